@@ -1,0 +1,76 @@
+"""Tensor memory layouts: from layout text to a simplified, proven index formula.
+
+>>> import morello_layouts as ml
+>>> m = ml.index_map("f32[3,5]{1,0:T(2,2)}")
+>>> m(2, 3)
+17
+>>> m.expr
+12*floor(d0/2) + 4*floor(d1/2) + 2*Mod(d0, 2) + Mod(d1, 2)
+"""
+
+from morello_layouts.api import (
+    are_equivalent,
+    index_map,
+    is_bijective,
+    is_injective,
+    is_surjective,
+    pack,
+    simplify,
+    unpack,
+    verify,
+)
+from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
+from morello_layouts.formula import Derivation, IndexMap
+from morello_layouts.morello import (
+    Dynamic,
+    MorelloLayout,
+    OddEven,
+    Packed,
+    batched_col_major,
+    col_major,
+    nhwc,
+    row_major,
+)
+from morello_layouts.notation import parse
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaShape, XlaTuple
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "COMBINE",
+    "Derivation",
+    "Dynamic",
+    "IndexMap",
+    "LayoutError",
+    "Merge",
+    "MorelloLayout",
+    "OddEven",
+    "Packed",
+    "Pad",
+    "ParseError",
+    "Recipe",
+    "ShapeError",
+    "Split",
+    "SplitConfig",
+    "Transpose",
+    "UnsupportedError",
+    "XlaBuffer",
+    "XlaLayout",
+    "XlaShape",
+    "XlaTuple",
+    "are_equivalent",
+    "batched_col_major",
+    "col_major",
+    "index_map",
+    "is_bijective",
+    "is_injective",
+    "is_surjective",
+    "nhwc",
+    "pack",
+    "parse",
+    "row_major",
+    "simplify",
+    "unpack",
+    "verify",
+]

@@ -1,0 +1,72 @@
+"""Errors: what is wrong, why, and what to do, on three lines."""
+
+from __future__ import annotations
+
+__all__ = ["LayoutError", "ParseError", "ShapeError", "UnsupportedError"]
+
+_WINDOW = 72  # characters of a long source line shown around the caret
+
+
+class LayoutError(ValueError):
+    """A layout, shape or expression that means nothing; the base of every error of this package.
+
+    Args:
+        what: what is wrong, one line.
+        why: the rule that it breaks, one line.
+        fix: what to do about it, one line.
+        part: where in the value it is wrong, as a path of field names and positions,
+            e.g. ``("tiles", 0, 1)``; the parser turns it into a caret.
+
+    >>> print(LayoutError("no tiles", "a tile has sizes", "write T(8,128)"))
+    no tiles
+    a tile has sizes
+    write T(8,128)
+    """
+
+    def __init__(
+        self, what: str, why: str = "", fix: str = "", *, part: tuple[str | int, ...] = ()
+    ) -> None:
+        self.what, self.why, self.fix, self.part = what, why, fix, part
+        super().__init__("\n".join(line for line in (what, why, fix) if line))
+
+
+class ShapeError(LayoutError):
+    """A shape or coordinate that does not fit the layout."""
+
+
+class UnsupportedError(LayoutError):
+    """A layout that means something, but nothing that this package computes."""
+
+
+class ParseError(LayoutError):
+    """Text that is not in the grammar of its notation.
+
+    Attributes:
+        text: the whole text; position: offset in it, from 0; line and column: the same, from 1.
+    """
+
+    def __init__(self, what: str, why: str = "", fix: str = "", *, text: str, position: int) -> None:
+        self.text, self.position = text, min(max(position, 0), len(text))
+        before = text[: self.position]
+        self.line = before.count("\n") + 1
+        self.column = self.position - (before.rfind("\n") + 1) + 1
+        super().__init__(what, why, fix)
+        shown = "\n".join(line for line in (what, self.pointer(), why, fix) if line)
+        self.args = (shown,)
+
+    def pointer(self) -> str:
+        """The line of the text that is wrong, cut where it is long, with a caret below it.
+
+        >>> print(ParseError("expected a size", text="f32[x,3]", position=4).pointer())
+          f32[x,3]
+              ^
+        """
+        source = self.text.split("\n")[self.line - 1]
+        at = self.column - 1
+        start = max(0, at - _WINDOW // 2)
+        end = min(len(source), start + _WINDOW)
+        lead = "…" if start else ""
+        # Control characters would move the caret or the terminal's cursor.
+        shown = "".join(c if c.isprintable() else "�" for c in source[start:end])
+        tail = "…" if end < len(source) else ""
+        return f"  {lead}{shown}{tail}\n  {' ' * (len(lead) + at - start)}^"

@@ -1,0 +1,270 @@
+"""The expression form that the simplifier works on: linear forms over variables and digits.
+
+A **linear form** is a constant plus integer multiples of atoms. An **atom** is a variable with
+bounds, or a **digit** ``(x // s) mod n`` of a linear form x, where n may be absent: one nonlinear
+node stands for floor division, modulo and both at once. Terms are kept in a canonical order, so
+equal forms compare equal. The operators build and never rewrite: ``x // 8`` is the digit
+``(x // 8)``, whatever x is. Rewriting is the business of :mod:`morello_layouts.expr.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr.interval import EVERYTHING, Interval
+
+DEEPEST: Final = 100
+
+__all__ = ["DEEPEST", "Atom", "Digit", "Linear", "Var", "digit", "variable"]
+
+
+class Var:
+    """A named integer with inclusive bounds; None is no bound."""
+
+    __slots__ = ("_hash", "interval", "key", "name")
+
+    depth: Final = 0
+
+    def __init__(self, name: str, interval: Interval = EVERYTHING) -> None:
+        self.name: Final = name
+        self.interval: Final = interval
+        self.key: Final[tuple[Any, ...]] = (0, name)
+        self._hash = hash(name)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Var) and self.name == other.name)
+
+    def __repr__(self) -> str:
+        return f"Var({self.name!r}, {self.interval})"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Digit:
+    """``(of // divisor) mod modulus``, without the mod where modulus is None."""
+
+    __slots__ = ("_hash", "_interval", "depth", "divisor", "key", "modulus", "of")
+
+    def __init__(self, of: Linear, divisor: int, modulus: int | None) -> None:
+        if divisor < 1 or (modulus is not None and modulus < 1):
+            raise LayoutError(
+                f"{divisor if divisor < 1 else modulus} does not divide anything",
+                "the divisor of a floor or mod must be a positive integer",
+                "write a positive divisor",
+            )
+        self.depth: Final = 1 + max((a.depth for a, _ in of.terms), default=0)
+        if self.depth > DEEPEST:
+            raise UnsupportedError(
+                f"floors and mods nest deeper than {DEEPEST}",
+                "simplifying them would take too long",
+                "split the expression, or use fewer levels of tiling",
+            )
+        self.of: Final = of
+        self.divisor: Final = divisor
+        self.modulus: Final = modulus
+        self.key: Final[tuple[Any, ...]] = (1, of.key, divisor, modulus or 0)
+        self._hash = hash((of, divisor, modulus))
+        self._interval: Interval | None = None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Digit) and self._hash == other._hash and self.key == other.key
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """The smallest and largest value over the bounds of the variables."""
+        if self._interval is None:
+            quotient = self.of.interval.floordiv(self.divisor)
+            self._interval = quotient if self.modulus is None else quotient.mod(self.modulus)
+        return self._interval
+
+    def __repr__(self) -> str:
+        return f"Digit({self.of!r}, {self.divisor}, {self.modulus})"
+
+    def __str__(self) -> str:
+        inner = str(self.of)
+        if not inner.isidentifier():
+            inner = f"({inner})"
+        if self.modulus is None:
+            return f"{inner}//{self.divisor}"
+        if self.divisor != 1:
+            inner = f"({inner}//{self.divisor})"
+        return f"{inner}%{self.modulus}"
+
+
+Atom: TypeAlias = Var | Digit
+
+
+class Linear:
+    """``const + Σ coefficient · atom``; build with :func:`variable`, operators, or :meth:`of`."""
+
+    __slots__ = ("_hash", "_interval", "const", "key", "terms")
+
+    def __init__(self, terms: tuple[tuple[Atom, int], ...], const: int) -> None:
+        """Terms must be in canonical order, without zero coefficients; :meth:`of` sees to it."""
+        self.terms: Final = terms
+        self.const: Final = const
+        self.key: Final[tuple[Any, ...]] = (const, *[(a.key, c) for a, c in terms])
+        self._hash = hash((terms, const))
+        self._interval: Interval | None = None
+
+    @staticmethod
+    def of(terms: Mapping[Atom, int] | Iterable[tuple[Atom, int]], const: int = 0) -> Linear:
+        """The form with these terms, sorted, equal atoms added, zeros dropped."""
+        if not isinstance(terms, Mapping):
+            total: dict[Atom, int] = {}
+            for atom, coefficient in terms:
+                total[atom] = total.get(atom, 0) + coefficient
+            terms = total
+        kept = [(a, c) for a, c in terms.items() if c]
+        if len(kept) > 1:
+            kept.sort(key=_term_key)
+        return Linear(tuple(kept), const)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Linear) and self._hash == other._hash and self.key == other.key
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """Smallest and largest value, by interval arithmetic over the terms."""
+        if self._interval is None:
+            total = Interval(self.const, self.const)
+            for atom, coefficient in self.terms:
+                total = total + atom.interval.scale(coefficient)
+            self._interval = total
+        return self._interval
+
+    def as_atom(self) -> Atom | None:
+        """The atom that this form is, if it is one with coefficient 1 and nothing else."""
+        if self.const == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
+            return self.terms[0][0]
+        return None
+
+    def __add__(self, other: Linear | int) -> Linear:
+        if isinstance(other, int):
+            return Linear(self.terms, self.const + other)
+        return Linear.of((*self.terms, *other.terms), self.const + other.const)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Linear:
+        return self * -1
+
+    def __sub__(self, other: Linear | int) -> Linear:
+        return self + (-other)
+
+    def __rsub__(self, other: int) -> Linear:
+        return (-self) + other
+
+    def __mul__(self, factor: int) -> Linear:
+        if factor == 0:
+            return Linear((), 0)
+        return Linear(tuple([(a, c * factor) for a, c in self.terms]), self.const * factor)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Linear:
+        return digit(self, divisor, None)
+
+    def __mod__(self, modulus: int) -> Linear:
+        return digit(self, 1, modulus)
+
+    def variables(self) -> tuple[Var, ...]:
+        """The variables in it, each once, by name."""
+        found = {a.name: a for a in self.atoms() if isinstance(a, Var)}
+        return tuple(found[name] for name in sorted(found))
+
+    def atoms(self) -> Iterator[Atom]:
+        """Every atom at every depth, outermost first."""
+        for atom, _ in self.terms:
+            yield atom
+            if isinstance(atom, Digit):
+                yield from atom.of.atoms()
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """The value where the variables have these values: ints, or NumPy arrays (broadcast)."""
+        return self.fold(lambda v: values[v.name], _take_digit)
+
+    def fold(self, leaf: Callable[[Var], Any], take: Callable[[Any, int, int | None], Any]) -> Any:
+        """Read the form in any arithmetic that has ``+`` and ``*``.
+
+        Args:
+            leaf: the value of a variable.
+            take: the value of a digit from that of its operand, its divisor and its modulus.
+        """
+        total: Any = self.const
+        for atom, coefficient in self.terms:
+            if isinstance(atom, Var):
+                value = leaf(atom)
+            else:
+                value = take(atom.of.fold(leaf, take), atom.divisor, atom.modulus)
+            total = total + (value if coefficient == 1 else coefficient * value)
+        return total
+
+    def cost(self) -> int:
+        """Operations to compute it as written: 1 for + and *, 2 for each division or mod."""
+        parts = len(self.terms) + (self.const != 0)
+        total = max(parts - 1, 0)
+        for atom, coefficient in self.terms:
+            total += abs(coefficient) != 1
+            if isinstance(atom, Digit):
+                total += atom.of.cost() + 2 * ((atom.divisor != 1) + (atom.modulus is not None))
+        return total
+
+    def __repr__(self) -> str:
+        return f"Linear({list(self.terms)!r}, {self.const})"
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for atom, coefficient in sorted(self.terms, key=lambda t: (-abs(t[1]), t[0].key)):
+            size = abs(coefficient)
+            body = str(atom)
+            if isinstance(atom, Digit) and coefficient != 1:
+                body = f"({body})"  # // and % bind as * does, from the left
+            text = body if size == 1 else f"{size}*{body}"
+            parts.append(f"- {text}" if coefficient < 0 else f"+ {text}")
+        if self.const or not parts:
+            parts.append(f"- {-self.const}" if self.const < 0 else f"+ {self.const}")
+        first, *rest = parts
+        lead = first[2:] if first[0] == "+" else f"-{first[2:]}"
+        return " ".join([lead, *rest])
+
+
+def variable(name: str, lo: int | None = None, hi: int | None = None) -> Linear:
+    """The form that is one variable, with inclusive bounds.
+
+    >>> i = variable("i", 0, 31)
+    >>> print(24 * (i // 8) + i % 8 + 1)
+    24*(i//8) + i%8 + 1
+    """
+    return Linear(((Var(name, Interval(lo, hi)), 1),), 0)
+
+
+def digit(of: Linear, divisor: int, modulus: int | None) -> Linear:
+    """The form ``(of // divisor) mod modulus`` as it stands, without any rewriting."""
+    return Linear(((Digit(of, divisor, modulus), 1),), 0)
+
+
+def _term_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
+    return term[0].key
+
+
+def _take_digit(value: Any, divisor: int, modulus: int | None) -> Any:
+    if divisor != 1:
+        value = value // divisor
+    return value if modulus is None else value % modulus

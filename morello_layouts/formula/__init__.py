@@ -1,0 +1,6 @@
+"""From a recipe and a textbook formula to an index map."""
+
+from morello_layouts.formula.derivation import Derivation
+from morello_layouts.formula.index_map import IndexMap
+
+__all__ = ["Derivation", "IndexMap"]

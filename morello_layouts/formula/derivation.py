@@ -1,0 +1,66 @@
+"""How a textbook formula became the simplified one, rule by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from morello_layouts.expr import Linear, Rewriting, trace
+from morello_layouts.expr.latex import latex
+
+__all__ = ["Derivation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The first form, the rules that fired in order, and the last form.
+
+    >>> from morello_layouts.expr import variable
+    >>> print(Derivation.of(variable("d0", 0, 5) % 6))
+    d0%6
+      d0%6 = d0   drop-mod, since d0 is in 0..5
+    = d0
+    """
+
+    start: Linear
+    steps: tuple[Rewriting, ...]
+    end: Linear
+
+    @staticmethod
+    def of(form: Linear) -> Derivation:
+        """Simplify a form and keep what happened."""
+        end, steps = trace(form)
+        # A few rules only change how a digit is stored; the page would show no difference.
+        shown = tuple(step for step in steps if str(step.before) != str(step.after))
+        return Derivation(form, shown, end)
+
+    def __iter__(self) -> Iterator[Rewriting]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __str__(self) -> str:
+        lines = [str(self.start)]
+        for step in self.steps:
+            since = f", since {step.because}" if step.because else ""
+            lines.append(f"  {step.before} = {step.after}   {step.rule}{since}")
+        return "\n".join([*lines, f"= {self.end}"])
+
+    def latex(self) -> str:
+        """The derivation as an ``aligned`` block, without dollar signs."""
+        rows = [rf"& {latex(self.start)}"]
+        for step in self.steps:
+            rows.append(
+                rf"& \quad {latex(step.before)} = {latex(step.after)}"
+                rf" && \text{{{step.rule}, {_text(step.because)}}}"
+            )
+        rows.append(rf"={{}} & {latex(self.end)}")
+        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.latex()}\n$$"
+
+
+def _text(words: str) -> str:
+    return words.replace("%", r" \% ").replace("_", r"\_").replace("∞", r"$\infty$")

@@ -1,0 +1,51 @@
+"""Which notation a text is in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.morello import MorelloLayout
+from morello_layouts.notation.morello import parse_morello
+from morello_layouts.notation.xla import XlaValue, parse_xla, parse_xla_layout
+from morello_layouts.xla import XlaLayout
+
+__all__ = ["Layout", "parse"]
+
+Layout: TypeAlias = MorelloLayout | XlaLayout | XlaValue
+
+# A text's beginning tells its notation.
+_NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[str], Layout]], ...] = (
+    (re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z])"), parse_morello),
+    (re.compile(r"\s*\{"), parse_xla_layout),
+    (re.compile(r"\s*[A-Za-z(/]"), parse_xla),
+)
+
+
+def parse(text: str) -> Layout:
+    """A layout, in whatever notation it is written.
+
+    Returns:
+        MorelloLayout for ``[1, 0, 1 p(4)]``, XlaLayout for ``{1,0:T(8,128)}``, XlaShape, XlaTuple
+        or XlaBuffer for ``bf16[10,200]{1,0:T(8,128)(2,1)}`` and the like.
+
+    Raises:
+        ParseError: with a caret at what is wrong.
+
+    >>> print(parse("bf16[10,200]"))
+    bf16[10,200]{1,0}
+    """
+    if not isinstance(text, str):
+        raise LayoutError(f"{text!r} is not text", "layouts are parsed from str", "give a str")
+    for beginning, reader in _NOTATIONS:
+        if beginning.match(text):
+            return reader(text)
+    raise ParseError(
+        "no layout begins like this",
+        "a layout is written in Morello's notation, as an XLA shape, or as an XLA layout in braces",
+        "write for example [1, 0, 1 p(4)], bf16[10,200]{1,0:T(8,128)(2,1)} or {1,0:T(8,128)}",
+        text=text,
+        position=len(text) - len(text.lstrip()),
+    )

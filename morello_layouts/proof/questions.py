@@ -1,0 +1,173 @@
+"""Questions about index maps, decided by ISL on relations made from the recipe.
+
+Injectivity is decided on physical coordinates: row-major order of a box is one-to-one, so what
+holds there holds of offsets. Onto-ness then is a count: an injective map of N coordinates into a
+buffer of N elements reaches each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from math import prod
+from typing import Any
+
+import islpy as isl
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.formula import IndexMap
+from morello_layouts.proof.proof import Proof
+from morello_layouts.proof.relation import (
+    Space,
+    offset_of_expr,
+    offset_of_recipe,
+    physical_map,
+)
+from morello_layouts.recipe import Recipe, linear_index
+
+__all__ = ["BUDGET", "are_equivalent", "is_bijective", "is_injective", "is_surjective", "verify"]
+
+BUDGET = 2_000_000
+"""ISL operations that one question may take before it is called undecided; about a second."""
+
+
+def _within_budget(
+    question: str,
+) -> Callable[[Callable[..., Proof]], Callable[..., Proof]]:
+    """Ask in an ISL context of its own, with a budget; past it the answer is undecided."""
+
+    def decorate(decide: Callable[..., Proof]) -> Callable[..., Proof]:
+        @wraps(decide)
+        def ask(*maps: IndexMap, budget: int = BUDGET) -> Proof:
+            context = isl.Context()
+            context.set_max_operations(budget)
+            try:
+                return decide(*maps, context=context)
+            except isl.Error as error:
+                if "maximal number of operations" not in str(error):
+                    raise
+                return Proof(question, None, f"ISL spent its budget of {budget} operations")
+
+        return ask
+
+    return decorate
+
+
+ONE_TO_ONE = "do different coordinates have different offsets?"
+ONTO = "does every offset hold an element?"
+BOTH = "is the map one-to-one and onto its buffer?"
+SAME = "do both maps give every coordinate the same offset?"
+AGREE = "do the formula, the textbook formula and the recipe agree everywhere?"
+
+
+@_within_budget(ONE_TO_ONE)
+def is_injective(m: IndexMap, *, context: Any) -> Proof:
+    """Whether no two coordinates share an offset."""
+    return _one_to_one(physical_map(m.recipe, Space.of(m.shape, context)))
+
+
+@_within_budget(ONTO)
+def is_surjective(m: IndexMap, *, context: Any) -> Proof:
+    """Whether every offset of the buffer holds an element: there is no padding."""
+    return _onto(m.recipe, physical_map(m.recipe, Space.of(m.shape, context)))
+
+
+@_within_budget(BOTH)
+def is_bijective(m: IndexMap, *, context: Any) -> Proof:
+    """Whether coordinates and offsets of the buffer correspond one to one.
+
+    Where they do not because of padding, the proof still says that no two coordinates share an
+    offset, counts the padding, and gives its smallest offset.
+    """
+    relation = physical_map(m.recipe, Space.of(m.shape, context))
+    injective = _one_to_one(relation)
+    if not injective.holds:
+        return Proof(BOTH, False, injective.reason, injective.counterexample)
+    onto = _onto(m.recipe, relation)
+    return Proof(
+        BOTH,
+        onto.holds,
+        f"{injective.reason}; {onto.reason}",
+        onto.counterexample,
+        padding=onto.padding,
+    )
+
+
+@_within_budget(SAME)
+def are_equivalent(a: IndexMap, b: IndexMap, *, context: Any) -> Proof:
+    """Whether two maps over one shape give each coordinate the same offset.
+
+    Raises:
+        ShapeError: where the shapes differ.
+    """
+    if a.shape != b.shape:
+        raise ShapeError(
+            f"the maps have the shapes {a.shape} and {b.shape}",
+            "maps are compared coordinate by coordinate, so over one shape",
+            "give both at the same shape",
+        )
+    space = Space.of(a.shape, context)
+    sizes = "" if a.size == b.size else f"; the buffers span {a.size} and {b.size} elements"
+    at = _first_difference(space, offset_of_recipe(a.recipe, space), b.recipe)
+    if at is None:
+        return Proof(SAME, True, f"ISL: there is no coordinate at which they differ{sizes}")
+    reason = f"at {at} the offsets are {a(*at)} and {b(*at)}{sizes}"
+    return Proof(SAME, False, reason, at)
+
+
+@_within_budget(AGREE)
+def verify(m: IndexMap, *, context: Any) -> Proof:
+    """Whether ``m.expr`` and ``m.textbook``, as SymPy holds them, equal the recipe everywhere."""
+    space = Space.of(m.shape, context)
+    for name, expr in (("expr", m.expr), ("textbook", m.textbook)):
+        at = _first_difference(space, offset_of_expr(expr, space), m.recipe)
+        if at is not None:
+            return Proof(AGREE, False, f"{name} differs from the recipe at {at}", at)
+    return Proof(AGREE, True, "ISL: there is no coordinate at which any two of them differ")
+
+
+def _one_to_one(relation: isl.Map) -> Proof:
+    if relation.is_injective():
+        return Proof(ONE_TO_ONE, True, "ISL: no two coordinates share a physical coordinate")
+    pairs = relation.apply_range(relation.reverse())
+    pairs = pairs.intersect(isl.Map.lex_lt(pairs.get_space().domain()))
+    first, second = pairs.wrap().lexmin(), len(_point(relation.domain().lexmin()))
+    point = _point(first)
+    both = (point[:second], point[second:])
+    return Proof(ONE_TO_ONE, False, f"{both[0]} and {both[1]} share an offset", both)
+
+
+def _onto(recipe: Recipe, relation: isl.Map) -> Proof:
+    """Onto-ness of a relation that is injective, by counting, once its image is in the box."""
+    box = Space.of(recipe.physical_shape, relation.get_ctx()).domain.to_set()
+    if not relation.range().is_subset(box):
+        outside = _point(relation.range().subtract(box).lexmin())
+        return Proof(ONTO, False, f"the physical coordinate {outside} is outside", outside)
+    padding = recipe.size - prod(recipe.shape)
+    if padding == 0:
+        return Proof(ONTO, True, "as many offsets as elements", padding=0)
+    gaps = box.subtract(relation.range())
+    first = recipe.size - recipe.tail_padding
+    if not gaps.is_empty():
+        first = linear_index(_point(gaps.lexmin()), recipe.physical_shape, 0)
+    reason = f"{padding} of {recipe.size} offsets hold padding, the first is {first}"
+    return Proof(ONTO, False, reason, first, padding=padding)
+
+
+def _first_difference(
+    space: Space, offset: isl.Aff, recipe: Recipe
+) -> tuple[int, ...] | None:
+    """The lexicographically first coordinate at which an offset differs from the recipe's."""
+    other = offset_of_recipe(recipe, space)
+    difference = offset.sub(other).to_pw_aff().intersect_domain(space.domain.to_set())
+    wrong = difference.non_zero_set()
+    return None if wrong.is_empty() else _point(wrong.lexmin())
+
+
+def _point(single: isl.Set) -> tuple[int, ...]:
+    """The coordinates of a set that holds one point."""
+    point = single.sample_point()
+    return tuple(
+        point.get_coordinate_val(isl.dim_type.set, k).to_python()
+        for k in range(single.dim(isl.dim_type.set))
+    )

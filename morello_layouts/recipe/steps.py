@@ -1,0 +1,153 @@
+"""The four steps, and the reading of a recipe that gives shapes.
+
+Each step acts on the whole shape at once, so a tiling reads as XLA's document writes it:
+``[3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar, TypeAlias
+
+from morello_layouts.errors import ShapeError
+
+__all__ = ["Merge", "Pad", "Recipe", "Shape", "Split", "Step", "Transpose"]
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """Grow each axis to the given size; the elements keep their coordinates."""
+
+    sizes: Shape
+    name: ClassVar[str] = "pad"
+
+    def apply(self, shape: Shape) -> Shape:
+        """The shape after the step."""
+        _require(len(self.sizes) == len(shape), self, shape)
+        _require(all(n <= m for n, m in zip(shape, self.sizes, strict=True)), self, shape)
+        return self.sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Break axis i of size n into (n / t, t) where ``tiles[i]`` is t; None leaves it whole."""
+
+    tiles: tuple[int | None, ...]
+    name: ClassVar[str] = "split"
+
+    def apply(self, shape: Shape) -> Shape:
+        """The shape after the step."""
+        _require(len(self.tiles) == len(shape), self, shape)
+        sizes: list[int] = []
+        for n, t in zip(shape, self.tiles, strict=True):
+            if t is None:
+                sizes.append(n)
+            else:
+                _require(t > 0 and n % t == 0, self, shape)
+                sizes += (n // t, t)
+        return tuple(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Reorder the axes: new axis k is old axis ``order[k]``."""
+
+    order: tuple[int, ...]
+    name: ClassVar[str] = "transpose"
+
+    def apply(self, shape: Shape) -> Shape:
+        """The shape after the step."""
+        _require(sorted(self.order) == list(range(len(shape))), self, shape)
+        return tuple(shape[axis] for axis in self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Join runs of neighbouring axes, ``counts[k]`` of them into new axis k.
+
+    A count of 0 makes a new axis of size 1 (an empty product), which is how a tile with more
+    dimensions than the array gets its leading ones.
+    """
+
+    counts: tuple[int, ...]
+    name: ClassVar[str] = "merge"
+
+    def apply(self, shape: Shape) -> Shape:
+        """The shape after the step."""
+        _require(sum(self.counts) == len(shape), self, shape)
+        return tuple(prod(group) for group in self.groups(shape))
+
+    def groups(self, axes: Iterable[int]) -> list[tuple[int, ...]]:
+        """The axes (or their sizes) in runs, one run for each new axis."""
+        left = iter(axes)
+        return [tuple(next(left) for _ in range(count)) for count in self.counts]
+
+
+Step: TypeAlias = Pad | Split | Transpose | Merge
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A layout at a shape: steps over axes, then row-major order of the axes that result.
+
+    Attributes:
+        shape: logical sizes.
+        steps: the steps in order.
+        tail_padding: elements added at the end of the buffer, after everything else.
+
+    >>> print(Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3)))))
+    [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]
+    """
+
+    shape: Shape
+    steps: tuple[Step, ...] = ()
+    tail_padding: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tail_padding < 0:
+            raise ShapeError(f"a tail padding of {self.tail_padding} elements is negative")
+        self.shapes  # raises where a step does not fit  # noqa: B018
+
+    @cached_property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The logical shape, and the shape after each step."""
+        shapes = [self.shape]
+        for step in self.steps:
+            shapes.append(step.apply(shapes[-1]))
+        return tuple(shapes)
+
+    @property
+    def physical_shape(self) -> Shape:
+        """Sizes of the axes in memory, most major first."""
+        return self.shapes[-1]
+
+    @cached_property
+    def size(self) -> int:
+        """Elements that the buffer spans, padding included."""
+        return prod(self.physical_shape) + self.tail_padding
+
+    def __str__(self) -> str:
+        parts = [_brackets(self.shape)]
+        for step, shape in zip(self.steps, self.shapes[1:], strict=True):
+            parts.append(f"{step.name} {_brackets(shape)}")
+        if self.tail_padding:
+            parts.append(f"tail pad to {self.size} elements")
+        return " → ".join(parts)
+
+
+def _brackets(shape: Shape) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _require(fits: bool, step: Step, shape: Shape) -> None:
+    if not fits:
+        raise ShapeError(
+            f"{step} does not fit the shape {_brackets(shape)}",
+            "a recipe's steps must fit the shape that the step before leaves",
+            "pad an axis up to a multiple before splitting it, and name every axis once",
+        )
