@@ -1,0 +1,101 @@
+"""Twenty layouts that people use, and the measures that the benchmarks share."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from time import perf_counter
+
+from sympy.core.cache import clear_cache
+
+import morello_layouts as ml
+from morello_layouts.formula import IndexMap
+
+Layout = tuple[str, str, tuple[int, ...] | None]
+
+POPULAR: tuple[Layout, ...] = (
+    ("row-major", "[0, 1]", (1024, 4096)),
+    ("column-major", "[1, 0]", (1024, 4096)),
+    ("batched column-major", "[0, 2, 1]", (32, 1024, 768)),
+    ("NCHW", "NCHW", (32, 64, 56, 56)),
+    ("NHWC", "NHWC", (32, 64, 56, 56)),
+    ("NCHWc", "[0, 1, 2, 3, 1 p(16)]", (32, 64, 56, 56)),
+    ("packed", "[1, 0, 1 p(4)]", (6, 8)),
+    ("packed twice", "[0, 1, 0 p(8), 1 p(16)]", (512, 512)),
+    ("odd-even", "[0, 1, 1 oe(16)]", (64, 256)),
+    ("untiled", "f32[1024,4096]{1,0}", None),
+    ("f32 (8,128)", "f32[1000,1000]{1,0:T(8,128)}", None),
+    ("f32 (2,128)", "f32[2,1000]{1,0:T(2,128)}", None),
+    ("vector (128)", "f32[1000]{0:T(128)}", None),
+    ("bf16", "bf16[10,200]{1,0:T(8,128)(2,1)}", None),
+    ("bf16, rank 4", "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)S(1)}", None),
+    ("int8", "s8[512,512]{1,0:T(8,128)(4,1)}", None),
+    ("bf16, alternative", "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}", None),
+    ("1-bit", "pred[64,512]{1,0:T(32,128)(32,1)E(1)}", None),
+    ("combined dims", "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}", None),
+    ("tail padding", "f32[3,5]{1,0:T(2,2)L(32)}", None),
+)
+
+
+def formula(layout: Layout) -> IndexMap:
+    """From text to the simplified formula; nothing is kept from one call to the next."""
+    _, text, shape = layout
+    m = ml.index_map(text, shape)
+    m.form  # noqa: B018
+    return m
+
+
+def expression(layout: Layout) -> object:
+    """From text to the simplified formula as SymPy has it."""
+    return formula(layout).expr
+
+
+def forget() -> None:
+    """Empty SymPy's cache, the only one on the way."""
+    clear_cache()
+
+
+IN_A_FRESH_PROCESS = """
+from time import perf_counter
+def lap(last=[perf_counter()]):
+    last.append(perf_counter())
+    print(last[-1] - last[-2])
+import numpy; lap()
+import morello_layouts as ml; lap()
+m = ml.index_map("bf16[10,200]{1,0:T(8,128)(2,1)}"); m.form; lap()
+m.expr; lap()
+ml.is_bijective(m); lap()
+"""
+FIRST_TIMES = (
+    "`import numpy`",
+    "`import morello_layouts`, beyond NumPy",
+    "first formula of an XLA text (builds the grammar)",
+    "first SymPy expression (imports SymPy)",
+    "first proof (imports islpy)",
+)
+
+
+def first_times(rounds: int = 11) -> dict[str, float]:
+    """Median seconds of what happens once in a process, by FIRST_TIMES, in fresh processes."""
+    runs = []
+    for _ in range(rounds):
+        run = subprocess.run(
+            [sys.executable, "-c", IN_A_FRESH_PROCESS], check=True, capture_output=True, text=True
+        )
+        runs.append([float(line) for line in run.stdout.split()])
+    medians = [statistics.median(column) for column in zip(*runs, strict=True)]
+    return dict(zip(FIRST_TIMES, medians, strict=True))
+
+
+def median_seconds(call: object, *, rounds: int, before: object = None) -> float:
+    """The median time of one call, ``before`` called in advance of each and not counted."""
+    assert callable(call)
+    times = []
+    for _ in range(rounds):
+        if callable(before):
+            before()
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return statistics.median(times)
