@@ -5,7 +5,7 @@
 >>> m(2, 3)
 17
 >>> m.expr
-12*floor(d0/2) + 4*floor(d1/2) + 2*Mod(d0, 2) + Mod(d1, 2)
+2*(Mod(d0, 2)) + Mod(d1, 2) + 12*floor(d0/2) + 4*floor(d1/2)
 """
 
 from morello_layouts.api import (

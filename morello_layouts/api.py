@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts import notation
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import Interval, rewrite
+from morello_layouts.expr import OPERATIONS, CostModel, Interval, cheapest, readable
 from morello_layouts.expr.sympy_bridge import from_sympy, to_sympy
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
@@ -102,9 +102,7 @@ def _required(sizes: tuple[int, ...] | None, layout: object) -> tuple[int, ...]:
     return sizes
 
 
-def _same_shape(
-    m: IndexMap, own: tuple[int, ...], given: tuple[int, ...] | None
-) -> IndexMap:
+def _same_shape(m: IndexMap, own: tuple[int, ...], given: tuple[int, ...] | None) -> IndexMap:
     if given is not None and given != own:
         raise ShapeError(
             f"the layout carries the shape {own}, {given} was given too",
@@ -115,7 +113,11 @@ def _same_shape(
 
 
 def simplify(
-    expr: sympy.Expr | str, bounds: Mapping[Any, tuple[int | None, int | None]] | None = None
+    expr: sympy.Expr | str,
+    bounds: Mapping[Any, tuple[int | None, int | None]] | None = None,
+    *,
+    target: Literal["readable", "cheapest"] = "readable",
+    cost: CostModel = OPERATIONS,
 ) -> sympy.Expr:
     """An index expression with fewer floors and mods, equal to it over the bounds.
 
@@ -123,12 +125,17 @@ def simplify(
         expr: a SymPy expression of ``floor`` and ``Mod``, or text such as ``"(32*i + j)//8"``.
         bounds: for each symbol or name the smallest and largest value, both included; None for
             no bound. Symbols without an entry are bounded by their assumptions only.
+        target: ``"readable"`` writes digits as a textbook does; ``"cheapest"`` spends the fewest
+            operations.
+        cost: what an operation costs, for ``"cheapest"``.
 
     Raises:
         LayoutError: where the expression is no index expression.
 
     >>> simplify("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)})
     4*i + floor(j/8)
+    >>> simplify("32*(i//8) + i%8", {"i": (0, 31)}, target="cheapest")
+    i + 24*floor(i/8)
     """
     intervals = {str(name): _interval(name, ends) for name, ends in (bounds or {}).items()}
     if isinstance(expr, str):
@@ -136,8 +143,14 @@ def simplify(
     else:
         import sympy
 
-        form = from_sympy(sympy.Expr(expr) if isinstance(expr, int) else expr, intervals)
-    return to_sympy(rewrite(form))
+        form = from_sympy(sympy.Integer(expr) if isinstance(expr, int) else expr, intervals)
+    if target not in ("readable", "cheapest"):
+        raise LayoutError(
+            f"no target is named {target!r}",
+            "an expression is simplified for reading or for computing",
+            "give target='readable' or target='cheapest'",
+        )
+    return to_sympy(cheapest(form, cost) if target == "cheapest" else readable(form)[0])
 
 
 def _interval(name: object, ends: tuple[int | None, int | None]) -> Interval:
@@ -182,9 +195,7 @@ def is_bijective(layout: LayoutLike, shape: Sequence[int] | None = None) -> Proo
     return proof.is_bijective(index_map(layout, shape))
 
 
-def are_equivalent(
-    a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None = None
-) -> Proof:
+def are_equivalent(a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None = None) -> Proof:
     """Whether two layouts give every coordinate the same offset, proved by ISL.
 
     A layout whose text carries no shape takes that of the other one.
@@ -198,9 +209,7 @@ def are_equivalent(
     return proof.are_equivalent(first, second)
 
 
-def _pair(
-    a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None
-) -> tuple[IndexMap, IndexMap]:
+def _pair(a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None) -> tuple[IndexMap, IndexMap]:
     layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
     if shape is None:
         carried = [x.shape for x in layouts if isinstance(x, IndexMap | XlaShape)]
@@ -236,9 +245,7 @@ def pack(layout: LayoutLike, array: Any, *, fill: Any = 0) -> NDArray[Any]:
     return pack_array(m.recipe, array, fill)
 
 
-def unpack(
-    layout: LayoutLike, buffer: Any, shape: Sequence[int] | None = None
-) -> NDArray[Any]:
+def unpack(layout: LayoutLike, buffer: Any, shape: Sequence[int] | None = None) -> NDArray[Any]:
     """The array that lies in a 1-D buffer in a layout; what padding holds does not matter.
 
     >>> unpack("u8[1,3]{1,0:T(2,2)}", [1, 2, 9, 9, 3, 9, 9, 9])

@@ -45,7 +45,9 @@ class ParseError(LayoutError):
         text: the whole text; position: offset in it, from 0; line and column: the same, from 1.
     """
 
-    def __init__(self, what: str, why: str = "", fix: str = "", *, text: str, position: int) -> None:
+    def __init__(
+        self, what: str, why: str = "", fix: str = "", *, text: str, position: int
+    ) -> None:
         self.text, self.position = text, min(max(position, 0), len(text))
         before = text[: self.position]
         self.line = before.count("\n") + 1

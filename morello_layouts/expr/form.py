@@ -2,15 +2,16 @@
 
 A **linear form** is a constant plus integer multiples of atoms. An **atom** is a variable with
 bounds, or a **digit** ``(x // s) mod n`` of a linear form x, where n may be absent: one nonlinear
-node stands for floor division, modulo and both at once. Terms are kept in a canonical order, so
-equal forms compare equal. The operators build and never rewrite: ``x // 8`` is the digit
+node stands for floor division, modulo and both at once. With divisor 1 and without modulus it is
+x itself: a group, as parentheses around a sum that has a factor. Terms are kept in a canonical
+order, so equal forms compare equal. The operators build and never rewrite: ``x // 8`` is the digit
 ``(x // 8)``, whatever x is. Rewriting is the business of :mod:`morello_layouts.expr.rules`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.interval import EVERYTHING, Interval
@@ -25,7 +26,7 @@ class Var:
 
     __slots__ = ("_hash", "interval", "key", "name")
 
-    depth: Final = 0
+    depth: ClassVar[int] = 0
 
     def __init__(self, name: str, interval: Interval = EVERYTHING) -> None:
         self.name: Final = name
@@ -58,7 +59,7 @@ class Digit:
                 "the divisor of a floor or mod must be a positive integer",
                 "write a positive divisor",
             )
-        self.depth: Final = 1 + max((a.depth for a, _ in of.terms), default=0)
+        self.depth: Final[int] = 1 + max((a.depth for a, _ in of.terms), default=0)
         if self.depth > DEEPEST:
             raise UnsupportedError(
                 f"floors and mods nest deeper than {DEEPEST}",
@@ -88,6 +89,11 @@ class Digit:
             self._interval = quotient if self.modulus is None else quotient.mod(self.modulus)
         return self._interval
 
+    @property
+    def is_group(self) -> bool:
+        """Whether the digit is its operand itself, in parentheses."""
+        return self.divisor == 1 and self.modulus is None
+
     def __repr__(self) -> str:
         return f"Digit({self.of!r}, {self.divisor}, {self.modulus})"
 
@@ -96,7 +102,7 @@ class Digit:
         if not inner.isidentifier():
             inner = f"({inner})"
         if self.modulus is None:
-            return f"{inner}//{self.divisor}"
+            return inner if self.divisor == 1 else f"{inner}//{self.divisor}"
         if self.divisor != 1:
             inner = f"({inner}//{self.divisor})"
         return f"{inner}%{self.modulus}"
@@ -216,16 +222,6 @@ class Linear:
             total = total + (value if coefficient == 1 else coefficient * value)
         return total
 
-    def cost(self) -> int:
-        """Operations to compute it as written: 1 for + and *, 2 for each division or mod."""
-        parts = len(self.terms) + (self.const != 0)
-        total = max(parts - 1, 0)
-        for atom, coefficient in self.terms:
-            total += abs(coefficient) != 1
-            if isinstance(atom, Digit):
-                total += atom.of.cost() + 2 * ((atom.divisor != 1) + (atom.modulus is not None))
-        return total
-
     def __repr__(self) -> str:
         return f"Linear({list(self.terms)!r}, {self.const})"
 
@@ -234,7 +230,7 @@ class Linear:
         for atom, coefficient in sorted(self.terms, key=lambda t: (-abs(t[1]), t[0].key)):
             size = abs(coefficient)
             body = str(atom)
-            if isinstance(atom, Digit) and coefficient != 1:
+            if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
                 body = f"({body})"  # // and % bind as * does, from the left
             text = body if size == 1 else f"{size}*{body}"
             parts.append(f"- {text}" if coefficient < 0 else f"+ {text}")

@@ -1,13 +1,14 @@
 """The simplifier's rules, as data.
 
-Each rule is a small function named after what it does; its docstring is the identity it uses and
-the side condition under which the identity holds. A rule looks at one node, a digit
-``(x // s) mod n`` or a sum, and gives the form that replaces it, or None where it does not apply.
-No rule looks below the node: the engine hands over nodes whose operands are simplified already.
+Each rule is a small function named after what it does. Its docstring is the identity it uses and,
+in a second paragraph, the side condition under which the identity holds. A rule looks at one
+node, a digit ``(x // s) mod n`` or a sum, and gives the form that replaces it, or None where it
+does not apply. No rule looks below the node: the engine hands over nodes whose operands are
+simplified already.
 
-Notation: x, y, r are linear forms; s, t, n, m, g positive integers; c an integer;
-``[x]`` the interval of x over the bounds of its variables. "mod n" may be absent in every digit;
-an absent modulus counts as infinite.
+Notation: x, y, r, u are linear forms; v a variable; s, t, n, m, g, k positive integers; c, q
+integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be absent in
+every digit; an absent modulus counts as infinite.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class SumRule:
 
 
 def unwrap(d: Digit) -> Linear | None:
-    """(x // 1) = x; x mod 1 = 0."""
+    """(x // 1) = x, and x mod 1 = 0."""
     if d.modulus == 1:
         return Linear((), 0)
     if d.divisor == 1 and d.modulus is None:
@@ -57,24 +58,32 @@ def unwrap(d: Digit) -> Linear | None:
 
 
 def one_value(d: Digit) -> Linear | None:
-    """(x // s) mod n = q   if the digit's interval over the bounds is the single value q."""
+    """(x // s) mod n = q.
+
+    Where q is the only value in the digit's interval over the bounds.
+    """
     lo, hi = d.interval
     return Linear((), lo) if lo is not None and lo == hi else None
 
 
 def drop_mod(d: Digit) -> Linear | None:
-    """(x // s) mod n = x // s - q·n   if [x // s] lies in q·n..q·n + n - 1."""
+    """(x // s) mod n = x // s - q·n.
+
+    Where [x // s] lies in q·n..q·n + n - 1.
+    """
     if d.modulus is None:
         return None
     lo, hi = d.of.interval.floordiv(d.divisor)
     if lo is None or hi is None or lo // d.modulus != hi // d.modulus:
         return None
-    return digit(d.of, d.divisor, None) + -(lo // d.modulus) * d.modulus
+    return _quotient(d.of, d.divisor) + -(lo // d.modulus) * d.modulus
 
 
 def nest(d: Digit) -> Linear | None:
-    """((y // t) mod m // s) mod n = (y // (t·s)) mod k   if s divides m, and of n and m/s one
-    divides the other; k is the smaller. With m absent always, and k = n.
+    """(((y // t) mod m) // s) mod n = (y // (t·s)) mod k.
+
+    Where m is absent (then k = n), or s divides m and one of n and m/s divides the other (then k
+    is the smaller).
     """
     inner = d.of.as_atom()
     if not isinstance(inner, Digit):
@@ -90,8 +99,9 @@ def nest(d: Digit) -> Linear | None:
 
 
 def pull_multiples(d: Digit) -> Linear | None:
-    """(s·y + r) // s = y + r // s; (s·n·y + r) // s mod n = (r // s) mod n   for any y; the
-    constant of r ends up in 0..s-1, or in 0..s·n-1.
+    """(s·y + r) // s = y + r // s, and ((s·n·y + r) // s) mod n = (r // s) mod n.
+
+    For any y and r; the constant of r ends up in 0..s-1, or in 0..s·n-1.
     """
     period = d.divisor * (d.modulus or 1)
     multiples, const = divmod(d.of.const, period)
@@ -105,8 +115,9 @@ def pull_multiples(d: Digit) -> Linear | None:
 
 
 def drop_remainder(d: Digit) -> Linear | None:
-    """((g·y + r) // s) mod n = ((y + q) // (s/g)) mod n   if g divides s and [r] lies in
-    q·g..q·g + g - 1.
+    """((g·y + r) // s) mod n = ((y + q) // (s/g)) mod n.
+
+    Where g divides s and [r] lies in q·g..q·g + g - 1.
     """
     if d.divisor == 1:
         return None
@@ -116,35 +127,52 @@ def drop_remainder(d: Digit) -> Linear | None:
 
 
 def split_remainder(d: Digit) -> Linear | None:
-    """((g·y + r) // s) mod n = (g/s)·((y + q) mod (n·s/g)) + (r - q·g) // s   if s divides g,
-    g divides s·n, and [r] lies in q·g..q·g + g - 1.
+    """((g·y + r) // s) mod n = (g/s)·((y + q) mod (n·s/g)) + (r - q·g) // s.
+
+    Where s divides g, g divides s·n, and [r] lies in q·g..q·g + g - 1.
     """
     if d.modulus is None:
         return None
     for g, y, r, q in _remainders(d, d.divisor * d.modulus):
         if g % d.divisor == 0:
             high = digit(y + q, 1, d.divisor * d.modulus // g)
-            return high * (g // d.divisor) + digit(r - q * g, d.divisor, None)
+            return high * (g // d.divisor) + _quotient(r - q * g, d.divisor)
     return None
 
 
 def absorb_mod(d: Digit) -> Linear | None:
-    """((c·(y mod m) + r) // s) mod n = ((c·y + r) // s) mod n   if s·n divides c·m."""
+    """((c·(u mod m) + r) // s) mod n = ((c·u + r) // s) mod n.
+
+    Where s·n divides c·m.
+    """
     if d.modulus is None:
         return None
     period = d.divisor * d.modulus
     for atom, c in d.of.terms:
         if isinstance(atom, Digit) and atom.modulus is not None and c * atom.modulus % period == 0:
-            unbounded = digit(atom.of, atom.divisor, None) * c
             others = Linear(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
+            unbounded = _quotient(atom.of, atom.divisor) * c
             return digit(others + unbounded, d.divisor, d.modulus)
     return None
 
 
+def absorb_floor(d: Digit) -> Linear | None:
+    """((y + u // g) // s) mod n = ((g·y + u) // (g·s)) mod n.
+
+    For any y and u.
+    """
+    for atom, c in d.of.terms:
+        if c == 1 and isinstance(atom, Digit) and atom.modulus is None:
+            others = Linear(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
+            return digit(others * atom.divisor + atom.of, atom.divisor * d.divisor, d.modulus)
+    return None
+
+
 def fix_variable(form: Linear) -> Linear | None:
-    """c·v = c·q   if the variable v has the single value q."""
-    if all(isinstance(a, Digit) or a.interval.lo != a.interval.hi for a, _ in form.terms):
-        return None
+    """c·v = c·q.
+
+    Where q is the only value of the variable v.
+    """
     const, kept = form.const, []
     for atom, c in form.terms:
         lo, hi = atom.interval
@@ -156,7 +184,10 @@ def fix_variable(form: Linear) -> Linear | None:
 
 
 def join_digits(form: Linear) -> Linear | None:
-    """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) = c·((x // s) mod (n·m))."""
+    """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) = c·((x // s) mod (n·m)).
+
+    For any c.
+    """
     by_position: dict[tuple[Linear, int], list[tuple[Digit, int]]] = {}
     for atom, c in form.terms:
         if isinstance(atom, Digit):
@@ -174,6 +205,66 @@ def join_digits(form: Linear) -> Linear | None:
     return None
 
 
+def mod_by_hand(form: Linear) -> Linear | None:
+    """c·(x // s) - c·n·(x // (s·n)) = c·((x // s) mod n).
+
+    For any c.
+    """
+    factors: dict[Var | Digit, int] | None = None
+    for high, k in form.terms:
+        if not isinstance(high, Digit) or high.modulus is not None:
+            continue
+        if factors is None:
+            factors = dict(form.terms)
+        for low, c, s in _lower_quotients(high, k, factors):
+            n = high.divisor // s
+            rest = form - low * c - Linear(((high, k),), 0)
+            return rest + digit(high.of, s, n) * c
+    return None
+
+
+def _lower_quotients(
+    high: Digit, k: int, factors: dict[Var | Digit, int]
+) -> Iterator[tuple[Linear, int, int]]:
+    """Quotients x // s in a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
+    if k % high.divisor == 0:
+        c = -k // high.divisor
+        if high.of.terms and all(factors.get(a) == c * f for a, f in high.of.terms):
+            yield high.of, c, 1
+    for low, c in factors.items():
+        if (
+            isinstance(low, Digit)
+            and low.modulus is None
+            and low.of == high.of
+            and high.divisor % low.divisor == 0
+            and low.divisor < high.divisor
+            and k == -c * (high.divisor // low.divisor)
+        ):
+            yield Linear(((low, 1),), 0), c, low.divisor
+
+
+def reduce_factor(form: Linear) -> Linear | None:
+    """((c·v + r) // s) mod n = ((k·v + r) // s) mod n.
+
+    Where k is c mod s·n, with the sign of c, and smaller than c; and no other digit of the sum
+    has the same operand (two digits of one operand may join later).
+    """
+    for d, c in form.terms:
+        if not isinstance(d, Digit) or d.modulus is None:
+            continue
+        period = d.divisor * d.modulus
+        if all(-period < f < period for _, f in d.of.terms) or _shares_operand(d, form):
+            continue
+        reduced = {a: f % period if f > 0 else -(-f % period) for a, f in d.of.terms}
+        less = digit(Linear.of(reduced, d.of.const), d.divisor, d.modulus)
+        return form - Linear(((d, c),), 0) + less * c
+    return None
+
+
+def _shares_operand(d: Digit, form: Linear) -> bool:
+    return any(isinstance(a, Digit) and a is not d and a.of == d.of for a, _ in form.terms)
+
+
 DIGIT_RULES: tuple[DigitRule, ...] = (
     DigitRule("unwrap", unwrap),
     DigitRule("one-value", one_value),
@@ -183,17 +274,27 @@ DIGIT_RULES: tuple[DigitRule, ...] = (
     DigitRule("drop-remainder", drop_remainder),
     DigitRule("split-remainder", split_remainder),
     DigitRule("absorb-mod", absorb_mod),
+    DigitRule("absorb-floor", absorb_floor),
 )
 
 SUM_RULES: tuple[SumRule, ...] = (
     SumRule("fix-variable", fix_variable),
     SumRule("join-digits", join_digits),
+    SumRule("mod-by-hand", mod_by_hand),
+    SumRule("reduce-factor", reduce_factor),
 )
 
 
+def _quotient(x: Linear, s: int) -> Linear:
+    """The form x // s, which is x itself where s is 1."""
+    return x if s == 1 else digit(x, s, None)
+
+
 def _remainders(d: Digit, limit: int) -> Iterator[tuple[int, Linear, Linear, int]]:
-    """Ways to write d's operand as g·y + r with g > 1 dividing ``limit`` and [r] in one block of
-    g numbers, q·g..q·g + g - 1: tuples (g, y, r, q), largest g first.
+    """Ways to write d's operand as g·y + r, [r] in one block of g numbers.
+
+    Here g > 1 divides ``limit`` and the block is q·g..q·g + g - 1: tuples (g, y, r, q), largest g
+    first.
     """
     steps = sorted({gcd(c, limit) for _, c in d.of.terms}, reverse=True)
     g = 0

@@ -11,7 +11,7 @@ from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.form import Linear, Var, digit
+from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
 from morello_layouts.expr.interval import Interval
 
 if TYPE_CHECKING:
@@ -34,12 +34,13 @@ def to_sympy(form: Linear) -> sympy.Expr:
 
     >>> from morello_layouts.expr.form import variable
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
-    24*floor(d1/4) + Mod(d1, 4)
+    Mod(d1, 4) + 24*floor(d1/4)
     """
     from sympy import Add, Integer, Mod, Mul, Rational, floor
 
     def scaled(f: Linear, divisor: int) -> Any:
-        terms = [Mul(Rational(c, divisor), atom(a)) for a, c in f.terms]
+        # A number times a sum is a group; SymPy would multiply it out.
+        terms = [Mul(Rational(c, divisor), atom(a), evaluate=not _is_group(a)) for a, c in f.terms]
         return Add(*terms, Rational(f.const, divisor))
 
     def atom(a: Any) -> Any:
@@ -51,6 +52,10 @@ def to_sympy(form: Linear) -> sympy.Expr:
         return inner if a.modulus is None else Mod(inner, Integer(a.modulus), evaluate=False)
 
     return scaled(form, 1)
+
+
+def _is_group(atom: Atom) -> bool:
+    return isinstance(atom, Digit) and atom.is_group
 
 
 def from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> Linear:

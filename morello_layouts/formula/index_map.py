@@ -138,7 +138,7 @@ class IndexMap:
             )
         if p >= self.size - self.recipe.tail_padding:
             return None
-        at, limits = logical_coordinates(self.recipe, delinearize(p, self.physical_shape), 0)
+        at, limits = logical_coordinates(self.recipe, delinearize(p, self.physical_shape))
         return at if all(x < n for x, n in limits) else None
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -86,7 +86,7 @@ def parse_bounds(text: str) -> dict[str, Interval]:
     return bounds
 
 
-class _Reader(Transformer_NonRecursive):  # type: ignore[misc, type-arg]
+class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
     """Trees to (form, where it stands), bottom up and without recursion."""
 
     def __init__(self, text: str, bounds: Mapping[str, Interval]) -> None:

@@ -154,9 +154,7 @@ def _onto(recipe: Recipe, relation: isl.Map) -> Proof:
     return Proof(ONTO, False, reason, first, padding=padding)
 
 
-def _first_difference(
-    space: Space, offset: isl.Aff, recipe: Recipe
-) -> tuple[int, ...] | None:
+def _first_difference(space: Space, offset: isl.Aff, recipe: Recipe) -> tuple[int, ...] | None:
     """The lexicographically first coordinate at which an offset differs from the recipe's."""
     other = offset_of_recipe(recipe, space)
     difference = offset.sub(other).to_pw_aff().intersect_domain(space.domain.to_set())

@@ -67,4 +67,4 @@ def linear_index(coordinate: Sequence[T], sizes: Shape | Sequence[int], zero: T)
     total: Any = None
     for x, n in zip(coordinate, sizes, strict=True):
         total = x if total is None else total * n + x
-    return zero if total is None else total  # type: ignore[no-any-return]
+    return zero if total is None else total

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from morello_layouts.recipe.coordinates import linear_index
 from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Transpose
 
 __all__ = ["delinearize", "logical_coordinates"]
 
 
 def logical_coordinates(
-    recipe: Recipe, physical: Sequence[Any], zero: Any
+    recipe: Recipe, physical: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[tuple[Any, int], ...]]:
     """The logical coordinate at a physical one, and what makes that an element, not padding.
 
@@ -22,7 +21,7 @@ def logical_coordinates(
 
     >>> from morello_layouts.recipe.steps import Pad, Split, Transpose
     >>> tiled = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
-    >>> logical_coordinates(tiled, (1, 1, 0, 1), 0)
+    >>> logical_coordinates(tiled, (1, 1, 0, 1))
     ((2, 3), ((2, 3), (3, 5)))
     """
     at = list(physical)
@@ -34,9 +33,7 @@ def logical_coordinates(
                 limits += [(x, n) for x, n, padded in axes if n < padded]
             case Split(tiles):
                 parts = iter(at)
-                at = [
-                    next(parts) if t is None else next(parts) * t + next(parts) for t in tiles
-                ]
+                at = [next(parts) if t is None else next(parts) * t + next(parts) for t in tiles]
             case Transpose(order):
                 at = [at[order.index(axis)] for axis in range(len(order))]
             case Merge():
@@ -48,8 +45,8 @@ def logical_coordinates(
 def delinearize(position: Any, sizes: Shape) -> tuple[Any, ...]:
     """The coordinate at a row-major position in a box: the inverse of ``linear_index``.
 
-    >>> delinearize(17, (2, 3, 2, 2)), linear_index((1, 1, 0, 1), (2, 3, 2, 2), 0)
-    ((1, 1, 0, 1), 17)
+    >>> delinearize(17, (2, 3, 2, 2))
+    (1, 1, 0, 1)
     """
     digits: list[Any] = []
     for size in reversed(sizes[1:]):

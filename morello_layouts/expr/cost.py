@@ -1,0 +1,68 @@
+"""What an expression costs to compute, as a value that users can choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from morello_layouts.expr.form import Digit, Linear
+
+__all__ = ["OPERATIONS", "SHIFTS", "CostModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """The cost of each operation, in any unit; a tree's cost is the sum, nothing shared.
+
+    A sum of k terms is k - 1 additions. A factor of -1 in a sum is free.
+
+    Attributes:
+        add: an addition or subtraction.
+        multiply: a multiplication by a constant.
+        divide: a floor division by a constant.
+        modulo: a remainder by a constant.
+        power_of_two: a multiplication, division or remainder by a power of two, where that is
+            cheaper (a shift or a mask); None where it is not.
+
+    >>> from morello_layouts.expr.form import variable
+    >>> CostModel().cost(24 * (variable("d1") // 4) + variable("d1") % 4)
+    6
+    """
+
+    add: int = 1
+    multiply: int = 1
+    divide: int = 2
+    modulo: int = 2
+    power_of_two: int | None = None
+
+    def cost(self, form: Linear) -> int:
+        """The cost of computing a form as it is written."""
+        parts = len(form.terms) + (form.const != 0)
+        total = self.add * max(parts - 1, 0)
+        for atom, factor in form.terms:
+            total += self.times(factor)
+            if isinstance(atom, Digit):
+                total += self.cost(atom.of) + self.digit(atom.divisor, atom.modulus)
+        return total
+
+    def times(self, factor: int) -> int:
+        """The cost of multiplying by a constant."""
+        factor = abs(factor)
+        return 0 if factor == 1 else self._by(factor, self.multiply)
+
+    def digit(self, divisor: int, modulus: int | None) -> int:
+        """The cost of a division and a remainder, either of which may be absent."""
+        total = 0 if divisor == 1 else self._by(divisor, self.divide)
+        return total if modulus is None else total + self._by(modulus, self.modulo)
+
+    def _by(self, number: int, cost: int) -> int:
+        if self.power_of_two is not None and number & (number - 1) == 0:
+            return self.power_of_two
+        return cost
+
+
+OPERATIONS: Final = CostModel()
+"""Operations, with each division and remainder counted twice."""
+
+SHIFTS: Final = CostModel(multiply=3, divide=12, modulo=12, power_of_two=1)
+"""A machine on which powers of two are shifts and masks, and other divisions are slow."""

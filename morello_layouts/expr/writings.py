@@ -1,0 +1,109 @@
+"""The ways to write the digits of one operand.
+
+The digits ``(x // s) mod n = x // s - n·(x // (s·n))`` of an operand x are a vector of factors over
+the **levels** x // s. A level can stand as a floor, or two levels together as a digit: the ways to
+write a vector correspond to the trees over the levels and a root, where a floor is an edge to the
+root and a digit an edge between two levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from morello_layouts.expr.cost import CostModel
+from morello_layouts.expr.form import Digit, Linear, Var, digit
+
+__all__ = ["Term", "collapse", "writings"]
+
+_DEEP_LEVELS = 4  # up to so many levels two digits are tried in place of floors, beyond it one
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``factor · (((x // divisor) mod modulus + shift) mod window)`` of one operand x."""
+
+    factor: int
+    divisor: int
+    modulus: int | None = None
+    shift: int = 0
+    window: int | None = None
+
+    @property
+    def is_operand(self) -> bool:
+        """Whether the term is the operand itself, up to its factor."""
+        return self.divisor == 1 and self.modulus is None and self.window is None
+
+    def cost(self, model: CostModel) -> int:
+        """What it adds to a sum, without its factor and its operand."""
+        total = model.add + model.digit(self.divisor, self.modulus)
+        if self.window is not None:
+            total += (model.add if self.shift else 0) + model.digit(1, self.window)
+        return total
+
+    def atom(self, x: Linear) -> Var | Digit:
+        """What the factor multiplies, of an operand x."""
+        value = x
+        if self.divisor != 1 or self.modulus is not None:
+            value = digit(x, self.divisor, self.modulus)
+        if self.window is not None:
+            value = digit(value + self.shift, 1, self.window)
+        atom = value.as_atom()
+        assert atom is not None
+        return atom
+
+
+def writings(levels: dict[int, int]) -> Iterator[list[Term]]:
+    """Ways to write Σ c·(x // s) with up to two digits in place of floors."""
+    order = sorted(levels)
+    pairs = [(s, t) for s in order for t in order if s < t and t % s == 0]
+    depth = 2 if len(order) <= _DEEP_LEVELS else 1
+
+    def write(
+        factors: dict[int, int], digits: tuple[Term, ...], depth: int
+    ) -> Iterator[list[Term]]:
+        yield [*digits, *(Term(c, s) for s, c in factors.items() if c)]
+        if depth == 0:
+            return
+        for s, t in pairs:
+            n = t // s
+            low, high = factors[s], factors[t]
+            if low:
+                left = {**factors, s: 0, t: high + low * n}
+                yield from write(left, (*digits, Term(low, s, n)), depth - 1)
+            if high and high % n == 0:
+                left = {**factors, s: low + high // n, t: 0}
+                yield from write(left, (*digits, Term(-high // n, s, n)), depth - 1)
+
+    yield from write({s: levels[s] for s in order}, (), depth)
+
+
+def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int]:
+    """Write c·w - c·m·(w // k) as c·((w - lo) mod m) + c·lo, for a digit w.
+
+    Where the values of w - m·(w // k) lie in a window lo..lo + m - 1.
+    """
+    result, const = list(terms), 0
+    for low, high in product(terms, terms):
+        if low not in result or high not in result or high.divisor <= low.divisor:
+            continue
+        k, inexact = divmod(high.divisor, low.divisor)
+        m, uneven = divmod(-high.factor, low.factor)
+        if inexact or uneven or m <= k:
+            continue
+        if (low.modulus or 0) != (high.modulus or 0) * k:
+            continue
+        lo, hi = x.interval.floordiv(low.divisor)
+        if low.modulus is not None:
+            lo, hi = 0, low.modulus - 1
+        if lo is None or hi is None:
+            continue
+        least = min(lo - m * (lo // k), hi // k * (k - m))
+        most = max(lo // k * (k - m) + k - 1, hi - m * (hi // k))
+        if most - least < m:
+            result.remove(low)
+            result.remove(high)
+            result.append(Term(low.factor, low.divisor, low.modulus, -least, m))
+            const += low.factor * least
+    return result, const
