@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.morello.dims import OddEven, PhysDim
+from morello_layouts.morello.dims import PhysDims, as_integer
 from morello_layouts.morello.expand import physical_shape
 
 __all__ = ["cache_lines", "contig_of_tile"]
-
-PhysDims: TypeAlias = tuple[tuple[int, PhysDim], ...]
 
 
 def contig_of_tile(
@@ -20,38 +17,61 @@ def contig_of_tile(
     """How many innermost physical dimensions of every tile form one run in the parent's buffer.
 
     Walking outward, a dimension belongs to the run while all inside it are whole. The first one
-    that the tile cuts still does if the cut piece is a run wherever the tile starts: in order (no
-    OddEven), and never across the end of a pack.
+    that the tile cuts still does if the cut piece is a run wherever the tile starts: it never lies
+    across the end of a pack. (Of an OddEven a tile has all or one element, which is a run.)
+
+    >>> from morello_layouts.morello.dims import Dynamic, Packed
+    >>> packed = ((0, Dynamic()), (1, Dynamic()), (0, Packed(4)))
+    >>> contig_of_tile(packed, 3, (12, 5), (2, 5)), contig_of_tile(packed, 3, (12, 5), (3, 5))
+    (1, 0)
     """
-    parent, tile = physical_shape(dims, parent_shape), physical_shape(dims, tile_shape)
-    for dim, (n, t) in enumerate(zip(parent_shape, tile_shape, strict=True)):
-        if t > n:
-            raise ShapeError(
-                f"the tile's dimension {dim} has {t} elements, the array's {n}",
-                "a tile is a part of its array",
-                f"give at most {n}",
-            )
+    parent = physical_shape(dims, parent_shape)
+    _check_tile(parent_shape, tile_shape)
+    tile = physical_shape(dims, tile_shape)
+    first_contiguous = len(dims) - contig
     count = 0
-    for k in range(len(dims) - 1, len(dims) - 1 - contig, -1):
-        dim, phys = dims[k]
-        if tile[k] == parent[k]:
-            count += 1
-            continue
-        outermost = all(parent[j] == 1 for j in range(k) if dims[j][0] == dim)
-        in_order = not isinstance(phys, OddEven) or tile[k] == 1
-        unbroken = outermost or parent[k] % tile[k] == 0
-        return count + (in_order and unbroken)
+    for k in reversed(range(first_contiguous, len(dims))):
+        if tile[k] != parent[k]:
+            return count + _never_straddles(dims, parent, tile[k], k)
+        count += 1
     return count
 
 
+def _never_straddles(dims: PhysDims, parent: tuple[int, ...], piece: int, k: int) -> bool:
+    """Whether no piece of a physical dimension, at a multiple of its size, runs past its end."""
+    outermost = all(parent[j] == 1 for j in range(k) if dims[j][0] == dims[k][0])
+    return outermost or parent[k] % piece == 0
+
+
+def _check_tile(parent_shape: tuple[int, ...], tile_shape: tuple[int, ...]) -> None:
+    if len(parent_shape) != len(tile_shape):
+        raise ShapeError(
+            f"the tile has {len(tile_shape)} dimensions, the array {len(parent_shape)}",
+            "a tile has a size along each dimension of its array",
+            f"give {len(parent_shape)} sizes, 1 where the tile takes one element",
+        )
+    for dim, (n, t) in enumerate(zip(parent_shape, tile_shape, strict=True)):
+        if t > n:
+            raise ShapeError(
+                f"the tile has {t} elements along dimension {dim}, the array {n}",
+                "a tile is a part of its array",
+                f"give at most {n}",
+            )
+
+
 def cache_lines(sizes: tuple[int, ...], contig: int, element_bytes: int, line_bytes: int) -> int:
-    """Lines of ``line_bytes`` bytes that runs of the innermost ``contig`` dimensions touch."""
-    if element_bytes < 1 or line_bytes < 1:
+    """Lines of ``line_bytes`` bytes that runs of the innermost ``contig`` dimensions touch.
+
+    >>> cache_lines((6, 8), 1, 4, 64), cache_lines((6, 8), 2, 4, 64)
+    (6, 3)
+    """
+    element, line = as_integer(element_bytes), as_integer(line_bytes)
+    if element is None or line is None or element < 1 or line < 1:
         raise LayoutError(
-            f"elements of {element_bytes} and lines of {line_bytes} bytes make no cache lines",
+            f"elements of {element_bytes!r} and lines of {line_bytes!r} bytes make no cache lines",
             "both sizes are positive numbers of bytes",
             "give for example element_bytes=4, line_bytes=64",
         )
     first = len(sizes) - contig
-    run_bytes = prod(sizes[first:]) * element_bytes
-    return prod(sizes[:first]) * -(-run_bytes // line_bytes)
+    run_bytes = prod(sizes[first:]) * element
+    return prod(sizes[:first]) * -(-run_bytes // line)

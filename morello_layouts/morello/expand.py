@@ -1,37 +1,57 @@
-"""Which lists of physical dimensions mean something, and how they expand over a shape."""
+"""How a list of physical dimensions expands over a shape."""
 
 from __future__ import annotations
 
-from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.morello.dims import Dynamic, OddEven, PhysDim
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
 
-__all__ = ["applies_to", "check_dims", "check_shape", "physical_shape"]
+from morello_layouts.errors import ShapeError
+from morello_layouts.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims, as_integer
+
+__all__ = ["applies_to", "as_shape", "check_shape", "physical_shape"]
 
 
-def check_dims(dims: tuple[tuple[int, PhysDim], ...]) -> None:
-    """Raise LayoutError where no shape fits the list."""
-    seen: set[int] = set()
-    for position, (dim, phys) in enumerate(dims):
-        part = ("phys_dims", position)
-        if dim < 0:
-            raise LayoutError(
-                f"logical dimension {dim} does not exist",
-                "logical dimensions are numbered from 0, from the left",
-                "count dimensions from 0",
-                part=part,
+def as_shape(shape: object) -> tuple[int, ...]:
+    """A shape as a tuple of ints.
+
+    Raises:
+        ShapeError: where it is no sequence of integers.
+
+    >>> as_shape([6, 8])
+    (6, 8)
+    """
+    if not isinstance(shape, Iterable):
+        raise ShapeError(
+            f"{shape!r} is no shape",
+            "a shape is a sequence of sizes, one for each dimension",
+            "give a tuple of ints, such as (6, 8), or (6,) for one dimension",
+        )
+    sizes: list[int] = []
+    for k, size in enumerate(shape):
+        n = as_integer(size)
+        if n is None:
+            raise ShapeError(
+                f"size {k} of the shape is {size!r}",
+                "sizes are integers, one for each dimension",
+                "give a tuple of ints, such as (6, 8)",
             )
-        if isinstance(phys, Dynamic) and dim in seen:
-            raise LayoutError(
-                f"dimension {dim} is Dynamic inside another physical dimension of it",
-                "a Dynamic takes all that remains of its dimension, so it must be the outermost "
-                "one, and two of them would be ambiguous",
-                f"keep the first mention of {dim} Dynamic and give the others sizes: {dim} p(4)",
-                part=part,
+        sizes.append(n)
+    return tuple(sizes)
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    """Raise ShapeError for a size below 1."""
+    for dim, size in enumerate(shape):
+        if size < 1:
+            raise ShapeError(
+                f"dimension {dim} of the shape {_x(shape)} has size {size}",
+                "Morello's dimensions have at least one element",
+                "use sizes of 1 and more",
             )
-        seen.add(dim)
 
 
-def applies_to(dims: tuple[tuple[int, PhysDim], ...], shape: tuple[int, ...]) -> bool:
+def applies_to(dims: PhysDims, shape: tuple[int, ...]) -> bool:
     """Whether the list covers the shape exactly."""
     try:
         physical_shape(dims, shape)
@@ -40,78 +60,121 @@ def applies_to(dims: tuple[tuple[int, PhysDim], ...], shape: tuple[int, ...]) ->
     return True
 
 
-def physical_shape(
-    dims: tuple[tuple[int, PhysDim], ...], shape: tuple[int, ...]
-) -> tuple[int, ...]:
+def physical_shape(dims: PhysDims, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Sizes of the physical dimensions at a shape, outermost first.
 
-    Innermost first, each physical dimension takes its size from what remains of its logical
-    dimension. A Packed larger than what remains takes all of it, an OddEven only if 1 remains;
-    either may happen once per logical dimension.
+    Raises:
+        ShapeError: where they do not cover the shape exactly.
+
+    >>> physical_shape(((1, Dynamic()), (0, Dynamic()), (1, Packed(4))), (6, 8))
+    (2, 6, 4)
     """
     check_shape(shape)
-    remaining = list(shape)
-    clipped: set[int] = set()
-    sizes: list[int] = []
-    for dim, phys in reversed(dims):
+    for dim, _ in dims:
         if dim >= len(shape):
             raise ShapeError(
                 f"the layout names dimension {dim}, the shape {_x(shape)} has {len(shape)}",
                 "logical dimensions are numbered from 0, from the left",
                 f"give a shape of at least {dim + 1} dimensions",
             )
-        left = remaining[dim]
+    sizes = [0] * len(dims)
+    for dim, n in enumerate(shape):
+        mine = [k for k, (d, _) in enumerate(dims) if d == dim]
+        taken = _cover([dims[k][1] for k in mine], n)
+        if isinstance(taken, _Misfit):
+            raise _error(taken, dim, shape, [dims[k][1] for k in mine])
+        for k, size in zip(mine, taken, strict=True):
+            sizes[k] = size
+    return tuple(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Misfit:
+    """Why physical dimensions do not cover a logical one.
+
+    Attributes:
+        phys: the one that does not fit; None where all fit and yet leave some.
+        left: what those inside it leave for it.
+        clipped: whether one of those is larger than what it found.
+    """
+
+    phys: Packed | OddEven | None
+    left: int
+    clipped: bool
+
+
+def _cover(physes: Sequence[PhysDim], n: int) -> tuple[int, ...] | _Misfit:
+    """The sizes of one logical dimension's physical dimensions, given and returned outermost first.
+
+    Innermost first, each takes its size from what remains. A Packed larger than what remains takes
+    all of it, an OddEven only if 1 remains; either may happen once.
+    """
+    left, clipped = n, False
+    sizes: list[int] = []
+    for phys in reversed(physes):
         size = left if isinstance(phys, Dynamic) else phys.size
-        if left % size:
-            if left > size or (isinstance(phys, OddEven) and left > 1) or dim in clipped:
-                raise _misfit(dim, phys, left, shape)
-            clipped.add(dim)
-            size = left
-        remaining[dim] = left // size
+        if left % size and not isinstance(phys, Dynamic):
+            may_clip = left == 1 or (left < size and isinstance(phys, Packed))
+            if clipped or not may_clip:
+                return _Misfit(phys, left, clipped)
+            size, clipped = left, True
+        left //= size
         sizes.append(size)
-    for dim, left in enumerate(remaining):
-        if left != 1:
-            raise _uncovered(dim, left, shape, mentioned=any(d == dim for d, _ in dims))
-    return tuple(reversed(sizes))
+    return tuple(reversed(sizes)) if left == 1 else _Misfit(None, left, clipped)
 
 
-def check_shape(shape: tuple[int, ...]) -> None:
-    """Raise ShapeError for a size that is no positive integer."""
-    for dim, size in enumerate(shape):
-        if not isinstance(size, int) or size < 1:
-            raise ShapeError(
-                f"dimension {dim} of the shape {_x(shape)} has size {size}",
-                "Morello's dimensions have at least one element",
-                "use sizes of 1 and more",
-            )
-
-
-def _misfit(dim: int, phys: PhysDim, left: int, shape: tuple[int, ...]) -> ShapeError:
-    name = f"{dim}{phys}"
-    assert not isinstance(phys, Dynamic)
-    size = phys.size
-    if left > size:
-        why = f"{size} must divide what the dimensions inside it leave of dimension {dim}: {left}"
-    elif isinstance(phys, OddEven):
-        why = f"an OddEven of {size} cannot take {left}; it takes fewer only where 1 remains"
+def _error(
+    misfit: _Misfit, dim: int, shape: tuple[int, ...], physes: Sequence[PhysDim]
+) -> ShapeError:
+    if misfit.phys is None:
+        return _leaves_some(misfit.left, dim, shape, physes)
+    phys, left = misfit.phys, misfit.left
+    if left > phys.size:
+        why = f"{phys.size} must divide what is left for it of dimension {dim}: {left}"
+    elif misfit.clipped or isinstance(phys, Packed):
+        why = f"{left} is left for it, and only one of a dimension's packs may be larger than that"
     else:
-        why = f"only one physical dimension of dimension {dim} may be larger than what remains"
-    total = shape[dim] // left * size if left > size else shape[dim]
-    padded = -(-shape[dim] // total) * total
-    fix = f"pad dimension {dim} to {padded}, or choose a size that divides {left}"
-    return ShapeError(f"{name} does not fit dimension {dim} of the shape {_x(shape)}", why, fix)
+        why = f"{left} is left for it, and an OddEven takes less than its size only where 1 is left"
+    return ShapeError(
+        f"{dim}{phys} does not fit dimension {dim} of the shape {_x(shape)}",
+        why,
+        _remedy(misfit.phys, left, dim, shape[dim], physes),
+    )
 
 
-def _uncovered(dim: int, left: int, shape: tuple[int, ...], *, mentioned: bool) -> ShapeError:
-    if mentioned:
+def _leaves_some(
+    left: int, dim: int, shape: tuple[int, ...], physes: Sequence[PhysDim]
+) -> ShapeError:
+    what = f"the layout leaves out part of dimension {dim} of the shape {_x(shape)}"
+    if physes:
         why = f"its physical dimensions cover {shape[dim] // left} of {shape[dim]} elements"
-        fix = f"put a Dynamic outside them: [{dim}, …], or make them larger"
-    else:
-        why = "a dimension without physical dimensions must be of size 1"
-        fix = f"add {dim} to the layout"
-    return ShapeError(f"the layout leaves out part of dimension {dim} of {_x(shape)}", why, fix)
+        return ShapeError(what, why, f"put a Dynamic outside them: [{dim}, …], or make them larger")
+    why = "a dimension without physical dimensions must be of size 1"
+    return ShapeError(what, why, f"add dimension {dim} to the layout: [{dim}, …]")
+
+
+def _remedy(phys: Packed | OddEven, left: int, dim: int, n: int, physes: Sequence[PhysDim]) -> str:
+    fitting = _fitting_size(physes, n)
+    if fitting is None:
+        whole = prod(p.size for p in physes if not isinstance(p, Dynamic))
+        padded = -(-n // whole) * whole
+        return f"put a Dynamic outside: [{dim}, …], and pad dimension {dim} to {padded}"
+    if left == 1:
+        return f"pad dimension {dim} to {fitting}, or leave {dim}{phys} out"
+    if isinstance(phys, OddEven) and left % 2:
+        return f"pad dimension {dim} to {fitting}"
+    return f"pad dimension {dim} to {fitting}, or choose a size that divides {left}"
+
+
+def _fitting_size(physes: Sequence[PhysDim], n: int) -> int | None:
+    """The smallest size of at least n that fills some of the innermost dimensions, and fits."""
+    inner, candidates = 1, []
+    for phys in reversed(physes):
+        inner *= 1 if isinstance(phys, Dynamic) else phys.size
+        candidates.append(-(-n // inner) * inner)
+    fits = (size for size in candidates if not isinstance(_cover(physes, size), _Misfit))
+    return min(fits, default=None)
 
 
 def _x(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "()"
-

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import Linear
 from morello_layouts.morello import canonical, contiguity, expand, lowering
-from morello_layouts.morello.dims import Dynamic, PhysDim
+from morello_layouts.morello.dims import (
+    Dynamic,
+    PhysDim,
+    PhysDims,
+    as_integer,
+    checked_dims,
+    logical_dim,
+)
 from morello_layouts.recipe import Recipe
 
 __all__ = ["MorelloLayout"]
-
-PhysDims: TypeAlias = tuple[tuple[int, PhysDim], ...]
 
 _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
 
@@ -30,15 +34,21 @@ class MorelloLayout:
     digit of the index, the next one the next digit, until the whole dimension is covered. A
     logical dimension that no physical dimension names must be of size 1.
 
+    A list is read as it is written: neighbours of one logical dimension stay apart until
+    ``canonicalize`` joins them. Morello's debug build panics on ``[0, 0 p(4)]``, its release build
+    joins such neighbours unasked.
+
     Attributes:
         phys_dims: pairs (logical dimension, Dynamic | Packed | OddEven), outermost first.
         contig: how many of the innermost physical dimensions lie contiguously in memory;
-            all of them unless the layout is that of a tile of a larger array.
+            all of them unless the layout is that of a tile of a larger array. Offsets do not
+            depend on it: they count within the layout's own elements.
 
     Raises:
         LayoutError: where no shape could fit, such as two Dynamics of one dimension.
 
-    >>> layout = MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))])
+    >>> import morello_layouts as ml
+    >>> layout = ml.MorelloLayout([(1, ml.Dynamic()), (0, ml.Dynamic()), (1, ml.Packed(4))])
     >>> print(layout)
     [1, 0, 1 p(4)]
     >>> layout.physical_shape((6, 8))
@@ -48,103 +58,176 @@ class MorelloLayout:
     phys_dims: PhysDims
     contig: int
 
-    def __init__(
-        self, phys_dims: Iterable[tuple[int, PhysDim]], contig: int | None = None
-    ) -> None:
-        dims = tuple((dim, phys) for dim, phys in phys_dims)
+    def __init__(self, phys_dims: Iterable[tuple[int, PhysDim]], contig: int | None = None) -> None:
+        dims = checked_dims(phys_dims)
         object.__setattr__(self, "phys_dims", dims)
-        object.__setattr__(self, "contig", len(dims) if contig is None else contig)
-        expand.check_dims(dims)
-        if not 0 <= self.contig <= len(dims):
-            raise LayoutError(
-                f"c{self.contig} says that {self.contig} dimensions are contiguous",
-                f"the layout has {len(dims)} physical dimensions",
-                f"give a number from 0 to {len(dims)}",
-                part=("contig",),
-            )
+        object.__setattr__(self, "contig", _checked_contig(contig, len(dims)))
 
     def physical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The sizes of the physical dimensions at a logical shape, in elements.
 
+        Innermost first, each takes its size from what remains of its logical dimension, and must
+        divide it. A Packed larger than what remains takes all of it, an OddEven only if 1 remains;
+        either may happen once per logical dimension. Morello computes in 32 bits and overflows;
+        sizes here are unbounded.
+
+        Args:
+            shape: the logical sizes, in elements, each at least 1.
+
         Raises:
-            ShapeError: where the layout does not fit the shape.
+            ShapeError: where the layout does not cover the shape exactly.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 1 p(4)]").physical_shape((6, 3))
+        (6, 3)
         """
-        return expand.physical_shape(self.phys_dims, tuple(shape))
+        return expand.physical_shape(self.phys_dims, expand.as_shape(shape))
 
     def applies_to(self, shape: Sequence[int]) -> bool:
-        """Whether the layout fits a logical shape.
+        """Whether the layout covers a logical shape exactly.
 
-        >>> MorelloLayout([(0, Dynamic()), (0, OddEven(4))]).applies_to((6,))
+        Raises:
+            ShapeError: where the shape is no sequence of integers.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 0 oe(4)]").applies_to((6,))
         False
         """
-        return expand.applies_to(self.phys_dims, tuple(shape))
+        return expand.applies_to(self.phys_dims, expand.as_shape(shape))
 
     @property
     def is_row_major(self) -> bool:
-        """Whether every physical dimension is Dynamic, logical dimensions ascending.
+        """Whether all physical dimensions are Dynamic, their logical dimensions ascending.
 
-        Morello's own test asks that none be left out before the last one named... of size 1 too.
+        Logical dimensions may be left out, as those of size 1 are. As in Morello, the list alone
+        decides: a layout with packs that comes to the same offsets at some shape is not meant
+        (``canonicalize`` it first), nor does it matter how many dimensions are contiguous.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 2]").is_row_major
+        True
         """
-        dims = [d for d, phys in self.phys_dims if isinstance(phys, Dynamic)]
-        return len(dims) == len(self.phys_dims) and dims == sorted(dims)
+        return self._is_dynamic and self._logical_dims == sorted(self._logical_dims)
 
     @property
     def is_col_major(self) -> bool:
-        """Whether every physical dimension is Dynamic, logical dimensions n-1 down to 0."""
-        reverse = tuple((d, Dynamic()) for d in range(len(self.phys_dims) - 1, -1, -1))
-        return self.phys_dims == reverse
+        """Whether all physical dimensions are Dynamic, their logical dimensions descending.
+
+        As for ``is_row_major``, dimensions may be left out and the list alone decides; a layout of
+        one Dynamic, or of none, is both.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[2, 0]").is_col_major
+        True
+        """
+        return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
+
+    @property
+    def _is_dynamic(self) -> bool:
+        return all(isinstance(phys, Dynamic) for _, phys in self.phys_dims)
+
+    @property
+    def _logical_dims(self) -> list[int]:
+        return [dim for dim, _ in self.phys_dims]
 
     @property
     def is_fully_contiguous(self) -> bool:
-        """Whether the elements lie in one run without gaps."""
+        """Whether all physical dimensions are contiguous: the elements lie in one run.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("([0, 1], c1)").is_fully_contiguous
+        False
+        """
         return self.contig == len(self.phys_dims)
 
     def for_tile(self, parent_shape: Sequence[int], tile_shape: Sequence[int]) -> MorelloLayout:
         """The layout of a tile of an array that has this layout, with what stays contiguous.
 
-        Tiles start at multiples of their size. The claim of contiguity holds for every tile: where
-        a tile may straddle a pack (3 of ``p(4)``), Morello still counts the packed dimension as
-        contiguous; this does not.
+        Tiles start at multiples of their size and lie within the array. The claim of contiguity
+        holds for every such tile: where a tile may straddle a pack (3 elements of ``p(4)``),
+        Morello's ``update_for_tiling`` still counts the pack as contiguous and this does not.
+        Elsewhere the two agree.
+
+        Args:
+            parent_shape: the array's logical sizes, in elements.
+            tile_shape: the tile's logical sizes, in elements, none above the array's.
+
+        Returns:
+            The tile's layout, canonical at the tile's shape.
 
         Raises:
-            ShapeError: where the layout fits the parent or the tile not.
+            ShapeError: where the layout does not fit the array or the tile, or the tile is larger.
 
-        >>> layout = MorelloLayout([(0, Dynamic()), (1, Dynamic())])
-        >>> print(layout.for_tile((6, 8), (2, 4)))
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[0, 1]").for_tile((6, 8), (2, 4)))
         ([0, 1], c1)
         """
-        parent, tile = tuple(parent_shape), tuple(tile_shape)
+        parent, tile = expand.as_shape(parent_shape), expand.as_shape(tile_shape)
         contig = contiguity.contig_of_tile(self.phys_dims, self.contig, parent, tile)
         return MorelloLayout(self.phys_dims, contig).canonicalize(tile)
 
     def canonicalize(self, shape: Sequence[int]) -> MorelloLayout:
-        """The shortest list with the same offsets at a shape, by Morello's rules.
+        """A shorter list, or the same, that has the same offsets at a shape.
 
-        Logical dimensions of size 1 go, a Packed that takes all that remains becomes Dynamic,
-        neighbours of one logical dimension are joined.
+        Morello's rules: logical dimensions of size 1 go, a Packed that takes all that remains
+        becomes Dynamic and what is outside it goes, neighbours of one logical dimension are joined.
+        The rules do not look inside an OddEven, so two lists of one meaning may stay different.
+        Morello misses neighbours that meet only when a dimension between them goes, and returns a
+        list such as ``[1, 1 p(2), 0]`` that its own constructor refuses; here they are joined.
 
-        >>> print(MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))]).canonicalize((6, 4)))
+        Args:
+            shape: the logical sizes, in elements.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[1, 0, 1 p(4)]").canonicalize((6, 4)))
         [0, 1]
         """
-        dims, contig = canonical.canonical_dims(self.phys_dims, self.contig, tuple(shape))
+        dims, contig = canonical.canonical_dims(self.phys_dims, self.contig, expand.as_shape(shape))
         return MorelloLayout(dims, contig)
 
     def drop_dims(self, dropped: Iterable[int]) -> MorelloLayout:
         """The layout without some logical dimensions, the others renumbered, neighbours joined.
 
-        >>> print(MorelloLayout([(1, Packed(2)), (0, Dynamic()), (1, Packed(3))]).drop_dims([0]))
+        Args:
+            dropped: logical dimensions; one that the layout does not name (of size 1) may be
+                among them, and moves the numbers of those after it as any other does.
+
+        Raises:
+            LayoutError: where one is negative or no integer.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[1 p(2), 0, 1 p(3)]").drop_dims([0]))
         [0 p(6)]
         """
-        dims, contig = canonical.without_dims(self.phys_dims, self.contig, frozenset(dropped))
+        if not isinstance(dropped, Iterable):
+            raise LayoutError(
+                f"{dropped!r} is no collection of dimensions",
+                "drop_dims takes the logical dimensions to leave out",
+                "give a list: drop_dims([0])",
+            )
+        numbers = frozenset(logical_dim(dim) for dim in dropped)
+        dims, contig = canonical.without_dims(self.phys_dims, self.contig, numbers)
         return MorelloLayout(dims, contig)
 
     def swap_dims(self, first: int, second: int) -> MorelloLayout:
         """The layout of the array with two logical dimensions exchanged.
 
-        >>> print(MorelloLayout([(0, Dynamic()), (1, Packed(4))]).swap_dims(0, 1))
+        Args:
+            first: a logical dimension; one that the layout does not name is of size 1.
+            second: the other one.
+
+        Raises:
+            LayoutError: where one is negative or no integer.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[0, 1 p(4)]").swap_dims(0, 1))
         [1, 0 p(4)]
         """
-        other = {first: second, second: first}
+        a, b = logical_dim(first), logical_dim(second)
+        other = {a: b, b: a}
         return MorelloLayout([(other.get(d, d), phys) for d, phys in self.phys_dims], self.contig)
 
     def estimate_cache_lines(
@@ -152,22 +235,79 @@ class MorelloLayout:
     ) -> int:
         """Cache lines that the array touches: lines of one contiguous run, times the runs.
 
-        >>> MorelloLayout([(0, Dynamic()), (1, Dynamic())]).estimate_cache_lines((6, 8), 4)
+        An estimate, as Morello's is: each run is taken to start at the start of a line. Morello
+        computes it in 32 bits and overflows on large arrays; this does not.
+
+        Args:
+            shape: the logical sizes, in elements.
+            element_bytes: bytes of one element.
+            line_bytes: bytes of one cache line.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+            LayoutError: where a number of bytes is not positive.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 1]").estimate_cache_lines((6, 8), 4)
         3
         """
         sizes = self.physical_shape(shape)
         return contiguity.cache_lines(sizes, self.contig, element_bytes, line_bytes)
 
     def recipe(self, shape: Sequence[int]) -> Recipe:
-        """The layout at a shape as pad, split, transpose, merge steps."""
-        return lowering.recipe(self.phys_dims, tuple(shape))
+        """The layout at a shape as split, transpose, merge steps.
+
+        Morello separates the even from the odd indices of an OddEven before it divides by the
+        dimensions inside it, so ``[0 oe(4), 1, 0 p(2)]`` puts several elements at one offset there.
+        Here an OddEven splits what remains after those inside it, which is always one-to-one, and
+        the same wherever Morello's is.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[1, 0, 1 p(4)]").recipe((6, 8)))
+        [6,8] → split [6,2,4] → transpose [2,6,4]
+        """
+        return lowering.recipe(self.phys_dims, expand.as_shape(shape))
 
     def textbook(self, coordinates: Sequence[Linear], shape: Sequence[int]) -> Linear:
-        """The offset by the book's formula: Σ α·(⌊d/v⌋ mod p), back to front, unsimplified."""
-        return lowering.textbook(self.phys_dims, tuple(coordinates), tuple(shape))
+        """The offset by the book's formula: Σ α·(⌊d/v⌋ mod p), back to front, unsimplified.
+
+        An OddEven is applied to the digit ⌊d/v⌋ mod p; see ``recipe`` for how Morello differs.
+
+        Args:
+            coordinates: one form for each logical dimension.
+            shape: the logical sizes, in elements.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+
+        >>> import morello_layouts as ml
+        >>> from morello_layouts.expr import variable
+        >>> d0, d1 = variable("d0", 0, 5), variable("d1", 0, 7)
+        >>> print(ml.parse("[1, 0, 1 p(4)]").textbook((d0, d1), (6, 8)))
+        24*((d1//4)%2) + 4*(d0%6) + d1%4
+        """
+        return lowering.textbook(self.phys_dims, tuple(coordinates), expand.as_shape(shape))
 
     def __str__(self) -> str:
         if self.phys_dims == _NHWC and self.is_fully_contiguous:
             return "NHWC"
         text = f"[{', '.join(f'{dim}{phys}' for dim, phys in self.phys_dims)}]"
         return text if self.is_fully_contiguous else f"({text}, c{self.contig})"
+
+
+def _checked_contig(contig: object, count: int) -> int:
+    if contig is None:
+        return count
+    number = as_integer(contig)
+    if number is None or not 0 <= number <= count:
+        shown = contig if number is None else f"c{number}"
+        raise LayoutError(
+            f"{shown} does not say how many dimensions are contiguous",
+            f"the layout has {count} physical dimension{'' if count == 1 else 's'}",
+            f"give a number from 0 to {count}",
+            part=("contig",),
+        )
+    return number

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
 
 from morello_layouts.expr import Linear
-from morello_layouts.morello.dims import OddEven, PhysDim
+from morello_layouts.morello.dims import OddEven, PhysDims
 from morello_layouts.morello.expand import physical_shape
 from morello_layouts.recipe import Merge, Recipe, Split, Step, Transpose
 
 __all__ = ["recipe", "textbook"]
-
-PhysDims: TypeAlias = tuple[tuple[int, PhysDim], ...]
 
 
 def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: tuple[int, ...]) -> Linear:
@@ -22,6 +19,10 @@ def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: tuple[int, ..
     α is the volume covered so far, v the volume covered so far of this logical dimension, p the
     physical size. For an OddEven the digit y = ⌊d/v⌋ mod p lies at ⌊y/2⌋ + p/2·(y mod 2). (Morello
     separates even from odd before it divides by v, which is not a bijection where v > 1.)
+
+    >>> from morello_layouts.expr import variable
+    >>> print(textbook(((0, OddEven(8)),), [variable("d0", 0, 7)], (8,)))
+    4*((d0%8)%2) + (d0%8)//2
     """
     offset = Linear((), 0)
     volume = 1
@@ -40,8 +41,12 @@ def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: tuple[int, ..
 
 
 def recipe(dims: PhysDims, shape: tuple[int, ...]) -> Recipe:
-    """Split each logical dimension into its digits, bring them into physical order, and put even
-    indices before odd ones where the layout says so.
+    """The steps: split each logical dimension into its digits, bring them into physical order.
+
+    An OddEven is split once more, into halves and (even, odd), and these two change places.
+
+    >>> print(recipe(((0, OddEven(8)),), (8,)))
+    [8] → split [4,2] → transpose [2,4] → merge [8]
     """
     sizes = physical_shape(dims, shape)
     mentions = [[k for k, (d, _) in enumerate(dims) if d == dim] for dim in range(len(shape))]
