@@ -14,7 +14,7 @@ from math import prod
 
 from morello_layouts.expr.cost import OPERATIONS, CostModel
 from morello_layouts.expr.engine import rewrite
-from morello_layouts.expr.form import Digit, Linear, Var
+from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
 from morello_layouts.expr.writings import Term, collapse, writings
 
 __all__ = ["cheapest"]
@@ -53,17 +53,27 @@ def cheapest(form: Linear, model: CostModel = OPERATIONS) -> Linear:
 
 
 def _cheapest(simple: Linear, model: CostModel) -> Linear:
-    digits = [a for a, _ in simple.terms if isinstance(a, Digit)]
     found = [_factored(simple, model)]
-    if digits:
-        found.append(_Sum(simple, model).best())
+    if any(isinstance(a, Digit) for a, _ in simple.terms):
+        as_written = _Sum(simple, model, pull=False)
+        found.append(as_written.best())
+        if as_written.has_mixed:
+            found.append(_Sum(simple, model, pull=True).best())
     return min(found, key=model.cost)
 
 
 class _Sum:
-    """The search over one sum."""
+    """The search over one sum.
 
-    def __init__(self, form: Linear, model: CostModel) -> None:
+    Attributes:
+        factors: the factor of each variable.
+        levels: for each operand x, the factor c of each x // s, by s.
+        written: for each operand, its digits as the sum has them.
+        operands: each operand in its own cheapest form.
+    """
+
+    def __init__(self, form: Linear, model: CostModel, *, pull: bool) -> None:
+        """With ``pull``, floors of sums are simplified, so that parts meet in other operands."""
         self.model = model
         self.const = form.const
         self.factors: dict[Var, int] = {}
@@ -71,29 +81,63 @@ class _Sum:
         self.written: dict[Linear, list[Term]] = {}
         for atom, c in form.terms:
             if isinstance(atom, Var):
-                self.factors[atom] = c
+                self.factors[atom] = self.factors.get(atom, 0) + c
+            elif pull:
+                self.add_pulled(atom, c)
             else:
+                self.written.setdefault(atom.of, []).append(Term(c, atom.divisor, atom.modulus))
                 self.add_digit(atom, c)
         self.operands = {x: _cheapest(x, model) for x in self.levels}
 
-    def add_digit(self, d: Digit, c: int) -> None:
-        self.written.setdefault(d.of, []).append(Term(c, d.divisor, d.modulus))
-        levels = self.levels.setdefault(d.of, {})
-        self.add_level(d.of, levels, d.divisor, c)
-        if d.modulus is not None:
-            self.add_level(d.of, levels, d.divisor * d.modulus, -c * d.modulus)
+    @property
+    def has_mixed(self) -> bool:
+        """Whether an operand is not a variable."""
+        return any(not isinstance(x.as_atom(), Var) for x in self.levels)
 
-    def add_level(self, x: Linear, levels: dict[int, int], s: int, c: int) -> None:
+    def add_digit(self, d: Digit, c: int) -> None:
+        self.add_level(d.of, d.divisor, c)
+        if d.modulus is not None:
+            self.add_level(d.of, d.divisor * d.modulus, -c * d.modulus)
+
+    def add_level(self, x: Linear, s: int, c: int) -> None:
         lo, hi = x.interval.floordiv(s)
         if lo is not None and lo == hi:
             self.const += c * lo
         else:
+            levels = self.levels.setdefault(x, {})
             levels[s] = levels.get(s, 0) + c
+
+    def add_pulled(self, d: Digit, c: int) -> None:
+        """Add the digit's floors, each simplified by itself."""
+        floors = [(d.divisor, c)]
+        if d.modulus is not None:
+            floors.append((d.divisor * d.modulus, -c * d.modulus))
+        for s, factor in floors:
+            simple = rewrite(digit(d.of, s, None)) if s != 1 else d.of
+            self.const += factor * simple.const
+            for atom, k in simple.terms:
+                self.add_opened(atom, factor * k)
+
+    def add_opened(self, atom: Atom, c: int) -> None:
+        """Add a floor in terms of operands that other digits may share."""
+        if isinstance(atom, Var):
+            self.factors[atom] = self.factors.get(atom, 0) + c
+            return
+        opened = None if atom.modulus is not None else _opened(atom.of, atom.divisor)
+        if opened is None:
+            self.add_digit(atom, c)
+            return
+        for x, s, k in opened:
+            if s != 1:
+                self.add_level(x, s, c * k)
+            else:
+                for a, f in x.terms:
+                    self.add_opened(a, c * k * f)
 
     def best(self) -> Linear:
         """The cheapest way found to write the sum."""
         mixed = [x for x in self.levels if not isinstance(x.as_atom(), Var)]
-        choices = [self.choices(x, self.levels[x], self.written[x]) for x in mixed]
+        choices = [self.choices(x, self.levels[x], self.written.get(x, ())) for x in mixed]
         found = [self.with_mixed(mixed, chosen) for chosen in _combinations(choices)]
         return min(found, key=self.model.cost)
 
@@ -115,7 +159,9 @@ class _Sum:
             x = Linear(((v, 1),), 0)
             levels = dict(self.levels.get(x, {}))
             levels[1] = levels.get(1, 0) + factors.get(v, 0)
-            written = [*self.written.get(x, ()), Term(factors.get(v, 0), 1)]
+            written = self.written.get(x, [])
+            if written:
+                written = [*written, Term(factors.get(v, 0), 1)]
             plain.append((x, self.choices(x, levels, written)))
         plain.sort(key=lambda entry: entry[0].key)
         picked = self.pick(plain, fixed)
@@ -126,8 +172,11 @@ class _Sum:
         is_variable = isinstance(x.as_atom(), Var)
         operand = self.model.cost(self.operands.get(x, x))
         costs: dict[_Choice, int] = {}
-        found = [collapse(x, terms) for terms in writings(levels)]
-        found.append(collapse(x, [t for t in written if t.factor]))
+        plain = list(writings(levels))
+        if written:
+            plain.append([t for t in written if t.factor])
+        found = [(terms, 0) for terms in plain]
+        found += [collapsed for terms in plain if (collapsed := collapse(x, terms)) is not None]
         for terms, const in found:
             choice = _Choice.of(terms, const, is_variable)
             total = sum(t.cost(self.model) + self.model.times(t.factor) for t in choice.terms)
@@ -180,6 +229,23 @@ class _Sum:
                 const += choice.const
             terms += [(term.atom(operand), term.factor) for term in choice.terms]
         return _factored(Linear.of(terms, const), self.model)
+
+
+def _opened(x: Linear, s: int) -> list[tuple[Linear, int, int]] | None:
+    """The floor x // s as Σ k·(y // t), given as triples (y, t, k), or None.
+
+    (x mod n) // s = (m·x) // n - m·(x // n) where s·m = n + 1;
+    (c·v + r) // s = q·v + ((c - q·s)·v + r) // s.
+    """
+    inner = x.as_atom()
+    if isinstance(inner, Digit) and inner.divisor == 1 and inner.modulus is not None:
+        m, inexact = divmod(inner.modulus + 1, s)
+        if not inexact:
+            return [(inner.of * m, inner.modulus, 1), (inner.of, inner.modulus, -m)]
+    # What is left of a factor is -1 rather than s - 1, which needs no multiplication.
+    quotients = [(a, c // s + ((c + 1) % s == 0 and s > 2)) for a, c in x.terms]
+    whole = Linear(tuple([(a, q) for a, q in quotients if q]), 0)
+    return [(whole, 1, 1), (x - whole * s, s, 1)] if whole.terms else None
 
 
 def _combinations(choices: Sequence[list[_Choice]]) -> Iterator[tuple[_Choice, ...]]:

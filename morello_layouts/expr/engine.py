@@ -13,7 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from morello_layouts.expr.form import Digit, Linear, Var
-from morello_layouts.expr.rules import DIGIT_RULES, SUM_RULES
+from morello_layouts.expr.rules import (
+    DIGIT_RULES,
+    LAST_RULES,
+    OUTER_DIGIT_RULES,
+    OUTER_SUM_RULES,
+    SUM_RULES,
+    Node,
+    Rule,
+)
 
 __all__ = ["Rewriting", "rewrite", "trace"]
 
@@ -48,13 +56,13 @@ def rewrite(form: Linear) -> Linear:
     >>> print(rewrite((32 * i + j) // 8))
     4*i + j//8
     """
-    return _Run(None).linear(form)
+    return _Run(None).whole(form)
 
 
 def trace(form: Linear) -> tuple[Linear, tuple[Rewriting, ...]]:
     """What :func:`rewrite` gives, and the rules that fired on the way, in order."""
     steps: list[Rewriting] = []
-    return _Run(steps).linear(form), tuple(steps)
+    return _Run(steps).whole(form), tuple(steps)
 
 
 class _Run:
@@ -67,6 +75,8 @@ class _Run:
         self.steps = steps
 
     def linear(self, form: Linear) -> Linear:
+        if any(isinstance(atom, Digit) for atom, _ in form.terms):
+            form = self.outer(form)
         total: dict[Digit | Var, int] = {}
         const, changed = form.const, False
         for atom, c in form.terms:
@@ -92,20 +102,60 @@ class _Run:
         of = self.linear(d.of)
         if of is not d.of:
             d = Digit(of, d.divisor, d.modulus)
-        for rule in DIGIT_RULES:
-            after = rule.apply(d)
-            if after is not None:
-                if self.steps is not None:
-                    before = Linear(((d, 1),), 0)
-                    self.steps.append(Rewriting(rule.name, rule.statement, before, after))
-                return self.linear(after)
-        return Linear(((d, 1),), 0)
+        after = self.first(DIGIT_RULES, d)
+        return Linear(((d, 1),), 0) if after is None else self.linear(after)
 
-    def sum(self, form: Linear) -> Linear:
-        for rule in SUM_RULES:
-            after = rule.apply(form)
+    def outer(self, form: Linear) -> Linear:
+        """The form after the rules that compare operands as they are written."""
+        flat = [(self.flat(a) if isinstance(a, Digit) else a, c) for a, c in form.terms]
+        if any(a is not b for (a, _), (b, _) in zip(flat, form.terms, strict=True)):
+            form = Linear.of(flat, form.const)
+        while (joined := self.first(OUTER_SUM_RULES, form)) is not None:
+            form = joined
+        return form
+
+    def flat(self, d: Digit) -> Digit:
+        """The digit after the rules for digits of digits."""
+        while True:
+            after = self.first(OUTER_DIGIT_RULES, d)
+            nested = after.as_atom() if after is not None else None
+            if not isinstance(nested, Digit):
+                return d
+            d = nested
+
+    def sum(self, form: Linear, rules: tuple[Rule[Linear], ...] = SUM_RULES) -> Linear:
+        after = self.first(rules, form)
+        return form if after is None else self.linear(after)
+
+    def first(self, rules: tuple[Rule[Node], ...], node: Node) -> Linear | None:
+        """What the first rule that applies makes of a node; None if none does."""
+        for rule in rules:
+            after = rule.apply(node)
             if after is not None:
                 if self.steps is not None:
-                    self.steps.append(Rewriting(rule.name, rule.statement, form, after))
-                return self.linear(after)
-        return form
+                    before = Linear(((node, 1),), 0) if isinstance(node, Digit) else node
+                    self.steps.append(Rewriting(rule.name, rule.statement, before, after))
+                return after
+        return None
+
+    def whole(self, form: Linear) -> Linear:
+        """The form simplified, the last rules too, at every depth."""
+        simple = self.linear(form)
+        while True:
+            last = self.last(simple)
+            if last is simple:
+                return simple
+            simple = self.linear(last)
+
+    def last(self, form: Linear) -> Linear:
+        """The form after the last rules; the same object where none applies."""
+        terms: list[tuple[Digit | Var, int]] = []
+        for atom, c in form.terms:
+            inner = self.last(atom.of) if isinstance(atom, Digit) else None
+            if inner is None or not isinstance(atom, Digit) or inner is atom.of:
+                terms.append((atom, c))
+            else:
+                terms.append((Digit(inner, atom.divisor, atom.modulus), c))
+        if any(a is not b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
+            form = Linear.of(terms, form.const)
+        return self.sum(form, LAST_RULES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from morello_layouts.expr.engine import Rewriting, trace
 from morello_layouts.expr.form import Digit, Linear, digit
-from morello_layouts.expr.rules import SumRule
+from morello_layouts.expr.rules import Rule
 
 __all__ = ["READABLE_RULES", "readable"]
 
@@ -32,7 +32,7 @@ def open_middle(form: Linear) -> Linear | None:
     return None
 
 
-READABLE_RULES: tuple[SumRule, ...] = (SumRule("open-middle", open_middle),)
+READABLE_RULES: tuple[Rule[Linear], ...] = (Rule("open-middle", open_middle),)
 
 
 def readable(form: Linear) -> tuple[Linear, tuple[Rewriting, ...]]:

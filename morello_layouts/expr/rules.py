@@ -16,36 +16,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import gcd
+from typing import Generic, TypeVar
 
 from morello_layouts.expr.form import Digit, Linear, Var, digit
 
-__all__ = ["DIGIT_RULES", "SUM_RULES", "DigitRule", "SumRule"]
+__all__ = [
+    "DIGIT_RULES",
+    "LAST_RULES",
+    "OUTER_DIGIT_RULES",
+    "OUTER_SUM_RULES",
+    "SUM_RULES",
+    "Node",
+    "Rule",
+]
+
+
+Node = TypeVar("Node", Digit, Linear)
 
 
 @dataclass(frozen=True, slots=True)
-class DigitRule:
-    """A named rewriting of a digit."""
+class Rule(Generic[Node]):
+    """A named rewriting of a digit or of a sum."""
 
     name: str
-    apply: Callable[[Digit], Linear | None]
+    apply: Callable[[Node], Linear | None]
 
     @property
     def statement(self) -> str:
         """The identity and its side condition."""
-        return _statement(self.apply)
-
-
-@dataclass(frozen=True, slots=True)
-class SumRule:
-    """A named rewriting of a sum."""
-
-    name: str
-    apply: Callable[[Linear], Linear | None]
-
-    @property
-    def statement(self) -> str:
-        """The identity and its side condition."""
-        return _statement(self.apply)
+        return " ".join((self.apply.__doc__ or "").split())
 
 
 def unwrap(d: Digit) -> Linear | None:
@@ -186,14 +185,14 @@ def fix_variable(form: Linear) -> Linear | None:
 def join_digits(form: Linear) -> Linear | None:
     """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) = c·((x // s) mod (n·m)).
 
-    For any c.
+    Where n > 1 (with n = 1 a digit would be joined to itself).
     """
     by_position: dict[tuple[Linear, int], list[tuple[Digit, int]]] = {}
     for atom, c in form.terms:
         if isinstance(atom, Digit):
             by_position.setdefault((atom.of, atom.divisor), []).append((atom, c))
     for low, c in form.terms:
-        if not isinstance(low, Digit) or low.modulus is None:
+        if not isinstance(low, Digit) or low.modulus is None or low.modulus == 1:
             continue
         n = low.modulus
         for high, k in by_position.get((low.of, low.divisor * n), ()):
@@ -265,24 +264,30 @@ def _shares_operand(d: Digit, form: Linear) -> bool:
     return any(isinstance(a, Digit) and a is not d and a.of == d.of for a, _ in form.terms)
 
 
-DIGIT_RULES: tuple[DigitRule, ...] = (
-    DigitRule("unwrap", unwrap),
-    DigitRule("one-value", one_value),
-    DigitRule("drop-mod", drop_mod),
-    DigitRule("nest", nest),
-    DigitRule("pull-multiples", pull_multiples),
-    DigitRule("drop-remainder", drop_remainder),
-    DigitRule("split-remainder", split_remainder),
-    DigitRule("absorb-mod", absorb_mod),
-    DigitRule("absorb-floor", absorb_floor),
+OUTER_DIGIT_RULES: tuple[Rule[Digit], ...] = (Rule("nest", nest),)
+OUTER_SUM_RULES: tuple[Rule[Linear], ...] = (Rule("join-digits", join_digits),)
+"""Rules tried before operands are simplified, which could hide that operands are equal."""
+
+DIGIT_RULES: tuple[Rule[Digit], ...] = (
+    Rule("unwrap", unwrap),
+    Rule("one-value", one_value),
+    Rule("drop-mod", drop_mod),
+    Rule("nest", nest),
+    Rule("pull-multiples", pull_multiples),
+    Rule("drop-remainder", drop_remainder),
+    Rule("split-remainder", split_remainder),
+    Rule("absorb-mod", absorb_mod),
+    Rule("absorb-floor", absorb_floor),
 )
 
-SUM_RULES: tuple[SumRule, ...] = (
-    SumRule("fix-variable", fix_variable),
-    SumRule("join-digits", join_digits),
-    SumRule("mod-by-hand", mod_by_hand),
-    SumRule("reduce-factor", reduce_factor),
+SUM_RULES: tuple[Rule[Linear], ...] = (
+    Rule("fix-variable", fix_variable),
+    Rule("join-digits", join_digits),
+    Rule("mod-by-hand", mod_by_hand),
 )
+
+LAST_RULES: tuple[Rule[Linear], ...] = (Rule("reduce-factor", reduce_factor),)
+"""Rules for the whole sum, when no other rule applies: they hide that operands are equal."""
 
 
 def _quotient(x: Linear, s: int) -> Linear:
@@ -307,7 +312,3 @@ def _remainders(d: Digit, limit: int) -> Iterator[tuple[int, Linear, Linear, int
         lo, hi = rest.interval
         if lo is not None and hi is not None and lo // g == hi // g:
             yield g, Linear(tuple(high), 0), rest, lo // g
-
-
-def _statement(function: Callable[..., object]) -> str:
-    return " ".join((function.__doc__ or "").split())

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import gcd
 
 from morello_layouts.expr.cost import CostModel
 from morello_layouts.expr.form import Digit, Linear, Var, digit
+from morello_layouts.expr.interval import Interval
 
 __all__ = ["Term", "collapse", "writings"]
 
@@ -22,11 +24,15 @@ _DEEP_LEVELS = 4  # up to so many levels two digits are tried in place of floors
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """``factor · (((x // divisor) mod modulus + shift) mod window)`` of one operand x."""
+    """``factor · (x // divisor) mod modulus`` of one operand x.
+
+    With a window, ``factor · ((scale · ((x // divisor) mod modulus) + shift) mod window)``.
+    """
 
     factor: int
     divisor: int
     modulus: int | None = None
+    scale: int = 1
     shift: int = 0
     window: int | None = None
 
@@ -39,7 +45,8 @@ class Term:
         """What it adds to a sum, without its factor and its operand."""
         total = model.add + model.digit(self.divisor, self.modulus)
         if self.window is not None:
-            total += (model.add if self.shift else 0) + model.digit(1, self.window)
+            total += model.times(self.scale) + model.digit(1, self.window)
+            total += model.add if self.shift else 0
         return total
 
     def atom(self, x: Linear) -> Var | Digit:
@@ -48,7 +55,7 @@ class Term:
         if self.divisor != 1 or self.modulus is not None:
             value = digit(x, self.divisor, self.modulus)
         if self.window is not None:
-            value = digit(value + self.shift, 1, self.window)
+            value = digit(value * self.scale + self.shift, 1, self.window)
         atom = value.as_atom()
         assert atom is not None
         return atom
@@ -79,31 +86,45 @@ def writings(levels: dict[int, int]) -> Iterator[list[Term]]:
     yield from write({s: levels[s] for s in order}, (), depth)
 
 
-def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int]:
-    """Write c·w - c·m·(w // k) as c·((w - lo) mod m) + c·lo, for a digit w.
+def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int] | None:
+    """Write c·(a·w - m·(w // k)) as c·((a·w - lo) mod m) + c·lo, for a digit w.
 
-    Where the values of w - m·(w // k) lie in a window lo..lo + m - 1.
+    Where the values of a·w - m·(w // k) lie in a window lo..lo + m - 1. Gives the terms, and the
+    constant to add to them; None where nothing collapses.
     """
     result, const = list(terms), 0
     for low, high in product(terms, terms):
-        if low not in result or high not in result or high.divisor <= low.divisor:
-            continue
         k, inexact = divmod(high.divisor, low.divisor)
-        m, uneven = divmod(-high.factor, low.factor)
-        if inexact or uneven or m <= k:
+        if low not in result or high not in result or k < 2 or inexact:
             continue
         if (low.modulus or 0) != (high.modulus or 0) * k:
             continue
-        lo, hi = x.interval.floordiv(low.divisor)
-        if low.modulus is not None:
-            lo, hi = 0, low.modulus - 1
-        if lo is None or hi is None:
-            continue
-        least = min(lo - m * (lo // k), hi // k * (k - m))
-        most = max(lo // k * (k - m) + k - 1, hi - m * (hi // k))
-        if most - least < m:
+        c = gcd(low.factor, high.factor) * (1 if high.factor < 0 else -1)
+        a, m = low.factor // c, -high.factor // c
+        window = _window(_values(x, low), a, m, k)
+        if window is not None:
             result.remove(low)
             result.remove(high)
-            result.append(Term(low.factor, low.divisor, low.modulus, -least, m))
-            const += low.factor * least
-    return result, const
+            result.append(Term(c, low.divisor, low.modulus, a, -window, m))
+            const += c * window
+    return (result, const) if len(result) < len(terms) else None
+
+
+def _values(x: Linear, term: Term) -> Interval:
+    if term.modulus is not None:
+        return Interval(0, term.modulus - 1)
+    return x.interval.floordiv(term.divisor)
+
+
+def _window(values: Interval, a: int, m: int, k: int) -> int | None:
+    """The least value of a·w - m·(w // k), if the values span fewer than m numbers."""
+    lo, hi = values
+    if lo is None or hi is None:
+        return None
+    first, last = lo // k, hi // k
+    # Within a block of k the value is linear in w, and so are the blocks' ends in w // k.
+    ends = {lo, hi}
+    if first < last:
+        ends |= {(first + 1) * k, last * k, first * k + k - 1, last * k - 1}
+    found = [a * w - m * (w // k) for w in ends]
+    return min(found) if max(found) - min(found) < m else None
