@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.morello import parse_morello
 from morello_layouts.notation.xla import XlaValue, parse_xla, parse_xla_layout
-from morello_layouts.xla import XlaLayout
+from morello_layouts.xla import ELEMENT_BITS, XlaLayout
+from morello_layouts.xla.checks import shown
 
 __all__ = ["Layout", "parse"]
 
 Layout: TypeAlias = MorelloLayout | XlaLayout | XlaValue
 
+_TYPES: Final = "|".join(ELEMENT_BITS)
+
 # A text's beginning tells its notation.
-_NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[str], Layout]], ...] = (
+_NOTATIONS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Layout]], ...]] = (
     (re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z])"), parse_morello),
     (re.compile(r"\s*\{"), parse_xla_layout),
-    (re.compile(r"\s*[A-Za-z(/]"), parse_xla),
+    (re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE), parse_xla),
 )
 
 
@@ -33,12 +36,13 @@ def parse(text: str) -> Layout:
 
     Raises:
         ParseError: with a caret at what is wrong.
+        LayoutError: where it is not text.
 
     >>> print(parse("bf16[10,200]"))
     bf16[10,200]{1,0}
     """
     if not isinstance(text, str):
-        raise LayoutError(f"{text!r} is not text", "layouts are parsed from str", "give a str")
+        raise LayoutError(f"{shown(text)} is not text", "layouts are parsed from str", "give a str")
     for beginning, reader in _NOTATIONS:
         if beginning.match(text):
             return reader(text)

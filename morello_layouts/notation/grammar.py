@@ -6,26 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from morello_layouts.errors import LayoutError, ParseError
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-__all__ = ["Syntax", "at_part", "integer", "parse_tree"]
+__all__ = ["Syntax", "at_part", "integer", "parse_tree", "terminal_words"]
 
 LARGEST = 2**63 - 1
 _LONGEST = len(str(LARGEST))
-
-
-@cache
-def _parser(name: str) -> Lark:
-    from lark import Lark
-
-    text = files("morello_layouts.notation").joinpath(f"{name}.lark").read_text()
-    starts = [s for line in text.splitlines() if line.startswith("//start:") for s in line.split()[1:]]
-    return Lark(text, parser="lalr", start=starts, maybe_placeholders=False)
+_START = "//start:"
+_END = "$END"
 
 
 @dataclass(frozen=True)
@@ -35,8 +28,8 @@ class Syntax:
     Attributes:
         form: what a text of the notation looks like, one line.
         example: what to write, one line.
-        names: words for the grammar's terminals.
-        hints: what to do where a text holds one of these strings at the error.
+        names: words for the grammar's terminals; one that stands for a single text needs none.
+        hints: what to do where a text holds one of these strings at the error, first match wins.
     """
 
     form: str
@@ -44,25 +37,25 @@ class Syntax:
     names: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
 
-    def word(self, terminal: str) -> str:
-        """A terminal in words."""
-        return self.names.get(terminal) or _PUNCTUATION.get(terminal, terminal)
+
+@cache
+def _parser(grammar: str) -> Lark:
+    from lark import Lark
+
+    text = files("morello_layouts.notation").joinpath(f"{grammar}.lark").read_text("utf-8")
+    rules = [line.removeprefix(_START) for line in text.splitlines() if line.startswith(_START)]
+    return Lark(text, parser="lalr", start=" ".join(rules).split(), maybe_placeholders=False)
 
 
-_PUNCTUATION = {
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "LPAR": "'('",
-    "OPEN": "'('",
-    "RPAR": "')'",
-    "LBRACE": "'{'",
-    "RBRACE": "'}'",
-    "COMMA": "','",
-    "COLON": "':'",
-    "STAR": "'*'",
-    "HASH": "'#'",
-    "QMARK": "'?'",
-}
+def terminal_words(grammar: str, syntax: Syntax) -> dict[str, str]:
+    """What each terminal of a grammar is called in errors: its own words, or its text in quotes."""
+    from lark.lexer import PatternStr
+
+    words = {}
+    for terminal in _parser(grammar).terminals:
+        quoted = f"'{terminal.pattern.value}'" if isinstance(terminal.pattern, PatternStr) else ""
+        words[terminal.name] = syntax.names.get(terminal.name, quoted)
+    return words | {_END: "the end of the text"}
 
 
 def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Token]:
@@ -73,27 +66,34 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
         start: the rule that the whole text must match.
         text: what the user typed.
         syntax: how to explain what is wrong with it.
+
+    Raises:
+        ParseError: with a caret at the first thing that cannot stand where it stands.
     """
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+    from lark.exceptions import UnexpectedInput
 
     try:
         return _parser(grammar).parse(text, start=start)
-    except UnexpectedToken as error:
-        position = len(text.rstrip()) if error.token.type == "$END" else error.token.start_pos or 0
-        _raise(text, position, error.accepts or error.expected, syntax)
-    except UnexpectedCharacters as error:
-        _raise(text, error.pos_in_stream, error.allowed or (), syntax)
+    except UnexpectedInput as error:
+        # At the end of the text lark gives the position of the last token.
+        ended = getattr(getattr(error, "token", None), "type", "") == _END
+        position = len(text.rstrip()) if ended else error.pos_in_stream or 0
+        words, state = terminal_words(grammar, syntax), cast("Any", error.interactive_parser)
+        _raise(text, position, {words[name] for name in state.accepts()}, syntax)
 
 
 def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) -> NoReturn:
-    words = sorted({syntax.word(name) for name in expected if name != "$END"})
-    found = "the end of the text"
-    if position < len(text):
-        found = repr(text[position : position + 12].split()[0] if text[position:].split() else " ")
-    wanted = f"expected {_either(words)}" if words else "expected nothing more"
+    wanted = _either(sorted(expected, key=lambda word: (word == "the end of the text", word)))
+    found = text[position : position + 12].split(maxsplit=1)
+    seen = repr(found[0]) if found else "the end of the text"
     hints = [hint for sign, hint in syntax.hints.items() if text.startswith(sign, position)]
-    fix = hints[0] if hints else syntax.example
-    raise ParseError(f"{wanted}, found {found}", syntax.form, fix, text=text, position=position)
+    raise ParseError(
+        f"expected {wanted}, found {seen}",
+        syntax.form,
+        hints[0] if hints else syntax.example,
+        text=text,
+        position=position,
+    )
 
 
 def _either(words: list[str]) -> str:
@@ -101,8 +101,14 @@ def _either(words: list[str]) -> str:
 
 
 def integer(token: Token, text: str) -> int:
-    """The token's value, if it fits a signed 64-bit integer."""
-    if len(token) > _LONGEST or abs(int(token)) > LARGEST:
+    """The token's value, if it fits a signed 64-bit integer.
+
+    Raises:
+        ParseError: where it does not.
+    """
+    digits = token.lstrip("-0") or "0"
+    # The length goes first: Python refuses to read some thousand digits.
+    if len(digits) > _LONGEST or int(digits) > LARGEST:
         raise ParseError(
             "the number is too large",
             "numbers here are signed 64-bit integers",
@@ -110,7 +116,7 @@ def integer(token: Token, text: str) -> int:
             text=text,
             position=token.start_pos or 0,
         )
-    return int(token)
+    return -int(digits) if token[0] == "-" else int(digits)
 
 
 def at_part(

@@ -5,53 +5,67 @@ Strict where XLA's parser is lax: what its compiler refuses later is refused her
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notation.grammar import Syntax, at_part, integer, parse_tree
-from morello_layouts.xla import COMBINE, ELEMENT_BITS, SplitConfig, XlaBuffer, XlaLayout, XlaShape, XlaTuple
+from morello_layouts.xla import (
+    COMBINE,
+    SplitConfig,
+    XlaBuffer,
+    XlaLayout,
+    XlaShape,
+    XlaTuple,
+    rank_error,
+)
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from lark import Token
 
-__all__ = ["XlaValue", "parse_xla", "parse_xla_layout"]
+__all__ = ["LAYOUT_SYNTAX", "SHAPE_SYNTAX", "XlaValue", "parse_xla", "parse_xla_layout"]
 
 XlaValue: TypeAlias = XlaShape | XlaTuple | XlaBuffer
 
-_NAMES = {
+_NAMES: Final = {
     "TYPE": "an element type (f32, bf16, s8, pred, …)",
     "LBRACE": "a layout '{…}'",
     "INT": "a number",
-    "SIGNED_INT": "a number",
+    "NEGATIVE": "a number",
     "NAME": "a name",
     "BUFFER": "'b('",
     "LEVEL": "one of D, C, S, H",
     **{letter: f"{letter}(…)" for letter in ("D", "T", "L", "E", "S", "SC", "M")},
-    "__ANON_0": "'<='",
 }
 
-_HINTS = {
+_HINTS: Final = {
     "∗": "write the ASCII star: *",
     "{}": "'{}' alone is not a layout: leave it out",
-    **{
-        t.upper(): f"XLA writes element types in lower case: {t}"
-        for t in sorted(ELEMENT_BITS, key=len, reverse=True)
-    },
+    "/*": "a comment ends with */",
 }
 
-_SHAPE = Syntax(
-    "an XLA shape is type[sizes]{minor_to_major:attributes}, the layout in braces optional",
+_FORM: Final = "{minor_to_major:attributes}, attributes in the order D T L # * E S SC M"
+SHAPE_SYNTAX: Final = Syntax(
+    f"an XLA shape is type[sizes]{_FORM}",
     "write for example bf16[10,200]{1,0:T(8,128)(2,1)}",
     _NAMES,
     _HINTS,
 )
-_LAYOUT = Syntax(
-    "an XLA layout is {minor_to_major:attributes}, attributes in the order D T L # * E S SC M",
+LAYOUT_SYNTAX: Final = Syntax(
+    f"an XLA layout is {_FORM}",
     "write for example {1,0:T(8,128)(2,1)}",
     _NAMES,
     _HINTS,
 )
-_DEEPEST = 100  # tuples inside tuples; XLA programs have a handful
+_DEEPEST: Final = 100  # tuples inside tuples; XLA programs have a handful
+
+# The layout's fields that are one number or one type, by the grammar's rule.
+_NUMBERS: Final = {
+    "tail": "tail_padding_alignment_in_elements",
+    "bits": "element_size_in_bits",
+    "space": "memory_space",
+    "metadata": "dynamic_shape_metadata_prefix_bytes",
+}
+_TYPES: Final = {"index": "index_primitive_type", "pointer": "pointer_primitive_type"}
 
 Places: TypeAlias = dict[tuple[str | int, ...], int]
 
@@ -65,17 +79,20 @@ def parse_xla(text: str) -> XlaValue:
     >>> print(parse_xla("(f32[2], /*index=1*/ s32[])"))
     (f32[2]{0}, s32[])
     """
-    tree = parse_tree("xla", "shape_text", text, _SHAPE)
+    tree = parse_tree("xla", "shape_text", text, SHAPE_SYNTAX)
     return _Reader(text).shape(tree.children[0])
 
 
 def parse_xla_layout(text: str) -> XlaLayout:
     """An XLA layout alone, in braces.
 
+    Raises:
+        ParseError: with a caret at what is wrong.
+
     >>> parse_xla_layout("{1,0:T(8,128)}").tiles
     ((8, 128),)
     """
-    tree = parse_tree("xla", "layout_text", text, _LAYOUT)
+    tree = parse_tree("xla", "layout_text", text, LAYOUT_SYNTAX)
     return _Reader(text).layout(tree.children[0], {})
 
 
@@ -86,28 +103,32 @@ class _Reader:
         self.text = text
 
     def shape(self, tree: Any, depth: int = 0) -> XlaValue:
-        (inner,) = tree.children
-        if inner.data == "tuple":
-            if depth > _DEEPEST:
-                raise LayoutError(
-                    f"tuples nest deeper than {_DEEPEST}",
-                    "no program does that, and reading it would take long",
-                    "read the inner shapes by themselves",
-                )
-            return XlaTuple(tuple(self.shape(child, depth + 1) for child in inner.children))
-        if inner.data == "buffer":
-            return XlaBuffer(self.array(inner.children[1]))
-        return self.array(inner)
+        if tree.data == "array":
+            return self.array(tree)
+        opening, *children = tree.children
+        if tree.data == "buffer":
+            return XlaBuffer(self.array(children[0]))
+        if depth == _DEEPEST:
+            raise ParseError(
+                f"tuples nest deeper than {_DEEPEST}",
+                "no program does that, and reading it would take long",
+                "read the inner shapes by themselves",
+                text=self.text,
+                position=opening.start_pos,
+            )
+        return XlaTuple(tuple(self.shape(child, depth + 1) for child in children))
 
     def array(self, tree: Any) -> XlaShape:
         name, *rest = tree.children
         places: Places = {("element_type",): name.start_pos}
-        layout, dims, dynamic = None, [], []
+        layout: XlaLayout | None = None
+        dims: list[int | str | None] = []
+        dynamic: list[bool] = []
         for child in rest:
             if child.data == "layout":
-                layout = self.layout(child, places)
+                layout = self.layout(child, places, len(dims))
                 continue
-            places["dims", len(dims)] = child.children[0].start_pos if child.children else 0
+            places["dims", len(dims)] = child.children[0].start_pos
             dims.append(self.dim(child))
             dynamic.append(child.data in ("bounded", "unbounded"))
         try:
@@ -116,46 +137,64 @@ class _Reader:
             raise at_part(error, self.text, places, name.start_pos) from None
 
     def dim(self, tree: Any) -> int | str | None:
+        (token,) = tree.children
         if tree.data == "unbounded":
             return None
-        token = tree.children[0]
         return str(token) if tree.data == "named" else integer(token, self.text)
 
-    def layout(self, tree: Any, places: Places) -> XlaLayout:
-        brace, *rest = tree.children
+    def layout(self, tree: Any, places: Places, rank: int | None = None) -> XlaLayout:
+        brace, *parts = tree.children
+        places["layout",] = places["minor_to_major",] = brace.start_pos
         order: list[int] = []
         fields: dict[str, Any] = {}
-        for child in rest:
-            if child.data == "order":
-                for token in child.children:
-                    places["minor_to_major", len(order)] = token.start_pos
-                    order.append(integer(token, self.text))
-            else:
-                for attribute in child.children:
-                    fields |= getattr(self, attribute.data)(attribute, places)
         try:
+            for part in parts:
+                if part.data == "order":
+                    order = self.numbers("minor_to_major", part.children, places)
+                else:
+                    fields = dict(self.attribute(child, places) for child in part.children)
+            if rank is not None and len(order) != rank:
+                raise rank_error(rank, len(order))
             return XlaLayout(tuple(order), **fields)
+        except ParseError:
+            raise
         except LayoutError as error:
             raise at_part(error, self.text, places, brace.start_pos) from None
 
-    def tiles(self, tree: Any, places: Places) -> dict[str, Any]:
-        tiles = []
-        for k, tile in enumerate(tree.children):
-            opening, *children = tile.children
-            places["tiles", k] = opening.start_pos
-            sizes = []
-            for j, size in enumerate(children):
-                token = size.children[0]
-                places["tiles", k, j] = token.start_pos
-                sizes.append(COMBINE if token == "*" else self.tile_size(token))
-            tiles.append(tuple(sizes))
-        return {"tiles": tuple(tiles)}
+    def attribute(self, tree: Any, places: Places) -> tuple[str, Any]:
+        """The layout's field that an attribute sets, and its value."""
+        rule = str(tree.data)
+        if rule == "levels":  # of sparse arrays: XLA reads and drops them
+            return "tiles", ()
+        if rule == "tiles":
+            return "tiles", tuple(self.tile(k, t, places) for k, t in enumerate(tree.children))
+        if rule == "splits":
+            return "split_configs", tuple(
+                self.split(k, s, places) for k, s in enumerate(tree.children)
+            )
+        token = tree.children[-1]
+        field = _TYPES.get(rule) or _NUMBERS[rule]
+        places[field,] = token.start_pos
+        if rule in _TYPES:
+            return field, str(token)
+        value = integer(token, self.text)
+        return field, max(value, 0) if rule == "metadata" else value  # XLA drops M(-1)
+
+    def numbers(self, field: str, tokens: list[Token], places: Places) -> list[int]:
+        places |= {(field, k): token.start_pos or 0 for k, token in enumerate(tokens)}
+        return [integer(token, self.text) for token in tokens]
+
+    def tile(self, k: int, tree: Any, places: Places) -> tuple[int, ...]:
+        opening, *tokens = tree.children
+        places["tiles", k] = opening.start_pos
+        places |= {("tiles", k, j): token.start_pos for j, token in enumerate(tokens)}
+        return tuple(COMBINE if token == "*" else self.tile_size(token) for token in tokens)
 
     def tile_size(self, token: Token) -> int:
         value = integer(token, self.text)
         if value < 0:
             raise ParseError(
-                f"a tile size of {value}",
+                f"a tile size is {value}",
                 "a tile holds at least one element in each dimension",
                 "XLA's document writes -1 for a combined dimension; in text it is '*'",
                 text=self.text,
@@ -163,42 +202,8 @@ class _Reader:
             )
         return value
 
-    def levels(self, _tree: Any, _places: Places) -> dict[str, Any]:
-        return {}  # dimension level types of sparse arrays: XLA reads and drops them
-
-    def tail(self, tree: Any, places: Places) -> dict[str, Any]:
-        return self.number("tail_padding_alignment_in_elements", tree, places)
-
-    def bits(self, tree: Any, places: Places) -> dict[str, Any]:
-        return self.number("element_size_in_bits", tree, places)
-
-    def space(self, tree: Any, places: Places) -> dict[str, Any]:
-        return self.number("memory_space", tree, places)
-
-    def metadata(self, tree: Any, places: Places) -> dict[str, Any]:
-        read = self.number("dynamic_shape_metadata_prefix_bytes", tree, places)
-        return {name: max(value, 0) for name, value in read.items()}  # XLA drops negative ones
-
-    def number(self, name: str, tree: Any, places: Places) -> dict[str, Any]:
-        token = tree.children[0].children[0]
-        places[(name,)] = token.start_pos
-        return {name: integer(token, self.text)}
-
-    def index(self, tree: Any, places: Places) -> dict[str, Any]:
-        return self.named("index_primitive_type", tree.children[0], places)
-
-    def pointer(self, tree: Any, places: Places) -> dict[str, Any]:
-        return self.named("pointer_primitive_type", tree.children[1], places)
-
-    def named(self, name: str, token: Token, places: Places) -> dict[str, Any]:
-        places[(name,)] = token.start_pos or 0
-        return {name: str(token)}
-
-    def splits(self, tree: Any, places: Places) -> dict[str, Any]:
-        configs = []
-        for split in tree.children:
-            dim, *cuts = split.children
-            places["split_configs",] = dim.start_pos
-            numbers = tuple(integer(token, self.text) for token in cuts)
-            configs.append(SplitConfig(integer(dim, self.text), numbers))
-        return {"split_configs": tuple(configs)}
+    def split(self, k: int, tree: Any, places: Places) -> SplitConfig:
+        _, dimension, *cuts = tree.children
+        places["split_configs", k] = places["dimension",] = dimension.start_pos
+        indices = self.numbers("split_indices", cuts, places)
+        return SplitConfig(integer(dimension, self.text), tuple(indices))

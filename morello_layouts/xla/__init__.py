@@ -1,6 +1,6 @@
 """XLA's shapes and tiled layouts."""
 
-from morello_layouts.xla.layout import COMBINE, SplitConfig, XlaLayout
+from morello_layouts.xla.layout import COMBINE, SplitConfig, XlaLayout, rank_error
 from morello_layouts.xla.shape import XlaBuffer, XlaShape, XlaTuple
 from morello_layouts.xla.types import ELEMENT_BITS, bits_of
 
@@ -13,4 +13,5 @@ __all__ = [
     "XlaShape",
     "XlaTuple",
     "bits_of",
+    "rank_error",
 ]

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.xla.types import INTEGER_TYPES
+from morello_layouts.xla.checks import LARGEST, Part, elements, instance, integer
+from morello_layouts.xla.types import check_type
 
-__all__ = ["COMBINE", "SplitConfig", "Tile", "XlaLayout"]
+__all__ = ["COMBINE", "SplitConfig", "Tile", "XlaLayout", "rank_error", "tile_text"]
 
 Tile: TypeAlias = tuple[int, ...]
 
@@ -22,10 +23,39 @@ COMBINE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class SplitConfig:
-    """Where a physical dimension (0 is the most major) is cut into pieces, each its own buffer."""
+    """Where a physical dimension is cut into pieces, each with a buffer of its own.
+
+    Attributes:
+        dimension: the physical dimension, 0 the most major.
+        split_indices: where a new piece starts, in elements along that dimension.
+
+    Raises:
+        LayoutError: where one of them is no integer or too small.
+
+    >>> print(SplitConfig(0, (16, 32)))
+    (0:16,32)
+    """
 
     dimension: int
     split_indices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        dimension = integer(self.dimension, 0, "the split dimension", ("dimension",))
+        cuts = elements(
+            self.split_indices, "split_indices", "give a tuple of ints", ("split_indices",)
+        )
+        indices = tuple(
+            integer(
+                cut,
+                1,
+                f"split index {k}",
+                ("split_indices", k),
+                "say where a new piece starts: a number from 1",
+            )
+            for k, cut in enumerate(cuts)
+        )
+        object.__setattr__(self, "dimension", dimension)
+        object.__setattr__(self, "split_indices", indices)
 
     def __str__(self) -> str:
         return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
@@ -65,15 +95,14 @@ class XlaLayout:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "minor_to_major", tuple(self.minor_to_major))
-        set_field(self, "tiles", tuple(tuple(tile) for tile in self.tiles))
-        set_field(self, "split_configs", tuple(self.split_configs))
-        _check_order(self.minor_to_major)
-        for k, tile in enumerate(self.tiles):
-            _check_tile(k, tile)
-        _check_numbers(self)
-        for config in self.split_configs:
-            _check_split(config, len(self.minor_to_major))
+        set_field(self, "minor_to_major", _order(self.minor_to_major))
+        set_field(self, "tiles", _tiles(self.tiles))
+        set_field(self, "split_configs", _splits(self.split_configs, len(self.minor_to_major)))
+        for name, least in _LEAST.items():
+            set_field(self, name, integer(getattr(self, name), least, name, (name,)))
+        for name in ("index_primitive_type", "pointer_primitive_type"):
+            if getattr(self, name) is not None:
+                check_type(getattr(self, name), (name,))
 
     @staticmethod
     def descending(rank: int) -> XlaLayout:
@@ -89,6 +118,11 @@ class XlaLayout:
         """Logical dimensions in physical order, the slowest varying first."""
         return self.minor_to_major[::-1]
 
+    @property
+    def splits_array(self) -> bool:
+        """Whether SC cuts the array into pieces with buffers of their own."""
+        return any(config.split_indices for config in self.split_configs)
+
     def physical_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
         """A shape's sizes in physical order, most major first.
 
@@ -96,12 +130,7 @@ class XlaLayout:
             ShapeError: where the shape's rank is another than the layout's.
         """
         if len(shape) != len(self.minor_to_major):
-            raise ShapeError(
-                f"the layout orders {len(self.minor_to_major)} dimensions, the shape has "
-                f"{len(shape)}",
-                "minor_to_major names every dimension of the shape once",
-                "give one number for each dimension, the fastest varying first",
-            )
+            raise rank_error(len(shape), len(self.minor_to_major))
         return tuple(shape[dim] for dim in self.major_to_minor)
 
     def __str__(self) -> str:
@@ -137,90 +166,97 @@ def tile_text(tile: Iterable[int]) -> str:
     return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
 
 
-def _check_order(order: tuple[int, ...]) -> None:
-    for k, dim in enumerate(order):
+def rank_error(dims: int, ordered: int) -> ShapeError:
+    """The error where a layout orders another number of dimensions than a shape has."""
+    return ShapeError(
+        f"the shape has {_count(dims)}, its layout orders {ordered}",
+        "minor_to_major names every dimension once",
+        f"order the dimensions 0 to {dims - 1}, the fastest varying first"
+        if dims
+        else "leave a scalar's layout out, or begin it with ':'",
+        part=("minor_to_major",),
+    )
+
+
+# The smallest value of each field that is a number.
+_LEAST: Final = {
+    "tail_padding_alignment_in_elements": 1,
+    "element_size_in_bits": 0,
+    "memory_space": 0,
+    "dynamic_shape_metadata_prefix_bytes": 0,
+}
+
+
+def _order(given: Any) -> tuple[int, ...]:
+    numbers = elements(
+        given, "minor_to_major", "give a tuple of ints, such as (1, 0)", ("minor_to_major",)
+    )
+    rank = len(numbers)
+    fix = f"name each of the dimensions 0 to {rank - 1} once, the fastest varying first"
+    order: dict[int, None] = {}
+    for k, number in enumerate(numbers):
         part = ("minor_to_major", k)
-        fix = f"name each of the dimensions 0 to {len(order) - 1} once, the fastest varying first"
-        if not 0 <= dim < len(order):
-            raise LayoutError(
-                f"dimension {dim} of minor_to_major is out of range",
-                f"the layout has {len(order)} dimensions, numbered from 0",
-                fix,
-                part=part,
-            )
-        if dim in order[:k]:
-            raise LayoutError(
-                f"dimension {dim} stands twice in minor_to_major",
-                "each dimension has one place in memory order",
-                fix,
-                part=part,
-            )
+        dim = integer(number, 0, f"minor_to_major[{k}]", part, fix)
+        if dim >= rank:
+            why = f"the layout orders {_count(rank)}, numbered from 0"
+            raise LayoutError(f"there is no dimension {dim}", why, fix, part=part)
+        if dim in order:
+            what = f"dimension {dim} stands twice in minor_to_major"
+            raise LayoutError(what, "each dimension has one place in memory order", fix, part=part)
+        order[dim] = None
+    return tuple(order)
 
 
-def _check_tile(k: int, tile: Tile) -> None:
-    if not tile:
+def _count(rank: int) -> str:
+    return "1 dimension" if rank == 1 else f"{rank} dimensions"
+
+
+def _tiles(given: Any) -> tuple[Tile, ...]:
+    fix = "give a tuple of tiles, such as ((8, 128), (2, 1))"
+    return tuple(
+        _tile(k, elements(tile, f"tile {k}", fix, ("tiles", k)))
+        for k, tile in enumerate(elements(given, "tiles", fix, ("tiles",)))
+    )
+
+
+def _tile(k: int, given: tuple[Any, ...]) -> Tile:
+    if not given:
         raise LayoutError(
             "the tile has no sizes",
             "a tile acts on the last dimensions, one size for each",
             "write at least one size, such as T(128), or leave the tile out",
             part=("tiles", k),
         )
-    for j, size in enumerate(tile):
-        if size == COMBINE and j == len(tile) - 1:
-            raise LayoutError(
-                "'*' stands in the tile's last place",
-                "'*' combines a dimension with the next more minor one, and there is none",
-                "end the tile with a size",
-                part=("tiles", k, j),
-            )
-        if size < 1 and size != COMBINE:
-            raise LayoutError(
-                f"a tile size of {size}",
-                "a tile holds at least one element in each dimension",
-                "write a positive size, or '*' to combine with the next dimension",
-                part=("tiles", k, j),
-            )
-
-
-def _check_numbers(layout: XlaLayout) -> None:
-    least = {
-        "tail_padding_alignment_in_elements": 1,
-        "element_size_in_bits": 0,
-        "memory_space": 0,
-        "dynamic_shape_metadata_prefix_bytes": 0,
-    }
-    for name, smallest in least.items():
-        value = getattr(layout, name)
-        if value < smallest:
-            raise LayoutError(
-                f"{name} is {value}",
-                f"it is at least {smallest}",
-                f"write a number from {smallest}, or leave it out",
-                part=(name,),
-            )
-    for name in ("index_primitive_type", "pointer_primitive_type"):
-        value = getattr(layout, name)
-        if value is not None and value not in INTEGER_TYPES:
-            raise LayoutError(
-                f"{name} is {value!r}",
-                "indices and pointers are integers",
-                f"write one of {', '.join(INTEGER_TYPES)}",
-                part=(name,),
-            )
-
-
-def _check_split(config: SplitConfig, rank: int) -> None:
-    if not 0 <= config.dimension < rank:
+    tile = tuple(_tile_size(value, ("tiles", k, j)) for j, value in enumerate(given))
+    if tile[-1] == COMBINE:
         raise LayoutError(
-            f"SC splits dimension {config.dimension}, the layout has {rank}",
-            "SC names a physical dimension, 0 the most major",
-            f"name a dimension from 0 to {rank - 1}" if rank else "leave SC out",
-            part=("split_configs",),
+            "'*' stands in the tile's last place",
+            "'*' combines a dimension with the next more minor one, and there is none",
+            "end the tile with a size",
+            part=("tiles", k, len(tile) - 1),
         )
-    if not config.split_indices or min(config.split_indices) < 1:
-        raise LayoutError(
-            f"SC{config} cuts nothing off",
-            "each index is where a new piece starts, at least 1",
-            "write positive indices",
-            part=("split_configs",),
-        )
+    return tile
+
+
+def _tile_size(value: Any, part: Part) -> int:
+    fix = "write a size from 1, or '*' (COMBINE) to join the next more minor dimension"
+    size = integer(value, -LARGEST, "a tile size", part, fix)
+    if size < 1 and size != COMBINE:
+        why = "a tile holds at least one element in each dimension"
+        raise LayoutError(f"a tile size is {size}", why, fix, part=part)
+    return size
+
+
+def _splits(given: Any, rank: int) -> tuple[SplitConfig, ...]:
+    fix = "give a tuple of SplitConfig(dimension, split_indices)"
+    configs = elements(given, "split_configs", fix, ("split_configs",))
+    for k, config in enumerate(configs):
+        instance(config, SplitConfig, f"split_configs[{k}]", fix)
+        if config.dimension >= rank:
+            raise LayoutError(
+                f"SC splits dimension {config.dimension}, the layout has {_count(rank)}",
+                "SC names a physical dimension, 0 the most major",
+                f"name a dimension from 0 to {rank - 1}" if rank else "leave SC out",
+                part=("split_configs", k),
+            )
+    return configs

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import Linear
+from morello_layouts.expr import Atom, Linear
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
 from morello_layouts.xla.layout import COMBINE, Tile, XlaLayout
 
 __all__ = ["recipe", "textbook"]
 
-_ZERO = Linear((), 0)
+_ZERO: Final = Linear((), 0)
+_MOST_TILES: Final = 100
 
 
 def recipe(layout: XlaLayout, shape: Sequence[int]) -> Recipe:
@@ -44,9 +46,7 @@ def _tile_steps(sizes: list[int], tile: Tile) -> list[Step]:
         merge = Merge(tuple(counts))
         steps.append(merge)
         sizes[:] = merge.apply(tuple(sizes))
-    padded = sizes[:plain] + [
-        -(-n // t) * t for n, t in zip(sizes[plain:], tile, strict=True)
-    ]
+    padded = sizes[:plain] + [-(-n // t) * t for n, t in zip(sizes[plain:], tile, strict=True)]
     if padded != sizes:
         steps.append(Pad(tuple(padded)))
     steps.append(Split((*(None,) * plain, *tile)))
@@ -84,10 +84,17 @@ def textbook(layout: XlaLayout, coordinates: Sequence[Linear], shape: Sequence[i
         e = [*e[:first], *(x // y for x, y in zip(e_tiled, t, strict=True)),
              *(x % y for x, y in zip(e_tiled, t, strict=True))]  # fmt: skip
         d = [*d[:first], *(-(-x // y) for x, y in zip(d_tiled, t, strict=True)), *t]
-    offset = _ZERO
-    for x, n in zip(e, d, strict=True):
-        offset = offset * n + x
-    return offset
+    return _linear_index(e, d)
+
+
+def _linear_index(e: Sequence[Linear], d: Sequence[int]) -> Linear:
+    """e[0]·d[1]·d[2]·… + e[1]·d[2]·… + …, as one sum, so that a long one is quickly made."""
+    stride, terms, const = 1, list[tuple[Atom, int]](), 0
+    for x, n in zip(reversed(e), reversed(d), strict=True):
+        terms += [(atom, c * stride) for atom, c in x.terms]
+        const += x.const * stride
+        stride *= n
+    return Linear.of(terms, const)
 
 
 def _subsume(
@@ -104,7 +111,13 @@ def _subsume(
 
 
 def _check_supported(layout: XlaLayout) -> None:
-    if layout.split_configs:
+    if len(layout.tiles) > _MOST_TILES:
+        raise UnsupportedError(
+            f"the layout has {len(layout.tiles)} tiles, one within the other",
+            f"offsets are computed through at most {_MOST_TILES}",
+            "leave out tiles of ones, which change nothing",
+        )
+    if layout.splits_array:
         raise UnsupportedError(
             f"{layout} splits the array over several buffers",
             "SC gives each piece a buffer of its own, so there is no one offset",

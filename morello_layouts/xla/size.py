@@ -7,21 +7,21 @@ tile does not divide the block before it, that is less than the tiles span.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
-from morello_layouts.xla.layout import COMBINE, XlaLayout
+from morello_layouts.xla.layout import COMBINE, SplitConfig, Tile, XlaLayout
 
 __all__ = ["bytes_of", "reserved_bytes"]
 
 
 def reserved_bytes(shape: Sequence[int], layout: XlaLayout, bits: int) -> int:
-    """Bytes that XLA reserves for an array of ``shape`` with elements of ``bits`` bits."""
-    sizes = list(layout.physical_sizes(shape))
-    for config in layout.split_configs:
-        cuts = (0, *config.split_indices, sizes[config.dimension])
-        sizes[config.dimension] = max(
-            end - start for start, end in zip(cuts, cuts[1:], strict=False)
-        )
+    """Bytes that XLA reserves for an array of ``shape`` with elements of ``bits`` bits.
+
+    >>> reserved_bytes((10, 200), XlaLayout((1, 0), ((8, 128), (2, 1))), 16)
+    8192
+    """
+    sizes = _largest_piece(layout.physical_sizes(shape), layout.split_configs)
     if not layout.tiles:
         return bytes_of(prod(sizes), bits)
     elements = _padded_elements(sizes, layout.tiles[0])
@@ -37,7 +37,20 @@ def bytes_of(elements: int, bits: int) -> int:
     return -(-elements * bits // 8)
 
 
-def _padded_elements(sizes: Sequence[int], tile: Sequence[int]) -> int:
+def _largest_piece(sizes: Sequence[int], configs: Sequence[SplitConfig]) -> list[int]:
+    """Sizes of the largest piece, by ``LayoutUtil::MaxSplitSize``.
+
+    XLA takes cuts in the order in which they are written, and of two configs for one dimension
+    the first.
+    """
+    largest = list(sizes)
+    for config in reversed(configs):
+        cuts = (0, *config.split_indices, sizes[config.dimension])
+        largest[config.dimension] = max(end - start for start, end in pairwise(cuts))
+    return largest
+
+
+def _padded_elements(sizes: Sequence[int], tile: Tile) -> int:
     missing = max(0, len(tile) - len(sizes))
     padded = [1] * missing + list(sizes)
     first = len(padded) - len(tile)

@@ -5,9 +5,13 @@ Types narrower than a byte take a whole byte unless the layout's ``E(bits)`` pac
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-__all__ = ["ELEMENT_BITS", "INTEGER_TYPES", "OPAQUE_TYPES", "bits_of"]
+from morello_layouts.errors import LayoutError
+from morello_layouts.xla.checks import Part, shown
+
+__all__ = ["ELEMENT_BITS", "OPAQUE_TYPES", "bits_of", "check_type"]
 
 ELEMENT_BITS: Final[dict[str, int]] = {
     "pred": 8,
@@ -37,14 +41,47 @@ ELEMENT_BITS: Final[dict[str, int]] = {
 # Types of values that are not arrays: they have no dimensions, no layout and no size.
 OPAQUE_TYPES: Final = ("token", "opaque")
 
-# Types that a layout's '#(…)' and '*(…)' may name.
-INTEGER_TYPES: Final = tuple(t for t in ELEMENT_BITS if t[0] in "su")
+# How other systems write the types.
+_OTHER_NAMES: Final = re.compile(r"(bool)|(bfloat16)|(float|uint|int|complex|i)(\d+)")
+_LETTERS: Final = {"float": "f", "uint": "u", "int": "s", "i": "s", "complex": "c"}
 
 
 def bits_of(element_type: str) -> int:
     """Bits that one element takes where no ``E(bits)`` says otherwise.
 
+    Raises:
+        LayoutError: where the type is not that of an array.
+
     >>> bits_of("bf16"), bits_of("s4")
     (16, 8)
     """
+    check_type(element_type, ("element_type",), others=())
     return ELEMENT_BITS[element_type]
+
+
+def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES) -> None:
+    """Raise a LayoutError where a value names no element type of XLA.
+
+    >>> check_type("F32", ("element_type",))
+    Traceback (most recent call last):
+    morello_layouts.errors.LayoutError: 'F32' is no element type of XLA
+    XLA has its own names for types, all in lower case
+    write f32
+    """
+    if isinstance(value, str) and (value in ELEMENT_BITS or value in others):
+        return
+    raise LayoutError(
+        f"{shown(value)} is no element type of XLA",
+        "XLA has its own names for types, all in lower case",
+        f"write {_meant(value)}",
+        part=part,
+    )
+
+
+def _meant(value: object) -> str:
+    """The type that a wrong name most likely means, or all there are."""
+    text = str(value).lower() if isinstance(value, str) else ""
+    if text not in ELEMENT_BITS and (match := _OTHER_NAMES.fullmatch(text)):
+        boolean, brain, letter, bits = match.groups()
+        text = "pred" if boolean else "bf16" if brain else f"{_LETTERS[letter]}{bits}"
+    return text if text in ELEMENT_BITS else f"one of {', '.join(ELEMENT_BITS)}"
