@@ -17,8 +17,8 @@ def contig_of_tile(
     """How many innermost physical dimensions of every tile form one run in the parent's buffer.
 
     Walking outward, a dimension belongs to the run while all inside it are whole. The first one
-    that the tile cuts still does if the cut piece is a run wherever the tile starts: it never lies
-    across the end of a pack. (Of an OddEven a tile has all or one element, which is a run.)
+    that the tile cuts still does if the cut piece is a run wherever the tile starts, which it is
+    not across the end of a pack. (Of an OddEven a tile has all, or one element: a run.)
 
     >>> from morello_layouts.morello.dims import Dynamic, Packed
     >>> packed = ((0, Dynamic()), (1, Dynamic()), (0, Packed(4)))
@@ -32,15 +32,24 @@ def contig_of_tile(
     count = 0
     for k in reversed(range(first_contiguous, len(dims))):
         if tile[k] != parent[k]:
-            return count + _never_straddles(dims, parent, tile[k], k)
+            return count + _never_breaks(dims, parent, first_contiguous, k, tile[k])
         count += 1
     return count
 
 
-def _never_straddles(dims: PhysDims, parent: tuple[int, ...], piece: int, k: int) -> bool:
-    """Whether no piece of a physical dimension, at a multiple of its size, runs past its end."""
-    outermost = all(parent[j] == 1 for j in range(k) if dims[j][0] == dims[k][0])
-    return outermost or parent[k] % piece == 0
+def _never_breaks(
+    dims: PhysDims, parent: tuple[int, ...], first_contiguous: int, k: int, piece: int
+) -> bool:
+    """Whether pieces of a physical dimension, at multiples of their size, are runs in memory.
+
+    A piece that runs past the end of a pack goes on in the Dynamic outside it, as no tile that
+    cuts a pack fits another pack outside: in memory too, if nothing lies between the two.
+    """
+    outside = [j for j in range(k) if parent[j] > 1]
+    goes_on = [j for j in outside if dims[j][0] == dims[k][0]]
+    if not goes_on or parent[k] % piece == 0:
+        return True
+    return goes_on[-1] == outside[-1] >= first_contiguous
 
 
 def _check_tile(parent_shape: tuple[int, ...], tile_shape: tuple[int, ...]) -> None:

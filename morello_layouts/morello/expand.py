@@ -73,7 +73,7 @@ def physical_shape(dims: PhysDims, shape: tuple[int, ...]) -> tuple[int, ...]:
     for dim, _ in dims:
         if dim >= len(shape):
             raise ShapeError(
-                f"the layout names dimension {dim}, the shape {_x(shape)} has {len(shape)}",
+                f"the layout names dimension {dim}, which the shape {_x(shape)} does not have",
                 "logical dimensions are numbered from 0, from the left",
                 f"give a shape of at least {dim + 1} dimensions",
             )
@@ -161,9 +161,11 @@ def _remedy(phys: Packed | OddEven, left: int, dim: int, n: int, physes: Sequenc
         return f"put a Dynamic outside: [{dim}, …], and pad dimension {dim} to {padded}"
     if left == 1:
         return f"pad dimension {dim} to {fitting}, or leave {dim}{phys} out"
-    if isinstance(phys, OddEven) and left % 2:
+    if isinstance(phys, Packed):
+        return f"pad dimension {dim} to {fitting}, or choose a size that divides {left}"
+    if left % 2:
         return f"pad dimension {dim} to {fitting}"
-    return f"pad dimension {dim} to {fitting}, or choose a size that divides {left}"
+    return f"pad dimension {dim} to {fitting}, or choose an even size that divides {left}"
 
 
 def _fitting_size(physes: Sequence[PhysDim], n: int) -> int | None:

@@ -303,7 +303,7 @@ def _checked_contig(contig: object, count: int) -> int:
         return count
     number = as_integer(contig)
     if number is None or not 0 <= number <= count:
-        shown = contig if number is None else f"c{number}"
+        shown = repr(contig) if number is None else f"c{number}"
         raise LayoutError(
             f"{shown} does not say how many dimensions are contiguous",
             f"the layout has {count} physical dimension{'' if count == 1 else 's'}",
