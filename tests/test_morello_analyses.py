@@ -26,6 +26,21 @@ def test_row_and_column_major(text, row_major, col_major):
     assert (layout.is_row_major, layout.is_col_major) == (row_major, col_major)
 
 
+@pytest.mark.parametrize(
+    ("dims", "contig", "text"),
+    [
+        ((0, 2, 3, 1), 4, "NHWC"),
+        ((0, 2, 3, 1), 2, "([0, 2, 3, 1], c2)"),
+        ((0, 1, 2, 3), 4, "[0, 1, 2, 3]"),
+        ((), 0, "[]"),
+    ],
+)
+def test_printing(dims, contig, text):
+    layout = ml.MorelloLayout([(dim, ml.Dynamic()) for dim in dims], contig)
+    assert str(layout) == text
+    assert ml.parse(text) == layout
+
+
 # What the tile of an array keeps contiguous. Morello counts one dimension more where the last
 # column says that a tile straddles a pack: there the test finds its second tile broken.
 TILES = [
