@@ -1,0 +1,52 @@
+"""``explain``: what a layout's text means."""
+
+from __future__ import annotations
+
+import click
+
+from morello_layouts.cli.options import json_option, shape_option, text_argument
+from morello_layouts.cli.screen import print_json
+from morello_layouts.cli.status import Status
+
+__all__ = ["explain"]
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"
+  morello-layouts explain "[1, 0, 1 p(4)]" --shape 6x8 --derivation
+  morello-layouts explain "(f32[8,128], s32[])" --json
+
+\b
+JSON: text and arrays; of each array path (in tuples), text, kind, headline, dimensions (name,
+symbol, size, is_dynamic), parts (text, meaning, is_implied), axes in memory (coordinate, size),
+word (what shares 32 bits: bits, slots, offsets, text), sizes (elements, spanned_elements,
+element_bits, data_bytes, spanned_bytes, reserved_bytes, padding_elements, padding_bytes,
+factor), index (shape, physical_shape, recipe, textbook, formula, derivation), proofs
+(bijective, injective, verified; each as of prove), picture (slices; grids of at, rows, columns,
+offsets with null for padding and gaps), notes. What is not known is null.
+"""
+)
+@text_argument("text")
+@shape_option
+@click.option("--derivation", is_flag=True, help="Show how the textbook formula was simplified.")
+@json_option
+def explain(text: str, shape: tuple[int, ...] | None, derivation: bool, as_json: bool) -> Status:
+    """Say what each part of the layout TEXT means, with its formula, sizes, proof and picture.
+
+    TEXT is an XLA shape or layout, a tuple of shapes, or a Morello layout; - reads it from
+    standard input.
+    """
+    # Imported here: SymPy and ISL load with these, and the help does not need them.
+    from morello_layouts.cli.json_report import array_dict
+    from morello_layouts.cli.report import reports_of
+    from morello_layouts.cli.show import show
+
+    source, reports = reports_of(text, shape)
+    if as_json:
+        arrays = [array_dict(report, derivation=derivation) for report in reports]
+        print_json({"text": source, "arrays": arrays})
+    else:
+        show(source, reports, derivation=derivation)
+    return Status.DONE

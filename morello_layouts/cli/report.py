@@ -1,0 +1,104 @@
+"""Everything that ``explain`` says about one layout, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from morello_layouts import api, notation
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.formula import IndexMap
+from morello_layouts.morello import MorelloLayout
+from morello_layouts.words import Explanation, Sizes, arrays_of, explain
+from morello_layouts.words.sizing import sizes_of
+from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
+
+if TYPE_CHECKING:
+    from morello_layouts.proof import Proof
+
+__all__ = ["ArrayReport", "Proofs", "reports_of"]
+
+_NO_SHAPE = (
+    "sizes, formula, proof and picture need a shape: add --shape 6x8 with the sizes of yours"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """What ISL says of an index map."""
+
+    bijective: Proof
+    injective: Proof
+    verified: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayReport:
+    """One array of a layout's text.
+
+    Attributes:
+        path: its positions in the tuples around it; () outside of tuples.
+        explanation: the text in words.
+        index: the index map, None where there is none.
+        sizes: None where they are not numbers.
+        proofs: None without an index map.
+        notes: what could not be said, and what to know about the rest.
+    """
+
+    path: tuple[int, ...]
+    explanation: Explanation
+    index: IndexMap | None
+    sizes: Sizes | None
+    proofs: Proofs | None
+    notes: tuple[str, ...]
+
+
+def reports_of(text: str, shape: Sequence[int] | None) -> tuple[str, Iterator[ArrayReport]]:
+    """The text as it is printed, and a report on each of its arrays.
+
+    Raises:
+        LayoutError: where the text or the shape means nothing.
+    """
+    value = notation.parse(text)
+    if isinstance(value, XlaTuple | XlaBuffer):
+        if shape is not None:
+            raise LayoutError(
+                "a shape was given for text that carries its own",
+                f"{value} holds the sizes of each array",
+                "leave --shape out",
+            )
+        arrays = arrays_of(value)
+        return str(value), (_report(path, array, None) for path, array in arrays)
+    return str(value), iter([_report((), value, shape)])
+
+
+def _report(
+    path: tuple[int, ...],
+    layout: XlaShape | XlaLayout | MorelloLayout,
+    shape: Sequence[int] | None,
+) -> ArrayReport:
+    carried = layout.dims if isinstance(layout, XlaShape) else shape
+    explanation = explain(layout, shape)
+    if carried is None:
+        return ArrayReport(path, explanation, None, None, None, (_NO_SHAPE,))
+    try:
+        m = api.index_map(layout, shape)
+    except UnsupportedError as error:
+        notes = (f"no formula: {error.what}; {error.why}", *_notes(layout))
+        return ArrayReport(path, explanation, None, None, None, notes)
+    proofs = Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m))
+    sizes = None
+    if all(isinstance(n, int) for n in carried):
+        sizes = sizes_of(m, layout if isinstance(layout, XlaShape) else None)
+    return ArrayReport(path, explanation, m, sizes, proofs, m.warnings)
+
+
+def _notes(layout: XlaShape | XlaLayout | MorelloLayout) -> tuple[str, ...]:
+    """What holds of an array without an index map."""
+    if not isinstance(layout, XlaShape):
+        return ()
+    try:
+        return (*layout.warnings, f"XLA reserves {layout.byte_size:,} bytes")
+    except UnsupportedError:
+        return ()
