@@ -49,14 +49,10 @@ def test_other_encodings_get_ascii(encoding: str) -> None:
     assert "####" in text
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_bytes_that_are_no_text(encoding: str) -> None:
-    for arguments in (
-        ("explain", b"f32[\xff3]"),
-        ("explain", "f32[\u2217]"),
-        ("simplify", b"\xff"),
-    ):
-        done = run(*arguments, env={"PYTHONIOENCODING": encoding})
+def test_bytes_that_are_no_text() -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    for arguments in (("explain", b"f32[\xff3]"), ("explain", "f32[\u2217]")):
+        done = run(*arguments, env=ascii_only)
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"Traceback" not in done.stderr
     done = run("explain", "-", input=b"f32[\xff3]")
