@@ -15,6 +15,7 @@ from math import prod
 from morello_layouts.expr.cost import OPERATIONS, CostModel
 from morello_layouts.expr.engine import rewrite
 from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
+from morello_layouts.expr.size import Number, Size, absolute, sign
 from morello_layouts.expr.writings import Term, collapse, writings
 
 __all__ = ["cheapest"]
@@ -28,11 +29,11 @@ class _Choice:
     """One way to write the digits of an operand; ``whole`` is the factor of the operand itself."""
 
     terms: tuple[Term, ...]
-    whole: int
-    const: int
+    whole: Number
+    const: Number
 
     @staticmethod
-    def of(terms: Sequence[Term], const: int, is_variable: bool) -> _Choice:
+    def of(terms: Sequence[Term], const: Number, is_variable: bool) -> _Choice:
         """Terms and a constant; a sum as operand is not a term but merges with the other terms."""
         if is_variable:
             return _Choice(tuple(terms), 0, const)
@@ -76,8 +77,8 @@ class _Sum:
         """With ``pull``, floors of sums are simplified, so that parts meet in other operands."""
         self.model = model
         self.const = form.const
-        self.factors: dict[Var, int] = {}
-        self.levels: dict[Linear, dict[int, int]] = {}
+        self.factors: dict[Var, Number] = {}
+        self.levels: dict[Linear, dict[Number, Number]] = {}
         self.written: dict[Linear, list[Term]] = {}
         for atom, c in form.terms:
             if isinstance(atom, Var):
@@ -94,12 +95,12 @@ class _Sum:
         """Whether an operand is not a variable."""
         return any(not isinstance(x.as_atom(), Var) for x in self.levels)
 
-    def add_digit(self, d: Digit, c: int) -> None:
+    def add_digit(self, d: Digit, c: Number) -> None:
         self.add_level(d.of, d.divisor, c)
         if d.modulus is not None:
             self.add_level(d.of, d.divisor * d.modulus, -c * d.modulus)
 
-    def add_level(self, x: Linear, s: int, c: int) -> None:
+    def add_level(self, x: Linear, s: Number, c: Number) -> None:
         lo, hi = x.interval.floordiv(s)
         if lo is not None and lo == hi:
             self.const += c * lo
@@ -107,9 +108,9 @@ class _Sum:
             levels = self.levels.setdefault(x, {})
             levels[s] = levels.get(s, 0) + c
 
-    def add_pulled(self, d: Digit, c: int) -> None:
+    def add_pulled(self, d: Digit, c: Number) -> None:
         """Add the digit's floors, each simplified by itself."""
-        floors = [(d.divisor, c)]
+        floors: list[tuple[Number, Number]] = [(d.divisor, c)]
         if d.modulus is not None:
             floors.append((d.divisor * d.modulus, -c * d.modulus))
         for s, factor in floors:
@@ -118,7 +119,7 @@ class _Sum:
             for atom, k in simple.terms:
                 self.add_opened(atom, factor * k)
 
-    def add_opened(self, atom: Atom, c: int) -> None:
+    def add_opened(self, atom: Atom, c: Number) -> None:
         """Add a floor in terms of operands that other digits may share."""
         if isinstance(atom, Var):
             self.factors[atom] = self.factors.get(atom, 0) + c
@@ -144,7 +145,7 @@ class _Sum:
     def with_mixed(self, mixed: Sequence[Linear], chosen: Sequence[_Choice]) -> Linear:
         """The best sum where operands that are sums are written as chosen."""
         factors, const = dict(self.factors), self.const
-        others: dict[Digit, int] = {}
+        others: dict[Digit, Number] = {}
         for x, choice in zip(mixed, chosen, strict=True):
             const += choice.const + choice.whole * x.const
             for atom, c in x.terms:
@@ -167,7 +168,9 @@ class _Sum:
         picked = self.pick(plain, fixed)
         return self.build([*fixed, *picked], others, const)
 
-    def choices(self, x: Linear, levels: dict[int, int], written: Sequence[Term]) -> list[_Choice]:
+    def choices(
+        self, x: Linear, levels: dict[Number, Number], written: Sequence[Term]
+    ) -> list[_Choice]:
         """Ways to write an operand's digits whose cost is near the least, best first."""
         is_variable = isinstance(x.as_atom(), Var)
         operand = self.model.cost(self.operands.get(x, x))
@@ -213,16 +216,16 @@ class _Sum:
             const += choice.const
             for term in choice.terms:
                 total += term.cost(self.model)
-                factors.add(abs(term.factor))
+                factors.add(absolute(term.factor))
         return total + sum(map(self.model.times, factors)) + (self.model.add if const else 0)
 
     def build(
         self,
         chosen: Sequence[tuple[Linear, _Choice]],
-        others: dict[Digit, int],
-        const: int,
+        others: dict[Digit, Number],
+        const: Number,
     ) -> Linear:
-        terms: list[tuple[Var | Digit, int]] = list(others.items())
+        terms: list[tuple[Var | Digit, Number]] = list(others.items())
         for x, choice in chosen:
             operand = self.operands.get(x, x)
             if x not in self.levels or isinstance(x.as_atom(), Var):
@@ -231,7 +234,7 @@ class _Sum:
         return _factored(Linear.of(terms, const), self.model)
 
 
-def _opened(x: Linear, s: int) -> list[tuple[Linear, int, int]] | None:
+def _opened(x: Linear, s: Number) -> list[tuple[Linear, Number, Number]] | None:
     """The floor x // s as Σ k·(y // t), given as triples (y, t, k), or None.
 
     (x mod n) // s = (m·x) // n - m·(x // n) where s·m = n + 1;
@@ -242,6 +245,8 @@ def _opened(x: Linear, s: int) -> list[tuple[Linear, int, int]] | None:
         m, inexact = divmod(inner.modulus + 1, s)
         if not inexact:
             return [(inner.of * m, inner.modulus, 1), (inner.of, inner.modulus, -m)]
+    if isinstance(s, Size) or x.sizes():
+        return None
     # What is left of a factor is -1 rather than s - 1, which needs no multiplication.
     quotients = [(a, c // s + ((c + 1) % s == 0 and s > 2)) for a, c in x.terms]
     whole = Linear(tuple([(a, q) for a, q in quotients if q]), 0)
@@ -257,15 +262,15 @@ def _combinations(choices: Sequence[list[_Choice]]) -> Iterator[tuple[_Choice, .
 
 def _factored(form: Linear, model: CostModel) -> Linear:
     """The sum with terms of equal factor in a group, multiplied once."""
-    groups: dict[int, list[tuple[Var | Digit, int]]] = {}
+    groups: dict[Number, list[tuple[Var | Digit, Number]]] = {}
     for atom, c in form.terms:
-        groups.setdefault(abs(c), []).append((atom, c))
-    terms: list[tuple[Var | Digit, int]] = []
+        groups.setdefault(absolute(c), []).append((atom, c))
+    terms: list[tuple[Var | Digit, Number]] = []
     for size, members in groups.items():
         if len(members) == 1 or model.times(size) == 0:
             terms += members
             continue
-        sign = 1 if any(c > 0 for _, c in members) else -1
-        inner = Linear.of([(a, sign * (1 if c > 0 else -1)) for a, c in members])
-        terms.append((Digit(inner, 1, None), sign * size))
+        lead = max(sign(c) for _, c in members)
+        inner = Linear.of([(a, lead * sign(c)) for a, c in members])
+        terms.append((Digit(inner, 1, None), lead * size))
     return Linear.of(terms, form.const)

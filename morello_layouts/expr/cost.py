@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.expr.form import Digit, Linear
+from morello_layouts.expr.size import Number, Size
 
 __all__ = ["OPERATIONS", "SHIFTS", "CostModel"]
 
@@ -45,20 +46,19 @@ class CostModel:
                 total += self.cost(atom.of) + self.digit(atom.divisor, atom.modulus)
         return total
 
-    def times(self, factor: int) -> int:
+    def times(self, factor: Number) -> int:
         """The cost of multiplying by a constant."""
-        factor = abs(factor)
-        return 0 if factor == 1 else self._by(factor, self.multiply)
+        return 0 if factor in (1, -1) else self._by(factor, self.multiply)
 
-    def digit(self, divisor: int, modulus: int | None) -> int:
+    def digit(self, divisor: Number, modulus: Number | None) -> int:
         """The cost of a division and a remainder, either of which may be absent."""
         total = 0 if divisor == 1 else self._by(divisor, self.divide)
         return total if modulus is None else total + self._by(modulus, self.modulo)
 
-    def _by(self, number: int, cost: int) -> int:
-        if self.power_of_two is not None and number & (number - 1) == 0:
-            return self.power_of_two
-        return cost
+    def _by(self, number: Number, cost: int) -> int:
+        if self.power_of_two is None or isinstance(number, Size):
+            return cost
+        return self.power_of_two if abs(number).bit_count() == 1 else cost
 
 
 OPERATIONS: Final = CostModel()

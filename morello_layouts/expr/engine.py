@@ -22,6 +22,7 @@ from morello_layouts.expr.rules import (
     Node,
     Rule,
 )
+from morello_layouts.expr.size import Number
 
 __all__ = ["Rewriting", "rewrite", "trace"]
 
@@ -77,7 +78,7 @@ class _Run:
     def linear(self, form: Linear) -> Linear:
         if any(isinstance(atom, Digit) for atom, _ in form.terms):
             form = self.outer(form)
-        total: dict[Digit | Var, int] = {}
+        total: dict[Digit | Var, Number] = {}
         const, changed = form.const, False
         for atom, c in form.terms:
             if isinstance(atom, Var):
@@ -149,7 +150,7 @@ class _Run:
 
     def last(self, form: Linear) -> Linear:
         """The form after the last rules; the same object where none applies."""
-        terms: list[tuple[Digit | Var, int]] = []
+        terms: list[tuple[Digit | Var, Number]] = []
         for atom, c in form.terms:
             inner = self.last(atom.of) if isinstance(atom, Digit) else None
             if inner is None or not isinstance(atom, Digit) or inner is atom.of:

@@ -10,15 +10,16 @@ order, so equal forms compare equal. The operators build and never rewrite: ``x 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.interval import EVERYTHING, Interval
+from morello_layouts.expr.size import Number, Size, is_nonnegative, magnitude, sign
 
 DEEPEST: Final = 100
 
-__all__ = ["DEEPEST", "Atom", "Digit", "Linear", "Var", "digit", "variable"]
+__all__ = ["DEEPEST", "Atom", "Digit", "Linear", "Var", "digit", "printing_order", "variable"]
 
 
 class Var:
@@ -52,13 +53,14 @@ class Digit:
 
     __slots__ = ("_hash", "_interval", "depth", "divisor", "key", "modulus", "of")
 
-    def __init__(self, of: Linear, divisor: int, modulus: int | None) -> None:
-        if divisor < 1 or (modulus is not None and modulus < 1):
-            raise LayoutError(
-                f"{divisor if divisor < 1 else modulus} does not divide anything",
-                "the divisor of a floor or mod must be a positive integer",
-                "write a positive divisor",
-            )
+    def __init__(self, of: Linear, divisor: Number, modulus: Number | None) -> None:
+        for number in (divisor, modulus):
+            if number is not None and not is_nonnegative(number - 1):
+                raise LayoutError(
+                    f"{number} is no divisor",
+                    "the divisor of a floor or mod must be known to be a positive integer",
+                    "write a positive divisor; a name needs the bound 1 or more: N=1..",
+                )
         self.depth: Final[int] = 1 + max((a.depth for a, _ in of.terms), default=0)
         if self.depth > DEEPEST:
             raise UnsupportedError(
@@ -67,8 +69,8 @@ class Digit:
                 "split the expression, or use fewer levels of tiling",
             )
         self.of: Final = of
-        self.divisor: Final = divisor
-        self.modulus: Final = modulus
+        self.divisor: Final[Number] = divisor
+        self.modulus: Final[Number | None] = modulus
         self.key: Final[tuple[Any, ...]] = (1, of.key, divisor, modulus or 0)
         self._hash = hash((of, divisor, modulus))
         self._interval: Interval | None = None
@@ -102,10 +104,10 @@ class Digit:
         if not inner.isidentifier():
             inner = f"({inner})"
         if self.modulus is None:
-            return inner if self.divisor == 1 else f"{inner}//{self.divisor}"
+            return inner if self.divisor == 1 else f"{inner}//{_after(self.divisor)}"
         if self.divisor != 1:
-            inner = f"({inner}//{self.divisor})"
-        return f"{inner}%{self.modulus}"
+            inner = f"({inner}//{_after(self.divisor)})"
+        return f"{inner}%{_after(self.modulus)}"
 
 
 Atom: TypeAlias = Var | Digit
@@ -116,19 +118,21 @@ class Linear:
 
     __slots__ = ("_hash", "_interval", "const", "key", "terms")
 
-    def __init__(self, terms: tuple[tuple[Atom, int], ...], const: int) -> None:
+    def __init__(self, terms: tuple[tuple[Atom, Number], ...], const: Number) -> None:
         """Terms must be in canonical order, without zero coefficients; :meth:`of` sees to it."""
         self.terms: Final = terms
-        self.const: Final = const
+        self.const: Final[Number] = const
         self.key: Final[tuple[Any, ...]] = (const, *[(a.key, c) for a, c in terms])
         self._hash = hash((terms, const))
         self._interval: Interval | None = None
 
     @staticmethod
-    def of(terms: Mapping[Atom, int] | Iterable[tuple[Atom, int]], const: int = 0) -> Linear:
+    def of(
+        terms: Mapping[Atom, Number] | Iterable[tuple[Atom, Number]], const: Number = 0
+    ) -> Linear:
         """The form with these terms, sorted, equal atoms added, zeros dropped."""
         if not isinstance(terms, Mapping):
-            total: dict[Atom, int] = {}
+            total: dict[Atom, Number] = {}
             for atom, coefficient in terms:
                 total[atom] = total.get(atom, 0) + coefficient
             terms = total
@@ -161,8 +165,8 @@ class Linear:
             return self.terms[0][0]
         return None
 
-    def __add__(self, other: Linear | int) -> Linear:
-        if isinstance(other, int):
+    def __add__(self, other: Linear | Number) -> Linear:
+        if not isinstance(other, Linear):
             return Linear(self.terms, self.const + other)
         return Linear.of((*self.terms, *other.terms), self.const + other.const)
 
@@ -171,23 +175,23 @@ class Linear:
     def __neg__(self) -> Linear:
         return self * -1
 
-    def __sub__(self, other: Linear | int) -> Linear:
+    def __sub__(self, other: Linear | Number) -> Linear:
         return self + (-other)
 
-    def __rsub__(self, other: int) -> Linear:
+    def __rsub__(self, other: Number) -> Linear:
         return (-self) + other
 
-    def __mul__(self, factor: int) -> Linear:
+    def __mul__(self, factor: Number) -> Linear:
         if factor == 0:
             return Linear((), 0)
         return Linear(tuple([(a, c * factor) for a, c in self.terms]), self.const * factor)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, divisor: int) -> Linear:
+    def __floordiv__(self, divisor: Number) -> Linear:
         return digit(self, divisor, None)
 
-    def __mod__(self, modulus: int) -> Linear:
+    def __mod__(self, modulus: Number) -> Linear:
         return digit(self, 1, modulus)
 
     def variables(self) -> tuple[Var, ...]:
@@ -203,45 +207,53 @@ class Linear:
                 yield from atom.of.atoms()
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """The value where the variables have these values: ints, or NumPy arrays (broadcast)."""
-        return self.fold(lambda v: values[v.name], _take_digit)
+        """The value where the variables and symbolic sizes have these values.
 
-    def fold(self, leaf: Callable[[Var], Any], take: Callable[[Any, int, int | None], Any]) -> Any:
-        """Read the form in any arithmetic that has ``+`` and ``*``.
-
-        Args:
-            leaf: the value of a variable.
-            take: the value of a digit from that of its operand, its divisor and its modulus.
+        Values are ints, or NumPy arrays, which broadcast.
         """
-        total: Any = self.const
+        total: Any = _value(self.const, values)
         for atom, coefficient in self.terms:
             if isinstance(atom, Var):
-                value = leaf(atom)
+                value = values[atom.name]
             else:
-                value = take(atom.of.fold(leaf, take), atom.divisor, atom.modulus)
-            total = total + (value if coefficient == 1 else coefficient * value)
+                value = atom.of.evaluate(values)
+                if atom.divisor != 1:
+                    value = value // _value(atom.divisor, values)
+                if atom.modulus is not None:
+                    value = value % _value(atom.modulus, values)
+            total = total + (value if coefficient == 1 else _value(coefficient, values) * value)
         return total
+
+    def sizes(self) -> frozenset[str]:
+        """The names of the symbolic sizes in it."""
+        numbers = [self.const, *(c for _, c in self.terms)]
+        for atom in self.atoms():
+            if isinstance(atom, Digit):
+                numbers += [atom.divisor, atom.modulus or 1, atom.of.const]
+                numbers += [c for _, c in atom.of.terms]
+        return frozenset(n for s in numbers if isinstance(s, Size) for n in s.names())
 
     def __repr__(self) -> str:
         return f"Linear({list(self.terms)!r}, {self.const})"
 
     def __str__(self) -> str:
         parts: list[str] = []
-        for atom, coefficient in sorted(self.terms, key=lambda t: (-abs(t[1]), t[0].key)):
-            size = abs(coefficient)
+        for atom, coefficient in printing_order(self.terms):
+            negative = sign(coefficient) < 0
+            size = -coefficient if negative else coefficient
             body = str(atom)
             if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
                 body = f"({body})"  # // and % bind as * does, from the left
-            text = body if size == 1 else f"{size}*{body}"
-            parts.append(f"- {text}" if coefficient < 0 else f"+ {text}")
+            text = body if size == 1 else f"{_before(size)}*{body}"
+            parts.append(f"- {text}" if negative else f"+ {text}")
         if self.const or not parts:
-            parts.append(f"- {-self.const}" if self.const < 0 else f"+ {self.const}")
+            parts.append(f"- {-self.const}" if sign(self.const) < 0 else f"+ {self.const}")
         first, *rest = parts
         lead = first[2:] if first[0] == "+" else f"-{first[2:]}"
         return " ".join([lead, *rest])
 
 
-def variable(name: str, lo: int | None = None, hi: int | None = None) -> Linear:
+def variable(name: str, lo: Number | None = None, hi: Number | None = None) -> Linear:
     """The form that is one variable, with inclusive bounds.
 
     >>> i = variable("i", 0, 31)
@@ -251,16 +263,35 @@ def variable(name: str, lo: int | None = None, hi: int | None = None) -> Linear:
     return Linear(((Var(name, Interval(lo, hi)), 1),), 0)
 
 
-def digit(of: Linear, divisor: int, modulus: int | None) -> Linear:
+def digit(of: Linear, divisor: Number, modulus: Number | None) -> Linear:
     """The form ``(of // divisor) mod modulus`` as it stands, without any rewriting."""
     return Linear(((Digit(of, divisor, modulus), 1),), 0)
 
 
-def _term_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
+def _term_key(term: tuple[Atom, Number]) -> tuple[Any, ...]:
     return term[0].key
 
 
-def _take_digit(value: Any, divisor: int, modulus: int | None) -> Any:
-    if divisor != 1:
-        value = value // divisor
-    return value if modulus is None else value % modulus
+def printing_order(terms: Iterable[tuple[Atom, Number]]) -> list[tuple[Atom, Number]]:
+    """Terms as people write them, the largest strides first."""
+
+    def order(term: tuple[Atom, Number]) -> tuple[Any, ...]:
+        degree, leading = magnitude(term[1])
+        return -degree, -leading, term[0].key
+
+    return sorted(terms, key=order)
+
+
+def _before(number: Number) -> str:
+    """A factor as it stands before a product: a sum needs parentheses."""
+    return f"({number})" if isinstance(number, Size) and len(number.terms) > 1 else str(number)
+
+
+def _after(number: Number) -> str:
+    """A divisor or modulus as it stands after an operator: a product needs parentheses too."""
+    text = str(number)
+    return text if isinstance(number, int) or text.replace("_", "a").isalnum() else f"({text})"
+
+
+def _value(number: Number, values: Mapping[str, Any]) -> Any:
+    return number.evaluate(values) if isinstance(number, Size) else number

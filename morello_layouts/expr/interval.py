@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from morello_layouts.expr.size import Number, Size, is_nonnegative
+
 __all__ = ["EVERYTHING", "Interval"]
 
 
@@ -13,8 +15,8 @@ class Interval(NamedTuple):
     An interval with ``hi < lo`` is empty: the value of a coordinate along a dimension of size 0.
     """
 
-    lo: int | None
-    hi: int | None
+    lo: Number | None
+    hi: Number | None
 
     def __add__(self, other: Interval) -> Interval:  # type: ignore[override]
         return Interval(
@@ -22,30 +24,46 @@ class Interval(NamedTuple):
             None if self.hi is None or other.hi is None else self.hi + other.hi,
         )
 
-    def scale(self, factor: int) -> Interval:
+    def scale(self, factor: Number) -> Interval:
         """The interval of ``factor · x``."""
         if factor == 0:
             return Interval(0, 0)
         lo = None if self.lo is None else self.lo * factor
         hi = None if self.hi is None else self.hi * factor
-        return Interval(lo, hi) if factor > 0 else Interval(hi, lo)
+        if is_nonnegative(factor):
+            return Interval(lo, hi)
+        return Interval(hi, lo) if is_nonnegative(-factor) else EVERYTHING
 
-    def floordiv(self, divisor: int) -> Interval:
+    def floordiv(self, divisor: Number) -> Interval:
         """The interval of ``x // divisor``, divisor positive."""
-        return Interval(
-            None if self.lo is None else self.lo // divisor,
-            None if self.hi is None else self.hi // divisor,
-        )
+        return Interval(_floor(self.lo, divisor), _floor(self.hi, divisor))
 
-    def mod(self, modulus: int) -> Interval:
+    def block(self, size: Number) -> Number | None:
+        """The q for which every value lies in ``q·size .. q·size + size - 1``, if there is one."""
+        lo, hi = self
+        if lo is None or hi is None:
+            return None
+        q = _floor(lo, size)
+        if type(q) is int and type(lo) is int and type(hi) is int and type(size) is int:
+            return q if hi // size == q else None
+        if q is None or not is_nonnegative(lo - q * size):
+            return None
+        return q if is_nonnegative((q + 1) * size - 1 - hi) else None
+
+    def mod(self, modulus: Number) -> Interval:
         """The tightest interval of ``x mod modulus``, modulus positive."""
-        if self.lo is None or self.hi is None or self.lo // modulus != self.hi // modulus:
+        q = self.block(modulus)
+        if q is None:
             return Interval(0, modulus - 1)
-        return Interval(self.lo % modulus, self.hi % modulus)
+        assert self.lo is not None
+        assert self.hi is not None
+        return Interval(self.lo - q * modulus, self.hi - q * modulus)
 
     def within(self, lo: int, hi: int) -> bool:
-        """Whether every value lies in lo..hi."""
-        return self.lo is not None and self.hi is not None and lo <= self.lo and self.hi <= hi
+        """Whether every value is proved to lie in lo..hi."""
+        if self.lo is None or self.hi is None:
+            return False
+        return is_nonnegative(self.lo - lo) and is_nonnegative(hi - self.hi)
 
     def __str__(self) -> str:
         lo = "-∞" if self.lo is None else str(self.lo)
@@ -54,3 +72,17 @@ class Interval(NamedTuple):
 
 
 EVERYTHING = Interval(None, None)
+
+
+def _floor(value: Number | None, divisor: Number) -> Number | None:
+    """``value // divisor`` where it can be told, which is always so of integers."""
+    if value is None:
+        return None
+    if not isinstance(value, Size) and not isinstance(divisor, Size):
+        return value // divisor
+    quotient, rest = divmod(value, divisor)
+    if is_nonnegative(rest) and is_nonnegative(divisor - 1 - rest):
+        return quotient
+    if is_nonnegative(-1 - rest) and is_nonnegative(divisor + rest):
+        return quotient - 1
+    return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from morello_layouts.expr.form import Atom, Digit, Linear
+from morello_layouts.expr.form import Atom, Digit, Linear, printing_order
+from morello_layouts.expr.size import Number, absolute, sign
 
 __all__ = ["latex"]
 
@@ -17,25 +18,40 @@ def latex(form: Linear) -> str:
     24 \left\lfloor \frac{d_{1}}{4} \right\rfloor + \left(d_{1} \bmod 4\right)
     """
     parts: list[str] = []
-    for atom, c in sorted(form.terms, key=lambda t: (-abs(t[1]), t[0].key)):
-        size = "" if abs(c) == 1 else f"{abs(c)} "
-        parts.append(f"{'-' if c < 0 else '+'} {size}{_atom(atom)}")
+    for atom, c in printing_order(form.terms):
+        size = "" if c in (1, -1) else f"{_number(absolute(c))} "
+        parts.append(f"{'-' if sign(c) < 0 else '+'} {size}{_atom(atom)}")
     if form.const or not parts:
-        parts.append(f"{'-' if form.const < 0 else '+'} {abs(form.const)}")
+        parts.append(f"{'-' if sign(form.const) < 0 else '+'} {_number(absolute(form.const))}")
     text = " ".join(parts)
     return text[2:] if text.startswith("+") else "-" + text[2:]
 
 
 def _atom(atom: Atom) -> str:
     if not isinstance(atom, Digit):
-        name, number = re.fullmatch(r"(.*?)(\d*)", atom.name).groups()  # type: ignore[union-attr]
-        name = name.replace("_", r"\_")
-        return f"{name}_{{{number}}}" if number else name
+        return _name(atom.name)
     inner = latex(atom.of)
     if atom.divisor != 1:
-        inner = rf"\left\lfloor \frac{{{inner}}}{{{atom.divisor}}} \right\rfloor"
+        divisor = _number(atom.divisor)
+        inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
     if atom.modulus is None:
         return inner
     if len(atom.of.terms) + (atom.of.const != 0) > 1 and atom.divisor == 1:
         inner = rf"\left({inner}\right)"
-    return rf"\left({inner} \bmod {atom.modulus}\right)"
+    return rf"\left({inner} \bmod {_number(atom.modulus)}\right)"
+
+
+def _number(value: Number) -> str:
+    """A number; a symbolic one in parentheses where it is a sum."""
+    if isinstance(value, int):
+        return str(value)
+    text = re.sub(r"\*\*(\d+)", r"^{\1}", str(value)).replace("*", " ")
+    text = re.sub(r"[A-Za-z_]\w*", lambda match: _name(match.group()), text)
+    return text if len(value.terms) == 1 else rf"\left({text}\right)"
+
+
+def _name(name: str) -> str:
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    stem = stem.replace("_", r"\_")
+    return f"{stem}_{{{number}}}" if number else stem

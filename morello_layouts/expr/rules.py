@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import gcd
 from typing import Generic, TypeVar
 
 from morello_layouts.expr.form import Digit, Linear, Var, digit
+from morello_layouts.expr.size import Number, Size, common_divisor, magnitude
 
 __all__ = [
     "DIGIT_RULES",
@@ -72,10 +72,8 @@ def drop_mod(d: Digit) -> Linear | None:
     """
     if d.modulus is None:
         return None
-    lo, hi = d.of.interval.floordiv(d.divisor)
-    if lo is None or hi is None or lo // d.modulus != hi // d.modulus:
-        return None
-    return _quotient(d.of, d.divisor) + -(lo // d.modulus) * d.modulus
+    q = d.of.interval.floordiv(d.divisor).block(d.modulus)
+    return None if q is None else _quotient(d.of, d.divisor) - q * d.modulus
 
 
 def nest(d: Digit) -> Linear | None:
@@ -89,12 +87,13 @@ def nest(d: Digit) -> Linear | None:
         return None
     if inner.modulus is None:
         return digit(inner.of, inner.divisor * d.divisor, d.modulus)
-    if inner.modulus % d.divisor:
+    if inner.modulus % d.divisor != 0:
         return None
     rest = inner.modulus // d.divisor
-    if d.modulus is not None and rest % d.modulus and d.modulus % rest:
+    if d.modulus is not None and rest % d.modulus != 0 and d.modulus % rest != 0:
         return None
-    return digit(inner.of, inner.divisor * d.divisor, min(rest, d.modulus or rest))
+    smaller = rest if d.modulus is None or d.modulus % rest == 0 else d.modulus
+    return digit(inner.of, inner.divisor * d.divisor, smaller)
 
 
 def pull_multiples(d: Digit) -> Linear | None:
@@ -105,9 +104,9 @@ def pull_multiples(d: Digit) -> Linear | None:
     period = d.divisor * (d.modulus or 1)
     multiples, const = divmod(d.of.const, period)
     pulled = [(a, c // d.divisor) for a, c in d.of.terms if c % period == 0]
-    if not pulled and not multiples:
+    if not pulled and multiples == 0:
         return None
-    rest = Linear(tuple([t for t in d.of.terms if t[1] % period]), const)
+    rest = Linear(tuple([t for t in d.of.terms if t[1] % period != 0]), const)
     if d.modulus is not None:
         return digit(rest, d.divisor, d.modulus)
     return Linear(tuple(pulled), multiples) + digit(rest, d.divisor, None)
@@ -187,7 +186,7 @@ def join_digits(form: Linear) -> Linear | None:
 
     Where n > 1 (with n = 1 a digit would be joined to itself).
     """
-    by_position: dict[tuple[Linear, int], list[tuple[Digit, int]]] = {}
+    by_position: dict[tuple[Linear, Number], list[tuple[Digit, Number]]] = {}
     for atom, c in form.terms:
         if isinstance(atom, Digit):
             by_position.setdefault((atom.of, atom.divisor), []).append((atom, c))
@@ -209,7 +208,7 @@ def mod_by_hand(form: Linear) -> Linear | None:
 
     For any c.
     """
-    factors: dict[Var | Digit, int] | None = None
+    factors: dict[Var | Digit, Number] | None = None
     for high, k in form.terms:
         if not isinstance(high, Digit) or high.modulus is not None:
             continue
@@ -223,8 +222,8 @@ def mod_by_hand(form: Linear) -> Linear | None:
 
 
 def _lower_quotients(
-    high: Digit, k: int, factors: dict[Var | Digit, int]
-) -> Iterator[tuple[Linear, int, int]]:
+    high: Digit, k: Number, factors: dict[Var | Digit, Number]
+) -> Iterator[tuple[Linear, Number, Number]]:
     """Quotients x // s in a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
     if k % high.divisor == 0:
         c = -k // high.divisor
@@ -236,7 +235,7 @@ def _lower_quotients(
             and low.modulus is None
             and low.of == high.of
             and high.divisor % low.divisor == 0
-            and low.divisor < high.divisor
+            and low.divisor != high.divisor
             and k == -c * (high.divisor // low.divisor)
         ):
             yield Linear(((low, 1),), 0), c, low.divisor
@@ -252,12 +251,19 @@ def reduce_factor(form: Linear) -> Linear | None:
         if not isinstance(d, Digit) or d.modulus is None:
             continue
         period = d.divisor * d.modulus
-        if all(-period < f < period for _, f in d.of.terms) or _shares_operand(d, form):
+        factors = {a: _reduced(f, period) for a, f in d.of.terms}
+        if dict(d.of.terms) == factors or _shares_operand(d, form):
             continue
-        reduced = {a: f % period if f > 0 else -(-f % period) for a, f in d.of.terms}
-        less = digit(Linear.of(reduced, d.of.const), d.divisor, d.modulus)
+        less = digit(Linear.of(factors, d.of.const), d.divisor, d.modulus)
         return form - Linear(((d, c),), 0) + less * c
     return None
+
+
+def _reduced(factor: Number, period: Number) -> Number:
+    """The factor mod period, with its own sign, if both are numbers."""
+    if isinstance(factor, Size) or isinstance(period, Size):
+        return factor
+    return factor % period if factor > 0 else -(-factor % period)
 
 
 def _shares_operand(d: Digit, form: Linear) -> bool:
@@ -290,25 +296,25 @@ LAST_RULES: tuple[Rule[Linear], ...] = (Rule("reduce-factor", reduce_factor),)
 """Rules for the whole sum, when no other rule applies: they hide that operands are equal."""
 
 
-def _quotient(x: Linear, s: int) -> Linear:
+def _quotient(x: Linear, s: Number) -> Linear:
     """The form x // s, which is x itself where s is 1."""
     return x if s == 1 else digit(x, s, None)
 
 
-def _remainders(d: Digit, limit: int) -> Iterator[tuple[int, Linear, Linear, int]]:
+def _remainders(d: Digit, limit: Number) -> Iterator[tuple[Number, Linear, Linear, Number]]:
     """Ways to write d's operand as g·y + r, [r] in one block of g numbers.
 
     Here g > 1 divides ``limit`` and the block is q·g..q·g + g - 1: tuples (g, y, r, q), largest g
     first.
     """
-    steps = sorted({gcd(c, limit) for _, c in d.of.terms}, reverse=True)
-    g = 0
-    for step in steps:
-        g = gcd(g, step)
+    steps = {common_divisor(c, limit) for _, c in d.of.terms}
+    g: Number = 0
+    for step in sorted(steps, key=magnitude, reverse=True):
+        g = common_divisor(g, step)
         if g == 1:
             return
         high = [(a, c // g) for a, c in d.of.terms if c % g == 0]
-        rest = Linear(tuple([t for t in d.of.terms if t[1] % g]), d.of.const)
-        lo, hi = rest.interval
-        if lo is not None and hi is not None and lo // g == hi // g:
-            yield g, Linear(tuple(high), 0), rest, lo // g
+        rest = Linear(tuple([t for t in d.of.terms if t[1] % g != 0]), d.of.const)
+        q = rest.interval.block(g)
+        if q is not None:
+            yield g, Linear(tuple(high), 0), rest, q

@@ -7,41 +7,62 @@ a millisecond each. Sums and products are evaluated, so that the result equals w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
+from morello_layouts.expr.form import Digit, Linear, Var, digit
 from morello_layouts.expr.interval import Interval
+from morello_layouts.expr.lift import as_number, lift
+from morello_layouts.expr.size import Number, Size, common_divisor, is_nonnegative
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["divide", "from_sympy", "remainder", "symbol", "to_sympy"]
+__all__ = [
+    "divide",
+    "from_sympy",
+    "multiply",
+    "number_from_sympy",
+    "remainder",
+    "symbol",
+    "to_sympy",
+]
 
 
-def symbol(name: str, lo: int | None = 0) -> sympy.Symbol:
+def symbol(name: str, lo: Number | None = 0) -> sympy.Symbol:
     """The SymPy symbol of a variable: an integer, nonnegative where its lower bound says so."""
     from sympy import Symbol
 
-    if lo is not None and lo >= 0:
+    if lo is not None and is_nonnegative(lo):
         return Symbol(name, integer=True, nonnegative=True)
     return Symbol(name, integer=True)
 
 
 def to_sympy(form: Linear) -> sympy.Expr:
-    """The form as a SymPy expression over ``floor`` and ``Mod``.
+    """The form as a SymPy expression over ``floor`` and ``Mod``; sizes are positive symbols.
 
     >>> from morello_layouts.expr.form import variable
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
     Mod(d1, 4) + 24*floor(d1/4)
     """
-    from sympy import Add, Integer, Mod, Mul, Rational, floor
+    from sympy import Add, Mod, Mul, Rational, floor
 
-    def scaled(f: Linear, divisor: int) -> Any:
+    def scaled(f: Linear, divisor: Number) -> Any:
+        if f.const == 0 and len(f.terms) == 1 and divisor == 1:
+            return term(*f.terms[0])
+        if isinstance(divisor, Size):
+            return scaled(f, 1) / _size_to_sympy(divisor)
+        terms = [
+            Mul(Rational(1, divisor), term(a, c)) if isinstance(c, Size) else term(a, c, divisor)
+            for a, c in f.terms
+        ]
+        return Add(*terms, _size_to_sympy(f.const) / divisor)
+
+    def term(a: Any, c: Number, divisor: int = 1) -> Any:
+        factor = _size_to_sympy(c) if isinstance(c, Size) else Rational(c, divisor)
         # A number times a sum is a group; SymPy would multiply it out.
-        terms = [Mul(Rational(c, divisor), atom(a), evaluate=not _is_group(a)) for a, c in f.terms]
-        return Add(*terms, Rational(f.const, divisor))
+        group = isinstance(a, Digit) and a.is_group
+        return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
 
     def atom(a: Any) -> Any:
         if isinstance(a, Var):
@@ -49,68 +70,118 @@ def to_sympy(form: Linear) -> sympy.Expr:
         inner = scaled(a.of, a.divisor)
         if a.divisor != 1:
             inner = floor(inner, evaluate=False)
-        return inner if a.modulus is None else Mod(inner, Integer(a.modulus), evaluate=False)
+        return inner if a.modulus is None else Mod(inner, _size_to_sympy(a.modulus), evaluate=False)
 
     return scaled(form, 1)
 
 
-def _is_group(atom: Atom) -> bool:
-    return isinstance(atom, Digit) and atom.is_group
+def _size_to_sympy(value: Number) -> Any:
+    from sympy import Integer, Symbol
+
+    if isinstance(value, int):
+        return Integer(value)
+    return value.evaluate({n: Symbol(n, integer=True, positive=True) for n in value.names()})
+
+
+def number_from_sympy(expr: sympy.Expr) -> Number:
+    """An integer or a polynomial in positive integers, from SymPy.
+
+    Raises:
+        LayoutError: where it is neither.
+    """
+    names = {s.name: Interval(1, None) for s in expr.free_symbols}
+    number = as_number(from_sympy(expr, names))
+    if number is None:
+        raise LayoutError(
+            f"{expr} is no size",
+            "a symbolic bound is a polynomial in sizes, such as N - 1",
+            "write it with +, - and * only",
+        )
+    return number
 
 
 def from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> Linear:
     """A SymPy expression as a form; variables not in ``bounds`` get what their assumptions say.
 
+    Symbols of at least 1 without an upper bound may stand as divisors, moduli and factors.
+
     Raises:
         LayoutError: where a value may not be an integer.
         UnsupportedError: where the expression is not quasi-affine.
     """
-    terms, denominator = _rational(expr, bounds)
+    reader = _Reader(bounds)
+    form, denominator = reader.rational(expr)
     if denominator != 1:
         raise LayoutError(
             f"{expr} is not always an integer",
             "index expressions divide with floor",
             f"write floor({expr})",
         )
-    return terms
+    return lift(form, reader.sizes)
 
 
-def _rational(expr: Any, bounds: Mapping[str, Interval]) -> tuple[Linear, int]:
-    """The expression as form / denominator."""
-    import sympy
+class _Reader:
+    """SymPy's tree as form / denominator, and the symbols that must be sizes."""
 
-    if expr.is_Rational:
-        return Linear((), int(expr.p)), int(expr.q)
-    if expr.is_Symbol:
-        return Linear(((Var(expr.name, _bounds_of(expr, bounds)), 1),), 0), 1
-    if expr.is_Add:
-        parts = [_rational(arg, bounds) for arg in expr.args]
-        denominator = lcm(*(d for _, d in parts))
+    def __init__(self, bounds: Mapping[str, Interval]) -> None:
+        self.bounds = bounds
+        self.sizes: set[str] = set()
+
+    def rational(self, expr: Any) -> tuple[Linear, Number]:
+        if expr.is_Rational:
+            return Linear((), int(expr.p)), int(expr.q)
+        if expr.is_Symbol:
+            return Linear(((Var(expr.name, _bounds_of(expr, self.bounds)), 1),), 0), 1
+        if expr.is_Add:
+            return self.sum(expr)
+        if expr.is_Mul:
+            form = Linear((), 1)
+            denominator: Number = 1
+            for arg in expr.args:
+                other, d = self.rational(arg)
+                form, denominator = multiply(form, other, self.sizes), denominator * d
+            return form, denominator
+        if expr.is_Pow and expr.exp.is_Integer:
+            base, d = self.rational(expr.base)
+            power = abs(int(expr.exp))
+            number = self.number(base, expr.base) ** power
+            return (
+                (Linear((), number), d**power) if expr.exp > 0 else (Linear((), d**power), number)
+            )
+        return self.function(expr), 1
+
+    def sum(self, expr: Any) -> tuple[Linear, Number]:
+        parts = [self.rational(arg) for arg in expr.args]
+        common: Number = 1
+        for _, d in parts:
+            common = common * d // common_divisor(common, d)
         total = Linear((), 0)
         for form, d in parts:
-            total = total + form * (denominator // d)
-        return total, denominator
-    if expr.is_Mul:
-        factor, rest = expr.as_coeff_Mul()
-        if factor.is_Rational and factor != 1:
-            form, d = _rational(rest, bounds)
-            return form * int(factor.p), d * int(factor.q)
-    if isinstance(expr, sympy.floor):
-        form, d = _rational(expr.args[0], bounds)
-        return divide(form, d), 1
-    if isinstance(expr, sympy.ceiling):
-        form, d = _rational(expr.args[0], bounds)
-        return -divide(-form, d), 1
-    if isinstance(expr, sympy.Mod) and expr.args[1].is_Integer:
-        form, d = _rational(expr.args[0], bounds)
-        if d == 1:
-            return remainder(form, int(expr.args[1])), 1
-    raise UnsupportedError(
-        f"{expr} is not quasi-affine",
-        "an index expression is made of integers, symbols, +, integer factors, floor and Mod by "
-        "integers",
-        "write products and quotients of symbols as given numbers",
-    )
+            total = total + form * (common // d)
+        return total, common
+
+    def function(self, expr: Any) -> Linear:
+        name = expr.func.__name__
+        if name in ("floor", "ceiling"):
+            form, d = self.rational(expr.args[0])
+            return divide(form, d) if name == "floor" else -divide(-form, d)
+        if name == "Mod":
+            (form, d), (by, e) = (self.rational(arg) for arg in expr.args)
+            if d == e == 1:
+                return remainder(form, self.number(by, expr.args[1]))
+        raise UnsupportedError(
+            f"{expr} is not quasi-affine",
+            "an index expression is made of integers, symbols, +, factors, floor and Mod; factors "
+            "and divisors are integers or positive sizes",
+            "write products and quotients of variables as given numbers",
+        )
+
+    def number(self, form: Linear, expr: Any) -> Number:
+        value = as_number(form)
+        if value is None:
+            raise _not_a_size(expr)
+        self.sizes |= {atom.name for atom, _ in form.terms if isinstance(atom, Var)}
+        return value
 
 
 def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
@@ -126,17 +197,53 @@ def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
     return Interval(0 if expr.is_nonnegative else None, None)
 
 
-def divide(form: Linear, divisor: int) -> Linear:
+def multiply(left: Linear, right: Linear, sizes: set[str]) -> Linear:
+    """The product of forms of which one is a number; the sizes that make it one are noted.
+
+    Raises:
+        UnsupportedError: where both are variable.
+    """
+    for form, other in ((left, right), (right, left)):
+        number = as_number(other)
+        if number is not None:
+            sizes |= {atom.name for atom, _ in other.terms if isinstance(atom, Var)}
+            return form * number
+    raise UnsupportedError(
+        f"({left}) * ({right}) is a product of two variables",
+        "factors are integers, or sizes known to be at least 1 and without an upper bound",
+        "multiply by a number, or give the size's bounds: N=1..",
+    )
+
+
+def _not_a_size(what: object) -> LayoutError:
+    return LayoutError(
+        f"{what} is no divisor or factor",
+        "these are integers, or sizes known to be at least 1 and without an upper bound",
+        "write a number, or give the size's bounds: N=1..",
+    )
+
+
+def divide(form: Linear, divisor: Number) -> Linear:
     """``form // divisor`` by floor semantics, for a divisor of either sign."""
-    if divisor == 0:
-        raise LayoutError(f"({form}) // 0", "nothing divides by zero", "write another divisor")
     if divisor == 1:
         return form
-    return digit(form, divisor, None) if divisor > 0 else digit(-form, -divisor, None)
+    if is_nonnegative(divisor - 1):
+        return digit(form, divisor, None)
+    if is_nonnegative(-divisor - 1):
+        return digit(-form, -divisor, None)
+    raise _no_divisor(f"({form}) // ({divisor})", divisor)
 
 
-def remainder(form: Linear, modulus: int) -> Linear:
+def remainder(form: Linear, modulus: Number) -> Linear:
     """``form mod modulus`` with the sign of the modulus, as in Python and SymPy."""
-    if modulus == 0:
-        raise LayoutError(f"({form}) mod 0", "nothing divides by zero", "write another modulus")
-    return digit(form, 1, modulus) if modulus > 0 else -digit(-form, 1, -modulus)
+    if is_nonnegative(modulus - 1):
+        return digit(form, 1, modulus)
+    if is_nonnegative(-modulus - 1):
+        return -digit(-form, 1, -modulus)
+    raise _no_divisor(f"({form}) mod ({modulus})", modulus)
+
+
+def _no_divisor(what: str, divisor: Number) -> LayoutError:
+    if divisor == 0:
+        return LayoutError(what, "nothing divides by zero", "write another divisor")
+    return LayoutError(what, f"the sign of {divisor} is not known", "divide by a positive size")

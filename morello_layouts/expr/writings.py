@@ -16,6 +16,7 @@ from math import gcd
 from morello_layouts.expr.cost import CostModel
 from morello_layouts.expr.form import Digit, Linear, Var, digit
 from morello_layouts.expr.interval import Interval
+from morello_layouts.expr.size import Number, Size
 
 __all__ = ["Term", "collapse", "writings"]
 
@@ -29,9 +30,9 @@ class Term:
     With a window, ``factor · ((scale · ((x // divisor) mod modulus) + shift) mod window)``.
     """
 
-    factor: int
-    divisor: int
-    modulus: int | None = None
+    factor: Number
+    divisor: Number
+    modulus: Number | None = None
     scale: int = 1
     shift: int = 0
     window: int | None = None
@@ -61,14 +62,14 @@ class Term:
         return atom
 
 
-def writings(levels: dict[int, int]) -> Iterator[list[Term]]:
+def writings(levels: dict[Number, Number]) -> Iterator[list[Term]]:
     """Ways to write Σ c·(x // s) with up to two digits in place of floors."""
     order = sorted(levels)
     pairs = [(s, t) for s in order for t in order if s < t and t % s == 0]
     depth = 2 if len(order) <= _DEEP_LEVELS else 1
 
     def write(
-        factors: dict[int, int], digits: tuple[Term, ...], depth: int
+        factors: dict[Number, Number], digits: tuple[Term, ...], depth: int
     ) -> Iterator[list[Term]]:
         yield [*digits, *(Term(c, s) for s, c in factors.items() if c)]
         if depth == 0:
@@ -95,12 +96,15 @@ def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int] | None:
     result, const = list(terms), 0
     for low, high in product(terms, terms):
         k, inexact = divmod(high.divisor, low.divisor)
+        f, g = low.factor, high.factor
+        if isinstance(k, Size) or isinstance(f, Size) or isinstance(g, Size):
+            continue
         if low not in result or high not in result or k < 2 or inexact:
             continue
         if (low.modulus or 0) != (high.modulus or 0) * k:
             continue
-        c = gcd(low.factor, high.factor) * (1 if high.factor < 0 else -1)
-        a, m = low.factor // c, -high.factor // c
+        c = gcd(f, g) * (1 if g < 0 else -1)
+        a, m = f // c, -g // c
         window = _window(_values(x, low), a, m, k)
         if window is not None:
             result.remove(low)
@@ -119,7 +123,7 @@ def _values(x: Linear, term: Term) -> Interval:
 def _window(values: Interval, a: int, m: int, k: int) -> int | None:
     """The least value of a·w - m·(w // k), if the values span fewer than m numbers."""
     lo, hi = values
-    if lo is None or hi is None:
+    if not isinstance(lo, int) or not isinstance(hi, int):
         return None
     first, last = lo // k, hi // k
     # Within a block of k the value is linear in w, and so are the blocks' ends in w // k.

@@ -1,7 +1,7 @@
 """Text to layouts and expressions. Each value prints itself; this is the way back."""
 
 from morello_layouts.notation.dispatch import parse
-from morello_layouts.notation.expression import parse_bounds, parse_expression
+from morello_layouts.notation.expression import parse_bounds, parse_expression, parse_number
 from morello_layouts.notation.morello import parse_morello
 from morello_layouts.notation.xla import parse_xla, parse_xla_layout
 
@@ -10,6 +10,7 @@ __all__ = [
     "parse_bounds",
     "parse_expression",
     "parse_morello",
+    "parse_number",
     "parse_xla",
     "parse_xla_layout",
 ]

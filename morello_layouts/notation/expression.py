@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 from morello_layouts.errors import ParseError
 from morello_layouts.expr import Interval, Linear
+from morello_layouts.expr.lift import as_number
+from morello_layouts.expr.size import Number
 from morello_layouts.notation.grammar import Syntax, parse_tree
 
-__all__ = ["parse_bounds", "parse_expression"]
+__all__ = ["parse_bounds", "parse_expression", "parse_number"]
 
 _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // %, floor(a/b), Mod(a, b), parentheses",
@@ -26,7 +28,7 @@ _SYNTAX = Syntax(
     hints={"/": "write // for division that rounds down, or floor(a/b)", "^": "write a product"},
 )
 
-_BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(-?\d{1,19})?\s*\.\.\s*(-?\d{1,19})?\s*", re.ASCII)
+_BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*?)\.\.(.*)", re.ASCII | re.DOTALL)
 
 
 def parse_expression(text: str, bounds: Mapping[str, Interval]) -> Linear:
@@ -43,8 +45,27 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> Linear:
     return read_expression(parse_tree("expression", "expression", text, _SYNTAX), text, bounds)
 
 
+def parse_number(text: str) -> Number:
+    """An integer or a symbolic size: a polynomial in names that stand for positive integers.
+
+    >>> print(parse_number("8*N - 1"))
+    8*N - 1
+    """
+    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text, re.ASCII), Interval(1, None))
+    number = as_number(parse_expression(text, names))
+    if number is None:
+        raise ParseError(
+            f"{text.strip()!r} is no size",
+            "a size is an integer, or made of names with +, - and *",
+            "write for example 31 or N - 1",
+            text=text,
+            position=0,
+        )
+    return number
+
+
 def parse_bounds(text: str) -> dict[str, Interval]:
-    """Inclusive bounds such as ``i=0..31,j=-4..4``; an end may be left out.
+    """Inclusive bounds such as ``i=0..31,j=-4..4,k=0..N-1``; an end may be left out.
 
     >>> parse_bounds("i=0..31, n=1..")
     {'i': Interval(lo=0, hi=31), 'n': Interval(lo=1, hi=None)}
@@ -61,16 +82,22 @@ def parse_bounds(text: str) -> dict[str, Interval]:
                 text=text,
                 position=position,
             )
-        name, lo, hi = match.groups()
-        interval = Interval(int(lo) if lo else None, int(hi) if hi else None)
-        if interval.lo is not None and interval.hi is not None and interval.hi < interval.lo:
+        name, *ends = match.groups()
+        try:
+            lo, hi = (parse_number(end) if end.strip() else None for end in ends)
+        except ParseError as error:
+            start = position + part.index(error.text, len(name))
+            raise ParseError(
+                error.what, error.why, error.fix, text=text, position=start + error.position
+            ) from None
+        if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
             raise ParseError(
                 f"{name} has no values",
-                f"{interval.lo} is above {interval.hi}",
+                f"{lo} is above {hi}",
                 "write the smaller end first",
                 text=text,
                 position=position,
             )
-        bounds[name] = interval
+        bounds[name] = Interval(lo, hi)
         position += len(part) + 1
     return bounds

@@ -11,7 +11,9 @@ from lark.visitors import Transformer_NonRecursive
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import Interval, Linear, Var, rewrite
 from morello_layouts.expr.interval import EVERYTHING
-from morello_layouts.expr.sympy_bridge import divide, remainder
+from morello_layouts.expr.lift import as_number, lift
+from morello_layouts.expr.size import Number
+from morello_layouts.expr.sympy_bridge import divide, multiply, remainder
 from morello_layouts.notation.grammar import integer
 
 __all__ = ["read_expression"]
@@ -21,8 +23,9 @@ Placed: TypeAlias = tuple[Linear, int]
 
 def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> Linear:
     """The form that an expression's tree stands for; ``text`` is what it was parsed from."""
+    reader = _Reader(text, bounds)
     try:
-        return _Reader(text, bounds).transform(tree)  # type: ignore[no-any-return]
+        return lift(reader.transform(tree), reader.sizes)
     except VisitError as error:
         raise error.orig_exc from None
 
@@ -33,6 +36,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
     def __init__(self, text: str, bounds: Mapping[str, Interval]) -> None:
         super().__init__()
         self.text, self.bounds = text, bounds
+        self.sizes: set[str] = set()
 
     def number(self, children: list[Any]) -> Placed:
         (token,) = children
@@ -77,23 +81,29 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def multiply(self, left: Linear, placed: Placed) -> Linear:
         right, start = placed
-        if left.terms and right.terms:
-            raise self.error(start, "a product of two variables", "multiply by a number")
-        return left * right.const if not right.terms else right * left.const
+        try:
+            return multiply(left, right, self.sizes)
+        except LayoutError as error:
+            raise self.at(start, error) from None
 
     def by_number(
-        self, operation: Callable[[Linear, int], Linear], left: Linear, placed: Placed
+        self, operation: Callable[[Linear, Number], Linear], left: Linear, placed: Placed
     ) -> Linear:
         right, start = rewrite(placed[0]), placed[1]
-        if right.terms:
-            raise self.error(start, "a division by something that is no number", "write a number")
-        try:
-            return operation(left, right.const)
-        except LayoutError as error:
+        number = as_number(right)
+        if number is None:
             raise ParseError(
-                error.what, error.why, error.fix, text=self.text, position=start
-            ) from None
+                f"{right} is no divisor",
+                "divisors are integers, or sizes known to be at least 1 and without an upper bound",
+                "write a number, or give the size's bounds: N=1..",
+                text=self.text,
+                position=start,
+            )
+        self.sizes |= {atom.name for atom, _ in right.terms if isinstance(atom, Var)}
+        try:
+            return operation(left, number)
+        except LayoutError as error:
+            raise self.at(start, error) from None
 
-    def error(self, start: int, what: str, fix: str) -> ParseError:
-        why = "index expressions are quasi-affine: factors and divisors are numbers"
-        return ParseError(what, why, fix, text=self.text, position=start)
+    def at(self, start: int, error: LayoutError) -> ParseError:
+        return ParseError(error.what, error.why, error.fix, text=self.text, position=start)

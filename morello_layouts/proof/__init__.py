@@ -2,6 +2,7 @@
 
 from morello_layouts.proof.proof import Proof
 from morello_layouts.proof.questions import (
+    are_equal,
     are_equivalent,
     is_bijective,
     is_injective,
@@ -11,6 +12,7 @@ from morello_layouts.proof.questions import (
 
 __all__ = [
     "Proof",
+    "are_equal",
     "are_equivalent",
     "is_bijective",
     "is_injective",

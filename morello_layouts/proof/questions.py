@@ -15,17 +15,27 @@ from typing import Any
 import islpy as isl
 
 from morello_layouts.errors import ShapeError
+from morello_layouts.expr import Linear
 from morello_layouts.formula import IndexMap
 from morello_layouts.proof.proof import Proof
 from morello_layouts.proof.relation import (
     Space,
     offset_of_expr,
+    offset_of_form,
     offset_of_recipe,
     physical_map,
 )
 from morello_layouts.recipe import Recipe, linear_index
 
-__all__ = ["BUDGET", "are_equivalent", "is_bijective", "is_injective", "is_surjective", "verify"]
+__all__ = [
+    "BUDGET",
+    "are_equal",
+    "are_equivalent",
+    "is_bijective",
+    "is_injective",
+    "is_surjective",
+    "verify",
+]
 
 BUDGET = 2_000_000
 """ISL operations that one question may take before it is called undecided; about a second."""
@@ -38,11 +48,11 @@ def _within_budget(
 
     def decorate(decide: Callable[..., Proof]) -> Callable[..., Proof]:
         @wraps(decide)
-        def ask(*maps: IndexMap, budget: int = BUDGET) -> Proof:
+        def ask(*about: Any, budget: int = BUDGET) -> Proof:
             context = isl.Context()
             context.set_max_operations(budget)
             try:
-                return decide(*maps, context=context)
+                return decide(*about, context=context)
             except isl.Error as error:
                 if "maximal number of operations" not in str(error):
                     raise
@@ -56,6 +66,7 @@ def _within_budget(
 ONE_TO_ONE = "do different coordinates have different offsets?"
 ONTO = "does every offset hold an element?"
 BOTH = "is the map one-to-one and onto its buffer?"
+EQUAL = "do both expressions have the same value everywhere?"
 SAME = "do both maps give every coordinate the same offset?"
 AGREE = "do the formula, the textbook formula and the recipe agree everywhere?"
 
@@ -108,7 +119,9 @@ def are_equivalent(a: IndexMap, b: IndexMap, *, context: Any) -> Proof:
         )
     space = Space.of(a.shape, context)
     sizes = "" if a.size == b.size else f"; the buffers span {a.size} and {b.size} elements"
-    at = _first_difference(space, offset_of_recipe(a.recipe, space), b.recipe)
+    at = _first_difference(
+        space, offset_of_recipe(a.recipe, space), offset_of_recipe(b.recipe, space)
+    )
     if at is None:
         return Proof(SAME, True, f"ISL: there is no coordinate at which they differ{sizes}")
     reason = f"at {at} the offsets are {a(*at)} and {b(*at)}{sizes}"
@@ -120,10 +133,31 @@ def verify(m: IndexMap, *, context: Any) -> Proof:
     """Whether ``m.expr`` and ``m.textbook``, as SymPy holds them, equal the recipe everywhere."""
     space = Space.of(m.shape, context)
     for name, expr in (("expr", m.expr), ("textbook", m.textbook)):
-        at = _first_difference(space, offset_of_expr(expr, space), m.recipe)
+        at = _first_difference(
+            space, offset_of_expr(expr, space), offset_of_recipe(m.recipe, space)
+        )
         if at is not None:
             return Proof(AGREE, False, f"{name} differs from the recipe at {at}", at)
     return Proof(AGREE, True, "ISL: there is no coordinate at which any two of them differ")
+
+
+@_within_budget(EQUAL)
+def are_equal(a: Linear, b: Linear, *, context: Any) -> Proof:
+    """Whether two expressions have the same value wherever their variables may be.
+
+    A counterexample gives the variables' values by name.
+
+    Raises:
+        UnsupportedError: where a size is symbolic.
+    """
+    bounds = {v.name: v.interval for form in (a, b) for v in form.variables()}
+    space = Space.within(bounds, context)
+    at = _first_difference(space, offset_of_form(a, space), offset_of_form(b, space))
+    if at is None:
+        return Proof(EQUAL, True, "ISL: there are no values at which they differ")
+    values = dict(zip(bounds, at, strict=True))
+    reason = f"at {values} they are {a.evaluate(values)} and {b.evaluate(values)}"
+    return Proof(EQUAL, False, reason, values)
 
 
 def _one_to_one(relation: isl.Map) -> Proof:
@@ -154,12 +188,16 @@ def _onto(recipe: Recipe, relation: isl.Map) -> Proof:
     return Proof(ONTO, False, reason, first, padding=padding)
 
 
-def _first_difference(space: Space, offset: isl.Aff, recipe: Recipe) -> tuple[int, ...] | None:
-    """The lexicographically first coordinate at which an offset differs from the recipe's."""
-    other = offset_of_recipe(recipe, space)
-    difference = offset.sub(other).to_pw_aff().intersect_domain(space.domain.to_set())
+def _first_difference(space: Space, one: isl.Aff, other: isl.Aff) -> tuple[int, ...] | None:
+    """Where in the space two functions differ: the lexicographically first point, if there is one.
+
+    Of an unbounded space it is some point.
+    """
+    difference = one.sub(other).to_pw_aff().intersect_domain(space.domain.to_set())
     wrong = difference.non_zero_set()
-    return None if wrong.is_empty() else _point(wrong.lexmin())
+    if wrong.is_empty():
+        return None
+    return _point(wrong.lexmin() if wrong.is_bounded() else wrong)
 
 
 def _point(single: isl.Set) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import islpy as isl
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import Linear, Var
+from morello_layouts.expr import Interval, Linear, Var
+from morello_layouts.expr.size import Number, Size
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 __all__ = ["Space", "offset_of_expr", "offset_of_form", "offset_of_recipe", "physical_map"]
@@ -18,43 +19,61 @@ __all__ = ["Space", "offset_of_expr", "offset_of_form", "offset_of_recipe", "phy
 
 @dataclass(frozen=True)
 class Space:
-    """The coordinates of an array in an ISL context of their own.
+    """Integer variables within bounds, in an ISL context of their own.
 
     Attributes:
-        shape: the sizes.
         context: the context, which holds the budget.
-        domain: the set of all coordinates of the array.
-        coordinates: each coordinate as an affine function on the domain.
+        domain: the values that the variables may have together.
+        variables: each variable, by name, as an affine function on the domain.
     """
 
-    shape: tuple[int, ...]
     context: isl.Context
     domain: isl.BasicSet
-    coordinates: tuple[isl.Aff, ...]
+    variables: Mapping[str, isl.Aff]
 
     @staticmethod
     def of(shape: Sequence[int], context: isl.Context) -> Space:
-        """The box of coordinates 0 ≤ d_k < shape[k]."""
-        space = isl.Space.set_alloc(context, 0, len(shape))
-        box = isl.BasicSet.universe(space)
-        for k, n in enumerate(shape):
-            box = box.lower_bound_val(isl.dim_type.set, k, isl.Val.int_from_si(context, 0))
-            box = box.upper_bound_val(isl.dim_type.set, k, _val(context, n - 1))
-        local = isl.LocalSpace.from_space(space)
-        names = [isl.Aff.var_on_domain(local, isl.dim_type.set, k) for k in range(len(shape))]
-        return Space(tuple(shape), context, box, tuple(names))
+        """The coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
+        return Space.within({f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}, context)
 
-    def number(self, value: int) -> isl.Aff:
+    @staticmethod
+    def within(bounds: Mapping[str, Interval], context: isl.Context) -> Space:
+        """Named variables within their bounds, either of which may be absent."""
+        space = isl.Space.set_alloc(context, 0, len(bounds))
+        box = isl.BasicSet.universe(space)
+        for k, (lo, hi) in enumerate(bounds.values()):
+            if lo is not None:
+                box = box.lower_bound_val(isl.dim_type.set, k, _val(context, lo))
+            if hi is not None:
+                box = box.upper_bound_val(isl.dim_type.set, k, _val(context, hi))
+        local = isl.LocalSpace.from_space(space)
+        variables = {
+            name: isl.Aff.var_on_domain(local, isl.dim_type.set, k) for k, name in enumerate(bounds)
+        }
+        return Space(context, box, variables)
+
+    @property
+    def coordinates(self) -> tuple[isl.Aff, ...]:
+        """The variables in order."""
+        return tuple(self.variables.values())
+
+    def number(self, value: Number) -> isl.Aff:
         """A constant function on the domain."""
         local = isl.LocalSpace.from_space(self.domain.get_space())
         return isl.Aff.val_on_domain(local, _val(self.context, value))
 
-    def val(self, value: int) -> isl.Val:
+    def val(self, value: Number) -> isl.Val:
         """A number of the context."""
         return _val(self.context, value)
 
 
-def _val(context: isl.Context, value: int) -> isl.Val:
+def _val(context: isl.Context, value: Number) -> isl.Val:
+    if isinstance(value, Size):
+        raise UnsupportedError(
+            f"ISL cannot decide with the symbolic factor or bound {value}",
+            "products of symbols are outside of Presburger arithmetic",
+            "ask at given sizes",
+        )
     # ISL's own integers are unbounded; only text carries one past 64 bits.
     return isl.Val.read_from_str(context, str(value))
 
@@ -84,7 +103,7 @@ def physical_coordinates(recipe: Recipe, space: Space) -> list[isl.Aff]:
 def physical_map(recipe: Recipe, space: Space) -> isl.Map:
     """The relation from logical to physical coordinates, on the array's coordinates."""
     axes = physical_coordinates(recipe, space)
-    target = isl.Space.alloc(space.context, 0, len(space.shape), len(axes))
+    target = isl.Space.alloc(space.context, 0, len(space.variables), len(axes))
     functions = isl.AffList.alloc(space.context, len(axes))
     for axis in axes:
         functions = functions.add(axis)
@@ -99,11 +118,11 @@ def offset_of_recipe(recipe: Recipe, space: Space) -> isl.Aff:
 
 
 def offset_of_form(form: Linear, space: Space) -> isl.Aff:
-    """A linear form over ``d0, d1, …`` as a quasi-affine function."""
+    """A linear form over the space's variables as a quasi-affine function."""
     total = space.number(form.const)
     for atom, coefficient in form.terms:
         if isinstance(atom, Var):
-            value = space.coordinates[int(atom.name[1:])]
+            value = space.variables[atom.name]
         else:
             value = offset_of_form(atom.of, space)
             if atom.divisor != 1:
@@ -115,14 +134,14 @@ def offset_of_form(form: Linear, space: Space) -> isl.Aff:
 
 
 def offset_of_expr(expr: Any, space: Space) -> isl.Aff:
-    """A SymPy expression over ``d0, d1, …`` as a quasi-affine function.
+    """A SymPy expression over the space's variables as a quasi-affine function.
 
     It reads SymPy's tree on its own, so that what is proved is what the user was given.
     """
     if expr.is_Rational:
         return space.number(int(expr.p)).scale_down_val(space.val(int(expr.q)))
     if expr.is_Symbol:
-        return space.coordinates[int(expr.name[1:])]
+        return space.variables[expr.name]
     args = expr.args
     if expr.is_Add:
         total = offset_of_expr(args[0], space)

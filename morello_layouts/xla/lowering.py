@@ -12,6 +12,7 @@ from typing import Final
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Atom, Linear
+from morello_layouts.expr.size import Number
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
 from morello_layouts.xla.layout import COMBINE, Tile, XlaLayout
 
@@ -81,15 +82,22 @@ def textbook(layout: XlaLayout, coordinates: Sequence[Linear], shape: Sequence[i
         e, d = [_ZERO] * missing + e, [1] * missing + d
         first = len(e) - len(tile)
         e_tiled, d_tiled, t = _subsume(e[first:], d[first:], tile)
-        e = [*e[:first], *(x // y for x, y in zip(e_tiled, t, strict=True)),
-             *(x % y for x, y in zip(e_tiled, t, strict=True))]  # fmt: skip
+        tiled = [*map(_quotient, e_tiled, t), *(x % y for x, y in zip(e_tiled, t, strict=True))]
+        e = [*e[:first], *tiled]
         d = [*d[:first], *(-(-x // y) for x, y in zip(d_tiled, t, strict=True)), *t]
     return _linear_index(e, d)
 
 
+def _quotient(e: Linear, t: int) -> Linear:
+    """⌊e/t⌋, which for a tile of size 1 is written e."""
+    return e if t == 1 else e // t
+
+
 def _linear_index(e: Sequence[Linear], d: Sequence[int]) -> Linear:
     """e[0]·d[1]·d[2]·… + e[1]·d[2]·… + …, as one sum, so that a long one is quickly made."""
-    stride, terms, const = 1, list[tuple[Atom, int]](), 0
+    stride = 1
+    const: Number = 0
+    terms: list[tuple[Atom, Number]] = []
     for x, n in zip(reversed(e), reversed(d), strict=True):
         terms += [(atom, c * stride) for atom, c in x.terms]
         const += x.const * stride
