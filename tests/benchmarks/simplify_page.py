@@ -1,0 +1,48 @@
+"""Parts of docs/simplifier.md that scripts write, each between two comments with its name."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+__all__ = ["DOCS", "PAGE", "machine", "part", "put", "table"]
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+PAGE: Final = DOCS / "simplifier.md"
+
+
+def put(name: str, text: str) -> None:
+    """Put text in place of a part of the page."""
+    page = PAGE.read_text()
+    before, old, after = _cut(page, name)
+    PAGE.write_text(f"{before}\n{text.strip()}\n{after}" if old.strip() != text.strip() else page)
+
+
+def part(name: str) -> str:
+    """The text of a part of the page."""
+    return _cut(PAGE.read_text(), name)[1].strip()
+
+
+def _cut(page: str, name: str) -> tuple[str, str, str]:
+    start = page.index("\n", page.index(f"<!-- begin {name}:"))
+    end = page.index(f"<!-- end {name} -->")
+    return page[:start], page[start:end], page[end:]
+
+
+def table(head: list[str], rows: list[list[object]], left: int = 1) -> str:
+    """A Markdown table; the first ``left`` columns stand left, the others right."""
+    lines = [head, ["---"] * left + ["---:"] * (len(head) - left), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def machine() -> str:
+    """The day, and what the measures were taken on."""
+    cpu = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":")[1].strip()
+            break
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    return f"{day}, {cpu}, Python {platform.python_version()}"
