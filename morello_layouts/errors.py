@@ -31,11 +31,19 @@ class LayoutError(ValueError):
 
 
 class ShapeError(LayoutError):
-    """A shape or coordinate that does not fit the layout."""
+    """A shape or coordinate that does not fit the layout.
+
+    >>> issubclass(ShapeError, LayoutError)
+    True
+    """
 
 
 class UnsupportedError(LayoutError):
-    """A layout that means something, but nothing that this package computes."""
+    """A layout that means something, but nothing that this package computes.
+
+    >>> issubclass(UnsupportedError, LayoutError)
+    True
+    """
 
 
 class ParseError(LayoutError):
@@ -43,6 +51,10 @@ class ParseError(LayoutError):
 
     Attributes:
         text: the whole text; position: offset in it, from 0; line and column: the same, from 1.
+
+    >>> error = ParseError("expected a size", text="f32[x,3]", position=4)
+    >>> error.line, error.column
+    (1, 5)
     """
 
     def __init__(

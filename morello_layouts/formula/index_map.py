@@ -38,6 +38,11 @@ class IndexMap:
         textbook_form: the notation's own formula, over ``d0, d1, …``, unsimplified.
         source: the layout as text, at its shape.
         warnings: what a reader should know before he relies on the sizes.
+
+    >>> from morello_layouts import index_map
+    >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
+    >>> m.size, m.physical_coordinates(2, 3), m(2, 3), m.coordinates(17)
+    (24, (1, 1, 0, 1), 17, (2, 3))
     """
 
     recipe: Recipe

@@ -21,7 +21,11 @@ Shape: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """Grow each axis to the given size; the elements keep their coordinates."""
+    """Grow each axis to the given size; the elements keep their coordinates.
+
+    >>> Pad((4, 6)).apply((3, 5))
+    (4, 6)
+    """
 
     sizes: Shape
     name: ClassVar[str] = "pad"
@@ -35,7 +39,11 @@ class Pad:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Break axis i of size n into (n / t, t) where ``tiles[i]`` is t; None leaves it whole."""
+    """Break axis i of size n into (n / t, t) where ``tiles[i]`` is t; None leaves it whole.
+
+    >>> Split((2, None)).apply((4, 6))
+    (2, 2, 6)
+    """
 
     tiles: tuple[int | None, ...]
     name: ClassVar[str] = "split"
@@ -55,7 +63,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """Reorder the axes: new axis k is old axis ``order[k]``."""
+    """Reorder the axes: new axis k is old axis ``order[k]``.
+
+    >>> Transpose((0, 2, 1)).apply((2, 3, 4))
+    (2, 4, 3)
+    """
 
     order: tuple[int, ...]
     name: ClassVar[str] = "transpose"
@@ -72,6 +84,9 @@ class Merge:
 
     A count of 0 makes a new axis of size 1 (an empty product), which is how a tile with more
     dimensions than the array gets its leading ones.
+
+    >>> Merge((0, 2, 1)).apply((2, 3, 4))
+    (1, 6, 4)
     """
 
     counts: tuple[int, ...]
