@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 
@@ -21,6 +22,7 @@ from morello_layouts.expr.writings import Term, collapse, writings
 __all__ = ["cheapest"]
 
 _SLACK = 1  # how much dearer than the best a candidate may be and still win by sharing a factor
+_COLLAPSE = 2  # how much dearer a writing may be whose digits may yet collapse into one
 _COMBINATIONS = 64  # of candidates tried exhaustively; beyond, each operand is improved in turn
 
 
@@ -33,10 +35,11 @@ class _Choice:
     const: Number
 
     @staticmethod
-    def of(terms: Sequence[Term], const: Number, is_variable: bool) -> _Choice:
+    def of(x: Linear, terms: Iterable[Term], const: Number) -> _Choice:
         """Terms and a constant; a sum as operand is not a term but merges with the other terms."""
-        if is_variable:
+        if isinstance(x.as_atom(), Var):
             return _Choice(tuple(terms), 0, const)
+        terms = list(terms)
         whole = sum(t.factor for t in terms if t.is_operand)
         return _Choice(tuple([t for t in terms if not t.is_operand]), whole, const)
 
@@ -59,7 +62,9 @@ def _cheapest(simple: Linear, model: CostModel) -> Linear:
         as_written = _Sum(simple, model, pull=False)
         found.append(as_written.best())
         if as_written.has_mixed:
-            found.append(_Sum(simple, model, pull=True).best())
+            pulled = _Sum(simple, model, pull=True)
+            if (pulled.levels, pulled.factors) != (as_written.levels, as_written.factors):
+                found.append(pulled.best())
     return min(found, key=model.cost)
 
 
@@ -70,7 +75,6 @@ class _Sum:
         factors: the factor of each variable.
         levels: for each operand x, the factor c of each x // s, by s.
         written: for each operand, its digits as the sum has them.
-        operands: each operand in its own cheapest form.
     """
 
     def __init__(self, form: Linear, model: CostModel, *, pull: bool) -> None:
@@ -88,7 +92,13 @@ class _Sum:
             else:
                 self.written.setdefault(atom.of, []).append(Term(c, atom.divisor, atom.modulus))
                 self.add_digit(atom, c)
-        self.operands = {x: _cheapest(x, model) for x in self.levels}
+
+    @cached_property
+    def operands(self) -> dict[Linear, Linear]:
+        """Each operand in its own cheapest form."""
+        return {
+            x: x if isinstance(x.as_atom(), Var) else _cheapest(x, self.model) for x in self.levels
+        }
 
     @property
     def has_mixed(self) -> bool:
@@ -172,24 +182,26 @@ class _Sum:
         self, x: Linear, levels: dict[Number, Number], written: Sequence[Term]
     ) -> list[_Choice]:
         """Ways to write an operand's digits whose cost is near the least, best first."""
-        is_variable = isinstance(x.as_atom(), Var)
+        plain = [*writings(levels), *([[t for t in written if t.factor != 0]] if written else [])]
+        distinct = dict.fromkeys(tuple(sorted(terms, key=Term.place)) for terms in plain)
+        costs = {terms: self.alone(x, terms, 0) for terms in distinct}
+        enough = min(costs.values()) + _COLLAPSE
+        found = {_Choice.of(x, terms, 0): cost for terms, cost in costs.items()}
+        for terms in [terms for terms, cost in costs.items() if cost <= enough]:
+            collapsed = collapse(x, terms)
+            if collapsed is not None:
+                found[_Choice.of(x, *collapsed)] = self.alone(x, *collapsed)
+        least = min(found.values())
+        near = [choice for choice, cost in found.items() if cost <= least + _SLACK]
+        return sorted(near, key=lambda c: (found[c], len(c.terms)))
+
+    def alone(self, x: Linear, terms: Iterable[Term], const: Number) -> int:
+        """The cost of one operand's terms by themselves, factors and operands included."""
         operand = self.model.cost(self.operands.get(x, x))
-        costs: dict[_Choice, int] = {}
-        plain = list(writings(levels))
-        if written:
-            plain.append([t for t in written if t.factor])
-        found = [(terms, 0) for terms in plain]
-        found += [collapsed for terms in plain if (collapsed := collapse(x, terms)) is not None]
-        for terms, const in found:
-            choice = _Choice.of(terms, const, is_variable)
-            total = sum(t.cost(self.model) + self.model.times(t.factor) for t in choice.terms)
-            total += operand * len(choice.terms)
-            if choice.whole:
-                total += operand + self.model.add
-            costs[choice] = total + (self.model.add if const else 0)
-        least = min(costs.values())
-        near = [c for c, cost in costs.items() if cost <= least + _SLACK]
-        return sorted(near, key=lambda c: (costs[c], len(c.terms)))
+        total = self.model.add if const else 0
+        for term in terms:
+            total += term.cost(self.model) + operand + self.model.times(term.factor)
+        return total
 
     def pick(
         self,

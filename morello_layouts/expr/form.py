@@ -23,15 +23,16 @@ __all__ = ["DEEPEST", "Atom", "Digit", "Linear", "Var", "digit", "printing_order
 
 
 class Var:
-    """A named integer with inclusive bounds; None is no bound."""
+    """A named integer with inclusive bounds; ``value`` is its only value, if it has but one."""
 
-    __slots__ = ("_hash", "interval", "key", "name")
+    __slots__ = ("_hash", "interval", "key", "name", "value")
 
     depth: ClassVar[int] = 0
 
     def __init__(self, name: str, interval: Interval = EVERYTHING) -> None:
         self.name: Final = name
         self.interval: Final = interval
+        self.value: Final = interval.lo if interval.lo == interval.hi else None
         self.key: Final[tuple[Any, ...]] = (0, name)
         self._hash = hash(name)
 
@@ -51,7 +52,7 @@ class Var:
 class Digit:
     """``(of // divisor) mod modulus``, without the mod where modulus is None."""
 
-    __slots__ = ("_hash", "_interval", "depth", "divisor", "key", "modulus", "of")
+    __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "of")
 
     def __init__(self, of: Linear, divisor: Number, modulus: Number | None) -> None:
         for number in (divisor, modulus):
@@ -71,16 +72,27 @@ class Digit:
         self.of: Final = of
         self.divisor: Final[Number] = divisor
         self.modulus: Final[Number | None] = modulus
-        self.key: Final[tuple[Any, ...]] = (1, of.key, divisor, modulus or 0)
-        self._hash = hash((of, divisor, modulus))
+        self._key: tuple[Any, ...] | None = None
+        self._hash = hash((of._hash, divisor, modulus))
         self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What orders atoms: variables by name, then digits by operand."""
+        if self._key is None:
+            self._key = (1, self.of.key, self.divisor, self.modulus or 0)
+        return self._key
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Digit) and self._hash == other._hash and self.key == other.key
+            isinstance(other, Digit)
+            and self._hash == other._hash
+            and self.divisor == other.divisor
+            and self.modulus == other.modulus
+            and self.of == other.of
         )
 
     @property
@@ -116,15 +128,22 @@ Atom: TypeAlias = Var | Digit
 class Linear:
     """``const + Σ coefficient · atom``; build with :func:`variable`, operators, or :meth:`of`."""
 
-    __slots__ = ("_hash", "_interval", "const", "key", "terms")
+    __slots__ = ("_hash", "_interval", "_key", "const", "terms")
 
     def __init__(self, terms: tuple[tuple[Atom, Number], ...], const: Number) -> None:
         """Terms must be in canonical order, without zero coefficients; :meth:`of` sees to it."""
         self.terms: Final = terms
         self.const: Final[Number] = const
-        self.key: Final[tuple[Any, ...]] = (const, *[(a.key, c) for a, c in terms])
+        self._key: tuple[Any, ...] | None = None
         self._hash = hash((terms, const))
         self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What orders forms: the constant, then the terms."""
+        if self._key is None:
+            self._key = (self.const, *[(a.key, c) for a, c in self.terms])
+        return self._key
 
     @staticmethod
     def of(
@@ -146,7 +165,10 @@ class Linear:
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Linear) and self._hash == other._hash and self.key == other.key
+            isinstance(other, Linear)
+            and self._hash == other._hash
+            and self.const == other.const
+            and self.terms == other.terms
         )
 
     @property

@@ -171,14 +171,15 @@ def fix_variable(form: Linear) -> Linear | None:
 
     Where q is the only value of the variable v.
     """
-    const, kept = form.const, []
+    const = form.const
+    fixed: set[Var] = set()
     for atom, c in form.terms:
-        lo, hi = atom.interval
-        if isinstance(atom, Var) and lo is not None and lo == hi:
-            const += c * lo
-        else:
-            kept.append((atom, c))
-    return Linear(tuple(kept), const) if len(kept) < len(form.terms) else None
+        if isinstance(atom, Var) and atom.value is not None:
+            const = const + c * atom.value
+            fixed.add(atom)
+    if not fixed:
+        return None
+    return Linear(tuple([t for t in form.terms if t[0] not in fixed]), const)
 
 
 def join_digits(form: Linear) -> Linear | None:
@@ -186,14 +187,16 @@ def join_digits(form: Linear) -> Linear | None:
 
     Where n > 1 (with n = 1 a digit would be joined to itself).
     """
+    digits = [(a, c) for a, c in form.terms if isinstance(a, Digit)]
+    if len(digits) < 2:
+        return None
     by_position: dict[tuple[Linear, Number], list[tuple[Digit, Number]]] = {}
-    for atom, c in form.terms:
-        if isinstance(atom, Digit):
-            by_position.setdefault((atom.of, atom.divisor), []).append((atom, c))
-    for low, c in form.terms:
-        if not isinstance(low, Digit) or low.modulus is None or low.modulus == 1:
-            continue
+    for atom, c in digits:
+        by_position.setdefault((atom.of, atom.divisor), []).append((atom, c))
+    for low, c in digits:
         n = low.modulus
+        if n is None or n == 1:
+            continue
         for high, k in by_position.get((low.of, low.divisor * n), ()):
             if k == c * n:
                 joined = n * high.modulus if high.modulus is not None else None

@@ -9,9 +9,9 @@ root and a digit an edge between two levels.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import product
+from itertools import permutations
 from math import gcd
+from typing import NamedTuple
 
 from morello_layouts.expr.cost import CostModel
 from morello_layouts.expr.form import Digit, Linear, Var, digit
@@ -23,8 +23,7 @@ __all__ = ["Term", "collapse", "writings"]
 _DEEP_LEVELS = 4  # up to so many levels two digits are tried in place of floors, beyond it one
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """``factor · (x // divisor) mod modulus`` of one operand x.
 
     With a window, ``factor · ((scale · ((x // divisor) mod modulus) + shift) mod window)``.
@@ -41,6 +40,10 @@ class Term:
     def is_operand(self) -> bool:
         """Whether the term is the operand itself, up to its factor."""
         return self.divisor == 1 and self.modulus is None and self.window is None
+
+    def place(self) -> tuple[Number, Number]:
+        """What orders the terms of one operand."""
+        return self.divisor, self.modulus or 0
 
     def cost(self, model: CostModel) -> int:
         """What it adds to a sum, without its factor and its operand."""
@@ -94,24 +97,38 @@ def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int] | None:
     constant to add to them; None where nothing collapses.
     """
     result, const = list(terms), 0
-    for low, high in product(terms, terms):
-        k, inexact = divmod(high.divisor, low.divisor)
-        f, g = low.factor, high.factor
-        if isinstance(k, Size) or isinstance(f, Size) or isinstance(g, Size):
+    if len(result) < 2:
+        return None
+    for low, high in permutations(terms, 2):
+        k = _ratio(low, high)
+        if k is None or low not in result or high not in result:
             continue
-        if low not in result or high not in result or k < 2 or inexact:
-            continue
-        if (low.modulus or 0) != (high.modulus or 0) * k:
-            continue
-        c = gcd(f, g) * (1 if g < 0 else -1)
-        a, m = f // c, -g // c
-        window = _window(_values(x, low), a, m, k)
-        if window is not None:
-            result.remove(low)
-            result.remove(high)
-            result.append(Term(c, low.divisor, low.modulus, a, -window, m))
-            const += c * window
+        found = _collapsed(x, low, high, k)
+        if found is not None:
+            result = [t for t in result if t not in (low, high)] + [found]
+            assert isinstance(found.factor, int)
+            const -= found.factor * found.shift
     return (result, const) if len(result) < len(terms) else None
+
+
+def _ratio(low: Term, high: Term) -> int | None:
+    """The k for which the digit of ``high`` is that of ``low``, divided by k."""
+    if not isinstance(low.divisor, int) or not isinstance(high.divisor, int):
+        return None
+    k, inexact = divmod(high.divisor, low.divisor)
+    if inexact or k < 2:
+        return None
+    return k if (low.modulus or 0) == (high.modulus or 0) * k else None
+
+
+def _collapsed(x: Linear, low: Term, high: Term, k: int) -> Term | None:
+    f, g = low.factor, high.factor
+    if isinstance(f, Size) or isinstance(g, Size):
+        return None
+    c = gcd(f, g) * (1 if g < 0 else -1)
+    a, m = f // c, -g // c
+    least = _window(_values(x, low), a, m, k)
+    return None if least is None else Term(c, low.divisor, low.modulus, a, -least, m)
 
 
 def _values(x: Linear, term: Term) -> Interval:
