@@ -9,6 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from morello_layouts.cli.entry import commands
+from morello_layouts.cli.report import Proofs
+from morello_layouts.cli.rows import proof_rows
+from morello_layouts.proof import Proof
 
 MAIN = "bf16[10,200]{1,0:T(8,128)(2,1)}"
 
@@ -147,6 +150,18 @@ def test_huge_shapes() -> None:
     assert "bytes     about 10^113 that XLA reserves, no padding" in text
     tile = f"u8[1,1]{{1,0:T({side},{side})}}"
     assert "about 10^37 of padding, about 10^37× the data" in explain(tile, width=400)
+
+
+def test_proofs_that_do_not_hold() -> None:
+    """No layout that parses is so; the words for it are there."""
+    wrong = Proof("q", False, "(0,) and (1,) share an offset", ((0,), (1,)), "8 | N")
+    unknown = Proof("q", None, "ISL spent its budget of 5 operations")
+    rows = [(row.label, row.text) for row in proof_rows(Proofs(wrong, wrong, unknown))]
+    assert rows == [
+        ("one-to-one", "NO: (0,) and (1,) share an offset"),
+        ("formulas", "undecided: ISL spent its budget of 5 operations"),
+        ("condition", "8 | N"),
+    ]
 
 
 KEYS = {

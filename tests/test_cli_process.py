@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -96,12 +95,9 @@ def test_standard_output_that_is_closed() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_sizes_with_more_digits_than_python_prints() -> None:
-    text = f"u8[{','.join([str(2**63 - 1)] * 250)}]"
-    done = run("simplify", f"i*{2**63 - 1}", "--json")
-    assert json.loads(done.stdout)["simplified"] == f"{2**63 - 1}*i"
-    done = run("explain", text.replace("u8[", "u8[M,"))
-    assert b"Traceback" not in done.stderr
+def test_numbers_with_more_digits_than_python_prints_unasked() -> None:
+    done = run("simplify", "*".join([str(10**18)] * 250))
+    assert done.stdout == b"1" + b"0" * 4500 + b"\n"
 
 
 def test_time_to_explain() -> None:

@@ -156,5 +156,13 @@ def test_visible_indices_fit_and_reach_both_ends(
     for before, after in pairwise(indices):
         gap = shown[shown.index(before) + 1] is None
         assert gap == (after > before + 1)
+    assert indices[-1] <= size + padding - 1
     if padding:
         assert size in indices
+
+
+@pytest.mark.parametrize("tile", [199, 200, 201])
+def test_the_end_of_the_array_is_no_border_between_tiles(tile: int) -> None:
+    shown = visible_indices(200, 200, tile, 12)
+    assert shown[-1] == 199
+    assert (198 in shown) == (tile == 199)

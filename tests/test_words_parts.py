@@ -81,6 +81,12 @@ def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
             "pads y%4 from 4 to 6"),
         ),
         (
+            "f32[8,256]{1,0:T(8,128)(*,*,2)}",
+            "(*,*,2)",
+            ("takes x//128, y%8 and x%128 as one dimension of 2,048; blocks of 2 over "
+            "(x//128,y%8,x%128)"),
+        ),
+        (
             "f32[3,5]{1,0:T(2,2)L(32)}",
             "L(32)",
             "the buffer's end is padded to a multiple of 32 elements",
@@ -165,7 +171,14 @@ def test_what_shares_a_word(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["f32[8,128]{1,0:T(8,128)}", "bf16[8,128]", "bf16[6,9]{1,0:T(2,3)}", "f64[8]{0:T(8)}"]
+    "text",
+    [
+        "s8[12,128]{1,0:T(6,128)(4,1)}",
+        "f32[8,128]{1,0:T(8,128)}",
+        "bf16[8,128]",
+        "bf16[6,9]{1,0:T(2,3)}",
+        "f64[8]{0:T(8)}",
+    ],
 )
 def test_no_word_where_none_is_simple(text: str) -> None:
     assert words(text).word is None
@@ -218,6 +231,11 @@ def test_axes_agree_with_the_index_map(text: str, shape: tuple[int, ...] | None)
         if axis.exact:
             of = values[axis.of] // axis.stride
             assert (of if axis.modulus is None else of % axis.modulus) == x
+
+
+def test_axes_of_morello_layouts() -> None:
+    axes = words("[1, 0 oe(4), 1 p(4), 0 p(2)]", (8, 8)).axes
+    assert [axis.label for axis in axes] == ["x//4", "y//2", "x%4", "y%2"]
 
 
 @pytest.mark.parametrize(
