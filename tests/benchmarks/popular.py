@@ -1,11 +1,15 @@
-"""Twenty layouts that people use, and the measures that the benchmarks share."""
+"""Twenty layouts that people use, and the measures that the benchmarks share.
+
+Times are processor time. The work runs on one thread, so that is the time that passes on an idle
+machine, and other work on the machine matters less.
+"""
 
 from __future__ import annotations
 
 import statistics
 import subprocess
 import sys
-from time import perf_counter
+from time import process_time
 
 from sympy.core.cache import clear_cache
 
@@ -57,9 +61,9 @@ def forget() -> None:
 
 
 IN_A_FRESH_PROCESS = """
-from time import perf_counter
-def lap(last=[perf_counter()]):
-    last.append(perf_counter())
+from time import process_time
+def lap(last=[process_time()]):
+    last.append(process_time())
     print(last[-1] - last[-2])
 import numpy; lap()
 import morello_layouts as ml; lap()
@@ -77,15 +81,18 @@ FIRST_TIMES = (
 
 
 def first_times(rounds: int = 11) -> dict[str, float]:
-    """Median seconds of what happens once in a process, by FIRST_TIMES, in fresh processes."""
+    """Seconds of what happens once in a process, by FIRST_TIMES: the least of fresh processes.
+
+    The least, because other work on the machine only ever adds to these.
+    """
     runs = []
     for _ in range(rounds):
         run = subprocess.run(
             [sys.executable, "-c", IN_A_FRESH_PROCESS], check=True, capture_output=True, text=True
         )
         runs.append([float(line) for line in run.stdout.split()])
-    medians = [statistics.median(column) for column in zip(*runs, strict=True)]
-    return dict(zip(FIRST_TIMES, medians, strict=True))
+    least = [min(column) for column in zip(*runs, strict=True)]
+    return dict(zip(FIRST_TIMES, least, strict=True))
 
 
 def median_seconds(call: object, *, rounds: int, before: object = None) -> float:
@@ -95,7 +102,7 @@ def median_seconds(call: object, *, rounds: int, before: object = None) -> float
     for _ in range(rounds):
         if callable(before):
             before()
-        start = perf_counter()
+        start = process_time()
         call()
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return statistics.median(times)

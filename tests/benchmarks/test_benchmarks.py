@@ -1,4 +1,6 @@
-"""How long the main job takes: ``python -m pytest tests/benchmarks`` (install the extra ``bench``).
+"""How long the main job takes; needs the extra ``bench``.
+
+Run it by ``python -m pytest tests/benchmarks/test_benchmarks.py``.
 
 The aims are those of docs/benchmarks.md. They are asserted loosely, on the median over all
 layouts, so that a slow machine fails only where something has grown slow.
@@ -7,6 +9,7 @@ layouts, so that a slow machine fails only where something has grown slow.
 from __future__ import annotations
 
 import statistics
+from time import process_time
 from typing import Any
 
 import pytest
@@ -21,6 +24,8 @@ from popular import (
 )
 
 import morello_layouts as ml
+
+pytestmark = pytest.mark.benchmark(timer=process_time)
 
 by_layout = pytest.mark.parametrize("layout", POPULAR, ids=[name for name, *_ in POPULAR])
 
