@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from morello_layouts import notation
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, CostModel, Interval, Linear, cheapest, readable
-from morello_layouts.expr.lift import lift
+from morello_layouts.expr.operations import lift
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.expr.sympy_bridge import from_sympy, number_from_sympy, to_sympy
 from morello_layouts.formula import IndexMap

@@ -10,23 +10,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.form import Digit, Linear, Var, digit
+from morello_layouts.expr.form import Digit, Linear, Var
 from morello_layouts.expr.interval import Interval
-from morello_layouts.expr.lift import as_number, lift
+from morello_layouts.expr.operations import as_number, divide, lift, multiply, remainder
 from morello_layouts.expr.size import Number, Size, common_divisor, is_nonnegative
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = [
-    "divide",
-    "from_sympy",
-    "multiply",
-    "number_from_sympy",
-    "remainder",
-    "symbol",
-    "to_sympy",
-]
+__all__ = ["from_sympy", "number_from_sympy", "symbol", "to_sympy"]
 
 
 def symbol(name: str, lo: Number | None = 0) -> sympy.Symbol:
@@ -197,53 +189,9 @@ def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
     return Interval(0 if expr.is_nonnegative else None, None)
 
 
-def multiply(left: Linear, right: Linear, sizes: set[str]) -> Linear:
-    """The product of forms of which one is a number; the sizes that make it one are noted.
-
-    Raises:
-        UnsupportedError: where both are variable.
-    """
-    for form, other in ((left, right), (right, left)):
-        number = as_number(other)
-        if number is not None:
-            sizes |= {atom.name for atom, _ in other.terms if isinstance(atom, Var)}
-            return form * number
-    raise UnsupportedError(
-        f"({left}) * ({right}) is a product of two variables",
-        "factors are integers, or sizes known to be at least 1 and without an upper bound",
-        "multiply by a number, or give the size's bounds: N=1..",
-    )
-
-
 def _not_a_size(what: object) -> LayoutError:
     return LayoutError(
         f"{what} is no divisor or factor",
         "these are integers, or sizes known to be at least 1 and without an upper bound",
         "write a number, or give the size's bounds: N=1..",
     )
-
-
-def divide(form: Linear, divisor: Number) -> Linear:
-    """``form // divisor`` by floor semantics, for a divisor of either sign."""
-    if divisor == 1:
-        return form
-    if is_nonnegative(divisor - 1):
-        return digit(form, divisor, None)
-    if is_nonnegative(-divisor - 1):
-        return digit(-form, -divisor, None)
-    raise _no_divisor(f"({form}) // ({divisor})", divisor)
-
-
-def remainder(form: Linear, modulus: Number) -> Linear:
-    """``form mod modulus`` with the sign of the modulus, as in Python and SymPy."""
-    if is_nonnegative(modulus - 1):
-        return digit(form, 1, modulus)
-    if is_nonnegative(-modulus - 1):
-        return -digit(-form, 1, -modulus)
-    raise _no_divisor(f"({form}) mod ({modulus})", modulus)
-
-
-def _no_divisor(what: str, divisor: Number) -> LayoutError:
-    if divisor == 0:
-        return LayoutError(what, "nothing divides by zero", "write another divisor")
-    return LayoutError(what, f"the sign of {divisor} is not known", "divide by a positive size")

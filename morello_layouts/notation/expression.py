@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from morello_layouts.errors import ParseError
 from morello_layouts.expr import Interval, Linear
-from morello_layouts.expr.lift import as_number
+from morello_layouts.expr.operations import as_number
 from morello_layouts.expr.size import Number
 from morello_layouts.notation.grammar import Syntax, parse_tree
 

@@ -11,9 +11,8 @@ from lark.visitors import Transformer_NonRecursive
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import Interval, Linear, Var, rewrite
 from morello_layouts.expr.interval import EVERYTHING
-from morello_layouts.expr.lift import as_number, lift
+from morello_layouts.expr.operations import as_number, divide, lift, multiply, remainder
 from morello_layouts.expr.size import Number
-from morello_layouts.expr.sympy_bridge import divide, multiply, remainder
 from morello_layouts.notation.grammar import integer
 
 __all__ = ["read_expression"]

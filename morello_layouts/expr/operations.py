@@ -1,0 +1,102 @@
+"""Operations between forms of which one must be a number, given or symbolic.
+
+A user names sizes as he names variables. What stands as a factor or a divisor is a size, and then
+it is one wherever it stands: :func:`lift` turns its name into a symbolic number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
+from morello_layouts.expr.interval import Interval
+from morello_layouts.expr.size import Number, Size, is_nonnegative
+
+__all__ = ["as_number", "divide", "lift", "multiply", "remainder"]
+
+
+def as_number(form: Linear) -> Number | None:
+    """The form as a number, if it is made of variables that can only be sizes.
+
+    Those are variables of at least 1 without an upper bound.
+
+    >>> from morello_layouts.expr.form import variable
+    >>> print(as_number(8 * variable("N", 1) + 1), as_number(variable("i", 0, 7)))
+    8*N + 1 None
+    """
+    total = form.const
+    for atom, c in form.terms:
+        if not isinstance(atom, Var) or not _is_size(atom.interval):
+            return None
+        total = total + c * Size.named(atom.name)
+    return total
+
+
+def _is_size(interval: Interval) -> bool:
+    return interval.hi is None and interval.lo is not None and is_nonnegative(interval.lo - 1)
+
+
+def lift(form: Linear, names: AbstractSet[str]) -> Linear:
+    """The form with these variables as symbolic sizes wherever they stand.
+
+    >>> from morello_layouts.expr.form import variable
+    >>> print(lift((variable("i") + variable("N")) // 8, {"N"}).sizes())
+    frozenset({'N'})
+    """
+    if not names:
+        return form
+    const = form.const
+    terms: list[tuple[Atom, Number]] = []
+    for atom, c in form.terms:
+        if isinstance(atom, Digit):
+            terms.append((Digit(lift(atom.of, names), atom.divisor, atom.modulus), c))
+        elif atom.name in names:
+            const = const + c * Size.named(atom.name)
+        else:
+            terms.append((atom, c))
+    return Linear.of(terms, const)
+
+
+def multiply(left: Linear, right: Linear, sizes: set[str]) -> Linear:
+    """The product of forms of which one is a number; the sizes that make it one are noted.
+
+    Raises:
+        UnsupportedError: where both are variable.
+    """
+    for form, other in ((left, right), (right, left)):
+        number = as_number(other)
+        if number is not None:
+            sizes |= {atom.name for atom, _ in other.terms if isinstance(atom, Var)}
+            return form * number
+    raise UnsupportedError(
+        f"({left}) * ({right}) is a product of two variables",
+        "factors are integers, or sizes known to be at least 1 and without an upper bound",
+        "multiply by a number, or give the size's bounds: N=1..",
+    )
+
+
+def divide(form: Linear, divisor: Number) -> Linear:
+    """``form // divisor`` by floor semantics, for a divisor of either sign."""
+    if divisor == 1:
+        return form
+    if is_nonnegative(divisor - 1):
+        return digit(form, divisor, None)
+    if is_nonnegative(-divisor - 1):
+        return digit(-form, -divisor, None)
+    raise _no_divisor(f"({form}) // ({divisor})", divisor)
+
+
+def remainder(form: Linear, modulus: Number) -> Linear:
+    """``form mod modulus`` with the sign of the modulus, as in Python and SymPy."""
+    if is_nonnegative(modulus - 1):
+        return digit(form, 1, modulus)
+    if is_nonnegative(-modulus - 1):
+        return -digit(-form, 1, -modulus)
+    raise _no_divisor(f"({form}) mod ({modulus})", modulus)
+
+
+def _no_divisor(what: str, divisor: Number) -> LayoutError:
+    if divisor == 0:
+        return LayoutError(what, "nothing divides by zero", "write another divisor")
+    return LayoutError(what, f"the sign of {divisor} is not known", "divide by a positive size")
