@@ -124,6 +124,6 @@ def test_index_maps_of_ten_kilobytes_within_a_second(name: str) -> None:
 
 
 def within_a_second(call: Callable[[], object]) -> None:
-    start = time.perf_counter()
+    start = time.process_time()  # other work on the machine does not count
     call()
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from xla_strategies import arrays, layouts, shapes, small_arrays
 
@@ -13,6 +14,12 @@ import morello_layouts as ml
 from morello_layouts.recipe import linear_index
 
 EXAMPLES = settings(max_examples=150, deadline=None)
+
+
+def decided(proof: Any) -> Any:
+    """A proof that ISL came to within its budget; Hypothesis complains if it seldom does."""
+    assume(proof.holds is not None)
+    return proof
 
 
 def offsets_of(m: ml.IndexMap) -> list[int]:
@@ -38,7 +45,7 @@ def test_formula_array_and_physical_coordinates_agree(x: ml.XlaShape) -> None:
 @EXAMPLES
 @given(small_arrays())
 def test_isl_proves_both_formulas_of_the_recipe(x: ml.XlaShape) -> None:
-    assert ml.verify(x).holds is True
+    assert decided(ml.verify(x)).holds is True
 
 
 @EXAMPLES
@@ -48,12 +55,12 @@ def test_proofs_say_what_looking_at_every_offset_says(x: ml.XlaShape) -> None:
     offsets = offsets_of(m)
     gaps = sorted(set(range(m.size)) - set(offsets))
     assert len(set(offsets)) == len(offsets)
-    assert ml.is_injective(m).holds is True
-    proof = ml.is_bijective(m)
+    assert decided(ml.is_injective(m)).holds is True
+    proof = decided(ml.is_bijective(m))
     assert proof.holds is (not gaps)
     assert proof.padding == len(gaps) == m.padding
     assert proof.counterexample == (gaps[0] if gaps else None)
-    assert ml.is_surjective(m).holds is (not gaps)
+    assert decided(ml.is_surjective(m)).holds is (not gaps)
 
 
 @EXAMPLES

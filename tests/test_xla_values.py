@@ -305,6 +305,13 @@ def test_what_the_constructors_refuse(name: str) -> None:
             "write a number for each",
         ),
         (
+            "f32[M,N]{1,0:T(8,128)}",
+            ml.index_map,
+            "f32[M,N]{1,0:T(8,128)} has sizes that are not numbers: M, N",
+            "offsets and sizes are computed for sizes that are known",
+            "write a number for each",
+        ),
+        (
             "token[]",
             lambda x: x.byte_size,
             "token[] is not an array",
