@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.interval import EVERYTHING, Interval
 from morello_layouts.expr.size import Number, Size, is_nonnegative, magnitude, sign
+from morello_layouts.expr.tight import range_of_levels
 
 DEEPEST: Final = 100
 
@@ -173,13 +174,25 @@ class Linear:
 
     @property
     def interval(self) -> Interval:
-        """Smallest and largest value, by interval arithmetic over the terms."""
+        """Smallest and largest value: exact for the digits of one operand, summed over operands."""
         if self._interval is None:
             total = Interval(self.const, self.const)
-            for atom, coefficient in self.terms:
-                total = total + atom.interval.scale(coefficient)
+            for group in self._by_operand():
+                total = total + _range_of(group)
             self._interval = total
         return self._interval
+
+    def _by_operand(self) -> Iterable[list[tuple[Atom, Number]]]:
+        """The terms in groups: a variable and its digits, or the digits of a sum."""
+        if len(self.terms) < 2 or type(self.terms[-1][0]) is Var:  # digits come last
+            return [[term] for term in self.terms]
+        groups: dict[Var | Linear, list[tuple[Atom, Number]]] = {}
+        for term in self.terms:
+            atom = term[0]
+            operand = atom if isinstance(atom, Var) else atom.of
+            inner = operand.as_atom() if isinstance(operand, Linear) else None
+            groups.setdefault(inner if isinstance(inner, Var) else operand, []).append(term)
+        return groups.values()
 
     def as_atom(self) -> Atom | None:
         """The atom that this form is, if it is one with coefficient 1 and nothing else."""
@@ -292,6 +305,34 @@ def digit(of: Linear, divisor: Number, modulus: Number | None) -> Linear:
 
 def _term_key(term: tuple[Atom, Number]) -> tuple[Any, ...]:
     return term[0].key
+
+
+def _range_of(group: list[tuple[Atom, Number]]) -> Interval:
+    """The range of a sum of digits of one operand."""
+    if len(group) > 1:
+        levels: dict[Number, Number] = {}
+        for atom, c in group:
+            for s, factor in _floors(atom, c):
+                levels[s] = levels.get(s, 0) + factor
+        atom = group[0][0]
+        exact = range_of_levels(
+            levels, atom.interval if isinstance(atom, Var) else atom.of.interval
+        )
+        if exact is not None:
+            return exact
+    total = Interval(0, 0)
+    for atom, c in group:
+        total = total + atom.interval.scale(c)
+    return total
+
+
+def _floors(atom: Atom, c: Number) -> list[tuple[Number, Number]]:
+    """An atom as floors of its operand: pairs (divisor, factor)."""
+    if isinstance(atom, Var):
+        return [(1, c)]
+    if atom.modulus is None:
+        return [(atom.divisor, c)]
+    return [(atom.divisor, c), (atom.divisor * atom.modulus, -c * atom.modulus)]
 
 
 def printing_order(terms: Iterable[tuple[Atom, Number]]) -> list[tuple[Atom, Number]]:
