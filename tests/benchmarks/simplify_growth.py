@@ -1,0 +1,176 @@
+"""How the time grows with the input: ``python tests/benchmarks/simplify_growth.py``.
+
+``--write`` puts the table in docs/simplifier.md. Each family is a chain of k steps; its time is the
+median of some runs over new names.
+"""
+
+# ruff: noqa: T201
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable
+from math import isinf, log
+from statistics import median
+from time import thread_time
+from typing import Final
+
+from simplify_page import machine, put, table
+
+from morello_layouts.expr import Linear, cheapest, readable, variable
+
+SIZES: Final = (4, 8, 16, 32, 64)
+TERMS: Final = 500
+RUNS: Final = 5
+LIMIT: Final = 5
+"""Seconds after which a run is given up."""
+
+
+def nested_floors(k: int, name: str) -> Linear:
+    """((x//2)//3)//2 …: k floors, one in another."""
+    form = variable(name, 0, 6**k)
+    for level in range(k):
+        form = form // (2 + level % 2)
+    return form
+
+
+def nested_tilings(k: int, name: str) -> Linear:
+    """Each tile cut again by a smaller one, k times; the tiles' numbers in reverse order."""
+    rest, form = variable(name, 0, 2 ** (k + 1) - 1), Linear((), 0)
+    for level in range(k):
+        tile = 2 ** (k - level)
+        form = form + (rest // tile) * 2**level
+        rest = rest % tile
+    return form + rest * 2**k
+
+
+def transpositions(k: int, name: str) -> Linear:
+    """A buffer of 2^(k+2) slots seen as a matrix of 2 columns and transposed, k times."""
+    form = variable(name, 0, 2 ** (k + 2) - 1)
+    for _ in range(k):
+        form = (form % 2) * 2 ** (k + 1) + form // 2
+    return form
+
+
+def digits_that_join(k: int, name: str) -> Linear:
+    """Σ 2^i·((x//2^i) % 2): k digits that are x itself."""
+    x, form = variable(name, 0, 2**k - 1), Linear((), 0)
+    for level in range(k):
+        form = form + ((x // 2**level) % 2) * 2**level
+    return form
+
+
+def digits_apart(k: int, name: str) -> Linear:
+    """Σ 3^i·((x//2^i) % 2): k digits of one variable that do not join."""
+    x, form = variable(name, 0, 2**k - 1), Linear((), 0)
+    for level in range(k):
+        form = form + ((x // 2**level) % 2) * 3**level
+    return form
+
+
+def digits_of_a_sum(k: int, name: str) -> Linear:
+    """The k digits of x + 7·y, with other factors."""
+    x = variable(name, 0, 2**k - 1) + variable(f"{name}_y", 0, 5) * 7
+    form = Linear((), 0)
+    for level in range(k):
+        form = form + ((x // 2**level) % 2) * 3**level
+    return form
+
+
+def many_variables(k: int, name: str) -> Linear:
+    """Σ 10^i·(x_i//4) + x_i % 4 over k variables."""
+    form = Linear((), 0)
+    for level in range(k):
+        x = variable(f"{name}_{level}", 0, 99)
+        form = form + (x // 4) * 10**level + x % 4
+    return form
+
+
+FAMILIES: Final = (
+    nested_floors,
+    nested_tilings,
+    transpositions,
+    digits_that_join,
+    digits_apart,
+    digits_of_a_sum,
+    many_variables,
+)
+TARGETS: Final[dict[str, Callable[[Linear], object]]] = {
+    "readable": readable,
+    "cheapest": cheapest,
+}
+
+
+def seconds(family: Callable[[int, str], Linear], target: str, k: int) -> float:
+    """The median time of a chain of k, its input built outside of the time; or infinity."""
+    laps = []
+    for run in range(RUNS):
+        form = family(k, f"x{run}")
+        signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
+        start = thread_time()
+        try:
+            TARGETS[target](form)
+        except TimeoutError:
+            return float("inf")
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        laps.append(thread_time() - start)
+        if laps[0] > 0.5:
+            break
+    return median(laps)
+
+
+def give_up(*_: object) -> None:
+    """The handler of the timer."""
+    raise TimeoutError
+
+
+def milliseconds(time: float, digits: int = 2) -> str:
+    """The time as the tables show it."""
+    return f"over {LIMIT} s" if isinf(time) else f"{1e3 * time:.{digits}f}"
+
+
+def growth(times: list[float]) -> str:
+    """The exponent of the last two doublings of k."""
+    if isinf(times[-1]):
+        return ""
+    return f"{log(times[-1] / times[-3]) / log(SIZES[-1] / SIZES[-3]):.1f}"
+
+
+def report() -> str:
+    """Milliseconds against k, for each family and target."""
+    rows: list[list[object]] = []
+    for family in FAMILIES:
+        for target in TARGETS:
+            times = [seconds(family, target, k) for k in SIZES]
+            name = family.__name__.replace("_", " ")
+            rows.append([name, target, *map(milliseconds, times), growth(times)])
+    large: list[list[object]] = []
+    for family in (digits_that_join, digits_apart, many_variables):
+        times = [seconds(family, target, TERMS) for target in TARGETS]
+        name = family.__name__.replace("_", " ")
+        large.append([name, *(milliseconds(t, 0) for t in times)])
+    ks = [f"k = {k}" for k in SIZES]
+    span = f"from k = {SIZES[-3]} to k = {SIZES[-1]}"
+    return "\n\n".join(
+        (
+            f"Milliseconds; {machine()}. Exponent: of the growth {span}.",
+            table(["chain", "target", *ks, "exponent"], rows, left=2),
+            table([f"{TERMS} terms", *TARGETS], large),
+        )
+    )
+
+
+def main() -> None:
+    """Measure, print, and write if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    signal.signal(signal.SIGVTALRM, give_up)
+    text = report()
+    print(text)
+    if parser.parse_args().write:
+        put("growth", text)
+
+
+if __name__ == "__main__":
+    main()
