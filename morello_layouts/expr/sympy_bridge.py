@@ -53,7 +53,7 @@ def to_sympy(form: Linear) -> sympy.Expr:
     def term(a: Any, c: Number, divisor: int = 1) -> Any:
         factor = _size_to_sympy(c) if isinstance(c, Size) else Rational(c, divisor)
         # A number times a sum is a group; SymPy would multiply it out.
-        group = isinstance(a, Digit) and a.is_group
+        group = isinstance(a, Digit) and a.is_group and len(a.of.terms) + (a.of.const != 0) > 1
         return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
 
     def atom(a: Any) -> Any:

@@ -17,12 +17,14 @@ import islpy as isl
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear
 from morello_layouts.formula import IndexMap
+from morello_layouts.proof.padding import first_padding, outside, reaches
 from morello_layouts.proof.proof import Proof
 from morello_layouts.proof.relation import (
     Space,
     offset_of_expr,
     offset_of_form,
     offset_of_recipe,
+    physical_coordinates,
     physical_map,
 )
 from morello_layouts.recipe import Recipe, linear_index
@@ -80,7 +82,7 @@ def is_injective(m: IndexMap, *, context: Any) -> Proof:
 @_within_budget(ONTO)
 def is_surjective(m: IndexMap, *, context: Any) -> Proof:
     """Whether every offset of the buffer holds an element: there is no padding."""
-    return _onto(m.recipe, physical_map(m.recipe, Space.of(m.shape, context)))
+    return _onto(m.recipe, Space.of(m.shape, context))
 
 
 @_within_budget(BOTH)
@@ -90,11 +92,11 @@ def is_bijective(m: IndexMap, *, context: Any) -> Proof:
     Where they do not because of padding, the proof still says that no two coordinates share an
     offset, counts the padding, and gives its smallest offset.
     """
-    relation = physical_map(m.recipe, Space.of(m.shape, context))
-    injective = _one_to_one(relation)
+    space = Space.of(m.shape, context)
+    injective = _one_to_one(physical_map(m.recipe, space))
     if not injective.holds:
         return Proof(BOTH, False, injective.reason, injective.counterexample)
-    onto = _onto(m.recipe, relation)
+    onto = _onto(m.recipe, space)
     return Proof(
         BOTH,
         onto.holds,
@@ -171,19 +173,23 @@ def _one_to_one(relation: isl.Map) -> Proof:
     return Proof(ONE_TO_ONE, False, f"{both[0]} and {both[1]} share an offset", both)
 
 
-def _onto(recipe: Recipe, relation: isl.Map) -> Proof:
-    """Onto-ness of a relation that is injective, by counting, once its image is in the box."""
-    box = Space.of(recipe.physical_shape, relation.get_ctx()).domain.to_set()
-    if not relation.range().is_subset(box):
-        outside = _point(relation.range().subtract(box).lexmin())
-        return Proof(ONTO, False, f"the physical coordinate {outside} is outside", outside)
+def _onto(recipe: Recipe, space: Space) -> Proof:
+    """Onto-ness of a map that is injective, by counting, once its image is in the box."""
+    axes = physical_coordinates(recipe, space)
+    wrong = outside(axes, recipe.physical_shape, space)
+    if wrong is not None:
+        at = _point(wrong.lexmin())
+        return Proof(ONTO, False, f"the element at {at} lies outside of the buffer", at)
     padding = recipe.size - prod(recipe.shape)
     if padding == 0:
         return Proof(ONTO, True, "as many offsets as elements", padding=0)
-    gaps = box.subtract(relation.range())
     first = recipe.size - recipe.tail_padding
-    if not gaps.is_empty():
-        first = linear_index(_point(gaps.lexmin()), recipe.physical_shape, 0)
+    found = first_padding(recipe, space.context)
+    if found is not None:
+        point = _point(found)
+        if reaches(recipe, point, space.context):
+            return Proof(ONTO, None, f"an element lies at {point}, taken for padding")
+        first = linear_index(point, recipe.physical_shape, 0)
     reason = f"{padding} of {recipe.size} offsets hold padding, the first is {first}"
     return Proof(ONTO, False, reason, first, padding=padding)
 

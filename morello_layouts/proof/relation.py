@@ -14,7 +14,14 @@ from morello_layouts.expr import Interval, Linear, Var
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
-__all__ = ["Space", "offset_of_expr", "offset_of_form", "offset_of_recipe", "physical_map"]
+__all__ = [
+    "Space",
+    "offset_of_expr",
+    "offset_of_form",
+    "offset_of_recipe",
+    "physical_coordinates",
+    "physical_map",
+]
 
 
 @dataclass(frozen=True)

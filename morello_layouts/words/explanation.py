@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from morello_layouts.errors import ShapeError
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.words import morello_parts, xla_parts
 from morello_layouts.words.formats import format_name
@@ -95,8 +94,6 @@ def _headline(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
 def _explain_morello(layout: MorelloLayout, shape: Sequence[int] | None) -> Explanation:
     named = max((dim for dim, _ in layout.phys_dims), default=-1) + 1
     sizes = None if shape is None else layout.physical_shape(shape)
-    if shape is not None and len(shape) < named:
-        raise ShapeError(f"the layout names {named} dimensions, the shape has {len(shape)}")
     dims = _dimensions(shape if shape is not None else (None,) * named)
     axes = morello_parts.memory_axes(layout, dims, sizes)
     parts = tuple(morello_parts.morello_parts(layout, dims, axes))

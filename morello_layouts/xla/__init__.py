@@ -2,7 +2,7 @@
 
 from morello_layouts.xla.layout import COMBINE, SplitConfig, XlaLayout, rank_error
 from morello_layouts.xla.shape import XlaBuffer, XlaShape, XlaTuple
-from morello_layouts.xla.types import ELEMENT_BITS, bits_of
+from morello_layouts.xla.types import ELEMENT_BITS, bits_of, numpy_type
 
 __all__ = [
     "COMBINE",
@@ -13,5 +13,6 @@ __all__ = [
     "XlaShape",
     "XlaTuple",
     "bits_of",
+    "numpy_type",
     "rank_error",
 ]

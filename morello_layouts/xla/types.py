@@ -11,7 +11,7 @@ from typing import Final
 from morello_layouts.errors import LayoutError
 from morello_layouts.xla.checks import Part, shown
 
-__all__ = ["ELEMENT_BITS", "OPAQUE_TYPES", "bits_of", "check_type"]
+__all__ = ["ELEMENT_BITS", "OPAQUE_TYPES", "bits_of", "check_type", "numpy_type"]
 
 ELEMENT_BITS: Final[dict[str, int]] = {
     "pred": 8,
@@ -85,3 +85,19 @@ def _meant(value: object) -> str:
         boolean, brain, letter, bits = match.groups()
         text = "pred" if boolean else "bf16" if brain else f"{_LETTERS[letter]}{bits}"
     return text if text in ELEMENT_BITS else f"one of {', '.join(ELEMENT_BITS)}"
+
+
+def numpy_type(element_type: str) -> str:
+    """The NumPy type that holds an element; types that NumPy lacks are held as their bits.
+
+    >>> numpy_type("s4"), numpy_type("f32"), numpy_type("bf16")
+    ('int8', 'float32', 'uint16')
+    """
+    bits = bits_of(element_type)
+    if element_type == "pred":
+        return "bool"
+    if element_type in ("f16", "f32", "f64"):
+        return f"float{bits}"
+    if element_type[0] == "c":
+        return f"complex{bits}"
+    return f"{'int' if element_type[0] == 's' else 'uint'}{bits}"

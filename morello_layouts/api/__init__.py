@@ -1,0 +1,24 @@
+"""The public functions: layout text, layouts and index maps alike."""
+
+from morello_layouts.api.arrays import pack, unpack
+from morello_layouts.api.expressions import simplify
+from morello_layouts.api.layouts import index_map
+from morello_layouts.api.proofs import (
+    are_equivalent,
+    is_bijective,
+    is_injective,
+    is_surjective,
+    verify,
+)
+
+__all__ = [
+    "are_equivalent",
+    "index_map",
+    "is_bijective",
+    "is_injective",
+    "is_surjective",
+    "pack",
+    "simplify",
+    "unpack",
+    "verify",
+]

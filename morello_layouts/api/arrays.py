@@ -1,0 +1,113 @@
+"""Arrays into buffers and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts import notation
+from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.formula import IndexMap
+from morello_layouts.recipe import elements_of, pack_array, to_bytes, unpack_array
+from morello_layouts.xla import XlaShape, numpy_type
+
+__all__ = ["pack", "unpack"]
+
+
+def pack(layout: LayoutLike, array: Any, *, fill: Any = 0, as_bytes: bool = False) -> NDArray[Any]:
+    """The buffer that holds an array in a layout: 1-D, one item for each slot.
+
+    Args:
+        layout: text, a layout, or an index map.
+        array: the array, of the layout's shape.
+        fill: what padding holds.
+        as_bytes: give bytes, each element in as many bits as the device uses: those that the
+            XLA shape says (``E(4)``: 4, low bits first), else those of an item of the array.
+
+    Raises:
+        ShapeError: where the array is not of the layout's shape.
+
+    >>> pack("{1,0:T(2,2)}", [[1, 2, 3]], fill=0)
+    array([1, 2, 0, 0, 3, 0, 0, 0])
+    >>> pack("u4[4]{0:E(4)}", [1, 2, 3, 4], as_bytes=True)
+    array([33, 67], dtype=uint8)
+    """
+    array = np.asarray(array)
+    layout = notation.parse(layout) if isinstance(layout, str) else layout
+    buffer = pack_array(index_map(layout, array.shape).recipe, array, fill)
+    return to_bytes(buffer, _bits(layout, array.dtype)) if as_bytes else buffer
+
+
+def unpack(
+    layout: LayoutLike,
+    buffer: Any,
+    shape: Sequence[int] | None = None,
+    *,
+    as_bytes: bool = False,
+    dtype: Any = None,
+) -> NDArray[Any]:
+    """The array that lies in a 1-D buffer in a layout; what padding holds does not matter.
+
+    Args:
+        layout: text, a layout, or an index map.
+        buffer: one item for each slot; bytes with ``as_bytes``.
+        shape: the sizes, where the layout does not carry them.
+        as_bytes: the buffer is bytes, as :func:`pack` gives them.
+        dtype: the NumPy type of the items that bytes become; left out, that of the XLA type.
+
+    Raises:
+        ShapeError: where the buffer is not of the layout's size.
+
+    >>> unpack("u8[1,3]{1,0:T(2,2)}", [1, 2, 9, 9, 3, 9, 9, 9])
+    array([[1, 2, 3]])
+    >>> unpack("u4[4]{0:E(4)}", b"!C", as_bytes=True)
+    array([1, 2, 3, 4], dtype=uint8)
+    """
+    layout = notation.parse(layout) if isinstance(layout, str) else layout
+    m = index_map(layout, shape)
+    if as_bytes:
+        buffer = _items(layout, m, buffer, _dtype(layout, dtype))
+    buffer = np.asarray(buffer)
+    if buffer.shape != (m.size,):
+        raise ShapeError(
+            f"the buffer has the shape {buffer.shape}",
+            f"the layout spans {m.size} elements",
+            f"give a 1-D array of {m.size} items",
+        )
+    return unpack_array(m.recipe, buffer)
+
+
+def _bits(layout: object, dtype: np.dtype[Any]) -> int:
+    return layout.bits if isinstance(layout, XlaShape) else dtype.itemsize * 8
+
+
+def _dtype(layout: object, given: Any) -> np.dtype[Any]:
+    if given is None and isinstance(layout, XlaShape):
+        given = numpy_type(layout.element_type)
+    if given is not None:
+        dtype: np.dtype[Any] = np.dtype(given)
+        return dtype
+    raise LayoutError(
+        f"{layout} does not say what the bytes hold",
+        "only an XLA shape names its element type",
+        "give dtype, such as dtype='float32'",
+    )
+
+
+def _items(layout: object, m: IndexMap, data: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The items of a buffer of bytes."""
+    if isinstance(data, bytes | bytearray | memoryview):
+        data = np.frombuffer(data, np.uint8)
+    data, bits = np.asarray(data), _bits(layout, dtype)
+    size = -(-m.size * bits // 8)
+    if data.dtype != np.uint8 or data.shape != (size,):
+        raise ShapeError(
+            f"the buffer is an array of {data.dtype} and shape {data.shape}",
+            f"the layout spans {size} bytes: {m.size} elements of {bits} bits",
+            f"give {size} bytes",
+        )
+    return elements_of(data, bits, m.size, dtype)

@@ -1,0 +1,110 @@
+"""Simplifying index expressions given as text or as SymPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from morello_layouts import notation
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr import OPERATIONS, CostModel, Interval, Linear, cheapest, readable
+from morello_layouts.expr.operations import lift
+from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.sympy_bridge import from_sympy, number_from_sympy, to_sympy
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["Bound", "simplify"]
+
+Bound: TypeAlias = "int | str | sympy.Expr | None"
+
+
+def simplify(
+    expr: sympy.Expr | str,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    *,
+    target: Literal["readable", "cheapest"] = "readable",
+    cost: CostModel = OPERATIONS,
+    verify: bool = False,
+) -> sympy.Expr:
+    """An index expression with fewer floors and mods, equal to it over the bounds.
+
+    Args:
+        expr: a SymPy expression of ``floor`` and ``Mod``, or text such as ``"(32*i + j)//8"``.
+        bounds: for each symbol or name the smallest and largest value, both included; None for
+            no bound. An end may be a size, as text or SymPy: ``{"j": (0, "N - 1")}``. Symbols
+            without an entry are bounded by their assumptions only. Sizes are positive symbols.
+        target: ``"readable"`` writes digits as a textbook does; ``"cheapest"`` spends the fewest
+            operations.
+        cost: what an operation costs, for ``"cheapest"``.
+        verify: prove by ISL that the result equals the expression before returning it.
+
+    Raises:
+        LayoutError: where the expression is no index expression.
+        UnsupportedError: where ``verify`` asks for a proof that ISL cannot give.
+
+    >>> simplify("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)}, verify=True)
+    4*i + floor(j/8)
+    >>> simplify("32*(i//8) + i%8", {"i": (0, 31)}, target="cheapest")
+    i + 24*floor(i/8)
+    >>> simplify("(N*i + j) % N", {"i": (0, "M - 1"), "j": (0, "N - 1")})
+    j
+    """
+    form = _form(expr, bounds or {})
+    if target not in ("readable", "cheapest"):
+        raise LayoutError(
+            f"no target is named {target!r}",
+            "an expression is simplified for reading or for computing",
+            "give target='readable' or target='cheapest'",
+        )
+    simple = cheapest(form, cost) if target == "cheapest" else readable(form)[0]
+    if verify:
+        _require_equal(form, simple)
+    return to_sympy(simple)
+
+
+def _form(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Linear:
+    intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
+    # Names in the bounds of others are sizes, of at least 1 unless said otherwise.
+    sizes = {size for i in intervals.values() for end in i if isinstance(end, Size)
+             for size in end.names()}  # fmt: skip
+    intervals = dict.fromkeys(sizes, Interval(1, None)) | intervals
+    if isinstance(expr, str):
+        form = notation.parse_expression(expr, intervals)
+    else:
+        import sympy
+
+        form = from_sympy(sympy.Integer(expr) if isinstance(expr, int) else expr, intervals)
+    return lift(form, sizes)
+
+
+def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
+    lo, hi = (_end(end) for end in ends)
+    if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
+        raise LayoutError(
+            f"{name} has no values", f"{lo} is above {hi}", "give the smaller end first"
+        )
+    return Interval(lo, hi)
+
+
+def _end(end: Bound) -> Number | None:
+    if end is None or isinstance(end, int):
+        return end
+    if isinstance(end, str):
+        return notation.parse_number(end)
+    return number_from_sympy(end)
+
+
+def _require_equal(form: Linear, simple: Linear) -> None:
+    from morello_layouts import proof
+
+    answer = proof.are_equal(form, simple)
+    if answer.holds is None:
+        raise UnsupportedError(
+            "the result was not proved equal to the expression",
+            answer.reason,
+            "leave verify out, or simplify parts of the expression",
+        )
+    if not answer.holds:
+        raise AssertionError(f"a bug of the simplifier: {form} is not {simple}: {answer.reason}")
