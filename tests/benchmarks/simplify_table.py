@@ -2,8 +2,8 @@
 
 ``python tests/benchmarks/simplify_table.py`` prints a summary; ``--write`` writes
 docs/simplifier_table.md, and the summary into docs/simplifier.md. Time runs from the neutral tree
-to the simplifier's own expression, for all alike. The calls are interleaved, over names that are
-new at each repetition; a case's time is the median of its repetitions. A wrong result of ours stops
+to the simplifier's own expression, for all alike. The simplifiers take turns, over names that are
+new at each round; a case's time is the median of its rounds. A wrong result of ours stops
 the script. Times are those of the thread on the processor, so that other programs do not count.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -100,21 +99,27 @@ def is_right(case: Case, found: Tree) -> bool:
 
 
 def timed(peers: list[Peer], rounds: int) -> Times:
-    """Seconds by simplifier and case: medians of interleaved calls, after a round unmeasured."""
+    """Seconds by simplifier and case: medians over rounds, after one unmeasured.
+
+    In each round the simplifiers take turns, in random order, and each does all cases, in random
+    order; so its code is as warm as in a program that uses it, and no name was seen before.
+    """
     calls: dict[str, Callable[..., object]] = {p.name: p.solve for p in peers}
     calls[SYMPY_APART] = ours.converted
-    laps: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in calls}
+    laps: dict[str, dict[str, list[float]]] = {
+        name: {case.name: [] for case, _, _ in recorded()} for name in calls
+    }
     random = Random(0)
     for k in range(rounds + 1):
-        gc.collect()
-        gc.disable()
-        for case, _, _ in recorded():
-            fresh = case.renamed(f"_{k}")
-            for name in random.sample(list(calls), len(calls)):
+        for name in random.sample(list(calls), len(calls)):
+            fresh = [case.renamed(f"_{k}") for case, _, _ in recorded()]
+            gc.collect()
+            gc.disable()
+            for case in random.sample(fresh, len(fresh)):
                 start = thread_time()
-                calls[name](fresh.tree, fresh.bounds)
+                calls[name](case.tree, case.bounds)
                 laps[name][case.name].append(thread_time() - start)
-        gc.enable()
+            gc.enable()
     return {name: {c: median(ts[1:]) for c, ts in by.items()} for name, by in laps.items()}
 
 
@@ -210,7 +215,7 @@ Made by `python tests/benchmarks/simplify_table.py --write`. Do not edit.
 
 The cases and the recorded costs are those of `tests/data/simplify_cases.json`; a column's recorded
 cost is the least of the ways in which that simplifier was asked. What could be installed was run
-again, in one process, calls interleaved, names new at each of {rounds} repetitions. Cost:
+again, in one process, simplifiers in turn, names new at each of {rounds} rounds. Cost:
 operations, each division and remainder counted twice.
 
 {machine}.
