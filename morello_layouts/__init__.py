@@ -8,6 +8,8 @@
 2*(Mod(d0, 2)) + Mod(d1, 2) + 12*floor(d0/2) + 4*floor(d1/2)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from morello_layouts.api import (
     are_equivalent,
     index_map,
@@ -20,6 +22,7 @@ from morello_layouts.api import (
     verify,
 )
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
+from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
 from morello_layouts.formula import Derivation, IndexMap
 from morello_layouts.morello import (
     Dynamic,
@@ -35,10 +38,16 @@ from morello_layouts.notation import parse
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
+if TYPE_CHECKING:
+    from morello_layouts.proof import Proof
+
 __version__ = "0.1.0"
 
 __all__ = [
     "COMBINE",
+    "OPERATIONS",
+    "SHIFTS",
+    "CostModel",
     "Derivation",
     "Dynamic",
     "IndexMap",
@@ -49,6 +58,7 @@ __all__ = [
     "Packed",
     "Pad",
     "ParseError",
+    "Proof",
     "Recipe",
     "ShapeError",
     "Split",
@@ -74,3 +84,16 @@ __all__ = [
     "unpack",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``Proof`` is loaded on first use, since it brings islpy."""
+    if name == "Proof":
+        from morello_layouts.proof import Proof
+
+        return Proof
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
