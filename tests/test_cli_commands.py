@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import morello_layouts as ml
 from morello_layouts import api
 from morello_layouts.cli import proof_commands
-from morello_layouts.cli.entry import commands
+from morello_layouts.cli.entry import commands, main
 from morello_layouts.cli.options import parse_shape
 from morello_layouts.cli.status import Status, status_of
 from morello_layouts.proof import Proof
@@ -226,6 +227,33 @@ def test_the_examples_of_the_help_work(line: str) -> None:
     assert run(*arguments).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["prove", "f32[4]"], 0),
+        (["prove", "f32[3,5]{1,0:T(2,2)}"], 1),
+        (["prove", "f32["], 2),
+        (["frobnicate"], 2),
+        ([], 2),
+        (["--version"], 0),
+    ],
+)
+def test_main_ends_the_process(arguments: list[str], status: int) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == status
+
+
+def test_an_interrupt_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        main(["prove", "f32[4]"])
+    assert caught.value.code == 130
+
+
 def test_the_group_s_help_says_what_statuses_mean() -> None:
     assert "0 done or proved, 1 disproved, 2 bad input, 3 undecided" in run("--help").stdout
     assert run("--version").stdout == f"morello-layouts, version {ml.__version__}\n"
@@ -239,8 +267,13 @@ def test_rubbish_never_gives_a_traceback(text: str) -> None:
         assert result.exit_code in (0, 2), (text, result.exception)
 
 
+def test_dimensions_of_any_number_take_no_memory() -> None:
+    assert run("explain", f"[0, {2**62} p(4)]").stdout.startswith(f"[0, {2**62} p(4)]\n")
+
+
 def test_the_package_does_not_load_the_command() -> None:
-    root = Path(ml.__file__).parent
-    for name in ("__init__.py", "api.py"):
-        source = (root / name).read_text(encoding="utf-8")
-        assert not [word for word in ("cli", "picture", "words") if f"layouts.{word}" in source]
+    code = "import sys, morello_layouts; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {f"morello_layouts.{name}" for name in ("cli", "picture", "words")} & set(done)

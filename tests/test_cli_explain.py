@@ -124,6 +124,16 @@ def test_a_layout_without_a_shape_is_explained_as_far_as_that_goes() -> None:
     assert array["index"] is array["sizes"] is array["proofs"] is array["picture"] is None
 
 
+def test_an_xla_layout_at_a_shape() -> None:
+    text = explain("{1,0:T(2,2)}", "--shape", "3x5")
+    assert "XLA layout: row-major, tiled\n" in text
+    assert "  elements  15 in a buffer of 24: 9 of padding, 1.60× the data\n" in text
+    assert "bytes" not in text
+    assert "        2 12 13 │ 16 17 │ 20 ░░\n" in text
+    misfit = run("explain", "{1,0}", "--shape", "3x5x7")
+    assert (misfit.exit_code, misfit.stdout) == (2, "")
+
+
 def test_each_array_of_a_tuple_is_explained_once() -> None:
     text = explain("(f32[2,2], (s32[], token[]), f32[2,2])")
     assert text.startswith("[0] f32[2,2]{1,0}\nXLA array: row-major, untiled\n")

@@ -276,6 +276,15 @@ def test_axes_of_morello_layouts() -> None:
                 ("0 p(2)", "fastest: 2 neighbours along y"),
             ],
         ),
+        (
+            "[0, 0 p(2), 0 p(2)]",
+            (8,),
+            [
+                ("0", "slowest: what remains of x: 2 blocks of 4"),
+                ("0 p(2)", "2 blocks of 2 along x"),
+                ("0 p(2)", "fastest: 2 neighbours along x"),
+            ],
+        ),
         ("0 p(8)", (3,), [("0 p(8)", "3 neighbours along x (8 asked for, 3 left)")]),
         (
             "([0, 1], c1)",

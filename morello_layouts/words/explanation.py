@@ -18,6 +18,8 @@ __all__ = ["arrays_of", "explain"]
 Value: TypeAlias = XlaShape | XlaTuple | XlaBuffer
 Path: TypeAlias = tuple[int, ...]
 
+_MOST_NAMES = 4  # dimensions up to this rank have names of their own
+
 
 def arrays_of(value: Value, path: Path = ()) -> Iterator[tuple[Path, XlaShape]]:
     """Every array of a tuple or buffer, with its positions in the tuples around it.
@@ -92,13 +94,21 @@ def _headline(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
 
 
 def _explain_morello(layout: MorelloLayout, shape: Sequence[int] | None) -> Explanation:
-    named = max((dim for dim, _ in layout.phys_dims), default=-1) + 1
     sizes = None if shape is None else layout.physical_shape(shape)
-    dims = _dimensions(shape if shape is not None else (None,) * named)
+    dims = _named_dimensions(layout) if shape is None else dict(enumerate(_dimensions(shape)))
     axes = morello_parts.memory_axes(layout, dims, sizes)
     parts = tuple(morello_parts.morello_parts(layout, dims, axes))
     headline = morello_parts.morello_headline(layout)
-    return Explanation(str(layout), "Morello layout", headline, dims, parts, axes)
+    return Explanation(str(layout), "Morello layout", headline, tuple(dims.values()), parts, axes)
+
+
+def _named_dimensions(layout: MorelloLayout) -> dict[int, Dimension]:
+    """What a layout without a shape names; numbers may be as large as one types them."""
+    named = sorted({dim for dim, _ in layout.phys_dims})
+    rank = max(named, default=-1) + 1
+    if rank <= _MOST_NAMES:
+        return dict(enumerate(_dimensions((None,) * rank)))
+    return {dim: Dimension(f"d{dim}", f"d{dim}", None) for dim in named}
 
 
 def _dimensions(

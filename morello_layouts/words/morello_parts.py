@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from morello_layouts.morello import Dynamic, MorelloLayout, OddEven, PhysDim
 from morello_layouts.words.axes import Axis
@@ -29,16 +29,16 @@ def morello_headline(layout: MorelloLayout) -> str:
 
 
 def memory_axes(
-    layout: MorelloLayout, dims: Sequence[Dimension], sizes: Sequence[int] | None
+    layout: MorelloLayout, dims: Mapping[int, Dimension], sizes: Sequence[int] | None
 ) -> tuple[Axis, ...]:
     """The axes in memory, most major first; of an OddEven the digit before evens go first.
 
     Args:
         layout: the layout.
-        dims: the logical dimensions.
+        dims: the logical dimensions by their numbers; at least those that the layout names.
         sizes: sizes of the physical dimensions; None where no shape is known.
     """
-    within = [1] * len(dims)
+    within = dict.fromkeys(dims, 1)
     axes: list[Axis] = []
     for k in reversed(range(len(layout.phys_dims))):
         dim, phys = layout.phys_dims[k]
@@ -56,7 +56,7 @@ def _size_of(phys: PhysDim) -> int | None:
 
 
 def morello_parts(
-    layout: MorelloLayout, dims: Sequence[Dimension], axes: Sequence[Axis]
+    layout: MorelloLayout, dims: Mapping[int, Dimension], axes: Sequence[Axis]
 ) -> list[Part]:
     """Each physical dimension, outermost first, and what is contiguous."""
     parts: list[Part] = []
