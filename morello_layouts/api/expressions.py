@@ -15,9 +15,9 @@ from morello_layouts.expr.sympy_bridge import from_sympy, number_from_sympy, to_
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Bound", "simplify"]
+__all__ = ["Bound", "form_of", "simplify"]
 
-Bound: TypeAlias = "int | str | sympy.Expr | None"
+Bound: TypeAlias = "Number | str | sympy.Expr | None"
 
 
 def simplify(
@@ -51,7 +51,7 @@ def simplify(
     >>> simplify("(N*i + j) % N", {"i": (0, "M - 1"), "j": (0, "N - 1")})
     j
     """
-    form = _form(expr, bounds or {})
+    form = form_of(expr, bounds or {})
     if target not in ("readable", "cheapest"):
         raise LayoutError(
             f"no target is named {target!r}",
@@ -64,7 +64,8 @@ def simplify(
     return to_sympy(simple)
 
 
-def _form(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Linear:
+def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Linear:
+    """An expression as the simplifier's own form; arguments as of :func:`simplify`."""
     intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
     # Names in the bounds of others are sizes, of at least 1 unless said otherwise.
     sizes = {size for i in intervals.values() for end in i if isinstance(end, Size)
@@ -89,7 +90,7 @@ def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
 
 
 def _end(end: Bound) -> Number | None:
-    if end is None or isinstance(end, int):
+    if end is None or isinstance(end, int | Size):
         return end
     if isinstance(end, str):
         return notation.parse_number(end)

@@ -6,13 +6,15 @@ from typing import Any
 
 import click
 
+from morello_layouts.api.expressions import form_of
 from morello_layouts.cli.options import json_option
 from morello_layouts.cli.screen import print_json, print_text
 from morello_layouts.cli.status import Status
 from morello_layouts.expr import cheapest as cheapest_form
 from morello_layouts.expr import readable
+from morello_layouts.expr.size import Number, Size
 from morello_layouts.formula import Derivation
-from morello_layouts.notation import parse_bounds, parse_expression
+from morello_layouts.notation import parse_bounds
 
 __all__ = ["derivation_steps", "simplify"]
 
@@ -23,10 +25,12 @@ __all__ = ["derivation_steps", "simplify"]
     epilog="""\b
 Examples:
   morello-layouts simplify "(32*i + j)//8" --bounds i=0..31,j=0..31
+  morello-layouts simplify "(N*i + j)//N" --bounds i=0..M-1,j=0..N-1
   morello-layouts simplify "floor(i/8)*8 + Mod(i, 8)" --bounds i=0.. --derivation
 
 \b
-JSON: expression, bounds (name to [smallest, largest], null for none), simplified, derivation
+JSON: expression, bounds (name to [smallest, largest], null for none,
+text for a symbolic size), simplified, derivation
 (null, or steps of rule, before, after, because).
 """,
 )
@@ -43,14 +47,14 @@ JSON: expression, bounds (name to [smallest, largest], null for none), simplifie
 def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: bool) -> Status:
     """Simplify the index expression EXPR of + - * // %, floor(a/b) and Mod(a, b)."""
     intervals = parse_bounds(bounds)
-    form = parse_expression(expr, intervals)
-    steps = Derivation.of(form)
-    simplified = str(cheapest_form(form) if cheapest else readable(form)[0])
+    form = form_of(expr, intervals)
+    steps = Derivation.of(form, readable)
+    simplified = str(cheapest_form(form) if cheapest else steps.end)
     if as_json:
         print_json(
             {
                 "expression": str(form),
-                "bounds": {name: [i.lo, i.hi] for name, i in intervals.items()},
+                "bounds": {name: [_end(i.lo), _end(i.hi)] for name, i in intervals.items()},
                 "simplified": simplified,
                 "derivation": derivation_steps(steps) if derivation else None,
             }
@@ -62,6 +66,11 @@ def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: 
     else:
         print_text(simplified)
     return Status.DONE
+
+
+def _end(value: Number | None) -> int | str | None:
+    """An end of a bound as JSON takes it: a symbolic size is text."""
+    return str(value) if isinstance(value, Size) else value
 
 
 def derivation_steps(derivation: Derivation) -> list[dict[str, Any]]:

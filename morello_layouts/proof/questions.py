@@ -43,6 +43,9 @@ BUDGET = 2_000_000
 """ISL operations that one question may take before it is called undecided; about a second."""
 
 
+_MOST_AXES = 200  # logical and physical; the budget does not count the making of relations
+
+
 def _within_budget(
     question: str,
 ) -> Callable[[Callable[..., Proof]], Callable[..., Proof]]:
@@ -51,6 +54,9 @@ def _within_budget(
     def decorate(decide: Callable[..., Proof]) -> Callable[..., Proof]:
         @wraps(decide)
         def ask(*about: Any, budget: int = BUDGET) -> Proof:
+            for m in about:
+                if isinstance(m, IndexMap) and len(m.shape) + len(m.physical_shape) > _MOST_AXES:
+                    return Proof(question, None, f"more than {_MOST_AXES} axes to relate")
             context = isl.Context()
             context.set_max_operations(budget)
             try:

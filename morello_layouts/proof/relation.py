@@ -24,6 +24,9 @@ __all__ = [
 ]
 
 
+_MOST_BITS = 10_000
+
+
 @dataclass(frozen=True)
 class Space:
     """Integer variables within bounds, in an ISL context of their own.
@@ -80,6 +83,12 @@ def _val(context: isl.Context, value: Number) -> isl.Val:
             f"ISL cannot decide with the symbolic factor or bound {value}",
             "products of symbols are outside of Presburger arithmetic",
             "ask at given sizes",
+        )
+    if value.bit_length() > _MOST_BITS:
+        raise UnsupportedError(
+            f"a number of {value.bit_length()} bits is too large for a proof",
+            f"numbers are handed to ISL as text, up to {_MOST_BITS} bits",
+            "ask at smaller sizes",
         )
     # ISL's own integers are unbounded; only text carries one past 64 bits.
     return isl.Val.read_from_str(context, str(value))
