@@ -2,5 +2,6 @@
 
 from morello_layouts.formula.derivation import Derivation
 from morello_layouts.formula.index_map import IndexMap
+from morello_layouts.formula.inverse import Inverse
 
-__all__ = ["Derivation", "IndexMap"]
+__all__ = ["Derivation", "IndexMap", "Inverse"]

@@ -14,6 +14,7 @@ from morello_layouts.expr import Linear, rewrite, variable
 from morello_layouts.expr.latex import latex
 from morello_layouts.expr.sympy_bridge import symbol, to_sympy
 from morello_layouts.formula.derivation import Derivation
+from morello_layouts.formula.inverse import Inverse
 from morello_layouts.recipe import (
     Recipe,
     delinearize,
@@ -101,6 +102,11 @@ class IndexMap:
     def textbook(self) -> sympy.Expr:
         """The offset as the notation's own formula gives it, as a SymPy expression."""
         return to_sympy(self.textbook_form)
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """From offsets back to coordinates, and where the buffer holds padding."""
+        return Inverse.of(self.recipe)
 
     @cached_property
     def derivation(self) -> Derivation:

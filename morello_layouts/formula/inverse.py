@@ -1,0 +1,64 @@
+"""The inverse of an index map: from an offset to the coordinate there, or to padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from morello_layouts.expr import Linear, rewrite, variable
+from morello_layouts.expr.sympy_bridge import to_sympy
+from morello_layouts.recipe import Recipe, delinearize, logical_coordinates
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["Inverse"]
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """Coordinates as functions of the offset ``p``, and where the buffer holds padding.
+
+    Attributes:
+        forms: the coordinate along each dimension, in the simplifier's own form. At padding they
+            are those that the padded array has there.
+        limits: pairs (form, n): the offset holds an element where every form is below its n.
+            Those that always are, are left out.
+
+    >>> from morello_layouts import index_map
+    >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
+    >>> [str(form) for form in inverse.forms]
+    ['2*(p//12) + (p//2)%2', '2*((p//4)%3) + p%2']
+    >>> inverse.padding
+    (Mod(p, 2) + 2*(Mod(floor(p/4), 3)) >= 5) | (Mod(floor(p/2), 2) + 2*floor(p/12) >= 3)
+    """
+
+    forms: tuple[Linear, ...]
+    limits: tuple[tuple[Linear, int], ...]
+
+    @staticmethod
+    def of(recipe: Recipe) -> Inverse:
+        """The inverse of a recipe, read backwards and simplified."""
+        p = variable("p", 0, max(recipe.size - 1, 0))
+        zero = Linear((), 0)
+        at, limits = logical_coordinates(recipe, delinearize(p, recipe.physical_shape) or ())
+        if recipe.tail_padding:
+            limits = (*limits, (p, recipe.size - recipe.tail_padding))
+        kept = [(rewrite(x), n) for x, n in limits]
+        return Inverse(
+            tuple(rewrite(zero + x) for x in at),
+            tuple(dict.fromkeys((x, n) for x, n in kept if not x.interval.within(0, n - 1))),
+        )
+
+    @cached_property
+    def exprs(self) -> tuple[sympy.Expr, ...]:
+        """The coordinate along each dimension as a SymPy expression in ``p``."""
+        return tuple(to_sympy(form) for form in self.forms)
+
+    @cached_property
+    def padding(self) -> sympy.Basic:
+        """The condition that ``p`` holds padding, as a SymPy Boolean in ``p``."""
+        from sympy import Ge, Or
+
+        return Or(*(Ge(to_sympy(form), n) for form, n in self.limits))
