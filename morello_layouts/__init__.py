@@ -17,13 +17,14 @@ from morello_layouts.api import (
     is_injective,
     is_surjective,
     pack,
+    relayout,
     simplify,
     unpack,
     verify,
 )
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.formula import Derivation, IndexMap
+from morello_layouts.formula import Derivation, IndexMap, Inverse, Relayout
 from morello_layouts.morello import (
     Dynamic,
     MorelloLayout,
@@ -51,6 +52,7 @@ __all__ = [
     "Derivation",
     "Dynamic",
     "IndexMap",
+    "Inverse",
     "LayoutError",
     "Merge",
     "MorelloLayout",
@@ -60,6 +62,7 @@ __all__ = [
     "ParseError",
     "Proof",
     "Recipe",
+    "Relayout",
     "ShapeError",
     "Split",
     "SplitConfig",
@@ -79,6 +82,7 @@ __all__ = [
     "nhwc",
     "pack",
     "parse",
+    "relayout",
     "row_major",
     "simplify",
     "unpack",

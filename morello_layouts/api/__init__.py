@@ -2,7 +2,7 @@
 
 from morello_layouts.api.arrays import pack, unpack
 from morello_layouts.api.expressions import simplify
-from morello_layouts.api.layouts import index_map
+from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.proofs import (
     are_equivalent,
     is_bijective,
@@ -18,6 +18,7 @@ __all__ = [
     "is_injective",
     "is_surjective",
     "pack",
+    "relayout",
     "simplify",
     "unpack",
     "verify",

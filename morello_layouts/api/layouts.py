@@ -9,12 +9,12 @@ import numpy as np
 
 from morello_layouts import notation
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.formula import IndexMap
+from morello_layouts.formula import IndexMap, Relayout
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.dispatch import Layout
 from morello_layouts.xla import XlaLayout, XlaShape
 
-__all__ = ["LayoutLike", "index_map"]
+__all__ = ["LayoutLike", "index_map", "index_maps", "relayout"]
 
 LayoutLike: TypeAlias = "str | Layout | IndexMap"
 
@@ -90,3 +90,29 @@ def _same_shape(m: IndexMap, own: tuple[int, ...], given: tuple[int, ...] | None
             "leave the shape out, or give the same one",
         )
     return m
+
+
+def index_maps(
+    a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None
+) -> tuple[IndexMap, IndexMap]:
+    """Index maps of two layouts at one shape, which one of them may carry for both."""
+    layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
+    carried = [x.shape for x in layouts if isinstance(x, IndexMap | XlaShape)]
+    lent = shape if shape is not None or not carried else carried[0]
+    first, second = (
+        index_map(x, lent if isinstance(x, MorelloLayout | XlaLayout) else shape) for x in layouts
+    )
+    return first, second
+
+
+def relayout(
+    source: LayoutLike, target: LayoutLike, shape: Sequence[int] | None = None
+) -> Relayout:
+    """Where each offset of the target's buffer is found in the source's.
+
+    A layout whose text carries no shape takes that of the other one.
+
+    >>> print(relayout("[0, 1]", "[1, 0]", (4, 8)))
+    p -> 8*(p%4) + p//4
+    """
+    return Relayout(*index_maps(source, target, shape))

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from morello_layouts import notation
-from morello_layouts.api.layouts import LayoutLike, index_map
-from morello_layouts.formula import IndexMap
-from morello_layouts.xla import XlaShape
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
@@ -59,17 +56,8 @@ def are_equivalent(a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None = N
     """
     from morello_layouts import proof
 
-    first, second = _pair(a, b, shape)
+    first, second = index_maps(a, b, shape)
     return proof.are_equivalent(first, second)
-
-
-def _pair(a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None) -> tuple[IndexMap, IndexMap]:
-    layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
-    if shape is None:
-        carried = [x.shape for x in layouts if isinstance(x, IndexMap | XlaShape)]
-        shape = carried[0] if carried else None
-    first, second = (index_map(x, shape) for x in layouts)
-    return first, second
 
 
 def verify(layout: LayoutLike, shape: Sequence[int] | None = None) -> Proof:

@@ -3,5 +3,6 @@
 from morello_layouts.formula.derivation import Derivation
 from morello_layouts.formula.index_map import IndexMap
 from morello_layouts.formula.inverse import Inverse
+from morello_layouts.formula.relayout import Relayout
 
-__all__ = ["Derivation", "IndexMap", "Inverse"]
+__all__ = ["Derivation", "IndexMap", "Inverse", "Relayout"]
