@@ -1,0 +1,127 @@
+"""Checks of intervals by the values in them; what has no end is checked by what it must say."""
+
+from itertools import product
+from random import Random
+
+from morello_layouts.expr import Interval
+from morello_layouts.expr.size import Size
+
+SMALL = [Interval(lo, hi) for lo in range(-6, 7) for hi in range(lo, 9)]
+OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]
+N = Size.named("N")
+
+
+def hull(values):
+    found = list(values)
+    return (min(found), max(found))
+
+
+def members(x):
+    return range(x.lo, x.hi + 1)
+
+
+def check_sums():
+    some = SMALL[::7]
+    for a, b in product(some, some):
+        assert a + b == hull(x + y for x in members(a) for y in members(b))
+    for a in OPEN:
+        lo = None if a.lo is None else a.lo + 1
+        hi = None if a.hi is None else a.hi + 2
+        assert a + Interval(1, 2) == Interval(1, 2) + a == (lo, hi)
+    assert Interval(0, N - 1) + Interval(N, N) == (N, 2 * N - 1)
+
+
+def check_multiples():
+    for a, c in product(SMALL, range(-3, 4)):
+        assert a.scale(c) == hull(c * x for x in members(a))
+    assert Interval(None, 3).scale(2) == (None, 6)
+    assert Interval(None, 3).scale(-2) == (-6, None)
+    assert Interval(-2, None).scale(-1) == (None, 2)
+    assert [a.scale(0) for a in OPEN] == [(0, 0)] * 3
+    assert Interval(-1, 3).scale(N) == (-N, 3 * N)
+    assert Interval(-1, 3).scale(-N) == (-3 * N, N)
+    assert Interval(0, 3).scale(N - 2) == (None, None)
+
+
+def check_floors():
+    for a, n in product(SMALL, range(1, 6)):
+        assert a.floordiv(n) == hull(x // n for x in members(a))
+    assert [a.floordiv(2) for a in OPEN] == [(None, 1), (-1, None), (None, None)]
+    assert Interval(0, N - 1).floordiv(N) == (0, 0)
+    assert Interval(0, N).floordiv(N) == (0, 1)
+    assert Interval(-N, -1).floordiv(N) == (-1, -1)
+    assert Interval(-N - 1, 8 * N - 1).floordiv(N) == (-2, 7)
+    assert Interval(-3, -1).floordiv(N) == (None, -1)  # -3 // N is -3 at N = 1
+    assert Interval(N - 1, N + 1).floordiv(N) == (0, None)  # N + 1 is 2·N at N = 1
+    assert Interval(0, N + 5).floordiv(4) == (0, None)  # no multiple of 4 is known
+
+
+def check_remainders():
+    for a, n in product(SMALL, range(1, 6)):
+        assert a.mod(n) == hull(x % n for x in members(a))
+    assert [a.mod(4) for a in OPEN] == [(0, 3)] * 3
+    assert Interval(N, 2 * N - 1).mod(N) == (0, N - 1)
+    assert Interval(N, 2 * N - 2).mod(2 * N) == (N, 2 * N - 2)
+    assert Interval(1, N).mod(N) == (0, N - 1)
+
+
+def check_blocks():
+    for a, n in product(SMALL, range(1, 6)):
+        inside = {x // n for x in members(a)}
+        assert a.block(n) == (inside.pop() if len(inside) == 1 else None)
+    assert [a.block(4) for a in OPEN] == [None] * 3
+    for lo, hi in ((0, N - 1), (N, 2 * N - 1), (-N, -1), (0, N), (-1, N - 1), (N - 1, N)):
+        q = Interval(lo, hi).block(N)
+        expected = {(0, N - 1): 0, (N, 2 * N - 1): 1, (-N, -1): -1}.get((lo, hi))
+        assert q == expected
+    assert Interval(0, N - 1).block(4) is None
+    assert Interval(0, 3).block(N) is None
+    assert Interval(0, 3).block(4 * N) == 0
+
+
+def check_within():
+    for a, lo, hi in product(SMALL[::5], range(-3, 2), range(5)):
+        assert a.within(lo, hi) == all(lo <= x <= hi for x in members(a))
+    assert not any(a.within(-99, 99) for a in OPEN)
+    assert not Interval(0, N).within(0, 9)
+
+
+def check_printing():
+    assert [str(a) for a in OPEN] == ["-∞..3", "-2..∞", "-∞..∞"]
+    assert str(Interval(0, N - 1)) == "0..N - 1"
+
+
+CHECKS = (
+    check_sums,
+    check_multiples,
+    check_floors,
+    check_remainders,
+    check_blocks,
+    check_within,
+    check_printing,
+)
+
+
+def check_levels(range_of_levels):
+    """Sums of floors of one number, over chains of divisors: the exact range."""
+    rng = Random(4)
+    for _ in range(300):
+        chain = [1, 2, 4, 12, 24][rng.randint(0, 3) :]
+        levels = {s: rng.randint(-30, 30) for s in rng.sample(chain, rng.randint(1, len(chain)))}
+        lo = rng.randint(-40, 20)
+        values = range(lo, lo + rng.choice([1, 2, 3, 5, 11, 30, 70]))
+        found = range_of_levels(levels, Interval(values[0], values[-1]))
+        assert found == hull(sum(c * (x // s) for s, c in levels.items()) for x in values)
+    for lo, hi in product(range(-9, 9), range(-9, 18)):
+        if lo <= hi:  # the difference of two digits is largest between the ends
+            found = range_of_levels({1: 1, 2: -3, 4: 2}, Interval(lo, hi))
+            assert found == hull(x % 2 - x // 2 % 2 for x in range(lo, hi + 1))
+    one = {1: 1, 2: -2}
+    assert range_of_levels(one, Interval(0, 0)) == (0, 0)
+    assert [range_of_levels(one, a) for a in OPEN] == [None] * 3
+    assert range_of_levels(one, Interval(3, 2)) is None
+    assert range_of_levels({2: 1, 3: 1}, Interval(0, 9)) is None
+    for symbolic in ({N: 1, 1: 1}, {1: N, 2: 1}):
+        assert range_of_levels(symbolic, Interval(0, 9)) is None
+    for symbolic in (Interval(0, N), Interval(-N, 0)):
+        assert range_of_levels(one, symbolic) is None

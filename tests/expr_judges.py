@@ -1,0 +1,187 @@
+"""What the simplifier is judged by: every value of the variables, or ISL; and a size that falls.
+
+Nothing here calls a rule, the engine or a search.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+import islpy as isl
+import numpy as np
+
+from morello_layouts.expr import Digit, Interval, Linear, Var
+
+SIZES = (1, 2, 3, 5)
+"""The values that each symbolic size takes, one after the other."""
+
+MOST_POINTS = 200_000
+"""Domains up to so many points are walked through; ISL decides on larger and unbounded ones."""
+
+
+def as_form(node):
+    """A node of a rule, a digit or a sum, as a form."""
+    return Linear.of({node: 1}) if isinstance(node, Digit) else node
+
+
+def variables_of(*forms):
+    """The variables of all forms, each once, by name."""
+    found = {v.name: v for form in forms for v in form.variables()}
+    return [found[name] for name in sorted(found)]
+
+
+def points_of(variables):
+    """How many values the variables take together; None where one is unbounded."""
+    if any(None in v.interval for v in variables):
+        return None
+    return prod(v.interval.hi - v.interval.lo + 1 for v in variables)
+
+
+def grid_of(variables):
+    """All values of bounded variables: for each name an array, broadcast against the others."""
+    ranges = [np.arange(v.interval.lo, v.interval.hi + 1) for v in variables]
+    return {v.name: a for v, a in zip(variables, np.ix_(*ranges), strict=True)}
+
+
+def sizes_of(*forms):
+    """The names of the symbolic sizes of all forms, in factors as well as in bounds."""
+    ends = [end for v in variables_of(*forms) for end in v.interval]
+    symbolic = {name for end in ends if not isinstance(end, int | None) for name in end.names()}
+    return sorted(symbolic.union(*(form.sizes() for form in forms)))
+
+
+def at_sizes(form, sizes):
+    """The form where its symbolic sizes have these values."""
+
+    def given(number):
+        return number if isinstance(number, int | None) else number.evaluate(sizes)
+
+    def atom(a):
+        if isinstance(a, Var):
+            return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
+        return Digit(at_sizes(a.of, sizes), given(a.divisor), given(a.modulus))
+
+    return Linear.of([(atom(a), given(c)) for a, c in form.terms], given(form.const))
+
+
+def differences(a, b):
+    """The first values of the variables at which two forms differ; None if there are none."""
+    # Variables of one name are equal whatever their bounds, so the bounds are part of the question.
+    return _judged(a, b, tuple(v.interval for v in variables_of(a, b)))
+
+
+@lru_cache(maxsize=100_000)
+def _judged(a, b, _bounds):
+    names = sizes_of(a, b)
+    for values in product(SIZES, repeat=len(names)):
+        sizes = dict(zip(names, values, strict=True))
+        found = _differences(at_sizes(a, sizes), at_sizes(b, sizes))
+        if found is not None:
+            return sizes | found
+    return None
+
+
+def _differences(a, b):
+    variables = variables_of(a, b)
+    points = points_of(variables)
+    if points is None or points > MOST_POINTS:
+        return _differences_by_isl(a, b, variables)
+    values = grid_of(variables)
+    wrong = np.argwhere(np.broadcast_to(a.evaluate(values) != b.evaluate(values), _shape(values)))
+    if not len(wrong):
+        return None
+    return {v.name: v.interval.lo + int(k) for v, k in zip(variables, wrong[0], strict=True)}
+
+
+def agree(a, b):
+    """Whether two forms are equal at every value of their variables."""
+    return differences(a, b) is None
+
+
+def equal_by_isl(a, b):
+    """Whether two forms are equal over the bounds of their variables, as ISL decides."""
+    return _differences_by_isl(a, b, variables_of(a, b)) is None
+
+
+def _shape(values):
+    return np.broadcast_shapes(*(a.shape for a in values.values()))
+
+
+def _differences_by_isl(a, b, variables):
+    first, second = (isl.PwAff(isl_text(form, variables)) for form in (a, b))
+    wrong = first.ne_set(second)
+    return None if wrong.is_empty() else {"by ISL": str(wrong.sample_point())}
+
+
+def isl_text(form, variables):
+    """A form over the box of its variables' bounds as ISL writes a piecewise affine function."""
+    bounds = []
+    for v in variables:
+        bounds += [] if v.interval.lo is None else [f"{v.interval.lo} <= {v.name}"]
+        bounds += [] if v.interval.hi is None else [f"{v.name} <= {v.interval.hi}"]
+    names = ", ".join(v.name for v in variables)
+    condition = f" : {' and '.join(bounds)}" if bounds else ""
+    return f"{{ [{names}] -> [{_isl_sum(form)}]{condition} }}"
+
+
+def _isl_sum(form):
+    terms = [f" {'-' if c < 0 else '+'} {abs(c)}*({_isl_atom(a)})" for a, c in form.terms]
+    return "".join([str(form.const), *terms])
+
+
+def _isl_atom(atom):
+    if isinstance(atom, Var):
+        return atom.name
+    text = _isl_sum(atom.of)
+    if atom.divisor != 1:
+        text = f"floor(({text})/{atom.divisor})"
+    return text if atom.modulus is None else f"({text}) mod {atom.modulus}"
+
+
+def size_of(form):
+    """What each rule makes smaller, compared from left to right, so that the engine ends.
+
+    1. The weight: a variable weighs 1, a sum one more than its terms together, a digit twice its
+       operand, and 1 for a division or a remainder, 5 for both.
+    2. The product of all divisors and moduli at all depths.
+    3. How many factors and constants of an operand are not reduced: a constant outside 0..p - 1,
+       a factor of p or more either way, where p is the divisor times the modulus; those of an
+       operand count twice as much as those of the digit around it.
+
+    Each of them grows with its parts, so a rule that makes a part smaller makes the whole smaller.
+    """
+    names = sizes_of(form)
+    form = at_sizes(form, dict(zip(names, _LARGE, strict=False)))
+    return _weight(form), _periods(form), _unreduced(form)
+
+
+_LARGE = (101, 103, 107)  # symbolic sizes larger than the integers of the tests
+
+
+def _digits(form):
+    return [a for a, _ in form.terms if isinstance(a, Digit)]
+
+
+def _weight(form):
+    operations = (0, 1, 5)
+    return 1 + sum(
+        2 * _weight(a.of) + operations[(a.divisor != 1) + (a.modulus is not None)]
+        if isinstance(a, Digit)
+        else 1
+        for a, _ in form.terms
+    )
+
+
+def _periods(form):
+    return prod(d.divisor * (d.modulus or 1) * _periods(d.of) for d in _digits(form))
+
+
+def _unreduced(form):
+    total = 0
+    for d in _digits(form):
+        period = d.divisor * (d.modulus or 1)
+        total += (not 0 <= d.of.const < period) + sum(abs(c) >= period for _, c in d.of.terms)
+        total += 2 * _unreduced(d.of)
+    return total

@@ -1,0 +1,542 @@
+"""Nodes at the edge of each rule's side condition, and one past it.
+
+A maker draws its numbers with ``pick(lo, hi)``, an integer of lo..hi, so Hypothesis and a seeded
+generator can both drive it. Which makers belong to a rule is said in ``expr_rule_cases``.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from morello_layouts.expr import Linear, digit, variable
+from morello_layouts.expr.size import Size
+
+
+def take(x, s, n):
+    """The digit (x // s) mod n as an atom."""
+    return digit(x, s, n).as_atom()
+
+
+def some(pick, name="y"):
+    """A variable with bounds of any kind: on both sides, on one, on none."""
+    lo, hi = pick(-6, 3), pick(4, 9)
+    return variable(name, *[(lo, hi), (lo, hi), (lo, None), (None, hi), (None, None)][pick(0, 4)])
+
+
+def span(pick, lo, hi):
+    """A form whose values are lo..hi (None: no end): a variable, shifted, and turned perhaps."""
+    shift = pick(-3, 3)
+    low = None if lo is None else lo - shift
+    high = None if hi is None else hi - shift
+    if pick(0, 1):
+        return variable("r", low, high) + shift
+    turned = (None if high is None else -high), (None if low is None else -low)
+    return -variable("r", *turned) + shift
+
+
+def out_of_span(pick, lo, hi):
+    """A form whose values are lo..hi and one more at either end, or no end at all."""
+    return span(
+        pick, *[(lo - 1, hi), (lo, hi + 1), (None, hi), (lo, None), (None, None)][pick(0, 4)]
+    )
+
+
+def astride(pick, edge):
+    """A form of the two values around the end of a block."""
+    return span(pick, edge - 1, edge)
+
+
+def number(pick, lo, hi):
+    """An integer of lo..hi, or a multiple of a symbolic size."""
+    return pick(lo, hi) * [1, 1, 1, Size.named("N")][pick(0, 3)]
+
+
+def maybe(pick, n):
+    """The modulus n or none."""
+    return n if pick(0, 1) else None
+
+
+def nonzero(pick, most):
+    """A factor of either sign."""
+    return pick(1, most) * (1 if pick(0, 2) else -1)
+
+
+def coprime(pick, to):
+    """A factor that shares nothing with a number."""
+    if not isinstance(to, int):
+        return 1
+    return [k for k in range(1, 8) if gcd(k, to) == 1][pick(0, 1) if to != 1 else 0]
+
+
+# unwrap
+
+
+def unwrap_mod_one(pick):
+    return take(some(pick), pick(1, 5), 1)
+
+
+def unwrap_group(pick):
+    return take(some(pick) * nonzero(pick, 3) + pick(-3, 3), 1, None)
+
+
+def unwrap_mod_two(pick):
+    return take(some(pick), 1, pick(2, 5))
+
+
+def unwrap_half(pick):
+    return take(some(pick), pick(2, 5), None)
+
+
+# one-value
+
+
+def one_value_of_floor(pick):
+    s, q = number(pick, 2, 5), pick(-3, 3)
+    return take(span(pick, s * q, s * q + s - 1), s, None)
+
+
+def one_value_of_digit(pick):
+    s, n, q = number(pick, 1, 4), pick(2, 5), pick(-7, 7)
+    return take(span(pick, s * q, s * q + s - 1), s, n)
+
+
+def one_value_past(pick):
+    s, q = number(pick, 2, 5), pick(-3, 3)
+    return take(out_of_span(pick, s * q, s * q + s - 1), s, None)
+
+
+def one_value_past_digit(pick):
+    s, n, q = number(pick, 1, 4), pick(2, 5), pick(-7, 7)
+    return take(out_of_span(pick, s * q, s * q + s - 1), s, n)
+
+
+# drop-mod
+
+
+def drop_mod_block(pick):
+    s, n, q = number(pick, 1, 4), number(pick, 2, 5), pick(-3, 3)
+    return take(span(pick, s * n * q, s * n * (q + 1) - 1), s, n)
+
+
+def drop_mod_past(pick):
+    s, n, q = number(pick, 1, 4), number(pick, 2, 5), pick(-3, 3)
+    return take(out_of_span(pick, s * n * q, s * n * (q + 1) - 1), s, n)
+
+
+def drop_mod_astride(pick):
+    s, n = number(pick, 1, 4), number(pick, 2, 5)
+    return take(astride(pick, s * n * pick(-3, 3)), s, n)
+
+
+def drop_mod_without_mod(pick):
+    return take(span(pick, 0, pick(0, 5)), pick(2, 5), None)
+
+
+# nest
+
+
+def nest_in_floor(pick):
+    return take(
+        digit(some(pick), number(pick, 2, 5), None),
+        number(pick, 1, 4),
+        maybe(pick, number(pick, 2, 5)),
+    )
+
+
+def nest_floor_in_digit(pick):
+    s = number(pick, 2, 5)
+    return take(digit(some(pick), pick(1, 4), s * number(pick, 1, 4)), s, None)
+
+
+def nest_smaller_mod(pick):
+    s, n = number(pick, 1, 4), number(pick, 1, 5)
+    return take(digit(some(pick), pick(1, 4), s * n * pick(1, 3)), s, n)
+
+
+def nest_larger_mod(pick):
+    s, rest = number(pick, 1, 4), number(pick, 1, 5)
+    return take(digit(some(pick), pick(1, 4), s * rest), s, rest * pick(2, 3))
+
+
+def nest_no_divisor(pick):
+    s = number(pick, 2, 5)
+    inner = s * pick(1, 4) + [-1, 1][pick(0, 1)]
+    return take(digit(some(pick), pick(1, 4), inner), s, maybe(pick, pick(2, 5)))
+
+
+def nest_neither_divides(pick):
+    s, a = pick(1, 3), pick(2, 4)
+    g, b = pick(1, 2), a + 1  # a and a + 1 share nothing
+    m, n = (g * a, g * b) if pick(0, 1) else (g * b, g * a)
+    return take(digit(some(pick), pick(1, 3), s * m), s, n)
+
+
+def nest_not_alone(pick):
+    inner = digit(some(pick), pick(2, 4), maybe(pick, 12))
+    scaled = inner * 2 if pick(0, 1) else inner + 1
+    return take(scaled, pick(2, 4), maybe(pick, pick(2, 3)))
+
+
+def nest_variable(pick):
+    return take(some(pick), pick(2, 4), maybe(pick, pick(2, 3)))
+
+
+# pull-multiples
+
+
+def _last(period):
+    """The largest constant that is no multiple; 1 of a symbolic size, which divides nothing."""
+    return period - 1 if isinstance(period, int) else 1
+
+
+def pull_factor(pick):
+    s = number(pick, 2, 5)
+    return take(
+        some(pick) * (s * nonzero(pick, 3)) + some(pick, "z") + _last(s) * pick(0, 1), s, None
+    )
+
+
+def pull_const(pick):
+    s = pick(2, 5)
+    const = s + pick(0, 5) if pick(0, 1) else -pick(1, 6)
+    return take(some(pick) * coprime(pick, s) + const, s, None)
+
+
+def pull_factor_under_mod(pick):
+    s, n = number(pick, 1, 4), number(pick, 2, 4)
+    return take(some(pick) * (s * n * nonzero(pick, 3)) + some(pick, "z"), s, n)
+
+
+def pull_const_under_mod(pick):
+    s, n = pick(1, 4), pick(2, 4)
+    return take(some(pick) + (s * n + pick(0, 5) if pick(0, 1) else -pick(1, 6)), s, n)
+
+
+def pull_next_factor(pick):
+    s = number(pick, 3, 6)
+    return take(some(pick) * (s * pick(1, 2) + [-1, 1][pick(0, 1)]) + _last(s), s, None)
+
+
+def pull_factor_of_floor_only(pick):
+    s, n = number(pick, 2, 4), pick(2, 4)
+    multiple = n * pick(0, 2) + pick(1, n - 1)
+    return take(some(pick) * (s * multiple) + _last(s * n), s, n)
+
+
+# drop-remainder
+
+
+def _with_remainder(pick, remainder, s, n, g):
+    """(g·y + r) // s, where g is all that the factor of y shares with s."""
+    return take(some(pick) * (g * coprime(pick, s // g)) + remainder, s, n)
+
+
+def drop_remainder_block(pick):
+    g, q, n = number(pick, 2, 4), pick(-3, 3), maybe(pick, pick(2, 4))
+    return _with_remainder(pick, span(pick, g * q, g * q + g - 1), g * pick(1, 3), n, g)
+
+
+def drop_remainder_const(pick):
+    g = pick(2, 4)
+    return take(some(pick) * g + pick(-5, 5), g * pick(2, 3), maybe(pick, pick(2, 4)))
+
+
+def drop_remainder_of_two(pick):
+    # The larger factor alone leaves too much; both together leave the variable r only.
+    g, q = pick(2, 3), pick(-2, 2)
+    y, z = variable("y", -4, 9), variable("z", 0, 7)
+    return take(y * (2 * g) + z * g + span(pick, g * q, g * q + g - 1), 4 * g, None)
+
+
+def drop_remainder_past(pick):
+    g, q, n = number(pick, 2, 4), pick(-3, 3), maybe(pick, pick(2, 4))
+    return _with_remainder(pick, out_of_span(pick, g * q, g * q + g - 1), g * pick(1, 3), n, g)
+
+
+def drop_remainder_astride(pick):
+    g, n = number(pick, 2, 4), maybe(pick, pick(2, 4))
+    return _with_remainder(pick, astride(pick, g * pick(-3, 3)), g * pick(1, 3), n, g)
+
+
+def drop_remainder_no_divisor(pick):
+    s = pick(2, 5)
+    c = [k for k in range(2, 12) if gcd(k, s) == 1][pick(0, 2)]
+    return take(some(pick) * c + span(pick, 0, pick(0, 1)), s, None)
+
+
+def drop_remainder_of_mod(pick):
+    g = number(pick, 2, 4)
+    return take(some(pick) * g + span(pick, 0, g - 1), 1, g * pick(1, 3))
+
+
+# split-remainder
+
+
+def split_remainder_block(pick):
+    s, a, b, q = number(pick, 1, 3), number(pick, 1, 3), number(pick, 2, 3), pick(-3, 3)
+    g, n = (s * a, a * b) if s * a != 1 else (2, 2 * b)
+    return take(some(pick) * (g * coprime(pick, b)) + span(pick, g * q, g * q + g - 1), s, n)
+
+
+def split_remainder_past(pick):
+    s, a, b, q = number(pick, 1, 3), pick(2, 3), number(pick, 2, 3), pick(-3, 3)
+    g, n = s * a, a * b
+    rest = out_of_span(pick, g * q, g * q + g - 1)
+    return take(some(pick) * (g * coprime(pick, b)) + rest, s, n)
+
+
+def split_remainder_astride(pick):
+    s, a, b = number(pick, 1, 3), pick(2, 3), number(pick, 2, 3)
+    g = s * a
+    return take(some(pick) * (g * coprime(pick, b)) + astride(pick, g * pick(-3, 3)), s, a * b)
+
+
+def split_remainder_finer(pick):
+    # g divides s·n, but s does not divide g.
+    s, g = [(4, 6), (2, 3), (4, 2), (6, 4), (6, 9)][pick(0, 4)]
+    n = g * pick(1, 2) if s * g % 4 else g * 2
+    return take(some(pick) * g + span(pick, 0, g - 1), s, n)
+
+
+def split_remainder_without_mod(pick):
+    s = pick(2, 4)
+    return take(some(pick) * s + span(pick, 0, s - 1), s, None)
+
+
+# absorb-mod
+
+
+def _mod_inside(pick, c, m, s, n):
+    inner = digit(some(pick), pick(1, 3), m)
+    return take(inner * c + some(pick, "z") * pick(0, 2) + pick(-2, 2), s, n)
+
+
+def absorb_mod_period(pick):
+    s, n, c = pick(1, 4), pick(2, 4), nonzero(pick, 4)
+    m = s * n // gcd(s * n, c) * pick(1, 2)
+    return _mod_inside(pick, c, m if m > 1 else 2, s, n)
+
+
+def absorb_mod_part(pick):
+    s, n, c = pick(1, 4), pick(2, 4), nonzero(pick, 4)
+    m = pick(2, 9)
+    while c * m % (s * n) == 0:
+        m, c = m + 1, 1
+    return _mod_inside(pick, c, m, s, n)
+
+
+def absorb_mod_in_floor(pick):
+    m = pick(2, 4)
+    return _mod_inside(pick, pick(1, 3), m, m, None)
+
+
+def absorb_floor_as_mod(pick):
+    n = pick(2, 4)
+    return take(digit(some(pick), pick(2, 4), None) * n, 1, n)
+
+
+# absorb-floor
+
+
+def absorb_floor_once(pick):
+    inner = digit(some(pick), pick(2, 4), None)
+    others = some(pick, "z") * nonzero(pick, 3) + pick(-3, 3)
+    return take(inner + others, pick(1, 4), maybe(pick, pick(2, 4)))
+
+
+def absorb_floor_scaled(pick):
+    factor = [-1, 2, 3, -2][pick(0, 3)]
+    inner = digit(some(pick), pick(2, 4), None)
+    return take(inner * factor + some(pick, "z"), pick(2, 4), maybe(pick, pick(2, 4)))
+
+
+def absorb_floor_of_digit(pick):
+    inner = digit(some(pick), pick(1, 4), pick(2, 4))
+    return take(inner + some(pick, "z"), pick(1, 4), pick(2, 4))
+
+
+# fix-variable
+
+
+def fix_variable_one_value(pick):
+    q = pick(-4, 4)
+    return variable("v", q, q) * nonzero(pick, 3) + some(pick) * nonzero(pick, 3) + pick(-3, 3)
+
+
+def fix_variable_two_values(pick):
+    q = pick(-4, 4)
+    ends = [(q, q + 1), (q, None), (None, q), (None, None)][pick(0, 3)]
+    return variable("v", *ends) * nonzero(pick, 3) + pick(-3, 3)
+
+
+def fix_variable_of_digit(pick):
+    return digit(variable("v", 0, 2), 4, maybe(pick, 3)) + pick(-1, 1)
+
+
+# join-digits
+
+
+def _two_digits(pick, c, k, n, m, *, low=None, high=None):
+    x = low or some(pick)
+    s = pick(1, 3)
+    rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
+    return digit(x, s, n) * c + digit(high or x, s * n, m) * k + rest
+
+
+def join_neighbours(pick):
+    c, n = nonzero(pick, 3), number(pick, 2, 4)
+    return _two_digits(pick, c, c * n, n, maybe(pick, pick(2, 4)))
+
+
+def join_next_factor(pick):
+    c, n = nonzero(pick, 3), number(pick, 2, 4)
+    return _two_digits(pick, c, c * n + [-1, 1][pick(0, 1)], n, maybe(pick, pick(2, 4)))
+
+
+def join_other_operand(pick):
+    c, n, x = nonzero(pick, 3), pick(2, 4), some(pick)
+    return _two_digits(pick, c, c * n, n, maybe(pick, 3), low=x, high=x + [-1, 1][pick(0, 1)])
+
+
+def join_apart(pick):
+    c, n, x, s = nonzero(pick, 3), pick(2, 4), some(pick), pick(1, 3)
+    return digit(x, s, n) * c + digit(x, s * n + [-1, 1][pick(0, 1)], maybe(pick, 3)) * (c * n)
+
+
+def join_one(pick):
+    x, s, c = some(pick), pick(1, 3), nonzero(pick, 3)
+    return digit(x, s, 1) * c + digit(x, s, maybe(pick, pick(2, 3))) * pick(1, 3)
+
+
+def join_floors(pick):
+    x, s = some(pick), pick(2, 3)
+    return digit(x, s, None) + digit(x, 2 * s, None) * 2
+
+
+# mod-by-hand
+
+
+def by_hand_operand(pick):
+    x, c, n = some(pick) * pick(1, 2) + pick(-3, 3), nonzero(pick, 3), number(pick, 2, 4)
+    if pick(0, 1):
+        x = x + some(pick, "w") * nonzero(pick, 3)
+    return x * c - digit(x, n, None) * (c * n) + some(pick, "z") * pick(0, 2) + pick(-2, 2)
+
+
+def by_hand_quotients(pick):
+    x, s, c, n = some(pick), number(pick, 2, 3), nonzero(pick, 3), number(pick, 2, 4)
+    rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
+    return digit(x, s, None) * c - digit(x, s * n, None) * (c * n) + rest
+
+
+def by_hand_next_factor(pick):
+    x, c, n = some(pick), nonzero(pick, 3), pick(3, 4)
+    return x * c - digit(x, n, None) * (c * n + [-1, 1, 1 - n, n - 1][pick(0, 3)])
+
+
+def by_hand_same_sign(pick):
+    x, c, n = some(pick), nonzero(pick, 3), number(pick, 2, 4)
+    return x * c + digit(x, n, None) * (c * n)
+
+
+def by_hand_part_of_operand(pick):
+    y, w, n = some(pick), some(pick, "w"), pick(2, 4)
+    other = [0, 2, -1][pick(0, 2)]
+    return y + w * other - digit(y + w, n, None) * n
+
+
+def by_hand_quotients_next_factor(pick):
+    x, s, c, n = some(pick), pick(2, 3), nonzero(pick, 3), pick(3, 4)
+    return digit(x, s, None) * c - digit(x, s * n, None) * (c * n + [-1, 1][pick(0, 1)])
+
+
+def by_hand_no_divisor(pick):
+    x, s = some(pick), pick(2, 4)
+    t = s * pick(1, 3) + pick(1, s - 1)
+    return digit(x, s, None) - digit(x, t, None) * (t // s)
+
+
+def by_hand_other_operand(pick):
+    x, s, n = some(pick), pick(2, 3), pick(2, 4)
+    return digit(x, s, None) - digit(x + [-1, 1][pick(0, 1)], s * n, None) * n
+
+
+def by_hand_digits(pick):
+    x, s, n = some(pick), pick(2, 3), pick(2, 4)
+    low, high = [(None, 5), (5, None)][pick(0, 1)]
+    return digit(x, s, low) - digit(x, s * n, high) * n
+
+
+def by_hand_of_mod(pick):
+    x, n = some(pick), pick(2, 4)
+    return x - digit(x, n, pick(2, 4)) * n
+
+
+def by_hand_of_number(pick):
+    n = pick(2, 4)
+    return some(pick) - digit(Linear((), pick(-4, 9)), n, None) * n
+
+
+# reduce-factor
+
+
+def _digit_in_sum(pick, factor, s, n):
+    x = some(pick) * factor + some(pick, "z") * pick(0, 1) + pick(-2, 2)
+    return digit(x, s, n) * nonzero(pick, 3) + some(pick, "w") * pick(0, 2) + pick(-2, 2)
+
+
+def reduce_past_period(pick):
+    s, n = pick(1, 3), pick(2, 4)
+    factor = s * n + pick(0, 2 * s * n)
+    return _digit_in_sum(pick, factor if pick(0, 1) else -factor, s, n)
+
+
+def reduce_within_period(pick):
+    s, n = pick(1, 3), pick(2, 4)
+    return _digit_in_sum(pick, (s * n - 1) * (1 if pick(0, 1) else -1), s, n)
+
+
+def reduce_shared_operand(pick):
+    s, n = pick(1, 3), pick(2, 4)
+    x = some(pick) * (s * n + pick(0, 3)) + pick(-2, 2)
+    other = digit(x, s * n, None) if pick(0, 1) else digit(x, s, n + 1)
+    return digit(x, s, n) * nonzero(pick, 3) + other
+
+
+def reduce_floor(pick):
+    s = pick(2, 4)
+    return digit(some(pick) * (s + pick(0, 5)), s, None) + pick(-2, 2)
+
+
+# open-middle
+
+
+def _middle(pick, s, e_of):
+    x, c, n = some(pick), nonzero(pick, 3), pick(2, 4)
+    rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
+    return digit(x, s, n) * c + digit(x, s * n, None) * e_of(c * n) + rest
+
+
+def open_middle_twice(pick):
+    return _middle(pick, number(pick, 2, 4), lambda stride: 2 * stride)
+
+
+def open_middle_more(pick):
+    return _middle(pick, pick(2, 4), lambda stride: pick(3, 5) * stride)
+
+
+def open_middle_once(pick):
+    return _middle(pick, pick(2, 4), lambda stride: stride * pick(-2, 1))
+
+
+def open_middle_no_multiple(pick):
+    return _middle(pick, pick(2, 4), lambda stride: 2 * stride + [-1, 1][pick(0, 1)])
+
+
+def open_middle_of_mod(pick):
+    return _middle(pick, 1, lambda stride: 2 * stride)
+
+
+def open_middle_of_floors(pick):
+    x, s = some(pick), pick(2, 3)
+    return digit(x, s, None) + digit(x, 2 * s, None) * 4

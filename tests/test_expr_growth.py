@@ -1,0 +1,123 @@
+"""Time against size: no worse than about the square, and a second for 500 terms.
+
+Times are those of the process, the median of a few runs, each on forms of its own names.
+"""
+
+from itertools import count, pairwise
+from statistics import median
+from time import process_time
+
+import pytest
+
+from morello_layouts.expr import Linear, cheapest, digit, readable, variable
+
+TARGETS = {"readable": readable, "cheapest": cheapest}
+SIZES = (8, 16, 32, 64)
+SLACK = 4
+"""How many times worse than the square a machine with other work may look."""
+
+numbers = count()
+
+
+def total(forms):
+    return sum(forms, Linear((), 0))
+
+
+def fresh(lo, hi):
+    return variable(f"v{next(numbers)}", lo, hi)
+
+
+def nested_tilings(k):
+    """A padded tiling of a tiling of a tiling …: blocks of 4 in the room of 8."""
+    form = fresh(0, 10**6)
+    for _ in range(k):
+        form = (form // 4) * 8 + form % 4
+    return form
+
+
+def nested_floors(k):
+    form = fresh(0, 10**6)
+    for _ in range(k):
+        form = (form + fresh(0, 9)) // 3
+    return form
+
+
+def digits_of_one_variable(k):
+    """The bits of a number, in reverse order."""
+    x = fresh(0, 2**k - 1)
+    return total(digit(x, 2**n, 2) * 2 ** (k - 1 - n) for n in range(k))
+
+
+def digits_of_one_offset(k):
+    """All coordinates of an offset, put together again."""
+    offset = total(fresh(0, 3) * 4**n for n in range(k))
+    return total(digit(offset, 4**n, 4) * 4**n for n in range(k))
+
+
+def digits_of_many_variables(k):
+    variables = [fresh(0, 63) for _ in range(k)]
+    return total((x // 8) * (24 + n) + x % 8 for n, x in enumerate(variables))
+
+
+def digits_of_many_sums(k):
+    variables = [fresh(0, 63) for _ in range(k + 1)]
+    pairs = pairwise(variables)
+    return total(((x + y) // 8) * 24 + (x + y) % 8 for x, y in pairs)
+
+
+def one_sum(k):
+    offset = total(fresh(0, 3) * (n % 7 + 1) for n in range(k))
+    return offset // 8 + offset % 8
+
+
+FAMILIES = [
+    nested_tilings,
+    nested_floors,
+    digits_of_one_variable,
+    digits_of_one_offset,
+    digits_of_many_variables,
+    digits_of_many_sums,
+    one_sum,
+]
+each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
+each_target = pytest.mark.parametrize("target", TARGETS)
+
+
+def seconds(target, family, k, runs=3):
+    """The median time of simplifying a form of size k."""
+    taken = []
+    for _ in range(runs):
+        form = family(k)
+        start = process_time()
+        TARGETS[target](form)
+        taken.append(process_time() - start)
+    return median(taken)
+
+
+@each_target
+@each_family
+def test_time_grows_no_worse_than_the_square(family, target):
+    seconds(target, family, SIZES[0])  # warm
+    least = max(seconds(target, family, SIZES[0], runs=5), 0.0005)
+    for k in SIZES[1:]:
+        assert seconds(target, family, k) <= SLACK * (k / SIZES[0]) ** 2 * least, f"k = {k}"
+
+
+@each_target
+@pytest.mark.parametrize(
+    "family",
+    [digits_of_many_variables, digits_of_many_sums, one_sum],
+    ids=lambda f: f.__name__,
+)
+def test_500_terms_take_no_more_than_a_second(family, target):
+    k = 500 if family is one_sum else 250  # two terms for each variable
+    assert seconds(target, family, k, runs=1) <= 1
+
+
+@each_target
+def test_many_digit_boundaries_of_one_variable_do_not_multiply(target):
+    x = variable("x", 0, 10**6)
+    form = total(digit(x, 3 * 2**n, 2) * (5 * n + 3) for n in range(12))
+    start = process_time()
+    TARGETS[target](form)
+    assert process_time() - start <= 0.5

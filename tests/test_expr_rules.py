@@ -1,0 +1,79 @@
+"""Each rule of the simplifier at the edge of its side condition, where it fires, and past it."""
+
+import pytest
+from expr_judges import as_form
+from expr_rule_cases import ENTRIES, check_example, check_fires, check_stays
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from morello_layouts.expr import rewrite, variable
+from morello_layouts.expr.readable import READABLE_RULES
+from morello_layouts.expr.rules import (
+    DIGIT_RULES,
+    LAST_RULES,
+    OUTER_DIGIT_RULES,
+    OUTER_SUM_RULES,
+    SUM_RULES,
+)
+from morello_layouts.expr.size import Size, common_divisor, is_nonnegative
+
+RULES = {
+    rule.name: rule
+    for table in (
+        OUTER_DIGIT_RULES,
+        OUTER_SUM_RULES,
+        DIGIT_RULES,
+        SUM_RULES,
+        LAST_RULES,
+        READABLE_RULES,
+    )
+    for rule in table
+}
+FIRES = [(name, maker) for name, entry in ENTRIES.items() for maker in entry.fires]
+STAYS = [(name, maker) for name, entry in ENTRIES.items() for maker in entry.stays]
+EXAMPLES = [(name, *pair) for name, entry in ENTRIES.items() for pair in entry.examples]
+often = settings(max_examples=60, deadline=None)
+
+
+def picker(data):
+    """Numbers of a maker, drawn by Hypothesis."""
+    return lambda lo, hi: data.draw(st.integers(lo, hi))
+
+
+def test_every_rule_has_an_entry():
+    assert set(RULES) == set(ENTRIES)
+
+
+@pytest.mark.parametrize(("name", "maker"), FIRES, ids=lambda x: getattr(x, "__name__", x))
+@often
+@given(data=st.data())
+def test_rule_fires_at_the_edge(name, maker, data):
+    check_fires(RULES[name], maker(picker(data)))
+
+
+@pytest.mark.parametrize(("name", "maker"), STAYS, ids=lambda x: getattr(x, "__name__", x))
+@often
+@given(data=st.data())
+def test_rule_stays_past_the_edge(name, maker, data):
+    check_stays(RULES[name], maker(picker(data)))
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "printed"), EXAMPLES, ids=[f"{e[0]}: {as_form(e[1])}" for e in EXAMPLES]
+)
+def test_rule_examples(name, node, printed):
+    check_example(RULES[name], node, printed)
+
+
+def test_common_divisors_of_sizes_are_positive():
+    n = Size.named("N")
+    for a, b in ((-1, 2 * n), (2 * n, -1), (-2 * n, 4 * n), (4, -8 * n), (0, -n), (-6, 4)):
+        assert is_nonnegative(common_divisor(a, b) - 1), (a, b)
+    r, y = variable("r", -1, 1), variable("y", 0, 4)
+    assert str(rewrite((y * (2 * n) - r) // (4 * n))) == "(2*N*y - r)//(4*N)"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_statement_is_an_identity(rule):
+    assert " = " in rule.statement
+    assert rule.statement.endswith(".")
