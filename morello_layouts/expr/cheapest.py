@@ -15,6 +15,7 @@ from math import prod
 
 from morello_layouts.expr.cost import OPERATIONS, CostModel
 from morello_layouts.expr.engine import rewrite
+from morello_layouts.expr.floors import opened
 from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
 from morello_layouts.expr.size import Number, Size, absolute, sign
 from morello_layouts.expr.writings import Term, collapse, writings
@@ -53,12 +54,26 @@ def cheapest(form: Linear, model: CostModel = OPERATIONS) -> Linear:
     24*(i//8) + i
     """
     simple = rewrite(form)
-    return _cheapest(simple, model)
+    if all(d.depth == 1 for d in simple.atoms() if isinstance(d, Digit)):
+        return _cheapest(simple, model)
+    # Digits of digits have more ways to be written than one search sees.
+    starts = (simple, opened(simple))
+    return min((_repeatedly(start, model) for start in starts), key=model.cost)
+
+
+def _repeatedly(form: Linear, model: CostModel) -> Linear:
+    """Search again from what the search found, as long as that gains."""
+    best = _cheapest(form, model)
+    while True:
+        found = _cheapest(rewrite(best), model)
+        if model.cost(found) >= model.cost(best):
+            return best
+        best = found
 
 
 def _cheapest(simple: Linear, model: CostModel) -> Linear:
     found = [_factored(simple, model)]
-    if any(isinstance(a, Digit) for a, _ in simple.terms):
+    if simple.has_digits:
         as_written = _Sum(simple, model, pull=False)
         found.append(as_written.best())
         if as_written.has_mixed:
@@ -182,9 +197,10 @@ class _Sum:
         self, x: Linear, levels: dict[Number, Number], written: Sequence[Term]
     ) -> list[_Choice]:
         """Ways to write an operand's digits whose cost is near the least, best first."""
-        plain = [*writings(levels), *([[t for t in written if t.factor != 0]] if written else [])]
-        distinct = dict.fromkeys(tuple(sorted(terms, key=Term.place)) for terms in plain)
-        costs = {terms: self.alone(x, terms, 0) for terms in distinct}
+        costs = writings(levels, self.model, self.model.cost(self.operands.get(x, x)))
+        if written:
+            terms = tuple(sorted((t for t in written if t.factor != 0), key=Term.place))
+            costs.setdefault(terms, self.alone(x, terms, 0))
         enough = min(costs.values()) + _COLLAPSE
         found = {_Choice.of(x, terms, 0): cost for terms, cost in costs.items()}
         for terms in [terms for terms, cost in costs.items() if cost <= enough]:

@@ -23,6 +23,8 @@ from morello_layouts.expr.rules import (
     OUTER_DIGIT_RULES,
     OUTER_SUM_RULES,
     SUM_RULES,
+    SUM_RULES_AFTER_JOIN,
+    VARIABLE_RULES,
     Node,
     Rule,
 )
@@ -80,8 +82,10 @@ class _Run:
         self.steps = steps
 
     def linear(self, form: Linear) -> Linear:
-        if any(isinstance(atom, Digit) for atom, _ in form.terms):
-            form = self.outer(form)
+        if not form.has_digits:
+            after = self.first(VARIABLE_RULES, form)
+            return form if after is None else after
+        form = joined = self.outer(form)
         total: dict[Digit | Var, Number] = {}
         const, changed = form.const, False
         for atom, c in form.terms:
@@ -89,13 +93,17 @@ class _Run:
                 total[atom] = total.get(atom, 0) + c
                 continue
             simple = self.digit(atom)
-            changed |= simple.as_atom() is not atom
+            if simple.as_atom() is atom:
+                total[atom] = total.get(atom, 0) + c
+                continue
+            changed = True
             const += c * simple.const
             for a, k in simple.terms:
                 total[a] = total.get(a, 0) + c * k
         if changed:
             form = Linear.of(total, const)
-        return self.sum(form)
+        # Joining was tried on a form that nothing has changed since.
+        return self.sum(form, SUM_RULES if form is not joined else SUM_RULES_AFTER_JOIN)
 
     def digit(self, d: Digit) -> Linear:
         found = self.done.get(d)
@@ -115,18 +123,19 @@ class _Run:
         flat = [(self.flat(a) if isinstance(a, Digit) else a, c) for a, c in form.terms]
         if any(a is not b for (a, _), (b, _) in zip(flat, form.terms, strict=True)):
             form = Linear.of(flat, form.const)
-        while (joined := self.first(OUTER_SUM_RULES, form)) is not None:
+        while len(form.terms) > 1 and (joined := self.first(OUTER_SUM_RULES, form)) is not None:
             form = joined
         return form
 
     def flat(self, d: Digit) -> Digit:
         """The digit after the rules for digits of digits."""
-        while True:
+        while d.of.has_digits:
             after = self.first(OUTER_DIGIT_RULES, d)
             nested = after.as_atom() if after is not None else None
             if not isinstance(nested, Digit):
                 return d
             d = nested
+        return d
 
     def sum(self, form: Linear, rules: tuple[Rule[Linear], ...] = SUM_RULES) -> Linear:
         after = self.first(rules, form)

@@ -184,7 +184,7 @@ class Linear:
 
     def _by_operand(self) -> Iterable[list[tuple[Atom, Number]]]:
         """The terms in groups: a variable and its digits, or the digits of a sum."""
-        if len(self.terms) < 2 or type(self.terms[-1][0]) is Var:  # digits come last
+        if len(self.terms) < 2 or not self.has_digits:
             return [[term] for term in self.terms]
         groups: dict[Var | Linear, list[tuple[Atom, Number]]] = {}
         for term in self.terms:
@@ -193,6 +193,11 @@ class Linear:
             inner = operand.as_atom() if isinstance(operand, Linear) else None
             groups.setdefault(inner if isinstance(inner, Var) else operand, []).append(term)
         return groups.values()
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether a term is a digit; digits stand after variables."""
+        return bool(self.terms) and type(self.terms[-1][0]) is Digit
 
     def as_atom(self) -> Atom | None:
         """The atom that this form is, if it is one with coefficient 1 and nothing else."""

@@ -26,6 +26,8 @@ __all__ = [
     "OUTER_DIGIT_RULES",
     "OUTER_SUM_RULES",
     "SUM_RULES",
+    "SUM_RULES_AFTER_JOIN",
+    "VARIABLE_RULES",
     "Node",
     "Rule",
 ]
@@ -289,11 +291,11 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("absorb-floor", absorb_floor),
 )
 
-SUM_RULES: tuple[Rule[Linear], ...] = (
-    Rule("fix-variable", fix_variable),
-    Rule("join-digits", join_digits),
-    Rule("mod-by-hand", mod_by_hand),
-)
+VARIABLE_RULES: tuple[Rule[Linear], ...] = (Rule("fix-variable", fix_variable),)
+"""The rules for sums without digits."""
+
+SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("mod-by-hand", mod_by_hand))
+SUM_RULES: tuple[Rule[Linear], ...] = (*OUTER_SUM_RULES, *SUM_RULES_AFTER_JOIN)
 
 LAST_RULES: tuple[Rule[Linear], ...] = (Rule("reduce-factor", reduce_factor),)
 """Rules for the whole sum, when no other rule applies: they hide that operands are equal."""

@@ -8,19 +8,23 @@ root and a digit an edge between two levels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from math import gcd
 from typing import NamedTuple
 
 from morello_layouts.expr.cost import CostModel
 from morello_layouts.expr.form import Digit, Linear, Var, digit
 from morello_layouts.expr.interval import Interval
-from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.size import Number, Size, sign
 
 __all__ = ["Term", "collapse", "writings"]
 
-_DEEP_LEVELS = 4  # up to so many levels two digits are tried in place of floors, beyond it one
+_DEEP_LEVELS = 4  # up to so many levels all ways of two moves are tried
+_WORSE = 2  # how much a move may cost and still pay off, by a later move or a shared factor
+_KEPT = 16  # writings kept of one operand
+_ROUNDS = 16  # moves in a row beyond that many levels
+_PAIRS = 256  # about so many pairs of levels are looked at
 
 
 class Term(NamedTuple):
@@ -65,29 +69,91 @@ class Term(NamedTuple):
         return atom
 
 
-def writings(levels: dict[Number, Number]) -> Iterator[list[Term]]:
-    """Ways to write Σ c·(x // s) with up to two digits in place of floors."""
-    order = sorted(levels)
-    pairs = [(s, t) for s in order for t in order if s < t and t % s == 0]
-    depth = 2 if len(order) <= _DEEP_LEVELS else 1
+def writings(
+    levels: Mapping[Number, Number], model: CostModel, operand: int
+) -> dict[tuple[Term, ...], int]:
+    """Ways to write Σ c·(x // s), each with its cost by itself.
 
-    def write(
-        factors: dict[Number, Number], digits: tuple[Term, ...], depth: int
-    ) -> Iterator[list[Term]]:
-        yield [*digits, *(Term(c, s) for s, c in factors.items() if c)]
-        if depth == 0:
-            return
-        for s, t in pairs:
-            n = t // s
-            low, high = factors[s], factors[t]
-            if low:
-                left = {**factors, s: 0, t: high + low * n}
-                yield from write(left, (*digits, Term(low, s, n)), depth - 1)
-            if high and high % n == 0:
-                left = {**factors, s: low + high // n, t: 0}
-                yield from write(left, (*digits, Term(-high // n, s, n)), depth - 1)
+    From the plain floors a move puts a digit in the place of one floor of a pair, which changes
+    the other's factor. Moves that cost too much to pay off are not followed. Up to a few levels all
+    ways of two moves are tried, beyond it each best move in turn.
 
-    yield from write({s: levels[s] for s in order}, (), depth)
+    Args:
+        levels: for each divisor s the factor c.
+        model: what operations cost.
+        operand: the cost of computing x.
+    """
+    moves = _Moves(sorted(levels), model, model.add + operand)
+    plain = moves.plain(levels)
+    found, layer = [plain], [plain]
+    for _ in range(2 if len(levels) <= _DEEP_LEVELS else _ROUNDS):
+        layer = [later for earlier in layer for later in moves.after(earlier)]
+        if len(levels) > _DEEP_LEVELS:
+            layer = sorted(layer, key=_Writing.by_cost)[:_KEPT]
+            found += layer[1:]
+            layer = [w for w in layer[:1] if w.cost < min(v.cost for v in found)]
+        found += layer
+    least = min(w.cost for w in found)
+    near = sorted((w for w in found if w.cost <= least + _WORSE), key=_Writing.by_cost)
+    distinct: dict[tuple[Term, ...], int] = {}
+    for writing in near:
+        if len(distinct) < _KEPT:
+            distinct.setdefault(writing.terms(), writing.cost)
+    return distinct
+
+
+class _Writing(NamedTuple):
+    """Digits, and the factors of the floors that are left."""
+
+    digits: tuple[Term, ...]
+    factors: dict[Number, Number]
+    cost: int
+
+    def terms(self) -> tuple[Term, ...]:
+        floors = [Term(c, s) for s, c in self.factors.items() if c != 0]
+        return tuple(sorted([*self.digits, *floors], key=Term.place))
+
+    def by_cost(self) -> int:
+        return self.cost
+
+
+class _Moves:
+    """The moves between writings of one operand, with what each changes of the cost."""
+
+    def __init__(self, order: Sequence[Number], model: CostModel, each: int) -> None:
+        self.times = model.times
+        self.floors = {s: each + model.digit(s, None) for s in order}
+        # Of very many levels only neighbours are paired.
+        reach = max(1, _PAIRS // len(order))
+        self.pairs = [
+            (s, t, t // s, each + model.digit(s, t // s))
+            for k, s in enumerate(order)
+            for t in order[k + 1 : k + 1 + reach]
+            if t % s == 0
+        ]
+
+    def floor(self, s: Number, c: Number) -> int:
+        return self.floors[s] + self.times(c) if c != 0 else 0
+
+    def plain(self, levels: Mapping[Number, Number]) -> _Writing:
+        factors = {s: levels[s] for s in self.floors}
+        return _Writing((), factors, sum(self.floor(s, c) for s, c in factors.items()))
+
+    def after(self, w: _Writing) -> Iterator[_Writing]:
+        """The writings one move away that do not cost much more."""
+        for s, t, n, own in self.pairs:
+            low, high = w.factors[s], w.factors[t]
+            without = w.cost - self.floor(s, low) - self.floor(t, high) + own
+            ways: list[tuple[Number, Number, Number]] = []
+            if low != 0:
+                ways.append((low, 0, high + low * n))
+            if high != 0 and high % n == 0:
+                ways.append((-(high // n), low + high // n, 0))
+            for c, at_s, at_t in ways:
+                cost = without + self.times(c) + self.floor(s, at_s) + self.floor(t, at_t)
+                if cost <= w.cost + _WORSE:
+                    factors = {**w.factors, s: at_s, t: at_t}
+                    yield _Writing((*w.digits, Term(c, s, n)), factors, cost)
 
 
 def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int] | None:
@@ -99,7 +165,9 @@ def collapse(x: Linear, terms: Sequence[Term]) -> tuple[list[Term], int] | None:
     result, const = list(terms), 0
     if len(result) < 2:
         return None
-    for low, high in permutations(terms, 2):
+    for low, high in combinations(terms, 2):  # terms stand in the order of their divisors
+        if sign(low.factor) == sign(high.factor):
+            continue
         k = _ratio(low, high)
         if k is None or low not in result or high not in result:
             continue
