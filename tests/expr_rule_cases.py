@@ -28,6 +28,12 @@ class Entry:
     examples: tuple[tuple[Digit | Linear, str], ...]
 
 
+def rules_in(*modules):
+    """The rules of every table of some modules, mutated or not, by name."""
+    tables = [t for m in modules for name, t in vars(m).items() if name.endswith("_RULES")]
+    return {rule.name: rule for table in tables for rule in table}
+
+
 def check_fires(rule, node):
     """The rule rewrites the node to something smaller, equal at every value."""
     before, after = as_form(node), rule.apply(node)

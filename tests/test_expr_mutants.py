@@ -9,7 +9,7 @@ from random import Random
 
 from expr_interval_cases import CHECKS, check_levels
 from expr_mutants import mutants_of
-from expr_rule_cases import ENTRIES, check_example, check_fires, check_stays
+from expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
 
 from morello_layouts.expr import Interval
 
@@ -63,12 +63,6 @@ EQUIVALENT = {
     "best: k + 1 -> k + 0": LEFT,
 }
 """Mutants that no test can kill, and why."""
-
-
-def rules_in(module):
-    """The rules of every table of a module, mutated or not, by name."""
-    tables = [t for name, t in vars(module).items() if name.endswith("_RULES")]
-    return {rule.name: rule for table in tables for rule in table}
 
 
 def check_rule(rule):

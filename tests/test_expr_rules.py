@@ -1,34 +1,17 @@
 """Each rule of the simplifier at the edge of its side condition, where it fires, and past it."""
 
+from importlib import import_module
+
 import pytest
 from expr_judges import as_form
-from expr_rule_cases import ENTRIES, check_example, check_fires, check_stays
+from expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from morello_layouts.expr import rewrite, variable
-from morello_layouts.expr.readable import READABLE_RULES
-from morello_layouts.expr.rules import (
-    DIGIT_RULES,
-    LAST_RULES,
-    OUTER_DIGIT_RULES,
-    OUTER_SUM_RULES,
-    SUM_RULES,
-)
 from morello_layouts.expr.size import Size, common_divisor, is_nonnegative
 
-RULES = {
-    rule.name: rule
-    for table in (
-        OUTER_DIGIT_RULES,
-        OUTER_SUM_RULES,
-        DIGIT_RULES,
-        SUM_RULES,
-        LAST_RULES,
-        READABLE_RULES,
-    )
-    for rule in table
-}
+RULES = rules_in(*(import_module(f"morello_layouts.expr.{name}") for name in ("rules", "readable")))
 FIRES = [(name, maker) for name, entry in ENTRIES.items() for maker in entry.fires]
 STAYS = [(name, maker) for name, entry in ENTRIES.items() for maker in entry.stays]
 EXAMPLES = [(name, *pair) for name, entry in ENTRIES.items() for pair in entry.examples]
