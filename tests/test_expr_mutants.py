@@ -55,6 +55,10 @@ EQUIVALENT = {
     "_reduced: isinstance(factor, Size) or isinstance(period, Size) -> False": (
         "right, and rarely of use"
     ),
+    "_remainders: without not is_nonnegative(g - 1)": (
+        "no factor of a positive polynomial is known here whose sign cannot be told; without the "
+        "condition one would be refused as a divisor"
+    ),
     "_reduced: factor > 0 -> factor >= 0": "no factor is 0",
     "_reduced: factor > 0 -> factor > -1": "no factor is 0",
     "best: not at_lo and (not at_hi) -> False": LEFT,

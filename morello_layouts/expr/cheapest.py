@@ -55,10 +55,10 @@ def cheapest(form: Linear, model: CostModel = OPERATIONS) -> Linear:
     """
     simple = rewrite(form)
     if all(d.depth == 1 for d in simple.atoms() if isinstance(d, Digit)):
-        return _cheapest(simple, model)
+        return min(_cheapest(simple, model), form, key=model.cost)
     # Digits of digits have more ways to be written than one search sees.
-    starts = (simple, opened(simple))
-    return min((_repeatedly(start, model) for start in starts), key=model.cost)
+    found = [_repeatedly(start, model) for start in (simple, opened(simple))]
+    return min(*found, form, key=model.cost)
 
 
 def _repeatedly(form: Linear, model: CostModel) -> Linear:

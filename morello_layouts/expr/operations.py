@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr.engine import rewrite
 from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
 from morello_layouts.expr.interval import Interval
 from morello_layouts.expr.size import Number, Size, is_nonnegative
@@ -64,6 +65,12 @@ def multiply(left: Linear, right: Linear, sizes: set[str]) -> Linear:
     Raises:
         UnsupportedError: where both are variable.
     """
+    # A computed number, such as 7 // 2, has terms but no variables.
+    left, right = (x if x.variables() else rewrite(x) for x in (left, right))
+    if not right.terms:
+        return left * right.const
+    if not left.terms:
+        return right * left.const
     for form, other in ((left, right), (right, left)):
         number = as_number(other)
         if number is not None:

@@ -46,6 +46,7 @@ def readable(form: Linear) -> tuple[Linear, tuple[Rewriting, ...]]:
     result, steps = trace(form)
     while (opened := open_middle(result)) is not None:
         rule = READABLE_RULES[0]
-        steps = (*steps, Rewriting(rule.name, rule.statement, result, opened))
-        result = opened
+        step = Rewriting(rule.name, rule.statement, result, opened)
+        result, more = trace(opened)
+        steps = (*steps, step, *more)
     return result, steps

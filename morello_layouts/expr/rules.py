@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from morello_layouts.expr.form import Digit, Linear, Var, digit
-from morello_layouts.expr.size import Number, Size, common_divisor, magnitude
+from morello_layouts.expr.size import Number, Size, common_divisor, is_nonnegative, magnitude
 
 __all__ = [
     "DIGIT_RULES",
@@ -316,7 +316,7 @@ def _remainders(d: Digit, limit: Number) -> Iterator[tuple[Number, Linear, Linea
     g: Number = 0
     for step in sorted(steps, key=magnitude, reverse=True):
         g = common_divisor(g, step)
-        if g == 1:
+        if g == 1 or not is_nonnegative(g - 1):
             return
         high = [(a, c // g) for a, c in d.of.terms if c % g == 0]
         rest = Linear(tuple([t for t in d.of.terms if t[1] % g != 0]), d.of.const)

@@ -167,10 +167,10 @@ def common_divisor(a: Number, b: Number) -> Number:
     if isinstance(a, int) and isinstance(b, int):
         return integer_gcd(a, b)
     if not a or not b:
-        return a or b
+        return absolute(a or b)
     for small, large in ((a, b), (b, a)):
         if not large % small:
-            return small
+            return absolute(small)
     monomials = [m for m, _ in (*_terms(a), *_terms(b))]
     powers = [dict(m) for m in monomials]
     shared = [(n, min(p.get(n, 0) for p in powers)) for n, _ in monomials[0]]
