@@ -24,6 +24,7 @@ __all__ = ["cheapest"]
 
 _SLACK = 1  # how much dearer than the best a candidate may be and still win by sharing a factor
 _COLLAPSE = 2  # how much dearer a writing may be whose digits may yet collapse into one
+_LONG = 64  # terms of a sum up to which a second start is tried
 _COMBINATIONS = 64  # of candidates tried exhaustively; beyond, each operand is improved in turn
 
 
@@ -53,34 +54,46 @@ def cheapest(form: Linear, model: CostModel = OPERATIONS) -> Linear:
     >>> print(cheapest(32 * (i // 8) + i % 8))
     24*(i//8) + i
     """
-    simple = rewrite(form)
-    if all(d.depth == 1 for d in simple.atoms() if isinstance(d, Digit)):
-        return min(_cheapest(simple, model), form, key=model.cost)
+    simple, search = rewrite(form), _Search(model)
+    if all(atom.depth <= 1 for atom, _ in simple.terms):
+        return min(search.best(simple), form, key=model.cost)
     # Digits of digits have more ways to be written than one search sees.
-    found = [_repeatedly(start, model) for start in (simple, opened(simple))]
-    return min(*found, form, key=model.cost)
+    starts = (simple, opened(simple)) if len(simple.terms) <= _LONG else (simple,)
+    return min(*(search.repeated(start) for start in starts), form, key=model.cost)
 
 
-def _repeatedly(form: Linear, model: CostModel) -> Linear:
-    """Search again from what the search found, as long as that gains."""
-    best = _cheapest(form, model)
-    while True:
-        found = _cheapest(rewrite(best), model)
-        if model.cost(found) >= model.cost(best):
-            return best
-        best = found
+class _Search:
+    """What a search has found, so that an operand is searched once however often it stands."""
 
+    def __init__(self, model: CostModel) -> None:
+        self.model = model
+        self.known: dict[Linear, Linear] = {}
 
-def _cheapest(simple: Linear, model: CostModel) -> Linear:
-    found = [_factored(simple, model)]
-    if simple.has_digits:
-        as_written = _Sum(simple, model, pull=False)
-        found.append(as_written.best())
-        if as_written.has_mixed:
-            pulled = _Sum(simple, model, pull=True)
-            if (pulled.levels, pulled.factors) != (as_written.levels, as_written.factors):
-                found.append(pulled.best())
-    return min(found, key=model.cost)
+    def best(self, simple: Linear) -> Linear:
+        """The cheapest way found to write a simplified form."""
+        found = self.known.get(simple)
+        if found is None:
+            found = self.known[simple] = min(self.ways(simple), key=self.model.cost)
+        return found
+
+    def ways(self, simple: Linear) -> Iterator[Linear]:
+        yield _factored(simple, self.model)
+        if simple.has_digits:
+            as_written = _Sum(simple, self, pull=False)
+            yield as_written.best()
+            if as_written.has_mixed:
+                pulled = _Sum(simple, self, pull=True)
+                if (pulled.levels, pulled.factors) != (as_written.levels, as_written.factors):
+                    yield pulled.best()
+
+    def repeated(self, form: Linear) -> Linear:
+        """Search again from what the search found, as long as that gains."""
+        best = self.best(form)
+        while True:
+            found = self.best(rewrite(best))
+            if self.model.cost(found) >= self.model.cost(best):
+                return best
+            best = found
 
 
 class _Sum:
@@ -92,9 +105,9 @@ class _Sum:
         written: for each operand, its digits as the sum has them.
     """
 
-    def __init__(self, form: Linear, model: CostModel, *, pull: bool) -> None:
+    def __init__(self, form: Linear, search: _Search, *, pull: bool) -> None:
         """With ``pull``, floors of sums are simplified, so that parts meet in other operands."""
-        self.model = model
+        self.search, self.model = search, search.model
         self.const = form.const
         self.factors: dict[Var, Number] = {}
         self.levels: dict[Linear, dict[Number, Number]] = {}
@@ -111,9 +124,7 @@ class _Sum:
     @cached_property
     def operands(self) -> dict[Linear, Linear]:
         """Each operand in its own cheapest form."""
-        return {
-            x: x if isinstance(x.as_atom(), Var) else _cheapest(x, self.model) for x in self.levels
-        }
+        return {x: x if isinstance(x.as_atom(), Var) else self.search.best(x) for x in self.levels}
 
     @property
     def has_mixed(self) -> bool:

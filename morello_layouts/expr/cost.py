@@ -38,12 +38,18 @@ class CostModel:
 
     def cost(self, form: Linear) -> int:
         """The cost of computing a form as it is written."""
-        parts = len(form.terms) + (form.const != 0)
-        total = self.add * max(parts - 1, 0)
+        return self._cost(form, {})
+
+    def _cost(self, form: Linear, known: dict[Linear, int]) -> int:
+        # Forms share parts: written out, one may be exponentially longer than it is in memory.
+        total = self.add * max(len(form.terms) + (form.const != 0) - 1, 0)
         for atom, factor in form.terms:
             total += self.times(factor)
             if isinstance(atom, Digit):
-                total += self.cost(atom.of) + self.digit(atom.divisor, atom.modulus)
+                inner = known.get(atom.of)
+                if inner is None:
+                    inner = known[atom.of] = self._cost(atom.of, known)
+                total += inner + self.digit(atom.divisor, atom.modulus)
         return total
 
     def times(self, factor: Number) -> int:

@@ -1,15 +1,12 @@
 """The simplifier: rules applied to a fixpoint, innermost digits first, with a trace if wanted.
 
-It ends because each rule lowers a measure of the form, compared lexicographically. First comes a
-weight: 2 for each variable outside of digits, and for each digit, at whatever depth, 3 for each
-variable under it, less 1, and 1 more if it has a modulus. Then the number of digits; the sum of
-the logarithms of divisors and moduli; how many periods s·n the constants under digits are away from
-0..s·n-1; the sizes of the factors under digits. pull-multiples moves variables out of a digit
-(3 to 2) or a constant into its period; split-remainder parts a digit over k variables in two over k
-in all, of which one has no modulus (3·k to 3·k - 1), or shrinks its modulus; drop-remainder, nest,
-join-digits, absorb-mod, absorb-floor, drop-mod, mod-by-hand, fix-variable and one-value take
-variables, digits, moduli or divisors away; unwrap takes a digit away; reduce-factor shrinks a
-factor. The tests hold every step of many traces against the measure.
+It ends because each rule lowers a measure of the form, compared from left to right. First the
+weight: a variable weighs 1, a sum one more than its terms together, a digit twice its operand, and
+1 for a division or a remainder, 5 for both. Then the product of all divisors and moduli, at all
+depths. Then how many factors and constants under digits are not reduced, below 0 or from the
+period s·n on, where those of an operand count twice as much as those of the digit around it. Each
+part grows with its own parts, so what makes a piece smaller makes the whole smaller. The tests hold
+each rule at its edges, and every step of many traces, against the measure.
 """
 
 from __future__ import annotations
@@ -75,10 +72,11 @@ def trace(form: Linear) -> tuple[Linear, tuple[Rewriting, ...]]:
 class _Run:
     """One simplification: digits seen so far, and the trace where one is kept."""
 
-    __slots__ = ("done", "steps")
+    __slots__ = ("done", "lasts", "steps")
 
     def __init__(self, steps: list[Rewriting] | None) -> None:
         self.done: dict[Digit, Linear] = {}
+        self.lasts: dict[Linear, Linear] = {}
         self.steps = steps
 
     def linear(self, form: Linear) -> Linear:
@@ -163,6 +161,14 @@ class _Run:
 
     def last(self, form: Linear) -> Linear:
         """The form after the last rules; the same object where none applies."""
+        if not form.has_digits:
+            return form
+        found = self.lasts.get(form)
+        if found is None:
+            found = self.lasts[form] = self._last(form)
+        return form if found == form else found
+
+    def _last(self, form: Linear) -> Linear:
         terms: list[tuple[Digit | Var, Number]] = []
         for atom, c in form.terms:
             inner = self.last(atom.of) if isinstance(atom, Digit) else None

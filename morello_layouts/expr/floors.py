@@ -17,17 +17,26 @@ def opened(form: Linear) -> Linear:
     >>> print(opened((variable("i", 0, 31) % 8 + 5 * variable("j", 0, 3)) // 4))
     -2*(i//8) + j + (i + j)//4
     """
+    return _opened(form, {})
+
+
+def _opened(form: Linear, known: dict[Digit, Linear]) -> Linear:
     terms: list[tuple[Atom, Number]] = []
     const = form.const
     for atom, c in form.terms:
-        part = _floors(atom) if isinstance(atom, Digit) else Linear(((atom, 1),), 0)
-        terms += [(a, c * k) for a, k in part.terms]
-        const = const + c * part.const
+        if isinstance(atom, Digit):
+            part = known.get(atom)
+            if part is None:
+                part = known[atom] = _floors(atom, known)
+            terms += [(a, c * k) for a, k in part.terms]
+            const = const + c * part.const
+        else:
+            terms.append((atom, c))
     return Linear.of(terms, const)
 
 
-def _floors(d: Digit) -> Linear:
-    of = opened(d.of)
+def _floors(d: Digit, known: dict[Digit, Linear]) -> Linear:
+    of = _opened(d.of, known)
     low = _floor(of, d.divisor)
     if d.modulus is None:
         return low

@@ -240,11 +240,16 @@ class Linear:
         return tuple(found[name] for name in sorted(found))
 
     def atoms(self) -> Iterator[Atom]:
-        """Every atom at every depth, outermost first."""
-        for atom, _ in self.terms:
-            yield atom
-            if isinstance(atom, Digit):
-                yield from atom.of.atoms()
+        """Every atom at every depth, each once however often it is shared."""
+        seen: dict[Atom, None] = {}
+        forms = [self]
+        while forms:
+            for atom, _ in forms.pop().terms:
+                if atom not in seen:
+                    seen[atom] = None
+                    if isinstance(atom, Digit):
+                        forms.append(atom.of)
+        return iter(seen)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """The value where the variables and symbolic sizes have these values.
