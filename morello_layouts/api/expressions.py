@@ -76,11 +76,24 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
     else:
         import sympy
 
-        form = from_sympy(sympy.Integer(expr) if isinstance(expr, int) else expr, intervals)
+        expr = sympy.Integer(expr) if isinstance(expr, int) else expr
+        if not isinstance(expr, sympy.Expr):
+            raise LayoutError(
+                f"{expr!r} is no expression",
+                "an index expression is text or a SymPy expression",
+                'give for example "(32*i + j)//8"',
+            )
+        form = from_sympy(expr, intervals)
     return lift(form, sizes)
 
 
 def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise LayoutError(
+            f"the bounds of {name} are {ends!r}",
+            "bounds are a pair: the smallest and the largest value",
+            "give for example (0, 31), None for an end that is open",
+        )
     lo, hi = (_end(end) for end in ends)
     if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
         raise LayoutError(
@@ -94,6 +107,14 @@ def _end(end: Bound) -> Number | None:
         return end
     if isinstance(end, str):
         return notation.parse_number(end)
+    import sympy
+
+    if not isinstance(end, sympy.Expr):
+        raise LayoutError(
+            f"{end!r} is no bound",
+            "a bound is an integer, or a size as text or SymPy",
+            'give for example 31, "N - 1" or None',
+        )
     return number_from_sympy(end)
 
 
