@@ -121,3 +121,12 @@ def test_many_digit_boundaries_of_one_variable_do_not_multiply(target):
     start = process_time()
     TARGETS[target](form)
     assert process_time() - start <= 3
+
+
+def test_tilings_that_do_not_recombine_share_their_operands():
+    form = fresh(0, 10**5)
+    for n in range(12):
+        form = (form // (2 + n % 3)) * (5 + n % 2) + form % (2 + n % 3)
+    start = process_time()
+    cheapest(form)
+    assert process_time() - start <= 3  # walked as a tree it took over a second for each level
