@@ -38,7 +38,10 @@ def pack(layout: LayoutLike, array: Any, *, fill: Any = 0, as_bytes: bool = Fals
     """
     array = np.asarray(array)
     layout = notation.parse(layout) if isinstance(layout, str) else layout
-    buffer = pack_array(index_map(layout, array.shape).recipe, array, fill)
+    m = index_map(layout, array.shape)
+    if m.padding:
+        _check_fill(fill, array.dtype)
+    buffer = pack_array(m.recipe, array, fill)
     return to_bytes(buffer, _bits(layout, array.dtype)) if as_bytes else buffer
 
 
@@ -79,6 +82,23 @@ def unpack(
             f"give a 1-D array of {m.size} items",
         )
     return unpack_array(m.recipe, buffer)
+
+
+def _check_fill(fill: Any, dtype: np.dtype[Any]) -> None:
+    """Raise LayoutError where padding cannot hold the value as it is."""
+    given = np.asarray(fill)
+    try:
+        held = given.astype(dtype)
+        rounds = dtype.kind in "fc" and given.dtype.kind in "biufc"
+        fits = given.ndim == 0 and (rounds or bool(held == given))
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise LayoutError(
+            f"padding cannot hold {fill!r}",
+            f"it is of the array's type, {dtype}",
+            "give one value of that type",
+        )
 
 
 def _bits(layout: object, dtype: np.dtype[Any]) -> int:

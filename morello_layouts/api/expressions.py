@@ -61,7 +61,21 @@ def simplify(
     simple = cheapest(form, cost) if target == "cheapest" else readable(form)[0]
     if verify:
         _require_equal(form, simple)
-    return to_sympy(simple)
+    return to_sympy(simple, _symbols(expr))
+
+
+def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
+    """The user's symbols by name, so that the result is made of them."""
+    if isinstance(expr, str | int):
+        return {}
+    symbols = {s.name: s for s in expr.free_symbols}
+    if len(symbols) < len(expr.free_symbols):
+        raise LayoutError(
+            f"two symbols of {expr} have one name",
+            "bounds and results go by the names of symbols",
+            "rename one of them",
+        )
+    return symbols
 
 
 def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Linear:

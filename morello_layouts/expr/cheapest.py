@@ -112,6 +112,7 @@ class _Sum:
         self.factors: dict[Var, Number] = {}
         self.levels: dict[Linear, dict[Number, Number]] = {}
         self.written: dict[Linear, list[Term]] = {}
+        self.folded: set[Linear] = set()
         for atom, c in form.terms:
             if isinstance(atom, Var):
                 self.factors[atom] = self.factors.get(atom, 0) + c
@@ -120,6 +121,8 @@ class _Sum:
             else:
                 self.written.setdefault(atom.of, []).append(Term(c, atom.divisor, atom.modulus))
                 self.add_digit(atom, c)
+        for x in self.folded:  # a level of known value is in the constant, not in the digits
+            self.written.pop(x, None)
 
     @cached_property
     def operands(self) -> dict[Linear, Linear]:
@@ -140,6 +143,7 @@ class _Sum:
         lo, hi = x.interval.floordiv(s)
         if lo is not None and lo == hi:
             self.const += c * lo
+            self.folded.add(x)
         else:
             levels = self.levels.setdefault(x, {})
             levels[s] = levels.get(s, 0) + c

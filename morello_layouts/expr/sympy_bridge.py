@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.form import Digit, Linear, Var
+from morello_layouts.expr.form import Atom, Digit, Linear, Var
 from morello_layouts.expr.interval import Interval
 from morello_layouts.expr.operations import as_number, divide, lift, multiply, remainder
 from morello_layouts.expr.size import Number, Size, common_divisor, is_nonnegative
@@ -30,8 +30,10 @@ def symbol(name: str, lo: Number | None = 0) -> sympy.Symbol:
     return Symbol(name, integer=True)
 
 
-def to_sympy(form: Linear) -> sympy.Expr:
+def to_sympy(form: Linear, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
     """The form as a SymPy expression over ``floor`` and ``Mod``; sizes are positive symbols.
+
+    Names in ``symbols`` become these symbols.
 
     >>> from morello_layouts.expr.form import variable
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
@@ -39,40 +41,57 @@ def to_sympy(form: Linear) -> sympy.Expr:
     """
     from sympy import Add, Mod, Mul, Rational, floor
 
+    named = symbols or {}
+
+    def size(value: Number) -> Any:
+        return _size_to_sympy(value, named)
+
     def scaled(f: Linear, divisor: Number) -> Any:
         if f.const == 0 and len(f.terms) == 1 and divisor == 1:
             return term(*f.terms[0])
         if isinstance(divisor, Size):
-            return scaled(f, 1) / _size_to_sympy(divisor)
+            return scaled(f, 1) / size(divisor)
         terms = [
             Mul(Rational(1, divisor), term(a, c)) if isinstance(c, Size) else term(a, c, divisor)
             for a, c in f.terms
         ]
-        return Add(*terms, _size_to_sympy(f.const) / divisor)
+        return Add(*terms, size(f.const) / divisor)
 
     def term(a: Any, c: Number, divisor: int = 1) -> Any:
-        factor = _size_to_sympy(c) if isinstance(c, Size) else Rational(c, divisor)
+        factor = size(c) if isinstance(c, Size) else Rational(c, divisor)
         # A number times a sum is a group; SymPy would multiply it out.
         group = isinstance(a, Digit) and a.is_group and len(a.of.terms) + (a.of.const != 0) > 1
         return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
 
     def atom(a: Any) -> Any:
         if isinstance(a, Var):
-            return symbol(a.name, a.interval.lo)
+            return named.get(a.name) or symbol(a.name, a.interval.lo)
         inner = scaled(a.of, a.divisor)
         if a.divisor != 1:
             inner = floor(inner, evaluate=False)
-        return inner if a.modulus is None else Mod(inner, _size_to_sympy(a.modulus), evaluate=False)
+        if a.modulus is None:
+            return inner
+        modulus = size(a.modulus)
+        if a.divisor == 1 and any(_is_multiple_of_mod(b, c) for b, c in a.of.terms):
+            # SymPy 1.14 evaluates Mod(9*Mod(j, 3), 16), as subs does, to another value.
+            return inner - modulus * floor(inner / modulus, evaluate=False)
+        return Mod(inner, modulus, evaluate=False)
 
     return scaled(form, 1)
 
 
-def _size_to_sympy(value: Number) -> Any:
+def _is_multiple_of_mod(atom: Atom, factor: Number) -> bool:
+    return isinstance(atom, Digit) and atom.modulus is not None and factor not in (1, -1)
+
+
+def _size_to_sympy(value: Number, named: Mapping[str, sympy.Symbol]) -> Any:
     from sympy import Integer, Symbol
 
     if isinstance(value, int):
         return Integer(value)
-    return value.evaluate({n: Symbol(n, integer=True, positive=True) for n in value.names()})
+    return value.evaluate(
+        {n: named.get(n) or Symbol(n, integer=True, positive=True) for n in value.names()}
+    )
 
 
 def number_from_sympy(expr: sympy.Expr) -> Number:

@@ -40,7 +40,9 @@ class Inverse:
     @staticmethod
     def of(recipe: Recipe) -> Inverse:
         """The inverse of a recipe, read backwards and simplified."""
-        p = variable("p", 0, max(recipe.size - 1, 0))
+        if recipe.size == 0:
+            return Inverse((Linear((), 0),) * len(recipe.shape), ())
+        p = variable("p", 0, recipe.size - 1)
         zero = Linear((), 0)
         at, limits = logical_coordinates(recipe, delinearize(p, recipe.physical_shape) or ())
         if recipe.tail_padding:

@@ -15,7 +15,7 @@ import islpy as isl
 from morello_layouts.proof.relation import Space, physical_coordinates
 from morello_layouts.recipe import Recipe, logical_coordinates
 
-__all__ = ["first_padding", "outside", "reaches"]
+__all__ = ["first_padding", "outside", "reaches", "read_back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,13 @@ class _Value:
 
     def __mod__(self, modulus: int) -> _Value:
         return _Value(self.function.mod_val(self.space.val(modulus)), self.space)
+
+
+def read_back(recipe: Recipe, axes: Sequence[isl.Aff], space: Space) -> list[isl.Aff]:
+    """The logical coordinates that the recipe, read backwards, finds at physical ones."""
+    values = [_Value(axis, space) for axis in axes]
+    at, _ = logical_coordinates(recipe, values)
+    return [x.function for x in at]
 
 
 def outside(axes: Sequence[isl.Aff], sizes: Sequence[int], space: Space) -> isl.Set | None:

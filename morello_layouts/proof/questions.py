@@ -17,7 +17,7 @@ import islpy as isl
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear
 from morello_layouts.formula import IndexMap
-from morello_layouts.proof.padding import first_padding, outside, reaches
+from morello_layouts.proof.padding import first_padding, outside, reaches, read_back
 from morello_layouts.proof.proof import Proof
 from morello_layouts.proof.relation import (
     Space,
@@ -82,13 +82,17 @@ AGREE = "do the formula, the textbook formula and the recipe agree everywhere?"
 @_within_budget(ONE_TO_ONE)
 def is_injective(m: IndexMap, *, context: Any) -> Proof:
     """Whether no two coordinates share an offset."""
-    return _one_to_one(physical_map(m.recipe, Space.of(m.shape, context)))
+    return _one_to_one(m.recipe, Space.of(m.shape, context))
 
 
 @_within_budget(ONTO)
 def is_surjective(m: IndexMap, *, context: Any) -> Proof:
     """Whether every offset of the buffer holds an element: there is no padding."""
-    return _onto(m.recipe, Space.of(m.shape, context))
+    space = Space.of(m.shape, context)
+    injective = _one_to_one(m.recipe, space)
+    if not injective.holds:
+        return Proof(ONTO, None, f"not counted: {injective.reason}")
+    return _onto(m.recipe, space)
 
 
 @_within_budget(BOTH)
@@ -99,7 +103,7 @@ def is_bijective(m: IndexMap, *, context: Any) -> Proof:
     offset, counts the padding, and gives its smallest offset.
     """
     space = Space.of(m.shape, context)
-    injective = _one_to_one(physical_map(m.recipe, space))
+    injective = _one_to_one(m.recipe, space)
     if not injective.holds:
         return Proof(BOTH, False, injective.reason, injective.counterexample)
     onto = _onto(m.recipe, space)
@@ -168,14 +172,23 @@ def are_equal(a: Linear, b: Linear, *, context: Any) -> Proof:
     return Proof(EQUAL, False, reason, values)
 
 
-def _one_to_one(relation: isl.Map) -> Proof:
+def _one_to_one(recipe: Recipe, space: Space) -> Proof:
+    """Injectivity: by a left inverse that ISL holds against the coordinates, else by ISL alone."""
+    apart = "ISL: no two coordinates share a physical coordinate"
+    axes = physical_coordinates(recipe, space)
+    back = read_back(recipe, axes, space)
+    if all(
+        _first_difference(space, found, x) is None
+        for found, x in zip(back, space.coordinates, strict=True)
+    ):
+        return Proof(ONE_TO_ONE, True, apart)
+    relation = physical_map(recipe, space)
     if relation.is_injective():
-        return Proof(ONE_TO_ONE, True, "ISL: no two coordinates share a physical coordinate")
+        return Proof(ONE_TO_ONE, True, apart)
     pairs = relation.apply_range(relation.reverse())
     pairs = pairs.intersect(isl.Map.lex_lt(pairs.get_space().domain()))
-    first, second = pairs.wrap().lexmin(), len(_point(relation.domain().lexmin()))
-    point = _point(first)
-    both = (point[:second], point[second:])
+    point, rank = _point(pairs.wrap().lexmin()), len(space.variables)
+    both = (point[:rank], point[rank:])
     return Proof(ONE_TO_ONE, False, f"{both[0]} and {both[1]} share an offset", both)
 
 
