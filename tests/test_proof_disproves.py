@@ -108,3 +108,21 @@ def test_padding_that_cannot_hold_the_fill(fill) -> None:
 
     with pytest.raises(ml.LayoutError, match="padding cannot hold"):
         ml.pack("{0:T(2)}", np.zeros(3, np.uint8), fill=fill)
+
+
+def test_very_many_splits_are_undecided_at_once() -> None:
+    tiles = "(2,3)(3,2)" * 15
+    m = ml.index_map(f"f32[1000,1000]{{1,0:T{tiles}}}")
+    for question in (ml.is_bijective, ml.is_surjective, ml.verify):
+        answer = question(m)
+        assert answer.holds is None
+        assert answer.reason == "more than 24 splits to compare"
+    packs = ", ".join(f"{k % 3} p({2 + k % 5})" for k in range(30))
+    assert ml.are_equivalent(f"[{packs}]", f"[{packs}]", pack_shape()).holds is None
+
+
+def pack_shape() -> tuple[int, ...]:
+    sizes = [1, 1, 1]
+    for k in range(30):
+        sizes[k % 3] *= 2 + k % 5
+    return tuple(sizes)
