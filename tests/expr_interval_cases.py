@@ -4,7 +4,7 @@ from itertools import product
 from random import Random
 
 from morello_layouts.expr import Interval
-from morello_layouts.expr.size import Size
+from morello_layouts.expr.size import Size, ceil_quotient
 
 SMALL = [Interval(lo, hi) for lo in range(-6, 7) for hi in range(lo, 9)]
 OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]
@@ -53,7 +53,9 @@ def check_floors():
     assert Interval(-N - 1, 8 * N - 1).floordiv(N) == (-2, 7)
     assert Interval(-3, -1).floordiv(N) == (None, -1)  # -3 // N is -3 at N = 1
     assert Interval(N - 1, N + 1).floordiv(N) == (0, None)  # N + 1 is 2·N at N = 1
-    assert Interval(0, N + 5).floordiv(4) == (0, None)  # no multiple of 4 is known
+    assert Interval(0, N - 1).floordiv(4) == (0, ceil_quotient(N, 4) - 1)
+    assert Interval(0, 8 * N).floordiv(4) == (0, 2 * N)
+    assert Interval(0, N - 2).floordiv(4) == (0, None)  # N - 2 may be negative
 
 
 def check_remainders():

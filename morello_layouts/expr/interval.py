@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from morello_layouts.expr.size import Number, Size, is_nonnegative
+from morello_layouts.expr.size import Number, Size, ceil_quotient, is_nonnegative
 
 __all__ = ["EVERYTHING", "Interval"]
 
@@ -85,4 +85,6 @@ def _floor(value: Number | None, divisor: Number) -> Number | None:
         return quotient
     if is_nonnegative(-1 - rest) and is_nonnegative(divisor + rest):
         return quotient - 1
+    if isinstance(divisor, int) and is_nonnegative(value):
+        return ceil_quotient(value + 1, divisor) - 1
     return None

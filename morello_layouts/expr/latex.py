@@ -2,10 +2,9 @@ r"""Linear forms as LaTeX: floors as \lfloor x / s \rfloor, mods as x \bmod n.""
 
 from __future__ import annotations
 
-import re
-
 from morello_layouts.expr.form import Atom, Digit, Linear, printing_order
-from morello_layouts.expr.size import Number, absolute, sign
+from morello_layouts.expr.quotient import Quotient
+from morello_layouts.expr.size import Monomial, Number, absolute, sign
 
 __all__ = ["latex"]
 
@@ -45,9 +44,22 @@ def _number(value: Number) -> str:
     """A number; a symbolic one in parentheses where it is a sum."""
     if isinstance(value, int):
         return str(value)
-    text = re.sub(r"\*\*(\d+)", r"^{\1}", str(value)).replace("*", " ")
-    text = re.sub(r"[A-Za-z_]\w*", lambda match: _name(match.group()), text)
+    parts = [_monomial(monomial, c) for monomial, c in value.printing_order()]
+    text = " ".join(parts).removeprefix("+ ")
     return text if len(value.terms) == 1 else rf"\left({text}\right)"
+
+
+def _monomial(monomial: Monomial, c: int) -> str:
+    factors = [str(abs(c))] if abs(c) != 1 or not monomial else []
+    for name, power in monomial:
+        text = _quotient(name) if isinstance(name, Quotient) else _name(name)
+        factors.append(text if power == 1 else f"{text}^{{{power}}}")
+    return f"{'-' if c < 0 else '+'} {' '.join(factors)}"
+
+
+def _quotient(quotient: Quotient) -> str:
+    fraction = rf"\frac{{{_number(quotient.numerator)}}}{{{quotient.divisor}}}"
+    return fraction if quotient.exact else rf"\left\lceil {fraction} \right\rceil"
 
 
 def _name(name: str) -> str:

@@ -12,7 +12,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.engine import rewrite
 from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
 from morello_layouts.expr.interval import Interval
-from morello_layouts.expr.size import Number, Size, is_nonnegative
+from morello_layouts.expr.size import Number, Size, ceil_quotient, is_nonnegative
 
 __all__ = ["as_number", "divide", "lift", "multiply", "remainder"]
 
@@ -28,10 +28,23 @@ def as_number(form: Linear) -> Number | None:
     """
     total = form.const
     for atom, c in form.terms:
-        if not isinstance(atom, Var) or not _is_size(atom.interval):
+        value = _ceiling(atom) if isinstance(atom, Digit) else _named(atom)
+        if value is None:
             return None
-        total = total + c * Size.named(atom.name)
+        total = total + c * value
     return total
+
+
+def _named(v: Var) -> Number | None:
+    return Size.named(v.name) if _is_size(v.interval) else None
+
+
+def _ceiling(d: Digit) -> Number | None:
+    """(-x) // s of a positive number x is -⌈x/s⌉."""
+    number = as_number(d.of)
+    if number is None or not isinstance(d.divisor, int) or d.modulus is not None:
+        return None
+    return -ceil_quotient(-number, d.divisor) if is_nonnegative(-number - 1) else None
 
 
 def _is_size(interval: Interval) -> bool:
@@ -74,7 +87,7 @@ def multiply(left: Linear, right: Linear, sizes: set[str]) -> Linear:
     for form, other in ((left, right), (right, left)):
         number = as_number(other)
         if number is not None:
-            sizes |= {atom.name for atom, _ in other.terms if isinstance(atom, Var)}
+            sizes |= {v.name for v in other.variables()}
             return form * number
     raise UnsupportedError(
         f"({left}) * ({right}) is a product of two variables",

@@ -2,20 +2,37 @@
 
 Wherever a form holds an integer (a factor, a constant, a divisor, a modulus, a bound) it may hold
 a size. A polynomial without names is never a :class:`Size` but an int, so forms without symbolic
-sizes cost nothing extra. Nothing here decides more than it can prove: :func:`is_nonnegative` says
-True only where every assignment of positive integers makes the value nonnegative.
+sizes cost nothing extra. A rounded quotient, ``ceil(N/8)``, stands in a polynomial as a name does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import gcd as integer_gcd
 from math import prod
 from typing import Any, Final, TypeAlias
 
-__all__ = ["Number", "Size", "absolute", "common_divisor", "is_nonnegative", "magnitude", "sign"]
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr.quotient import Quotient
 
-Monomial: TypeAlias = tuple[tuple[str, int], ...]
+__all__ = [
+    "Monomial",
+    "Name",
+    "Number",
+    "Size",
+    "absolute",
+    "ceil_quotient",
+    "common_divisor",
+    "exact_quotient",
+    "is_nonnegative",
+    "magnitude",
+    "sign",
+]
+
+Name: TypeAlias = "str | Quotient"
+"""What a polynomial is made of: a size's name, or a rounded quotient of sizes."""
+
+Monomial: TypeAlias = tuple[tuple[Name, int], ...]
 """Names with their powers, by name; the empty one is 1."""
 
 
@@ -39,13 +56,43 @@ class Size:
         """The size with this name."""
         return Size(((((name, 1),), 1),))
 
+    def as_atom(self) -> Name | None:
+        """The name or quotient that this is, if it is one and nothing else."""
+        (monomial, c), *others = self.terms
+        if others or c != 1 or len(monomial) != 1 or monomial[0][1] != 1:
+            return None
+        return monomial[0][0]
+
     def names(self) -> frozenset[str]:
-        """The names in it."""
+        """The names in it, those inside of quotients too."""
+        return frozenset(
+            inner
+            for name in self.atoms()
+            for inner in ((name,) if isinstance(name, str) else name.numerator.names())
+        )
+
+    def atoms(self) -> frozenset[Name]:
+        """The names and quotients that it is a polynomial of."""
         return frozenset(name for monomial, _ in self.terms for name, _ in monomial)
 
-    def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """The value where the names have these values."""
+    def fold(self, value_of: Callable[[Name], Any]) -> Any:
+        """The polynomial of what a function makes of its names and quotients."""
+        values = {name: value_of(name) for name in self.atoms()}
         return sum(c * prod(values[name] ** p for name, p in m) for m, c in self.terms)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """The value where the names have these values, which may be sizes again."""
+
+        def value_of(name: Name) -> Any:
+            if isinstance(name, str):
+                return values[name]
+            numerator = name.numerator.evaluate(values)
+            if isinstance(numerator, Size):
+                divide = exact_quotient if name.exact else ceil_quotient
+                return divide(numerator, name.divisor)
+            return -(-numerator // name.divisor)
+
+        return self.fold(value_of)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Size) and self.terms == other.terms
@@ -106,15 +153,20 @@ class Size:
     def __rmod__(self, other: int) -> Number:
         return _divmod(other, self)[1]
 
+    def printing_order(self) -> list[tuple[Monomial, int]]:
+        """The terms as people write them, those of most factors first."""
+        return sorted(self.terms, key=lambda t: (-_degree(t[0]), t[0]))
+
     def __repr__(self) -> str:
         return f"Size({self})"
 
     def __str__(self) -> str:
         parts = []
-        for monomial, c in sorted(self.terms, key=lambda t: (-_degree(t[0]), t[0])):
-            body = "*".join(name if p == 1 else f"{name}**{p}" for name, p in monomial)
-            size = str(abs(c)) if not body else body if abs(c) == 1 else f"{abs(c)}*{body}"
-            parts.append(f"- {size}" if c < 0 else f"+ {size}")
+        for monomial, c in self.printing_order():
+            size, factors = _without_quotients(abs(c), monomial)
+            body = "*".join(factors)
+            size_text = str(size) if not body else body if size == 1 else f"{size}*{body}"
+            parts.append(f"- {size_text}" if c < 0 else f"+ {size_text}")
         first, *rest = parts
         return " ".join([first[2:] if first[0] == "+" else f"-{first[2:]}", *rest])
 
@@ -127,15 +179,99 @@ def is_nonnegative(value: Number) -> bool:
     """Whether a value is proved to be at least 0, its names being at least 1.
 
     With each name n = 1 + t, a polynomial in the t's without negative coefficients is at least 0.
+    Where that does not show it, quotients are bounded by n/d ≤ ⌈n/d⌉ ≤ (n + d - 1)/d.
 
     >>> n, m = Size.named("N"), Size.named("M")
-    >>> is_nonnegative(n * m - n), is_nonnegative(n - m), is_nonnegative(-1)
-    (True, False, False)
+    >>> is_nonnegative(n * m - n), is_nonnegative(n - m)
+    (True, False)
+    >>> is_nonnegative(8 * ceil_quotient(n, 8) - n)
+    True
     """
     if isinstance(value, int):
         return value >= 0
-    shifted = value.evaluate({name: Size.named(name) + 1 for name in value.names()})
-    return all(c >= 0 for _, c in _terms(shifted))
+    if all(c >= 0 for _, c in value.terms):
+        return True
+    shifted = value.fold(lambda name: Size(((((), 1)), (((name, 1),), 1))))
+    if all(c >= 0 for _, c in _terms(shifted)):
+        return True
+    return any(is_nonnegative(smaller) for smaller in _smaller(value))
+
+
+def _smaller(value: Size) -> Iterator[Number]:
+    """Values that are not above the given one, with a bound in place of a quotient."""
+    for monomial, c in value.terms:
+        for name, _ in monomial:
+            if not isinstance(name, Quotient) or name.exact:
+                continue
+            rest = _over(monomial, ((name, 1),))
+            assert rest is not None
+            for numerator, d in _readings(name, value):
+                if c % d == 0:
+                    bound = numerator if c > 0 else numerator + (d - 1)
+                    others = value - _number([(monomial, c)])
+                    yield others + bound * _number([(rest, c // d)])
+
+
+def _readings(name: Quotient, value: Size) -> Iterator[tuple[Size, int]]:
+    """A quotient ⌈n/d⌉ as pairs (n, d): its own, and those of other quotients of n in the value."""
+    yield name.numerator, name.divisor
+    for other in value.atoms():
+        if (
+            isinstance(other, Quotient)
+            and not other.exact
+            and other.numerator == name.numerator
+            and other.divisor != name.divisor
+            and name.divisor % other.divisor == 0
+        ):
+            yield _atom(other), name.divisor // other.divisor
+
+
+def ceil_quotient(value: Number, divisor: int) -> Number:
+    """``⌈value / divisor⌉`` of a positive value.
+
+    >>> n = Size.named("N")
+    >>> tiles = ceil_quotient(n, 8)
+    >>> print(tiles, ceil_quotient(16 * n + 3, 8), ceil_quotient(tiles, 16))
+    ceil(N/8) 2*N + 1 ceil(N/128)
+    """
+    if isinstance(value, int):
+        return -(-value // divisor)
+    whole = _number([(m, c // divisor) for m, c in value.terms if m and c % divisor == 0])
+    rest = value - whole * divisor
+    if isinstance(rest, int):
+        return whole - (-rest // divisor)
+    if not is_nonnegative(rest - 1):
+        whole, rest = 0, value
+    factor = integer_gcd(divisor, *(c for _, c in rest.terms))
+    if factor > 1:
+        rest, divisor = _number([(m, c // factor) for m, c in rest.terms]), divisor // factor
+    assert isinstance(rest, Size)
+    inner = rest.as_atom()
+    if isinstance(inner, Quotient) and not inner.exact:
+        return whole + _atom(Quotient(inner.numerator, inner.divisor * divisor))
+    return whole + (rest if divisor == 1 else _atom(Quotient(rest, divisor)))
+
+
+def exact_quotient(value: Number, divisor: int) -> Number:
+    """``value / divisor``, which is known to be an integer.
+
+    >>> print(exact_quotient(Size.named("N"), 8), 8 * exact_quotient(Size.named("N"), 8))
+    N//8 N
+    """
+    quotient, rest = divmod(value, divisor)
+    if rest == 0:
+        return quotient
+    if isinstance(value, int):
+        raise ShapeError(
+            f"{divisor} does not divide {value}",
+            "it was assumed to",
+            f"give a multiple of {divisor}",
+        )
+    return _atom(Quotient(value, divisor, exact=True))
+
+
+def _atom(quotient: Quotient) -> Size:
+    return Size(((((quotient, 1),), 1),))
 
 
 def sign(value: Number) -> int:
@@ -197,6 +333,26 @@ def _terms(value: Number) -> tuple[tuple[Monomial, int], ...]:
 
 def _degree(monomial: Monomial) -> int:
     return sum(power for _, power in monomial)
+
+
+def _without_quotients(c: int, monomial: Monomial) -> tuple[int, list[str]]:
+    """A factor and a monomial as they are printed: 8·(N//8) as N, 4·(N//8) as N//2."""
+    factors = []
+    for name, p in monomial:
+        if isinstance(name, Quotient) and name.exact and p == 1:
+            shared = integer_gcd(c, name.divisor)
+            c //= shared
+            if shared == name.divisor:
+                text = str(name.numerator)
+                factors.append(text if len(name.numerator.terms) == 1 else f"({text})")
+                continue
+            factors.append(f"({Quotient(name.numerator, name.divisor // shared, exact=True)})")
+        else:
+            text = f"({name})" if isinstance(name, Quotient) and name.exact else str(name)
+            factors.append(text if p == 1 else f"{text}**{p}")
+    if c == 1 and len(factors) == 1 and factors[0].startswith("(") and "//" in factors[0]:
+        factors = [factors[0][1:-1]]
+    return c, factors
 
 
 def _times(a: Monomial, b: Monomial) -> Monomial:

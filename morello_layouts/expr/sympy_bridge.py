@@ -13,12 +13,12 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.form import Atom, Digit, Linear, Var
 from morello_layouts.expr.interval import Interval
 from morello_layouts.expr.operations import as_number, divide, lift, multiply, remainder
-from morello_layouts.expr.size import Number, Size, common_divisor, is_nonnegative
+from morello_layouts.expr.size import Name, Number, Size, common_divisor, is_nonnegative
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["from_sympy", "number_from_sympy", "symbol", "to_sympy"]
+__all__ = ["from_sympy", "number_from_sympy", "size_to_sympy", "symbol", "to_sympy"]
 
 
 def symbol(name: str, lo: Number | None = 0) -> sympy.Symbol:
@@ -44,7 +44,7 @@ def to_sympy(form: Linear, symbols: Mapping[str, sympy.Symbol] | None = None) ->
     named = symbols or {}
 
     def size(value: Number) -> Any:
-        return _size_to_sympy(value, named)
+        return size_to_sympy(value, named)
 
     def scaled(f: Linear, divisor: Number) -> Any:
         if f.const == 0 and len(f.terms) == 1 and divisor == 1:
@@ -84,14 +84,20 @@ def _is_multiple_of_mod(atom: Atom, factor: Number) -> bool:
     return isinstance(atom, Digit) and atom.modulus is not None and factor not in (1, -1)
 
 
-def _size_to_sympy(value: Number, named: Mapping[str, sympy.Symbol]) -> Any:
-    from sympy import Integer, Symbol
+def size_to_sympy(value: Number, named: Mapping[str, sympy.Symbol]) -> Any:
+    """A size as a SymPy expression in positive integer symbols, ``ceiling`` of quotients in it."""
+    from sympy import Integer, Symbol, ceiling
 
     if isinstance(value, int):
         return Integer(value)
-    return value.evaluate(
-        {n: named.get(n) or Symbol(n, integer=True, positive=True) for n in value.names()}
-    )
+
+    def value_of(name: Name) -> Any:
+        if isinstance(name, str):
+            return named.get(name) or Symbol(name, integer=True, positive=True)
+        quotient = size_to_sympy(name.numerator, named) / name.divisor
+        return quotient if name.exact else ceiling(quotient, evaluate=False)
+
+    return value.fold(value_of)
 
 
 def number_from_sympy(expr: sympy.Expr) -> Number:
@@ -191,7 +197,7 @@ class _Reader:
         value = as_number(form)
         if value is None:
             raise _not_a_size(expr)
-        self.sizes |= {atom.name for atom, _ in form.terms if isinstance(atom, Var)}
+        self.sizes |= {v.name for v in form.variables()}
         return value
 
 

@@ -23,6 +23,7 @@ _SYNTAX = Syntax(
         "PRODUCT_OP": "'*', '//' or '%'",
         "SLASH": "'/'",
         "FLOOR": "floor(…)",
+        "CEIL": "ceil(…)",
         "MOD": "Mod(…)",
     },
     hints={"/": "write // for division that rounds down, or floor(a/b)", "^": "write a product"},

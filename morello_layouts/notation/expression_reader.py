@@ -75,6 +75,10 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
             return children[0]
         return self.by_number(divide, children[0][0], children[1]), children[0][1]
 
+    def ceiling(self, children: list[Any]) -> Placed:
+        _, (form, start), *by = children
+        return -self.by_number(divide, -form, by[0]) if by else form, start
+
     def remainder(self, children: list[Placed]) -> Placed:
         return self.by_number(remainder, children[0][0], children[1]), children[0][1]
 
@@ -98,7 +102,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
                 text=self.text,
                 position=start,
             )
-        self.sizes |= {atom.name for atom, _ in right.terms if isinstance(atom, Var)}
+        self.sizes |= {v.name for v in right.variables()}
         try:
             return operation(left, number)
         except LayoutError as error:
