@@ -11,6 +11,7 @@
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api import (
+    Relayout,
     are_equivalent,
     index_map,
     is_bijective,
@@ -24,7 +25,7 @@ from morello_layouts.api import (
 )
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.formula import Derivation, IndexMap, Inverse, Relayout
+from morello_layouts.formula import Derivation, IndexMap, Inverse
 from morello_layouts.morello import (
     Dynamic,
     MorelloLayout,

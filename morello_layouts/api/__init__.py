@@ -10,8 +10,10 @@ from morello_layouts.api.proofs import (
     is_surjective,
     verify,
 )
+from morello_layouts.api.relayouts import Relayout
 
 __all__ = [
+    "Relayout",
     "are_equivalent",
     "index_map",
     "is_bijective",

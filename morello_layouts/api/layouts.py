@@ -8,8 +8,9 @@ from typing import TypeAlias
 import numpy as np
 
 from morello_layouts import notation
+from morello_layouts.api.relayouts import Relayout, named_type
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.formula import IndexMap, Relayout
+from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.dispatch import Layout
 from morello_layouts.xla import XlaLayout, XlaShape
@@ -115,4 +116,5 @@ def relayout(
     >>> print(relayout("[0, 1]", "[1, 0]", (4, 8)))
     p -> 8*(p%4) + p//4
     """
-    return Relayout(*index_maps(source, target, shape))
+    maps = index_maps(source, target, shape)
+    return Relayout(*maps, element_type=named_type(source, target))
