@@ -8,6 +8,7 @@
 2*(Mod(d0, 2)) + Mod(d1, 2) + 12*floor(d0/2) + 4*floor(d1/2)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api import (
@@ -41,6 +42,7 @@ from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
 if TYPE_CHECKING:
+    from morello_layouts import tpu
     from morello_layouts.proof import Proof
 
 __version__ = "0.1.0"
@@ -86,17 +88,20 @@ __all__ = [
     "relayout",
     "row_major",
     "simplify",
+    "tpu",
     "unpack",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """``Proof`` is loaded on first use, since it brings islpy."""
+    """Load on first use ``Proof``, which brings islpy, and ``tpu``, which few programs need."""
     if name == "Proof":
         from morello_layouts.proof import Proof
 
         return Proof
+    if name == "tpu":
+        return import_module("morello_layouts.tpu")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

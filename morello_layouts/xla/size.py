@@ -12,7 +12,7 @@ from math import prod
 
 from morello_layouts.xla.layout import COMBINE, SplitConfig, Tile, XlaLayout
 
-__all__ = ["bytes_of", "reserved_bytes"]
+__all__ = ["bytes_of", "largest_piece", "reserved_bytes"]
 
 
 def reserved_bytes(shape: Sequence[int], layout: XlaLayout, bits: int) -> int:
@@ -21,7 +21,7 @@ def reserved_bytes(shape: Sequence[int], layout: XlaLayout, bits: int) -> int:
     >>> reserved_bytes((10, 200), XlaLayout((1, 0), ((8, 128), (2, 1))), 16)
     8192
     """
-    sizes = _largest_piece(layout.physical_sizes(shape), layout.split_configs)
+    sizes = largest_piece(layout.physical_sizes(shape), layout.split_configs)
     if not layout.tiles:
         return bytes_of(prod(sizes), bits)
     elements = _padded_elements(sizes, layout.tiles[0])
@@ -37,11 +37,14 @@ def bytes_of(elements: int, bits: int) -> int:
     return -(-elements * bits // 8)
 
 
-def _largest_piece(sizes: Sequence[int], configs: Sequence[SplitConfig]) -> list[int]:
+def largest_piece(sizes: Sequence[int], configs: Sequence[SplitConfig]) -> list[int]:
     """Sizes of the largest piece, by ``LayoutUtil::MaxSplitSize``.
 
     XLA takes cuts in the order in which they are written, and of two configs for one dimension
     the first.
+
+    >>> largest_piece((8, 10), (SplitConfig(1, (3,)),))
+    [8, 7]
     """
     largest = list(sizes)
     for config in reversed(configs):

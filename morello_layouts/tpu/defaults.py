@@ -1,0 +1,144 @@
+"""The layout that the TPU compiler chooses for a parameter.
+
+The rule was read off the layouts that the compiler printed; no part of it is documented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from math import prod
+from typing import Final
+
+from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing
+from morello_layouts.xla import XlaLayout, XlaShape
+
+__all__ = ["default_layout", "fewest_rows", "pairs", "tiled"]
+
+_LONGEST: Final = 1024  # elements of the largest tile of an array of one dimension
+
+
+def default_layout(element_type: str, shape: Sequence[int], generation: str) -> XlaShape:
+    """The layout that the TPU compiler chooses for a parameter of a type and shape.
+
+    Of all pairs of dimensions those become minor and second-minor that leave the fewest padded
+    bytes; on a tie the minor dimension nearest the end wins, then the second-minor nearest it.
+
+    Args:
+        element_type: XLA's name of it, such as ``bf16``; one of :data:`TYPES`.
+        shape: sizes in elements, dimension 0 first.
+        generation: one of :data:`GENERATIONS`.
+
+    Raises:
+        LayoutError: where the type, a size or the generation means nothing.
+        UnsupportedError: for a type that was not measured, or a size that is no number.
+
+    >>> print(default_layout("bf16", (8, 1, 1280, 1000), "v5e"))
+    bf16[8,1,1280,1000]{2,3,1,0:T(8,128)(2,1)}
+    >>> print(default_layout("s4", (256, 512), "v5e"))
+    s4[256,512]{1,0:T(64,128)(8,1)E(4)}
+    """
+    kind = packing(element_type, generation)
+    x = XlaShape(element_type, tuple(shape))
+    sizes = x.shape
+    if 0 in sizes:
+        layout = XlaLayout.descending(len(sizes))
+        return XlaShape(element_type, sizes, layout)
+    if len(sizes) < 2:
+        return _of_one_dimension(element_type, sizes, kind)
+    pair = _best_pair(sizes, kind)
+    return tiled(element_type, sizes, pair, fewest_rows(sizes[pair[1]], kind), kind)
+
+
+def tiled(
+    element_type: str, sizes: Sequence[int], pair: tuple[int, int], rows: int, kind: Packing
+) -> XlaShape:
+    """An array whose minor and second-minor dimension are a pair, under a tile of so many rows.
+
+    >>> print(tiled("f32", (16, 3, 128), (2, 0), 8, packing("f32", "v5e")))
+    f32[16,3,128]{2,0,1:T(8,128)}
+    """
+    layout = XlaLayout(
+        _ordered(len(sizes), pair),
+        _tiles((rows, LANES), kind),
+        element_size_in_bits=kind.element_size_in_bits,
+    )
+    return XlaShape(element_type, tuple(sizes), layout)
+
+
+def _ordered(rank: int, pair: tuple[int, int]) -> tuple[int, ...]:
+    """Minor-to-major order that begins with a pair, the other dimensions descending.
+
+    >>> _ordered(4, (0, 2))
+    (0, 2, 3, 1)
+    """
+    return (*pair, *(dim for dim in range(rank - 1, -1, -1) if dim not in pair))
+
+
+def _tiles(first: tuple[int, int], kind: Packing) -> tuple[tuple[int, ...], ...]:
+    """A tile of rows and columns and, for packed types, the one that fills 32-bit words.
+
+    >>> _tiles((8, 128), packing("bf16", "v5e"))
+    ((8, 128), (2, 1))
+    """
+    return (first, (kind.per_word, 1)) if kind.per_word > 1 else (first,)
+
+
+def pairs(rank: int) -> Iterator[tuple[int, int]]:
+    """Minor and second-minor dimensions, those nearest the end first.
+
+    >>> list(pairs(3))
+    [(2, 1), (2, 0), (1, 2), (1, 0), (0, 2), (0, 1)]
+    """
+    return permutations(range(rank - 1, -1, -1), 2)
+
+
+def fewest_rows(size: int, kind: Packing, least: int | None = None) -> int:
+    """Rows of the tile for a second-minor dimension of a size.
+
+    >>> [fewest_rows(n, packing("f32", "v5e")) for n in (1, 2, 3, 5, 9)]
+    [1, 2, 4, 8, 8]
+    """
+    if not kind.is_old and kind.stored <= 8 and size % kind.register_rows == 0:
+        return kind.register_rows
+    return max(min(SUBLANES, _power_of_two(size)), kind.least_rows if least is None else least)
+
+
+def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
+    # The compiler chooses for 2-bit types as if their tiles had 8 rows; they have 16 and more.
+    least = SUBLANES if kind.bits == 2 else kind.least_rows
+    whole = prod(sizes)
+
+    def elements(pair: tuple[int, int]) -> int:
+        minor, second = sizes[pair[0]], sizes[pair[1]]
+        rows = _round_up(second, fewest_rows(second, kind, least))
+        return whole // (minor * second) * rows * _round_up(minor, LANES)
+
+    return min(pairs(len(sizes)), key=elements)
+
+
+def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:
+    """Scalars too: they take the smallest tile."""
+    register = LANES * kind.per_word
+    shortest = min(2 * register, _LONGEST) if kind.is_old else register
+    longest = 2 * _LONGEST if kind.bits == 2 else _LONGEST
+    tiles: tuple[tuple[int, ...], ...]
+    if sizes:
+        tiles = ((min(max(_power_of_two(sizes[0]), shortest), longest),),)
+        if kind.per_word > 1:
+            tiles = (*tiles, (LANES,), (kind.per_word, 1))
+    else:
+        tiles = ((shortest,),)
+    layout = XlaLayout(
+        tuple(range(len(sizes))), tiles, element_size_in_bits=kind.element_size_in_bits
+    )
+    return XlaShape(element_type, sizes, layout)
+
+
+def _power_of_two(n: int) -> int:
+    """The smallest power of two that is not below a number from 1."""
+    return 1 << (n - 1).bit_length()
+
+
+def _round_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple

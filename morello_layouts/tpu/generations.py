@@ -1,0 +1,107 @@
+"""The generations of TPUs and the element types that their compiler takes.
+
+Source: layouts and sizes that the TPU compiler (libtpu 0.0.42) printed for 9,568 arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.xla import bits_of
+
+__all__ = ["GENERATIONS", "LANES", "SUBLANES", "TYPES", "WORD", "Packing", "packing"]
+
+GENERATIONS: Final = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x")
+"""The generations of TPUs that are known, oldest first."""
+
+LANES: Final = 128
+"""Columns of a vector register: the minor dimension lies along them."""
+
+SUBLANES: Final = 8
+"""Rows of a vector register, each of one 32-bit word in every lane."""
+
+WORD: Final = 32
+"""Bits of one lane in one sublane."""
+
+_OLD: Final = ("v2", "v3")
+
+# Bits that a value needs; on v2 and v3 those of less than a byte take a whole one.
+_NARROW: Final = {"s2": 2, "u2": 2, "s4": 4, "u4": 4, "f4e2m1fn": 4}
+
+TYPES: Final = (
+    "pred",
+    *("s2", "u2", "s4", "u4", "f4e2m1fn"),
+    *("s8", "u8", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn", "f8e4m3fnuz"),
+    *("f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"),
+    *("s16", "u16", "f16", "bf16"),
+    *("s32", "u32", "f32"),
+    *("s64", "u64", "f64", "c64", "c128"),
+)
+"""The element types whose layouts were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How a generation stores one element type.
+
+    Attributes:
+        bits: bits that a value needs, such as 4 of s4.
+        stored: bits that it takes in memory: on v2 and v3 a byte at least.
+        is_old: whether the generation is v2 or v3.
+    """
+
+    bits: int
+    stored: int
+    is_old: bool
+
+    @property
+    def per_word(self) -> int:
+        """Elements in a 32-bit word; 1 for wider types, which use the tiles of 32-bit ones."""
+        return max(1, WORD // self.stored)
+
+    @property
+    def element_size_in_bits(self) -> int:
+        """What the layout's ``E(bits)`` says; 0 where it has none."""
+        return self.stored if self.stored < 8 else 0
+
+    @property
+    def least_rows(self) -> int:
+        """Rows of the smallest tile."""
+        if not self.is_old:
+            return self.per_word
+        return {2: 16, 4: 8, 8: 8, 16: 4}.get(self.bits, 2)
+
+    @property
+    def register_rows(self) -> int:
+        """Rows that fill the sublanes of a vector register."""
+        return SUBLANES * self.per_word
+
+
+def packing(element_type: str, generation: str) -> Packing:
+    """How a generation stores an element type.
+
+    Raises:
+        LayoutError: where there is no such generation, or no such type.
+        UnsupportedError: for a type whose layouts were not measured.
+
+    >>> packing("s4", "v5e").per_word, packing("s4", "v3").per_word
+    (8, 4)
+    """
+    if not isinstance(generation, str) or generation not in GENERATIONS:
+        raise LayoutError(
+            f"{generation!r} is no generation of TPUs that is known",
+            "tiles and packing differ from one to the next",
+            f"give one of {', '.join(GENERATIONS)}",
+        )
+    own = bits_of(element_type)
+    if element_type not in TYPES:
+        raise UnsupportedError(
+            f"the default layout of {element_type} is not known",
+            "it was measured for other types, and this one may be packed in another way",
+            f"give one of {', '.join(TYPES)}",
+        )
+    bits = _NARROW.get(element_type, own)
+    is_old = generation in _OLD
+    return Packing(bits, max(bits, 8) if is_old else bits, is_old)
