@@ -10,7 +10,7 @@ from itertools import permutations
 from math import prod
 from typing import Final
 
-from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing
+from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing, sizes_of
 from morello_layouts.xla import XlaLayout, XlaShape
 
 __all__ = ["default_layout", "fewest_rows", "pairs", "tiled"]
@@ -39,8 +39,7 @@ def default_layout(element_type: str, shape: Sequence[int], generation: str) -> 
     s4[256,512]{1,0:T(64,128)(8,1)E(4)}
     """
     kind = packing(element_type, generation)
-    x = XlaShape(element_type, tuple(shape))
-    sizes = x.shape
+    sizes = sizes_of(element_type, shape)
     if 0 in sizes:
         layout = XlaLayout.descending(len(sizes))
         return XlaShape(element_type, sizes, layout)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.tpu.generations import sizes_of
 from morello_layouts.xla import XlaLayout, XlaShape, bits_of
 
 __all__ = ["FORMATS", "Format", "format_layout"]
@@ -82,9 +83,10 @@ def format_layout(
     >>> print(format_layout("compact second minor", "f32", (16, 3, 128)))
     f32[16,3,128]{2,1,0:T(4,128)}
     """
-    sizes = XlaShape(element_type, tuple(shape)).shape
-    order = tuple(range(len(sizes) - 1, -1, -1) if minor_to_major is None else minor_to_major)
-    layout = XlaLayout(order)
+    sizes = sizes_of(element_type, shape)
+    layout = XlaLayout.descending(len(sizes))
+    if minor_to_major is not None:
+        layout = XlaLayout(minor_to_major)  # type: ignore[arg-type]
     chosen = _compact(layout, sizes) if name == COMPACT else FORMATS.get(str(name))
     if chosen is None:
         raise LayoutError(
@@ -101,8 +103,11 @@ def format_layout(
             f"its tiles fill 32-bit words with {kind}",
             "give another type, or take the format 8x128, which packs nothing",
         )
-    stored = chosen.element_size_in_bits
-    layout = XlaLayout(order, chosen.tiles, element_size_in_bits=stored)
+    layout = XlaLayout(
+        layout.minor_to_major,
+        chosen.tiles,
+        element_size_in_bits=chosen.element_size_in_bits,
+    )
     return XlaShape(element_type, sizes, layout)
 
 

@@ -5,13 +5,15 @@ Source: layouts and sizes that the TPU compiler (libtpu 0.0.42) printed for 9,56
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.xla import bits_of
+from morello_layouts.xla import XlaShape, bits_of
+from morello_layouts.xla.checks import elements
 
-__all__ = ["GENERATIONS", "LANES", "SUBLANES", "TYPES", "WORD", "Packing", "packing"]
+__all__ = ["GENERATIONS", "LANES", "SUBLANES", "TYPES", "WORD", "Packing", "packing", "sizes_of"]
 
 GENERATIONS: Final = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x")
 """The generations of TPUs that are known, oldest first."""
@@ -77,6 +79,20 @@ class Packing:
     def register_rows(self) -> int:
         """Rows that fill the sublanes of a vector register."""
         return SUBLANES * self.per_word
+
+
+def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of an array.
+
+    Raises:
+        LayoutError: where the type or a size means nothing.
+        UnsupportedError: where a size is no number.
+
+    >>> sizes_of("f32", [3, 5])
+    (3, 5)
+    """
+    dims = elements(shape, "shape", "give a tuple of sizes, such as (3, 5)", ("shape",))
+    return XlaShape(element_type, dims).shape
 
 
 def packing(element_type: str, generation: str) -> Packing:
