@@ -173,28 +173,29 @@ def _tile_padding(
         if whole != size:
             place = len(padded) - 1 - k
             logical = tuple(dim for dim in joined if dim is not None)
-            why = f"{text} have {_extent(place, t, len(tile))}"
-            words = f"{_subject(place, logical)} of size {size:,} is padded to {whole:,}: {why}"
+            words = f"{_subject(place, logical, size)} padded to {whole:,}: {text} have "
+            words += _extent(place, t, len(tile), joined=len(logical) > 1)
             found.append(Padding(logical, size, whole, words))
         elements *= whole
         joined, size = [], 1
     return found[::-1], elements
 
 
-def _subject(place: int, dims: Sequence[int]) -> str:
+def _subject(place: int, dims: Sequence[int], size: int) -> str:
     name = _PLACES[place] if place < len(_PLACES) else f"{place + 1}th-minor"
     if not dims:
-        return f"a {name} dimension that the tile adds,"
+        return f"the {name} dimension of {size} that the tile adds is"
     if len(dims) == 1:
-        return f"{name} dimension {dims[0]}"
-    return f"{name} dimension (dimensions {', '.join(map(str, dims))} joined)"
+        return f"{name} dimension {dims[0]} of size {size:,} is"
+    numbers = f"{', '.join(map(str, dims[:-1]))} and {dims[-1]}"
+    return f"{name} dimensions {numbers}, together of size {size:,}, are"
 
 
-def _extent(place: int, t: int, rank: int) -> str:
+def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
     """What a tile's size in one place is called."""
-    if rank > 2 or place > 1:
-        return f"{t:,} along it"
     if rank == 1:
-        return f"{t:,} elements"
+        return f"{t:,} element{'' if t == 1 else 's'}"
+    if rank > 2:
+        return f"{t:,} along {'them' if joined else 'it'}"
     noun = "row" if place else "column"
     return f"{t:,} {noun}{'' if t == 1 else 's'}"
