@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
-
-import numpy as np
 
 from morello_layouts import notation
 from morello_layouts.api.relayouts import Relayout, named_type
+from morello_layouts.api.sizes import Assuming, Shape, Sizes, assumptions_of, sizes_of
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr.assumption import Assumption, merged, under
+from morello_layouts.expr.size import Number, Size
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.dispatch import Layout
-from morello_layouts.xla import XlaLayout, XlaShape
+from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, lowering
 
 __all__ = ["LayoutLike", "index_map", "index_maps", "relayout"]
 
 LayoutLike: TypeAlias = "str | Layout | IndexMap"
 
 
-def index_map(layout: LayoutLike, shape: Sequence[int] | None = None) -> IndexMap:
+def index_map(
+    layout: LayoutLike, shape: Shape | None = None, *, assuming: Assuming | None = None
+) -> IndexMap:
     """The index map of a layout at a shape: from coordinates to offsets in elements.
 
     Args:
         layout: text in Morello's or XLA's notation, a layout, or an index map (returned as is).
-        shape: the sizes; XLA shapes carry their own.
+        shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
+            it is symbolic then, an unknown number of at least 1.
+        assuming: what is known of symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
+            range ``{"N": (1, 128)}``, or several of these. A Morello layout assumes by itself
+            that its packs divide their dimensions.
 
     Raises:
         ParseError: where text is in no notation.
@@ -36,23 +44,35 @@ def index_map(layout: LayoutLike, shape: Sequence[int] | None = None) -> IndexMa
     (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
     >>> m(0, 5)
     25
+    >>> print(index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0"))
+    (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
     """
     if isinstance(layout, str):
         layout = notation.parse(layout)
-    sizes = None if shape is None else _sizes(shape)
+    given = None if shape is None else sizes_of(shape)
+    known = assumptions_of(assuming)
     match layout:
         case IndexMap():
-            return _same_shape(layout, layout.shape, sizes)
+            return _same_shape(layout, layout.recipe.shape, given)
         case XlaShape():
-            m = IndexMap.of(layout.recipe(), layout.textbook, str(layout), layout.warnings)
-            return _same_shape(m, layout.shape, sizes)
+            sizes = tuple(Size.named(n) if isinstance(n, str) else n for n in layout.dims)
+            if None in sizes:
+                layout.shape  # raises, with the reason  # noqa: B018
+            assumed = [under(known, n) for n in sizes if n is not None]
+            m = IndexMap.of(
+                layout.recipe(assumed),
+                layout.textbook,
+                str(layout),
+                layout.warnings,
+                assumptions=known,
+            )
+            return _same_shape(m, tuple(assumed), given, known)
         case XlaLayout():
-            # The element type does not matter to offsets in elements.
-            return index_map(XlaShape("u8", _required(sizes, layout), layout))
+            return _of_xla_layout(layout, _required(given, layout), known)
         case MorelloLayout():
-            sizes = _required(sizes, layout)
-            source = f"{layout} at {'x'.join(map(str, sizes)) or '()'}"
-            return IndexMap.of(layout.recipe(sizes), layout.textbook, source)
+            return _of_morello(layout, _required(given, layout), known)
+        case XlaBuffer():
+            return index_map(layout.shape, shape, assuming=assuming)
         case _:
             raise UnsupportedError(
                 f"{layout} is not one array",
@@ -61,53 +81,98 @@ def index_map(layout: LayoutLike, shape: Sequence[int] | None = None) -> IndexMa
             )
 
 
-def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
-    sizes: tuple[object, ...] = tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    for k, n in enumerate(sizes):
-        if not isinstance(n, int | np.integer) or isinstance(n, bool):
-            raise ShapeError(
-                f"size {k} of the shape is {n!r}",
-                "sizes are integers, one for each dimension",
-                "give a tuple of ints, such as (6, 8)",
-            )
-    return tuple(int(n) for n in sizes if isinstance(n, int | np.integer))
+def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
+    sizes = tuple(under(known, n) for n in given.sizes)
+    numbers = tuple(n for n in sizes if isinstance(n, int))
+    if len(numbers) == len(sizes):
+        # The element type does not matter to offsets in elements.
+        return index_map(XlaShape("u8", numbers, layout))
+    return IndexMap.of(
+        lowering.recipe(layout, sizes),
+        partial(lowering.textbook, layout),
+        f"{layout} at {_times(given.sizes)}",
+        assumptions=known,
+        size_symbols=given.symbols,
+    )
 
 
-def _required(sizes: tuple[int, ...] | None, layout: object) -> tuple[int, ...]:
-    if sizes is None:
+def _of_morello(layout: MorelloLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
+    named = {dim: n.as_atom() for dim, n in enumerate(given.sizes) if isinstance(n, Size)}
+    demands = [
+        Assumption(name, divisor=layout.demand(dim))
+        for dim, name in named.items()
+        if isinstance(name, str)
+    ]
+    known = merged((*known, *(one for one in demands if one.divisor > 1)))
+    return IndexMap.of(
+        layout.recipe([under(known, n) for n in given.sizes]),
+        layout.textbook,
+        f"{layout} at {_times(given.sizes)}",
+        assumptions=known,
+        size_symbols=given.symbols,
+    )
+
+
+def _times(sizes: Iterable[Number]) -> str:
+    return "x".join(map(str, sizes)) or "()"
+
+
+def _required(given: Sizes | None, layout: object) -> Sizes:
+    if given is None:
         raise ShapeError(
             f"{layout} has no shape",
             "this notation writes the layout without the sizes of the array",
             "give the shape as well: index_map(layout, (6, 8))",
         )
-    return sizes
+    return given
 
 
-def _same_shape(m: IndexMap, own: tuple[int, ...], given: tuple[int, ...] | None) -> IndexMap:
-    if given is not None and given != own:
+def _same_shape(
+    m: IndexMap,
+    own: tuple[Number, ...],
+    given: Sizes | None,
+    known: tuple[Assumption, ...] = (),
+) -> IndexMap:
+    if given is not None and tuple(under(known, n) for n in given.sizes) != own:
         raise ShapeError(
-            f"the layout carries the shape {own}, {given} was given too",
+            f"the layout carries the shape {_shape(own)}, {_shape(given.sizes)} was given too",
             "an array has one shape",
             "leave the shape out, or give the same one",
         )
     return m
 
 
+def _shape(sizes: Sequence[Number]) -> str:
+    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+
+
 def index_maps(
-    a: LayoutLike, b: LayoutLike, shape: Sequence[int] | None
+    a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: Assuming | None = None
 ) -> tuple[IndexMap, IndexMap]:
-    """Index maps of two layouts at one shape, which one of them may carry for both."""
+    """Index maps of two layouts at one shape, which one of them may carry for both.
+
+    What one of them assumes of a symbolic size, the other assumes too.
+    """
     layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
-    carried = [x.shape for x in layouts if isinstance(x, IndexMap | XlaShape)]
+    carried = [_carried(x) for x in layouts if isinstance(x, IndexMap | XlaShape)]
     lent = shape if shape is not None or not carried else carried[0]
-    first, second = (
-        index_map(x, lent if isinstance(x, MorelloLayout | XlaLayout) else shape) for x in layouts
-    )
+    shapes = [lent if isinstance(x, MorelloLayout | XlaLayout) else shape for x in layouts]
+    first, second = (index_map(x, s, assuming=assuming) for x, s in zip(layouts, shapes, strict=True))
+    if first.assumptions == second.assumptions:
+        return first, second
+    both = merged((*first.assumptions, *second.assumptions))
+    first, second = (index_map(x, s, assuming=both) for x, s in zip(layouts, shapes, strict=True))
     return first, second
 
 
+def _carried(layout: IndexMap | XlaShape) -> Shape:
+    if isinstance(layout, IndexMap):
+        return layout.recipe.shape
+    return tuple(n for n in layout.dims if n is not None)
+
+
 def relayout(
-    source: LayoutLike, target: LayoutLike, shape: Sequence[int] | None = None
+    source: LayoutLike, target: LayoutLike, shape: Shape | None = None
 ) -> Relayout:
     """Where each offset of the target's buffer is found in the source's.
 

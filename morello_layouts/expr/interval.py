@@ -59,7 +59,7 @@ class Interval(NamedTuple):
         assert self.hi is not None
         return Interval(self.lo - q * modulus, self.hi - q * modulus)
 
-    def within(self, lo: int, hi: int) -> bool:
+    def within(self, lo: Number, hi: Number) -> bool:
         """Whether every value is proved to lie in lo..hi."""
         if self.lo is None or self.hi is None:
             return False

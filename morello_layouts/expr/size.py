@@ -109,6 +109,8 @@ class Size:
         return not isinstance(other, Size) or self.terms > other.terms
 
     def __add__(self, other: Number) -> Number:
+        if not isinstance(other, int | Size):  # a form, which knows how
+            return NotImplemented
         return _number((*self.terms, *_terms(other)))
 
     __radd__ = __add__
@@ -123,6 +125,8 @@ class Size:
         return -self + other
 
     def __mul__(self, other: Number) -> Number:
+        if not isinstance(other, int | Size):
+            return NotImplemented
         return _number((_times(m, n), c * d) for m, c in self.terms for n, d in _terms(other))
 
     __rmul__ = __mul__

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import Linear, rewrite, variable
+from morello_layouts.expr.assumption import Assumption, merged, narrowed
 from morello_layouts.expr.latex import latex
-from morello_layouts.expr.sympy_bridge import symbol, to_sympy
+from morello_layouts.expr.size import Number
+from morello_layouts.expr.substitute import map_numbers, substitute
+from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
 from morello_layouts.formula.derivation import Derivation
 from morello_layouts.formula.inverse import Inverse
 from morello_layouts.recipe import (
     Recipe,
     delinearize,
+    known,
     logical_coordinates,
     physical_coordinates,
 )
@@ -39,6 +43,8 @@ class IndexMap:
         textbook_form: the notation's own formula, over ``d0, d1, …``, unsimplified.
         source: the layout as text, at its shape.
         warnings: what a reader should know before he relies on the sizes.
+        assumptions: what is assumed of symbolic sizes.
+        size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
@@ -50,38 +56,81 @@ class IndexMap:
     textbook_form: Linear
     source: str = ""
     warnings: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
 
     @staticmethod
     def of(
         recipe: Recipe,
-        textbook: Callable[[Sequence[Linear], Sequence[int]], Linear],
+        textbook: Callable[[Sequence[Linear], Sequence[Number]], Linear],
         source: str = "",
         warnings: tuple[str, ...] = (),
+        *,
+        assumptions: Iterable[Assumption] = (),
+        size_symbols: Mapping[str, sympy.Symbol] | None = None,
     ) -> IndexMap:
         """An index map of a recipe and a notation's textbook formula."""
-        # Along a dimension of size 0 there is no coordinate; 0 stands in, so bounds stay ordered.
-        names = [variable(f"d{k}", 0, max(n - 1, 0)) for k, n in enumerate(recipe.shape)]
-        return IndexMap(recipe, textbook(names, recipe.shape), source, warnings)
+        form = textbook(coordinates_of(recipe.shape), recipe.shape)
+        known = merged(assumptions)
+        if any(one.hi is not None for one in known):
+            recipe = recipe.map_sizes(partial(narrowed, known))
+            form = _bounded(map_numbers(form, partial(narrowed, known)), recipe.shape, known)
+        return IndexMap(recipe, form, source, warnings, known, size_symbols or {})
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Logical sizes, in elements."""
-        return self.recipe.shape
+    def shape(self) -> tuple[Any, ...]:
+        """Logical sizes, in elements: ints, or SymPy expressions where they are symbolic."""
+        return self._public(self.recipe.shape)
 
     @property
-    def physical_shape(self) -> tuple[int, ...]:
-        """Sizes of the axes in memory, most major first, in elements."""
-        return self.recipe.physical_shape
+    def physical_shape(self) -> tuple[Any, ...]:
+        """Sizes of the axes in memory, most major first, in elements; as ``shape``."""
+        return self._public(self.recipe.physical_shape)
 
     @property
-    def size(self) -> int:
-        """Elements that the buffer spans, padding included."""
-        return self.recipe.size
+    def strides(self) -> tuple[Any, ...]:
+        """Elements from one index to the next along each axis in memory; as ``shape``."""
+        sizes = self.recipe.physical_shape
+        return self._public(tuple(prod(sizes[k + 1 :]) for k in range(len(sizes))))
 
     @property
-    def padding(self) -> int:
-        """Elements of the buffer that hold nothing."""
-        return self.size - prod(self.shape)
+    def size(self) -> Any:
+        """Elements that the buffer spans, padding included; an int, or a SymPy expression."""
+        return self._public((self.recipe.size,))[0]
+
+    @property
+    def padding(self) -> Any:
+        """Elements of the buffer that hold nothing; an int, or a SymPy expression."""
+        return self._public((self.recipe.size - prod(self.recipe.shape),))[0]
+
+    def _public(self, sizes: Sequence[Number]) -> tuple[Any, ...]:
+        return tuple(
+            n if isinstance(n, int) else size_to_sympy(n, self.size_symbols) for n in sizes
+        )
+
+    def at(self, **sizes: int) -> IndexMap:
+        """The index map at given sizes, in place of the symbolic ones.
+
+        Raises:
+            ShapeError: where a size is missing, unknown, or not as assumed.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("f32[M,N]{1,0:T(8,128)}").at(M=3, N=200).size
+        2048
+        """
+        values = {name: _index(value) for name, value in sizes.items()}
+        _require_names(values, self.recipe.names)
+        _require_assumed(values, (*map(Assumption, values), *self.assumptions))
+
+        def given(n: Number) -> Number:
+            return n if isinstance(n, int) else n.evaluate(values)
+
+        return IndexMap(
+            self.recipe.map_sizes(given),
+            map_numbers(self.textbook_form, given),
+            f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
+            self.warnings,
+        )
 
     @cached_property
     def form(self) -> Linear:
@@ -96,17 +145,17 @@ class IndexMap:
     @cached_property
     def expr(self) -> sympy.Expr:
         """The simplified offset as a SymPy expression in ``d0, d1, …``."""
-        return to_sympy(self.form)
+        return to_sympy(self.form, self.size_symbols)
 
     @cached_property
     def textbook(self) -> sympy.Expr:
         """The offset as the notation's own formula gives it, as a SymPy expression."""
-        return to_sympy(self.textbook_form)
+        return to_sympy(self.textbook_form, self.size_symbols)
 
     @cached_property
     def inverse(self) -> Inverse:
         """From offsets back to coordinates, and where the buffer holds padding."""
-        return Inverse.of(self.recipe)
+        return Inverse.of(self.recipe, self.size_symbols)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -141,26 +190,28 @@ class IndexMap:
             ShapeError: where the offset is outside of the buffer.
         """
         p = _index(offset)
-        if not 0 <= p < self.size:
+        size, tail = known((self.recipe.size, self.recipe.tail_padding))
+        if not 0 <= p < size:
             raise ShapeError(
                 f"offset {p} is outside of the buffer",
-                f"the buffer spans {self.size} elements",
-                f"give an offset from 0 to {self.size - 1}",
+                f"the buffer spans {size} elements",
+                f"give an offset from 0 to {size - 1}",
             )
-        if p >= self.size - self.recipe.tail_padding:
+        if p >= size - tail:
             return None
-        at, limits = logical_coordinates(self.recipe, delinearize(p, self.physical_shape))
+        at, limits = logical_coordinates(self.recipe, delinearize(p, self.recipe.physical_shape))
         return at if all(x < n for x, n in limits) else None
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
-        if len(coordinate) != len(self.shape):
+        shape = known(self.recipe.shape)
+        if len(coordinate) != len(shape):
             raise ShapeError(
-                f"{len(coordinate)} coordinates for {len(self.shape)} dimensions",
-                f"the array has the shape {self.shape}",
+                f"{len(coordinate)} coordinates for {len(shape)} dimensions",
+                f"the array has the shape {shape}",
                 "give one coordinate for each dimension",
             )
         if all(type(x) is int for x in coordinate):
-            for k, (x, n) in enumerate(zip(coordinate, self.shape, strict=True)):
+            for k, (x, n) in enumerate(zip(coordinate, shape, strict=True)):
                 _require_inside(k, n, x, x)
             return coordinate
         return self._checked_arrays(coordinate)
@@ -171,9 +222,10 @@ class IndexMap:
         if all(np.ndim(x) == 0 for x in coordinate):
             return self._checked(tuple(_index(x) for x in coordinate))
         # Offsets past 2^63 do not fit an int64; Python's integers do.
-        kind = np.int64 if self.size <= _INT64_END else object
+        (size,) = known((self.recipe.size,))
+        kind = np.int64 if size <= _INT64_END else object
         arrays = [np.asarray(x) for x in coordinate]
-        for k, (x, n) in enumerate(zip(arrays, self.shape, strict=True)):
+        for k, (x, n) in enumerate(zip(arrays, known(self.recipe.shape), strict=True)):
             if x.dtype.kind not in "iuO":
                 raise LayoutError(
                     f"coordinate {k} is an array of {x.dtype}",
@@ -193,6 +245,43 @@ class IndexMap:
 
     def _repr_latex_(self) -> str:
         return f"$$ {latex(self.form)} $$"
+
+
+def coordinates_of(shape: Sequence[Number]) -> list[Linear]:
+    """The coordinates ``d0, d1, …`` of an array as forms, with their bounds."""
+    # Along a dimension of size 0 there is no coordinate; 0 stands in, so bounds stay ordered.
+    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
+
+
+def _bounded(form: Linear, shape: Sequence[Number], known: Iterable[Assumption]) -> Linear:
+    """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
+    largest = {one.name: one.hi for one in known if one.hi is not None}
+    free = form.sizes()
+    bounds = {
+        f"d{k}": variable(f"d{k}", 0, largest[str(n)] - 1)
+        for k, n in enumerate(shape)
+        if str(n) in largest and str(n) not in free
+    }
+    return substitute(form, bounds) if bounds else form
+
+
+def _require_names(values: Mapping[str, int], names: Sequence[str]) -> None:
+    if set(values) != set(names):
+        raise ShapeError(
+            f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
+            f"the symbolic sizes are {', '.join(names) or 'none'}",
+            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
+        )
+
+
+def _require_assumed(values: Mapping[str, int], assumptions: Iterable[Assumption]) -> None:
+    for one in assumptions:
+        if one.name in values and not one.holds_of(values[one.name]):
+            raise ShapeError(
+                f"{one.name} = {values[one.name]} is not as assumed",
+                f"it is assumed that {one}",
+                "give another size, or assume less",
+            )
 
 
 def _index(value: Any) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from morello_layouts.expr import Linear, rewrite, variable
-from morello_layouts.expr.sympy_bridge import to_sympy
+from morello_layouts.expr.size import Number
+from morello_layouts.expr.sympy_bridge import size_to_sympy, to_sympy
 from morello_layouts.recipe import Recipe, delinearize, logical_coordinates
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class Inverse:
             are those that the padded array has there.
         limits: pairs (form, n): the offset holds an element where every form is below its n.
             Those that always are, are left out.
+        size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
 
     >>> from morello_layouts import index_map
     >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
@@ -35,10 +38,12 @@ class Inverse:
     """
 
     forms: tuple[Linear, ...]
-    limits: tuple[tuple[Linear, int], ...]
+    limits: tuple[tuple[Linear, Number], ...]
+
+    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
 
     @staticmethod
-    def of(recipe: Recipe) -> Inverse:
+    def of(recipe: Recipe, size_symbols: Mapping[str, sympy.Symbol] | None = None) -> Inverse:
         """The inverse of a recipe, read backwards and simplified."""
         if recipe.size == 0:
             return Inverse((Linear((), 0),) * len(recipe.shape), ())
@@ -51,16 +56,18 @@ class Inverse:
         return Inverse(
             tuple(rewrite(zero + x) for x in at),
             tuple(dict.fromkeys((x, n) for x, n in kept if not x.interval.within(0, n - 1))),
+            size_symbols or {},
         )
 
     @cached_property
     def exprs(self) -> tuple[sympy.Expr, ...]:
         """The coordinate along each dimension as a SymPy expression in ``p``."""
-        return tuple(to_sympy(form) for form in self.forms)
+        return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
 
     @cached_property
     def padding(self) -> sympy.Basic:
         """The condition that ``p`` holds padding, as a SymPy Boolean in ``p``."""
         from sympy import Ge, Or
 
-        return Or(*(Ge(to_sympy(form), n) for form, n in self.limits))
+        named = self.size_symbols
+        return Or(*(Ge(to_sympy(x, named), size_to_sympy(n, named)) for x, n in self.limits))

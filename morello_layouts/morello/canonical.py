@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from morello_layouts.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims
 from morello_layouts.morello.expand import physical_shape
+from morello_layouts.recipe import known
 
 __all__ = ["canonical_dims", "without_dims"]
 
 
 def canonical_dims(dims: PhysDims, contig: int, shape: tuple[int, ...]) -> tuple[PhysDims, int]:
     """The dims that matter at a shape, and how many of the innermost of them are contiguous."""
-    sizes = physical_shape(dims, shape)
+    sizes = known(physical_shape(dims, shape))
     kept: list[tuple[int, PhysDim] | None] = list(dims)
     for dim, n in enumerate(shape):
         mine = [k for k, (d, _) in enumerate(dims) if d == dim]

@@ -7,6 +7,7 @@ from math import prod
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.morello.dims import PhysDims, as_integer
 from morello_layouts.morello.expand import physical_shape
+from morello_layouts.recipe import known
 
 __all__ = ["cache_lines", "contig_of_tile"]
 
@@ -25,9 +26,9 @@ def contig_of_tile(
     >>> contig_of_tile(packed, 3, (12, 5), (2, 5)), contig_of_tile(packed, 3, (12, 5), (3, 5))
     (1, 0)
     """
-    parent = physical_shape(dims, parent_shape)
+    parent = known(physical_shape(dims, parent_shape))
     _check_tile(parent_shape, tile_shape)
-    tile = physical_shape(dims, tile_shape)
+    tile = known(physical_shape(dims, tile_shape))
     first_contiguous = len(dims) - contig
     count = 0
     for k in reversed(range(first_contiguous, len(dims))):

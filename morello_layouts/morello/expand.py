@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 from morello_layouts.errors import ShapeError
+from morello_layouts.expr.size import Number, Size
 from morello_layouts.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims, as_integer
+from morello_layouts.recipe import known
 
-__all__ = ["applies_to", "as_shape", "check_shape", "physical_shape"]
+__all__ = ["applies_to", "as_shape", "as_sizes", "check_shape", "demand", "physical_shape"]
+
+
+Shape: TypeAlias = tuple[Number, ...]
 
 
 def as_shape(shape: object) -> tuple[int, ...]:
@@ -17,9 +23,19 @@ def as_shape(shape: object) -> tuple[int, ...]:
 
     Raises:
         ShapeError: where it is no sequence of integers.
+        UnsupportedError: where a size is symbolic.
 
     >>> as_shape([6, 8])
     (6, 8)
+    """
+    return known(as_sizes(shape))
+
+
+def as_sizes(shape: object) -> Shape:
+    """A shape as a tuple of ints and symbolic sizes.
+
+    Raises:
+        ShapeError: where it is no sequence of these.
     """
     if not isinstance(shape, Iterable):
         raise ShapeError(
@@ -27,9 +43,9 @@ def as_shape(shape: object) -> tuple[int, ...]:
             "a shape is a sequence of sizes, one for each dimension",
             "give a tuple of ints, such as (6, 8), or (6,) for one dimension",
         )
-    sizes: list[int] = []
+    sizes: list[Number] = []
     for k, size in enumerate(shape):
-        n = as_integer(size)
+        n = size if isinstance(size, Size) else as_integer(size)
         if n is None:
             raise ShapeError(
                 f"size {k} of the shape is {size!r}",
@@ -40,10 +56,10 @@ def as_shape(shape: object) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def check_shape(shape: tuple[int, ...]) -> None:
+def check_shape(shape: Shape) -> None:
     """Raise ShapeError for a size below 1."""
     for dim, size in enumerate(shape):
-        if size < 1:
+        if isinstance(size, int) and size < 1:
             raise ShapeError(
                 f"dimension {dim} of the shape {_x(shape)} has size {size}",
                 "Morello's dimensions have at least one element",
@@ -60,7 +76,7 @@ def applies_to(dims: PhysDims, shape: tuple[int, ...]) -> bool:
     return True
 
 
-def physical_shape(dims: PhysDims, shape: tuple[int, ...]) -> tuple[int, ...]:
+def physical_shape(dims: PhysDims, shape: Shape) -> Shape:
     """Sizes of the physical dimensions at a shape, outermost first.
 
     Raises:
@@ -77,7 +93,7 @@ def physical_shape(dims: PhysDims, shape: tuple[int, ...]) -> tuple[int, ...]:
                 "logical dimensions are numbered from 0, from the left",
                 f"give a shape of at least {dim + 1} dimensions",
             )
-    sizes = [0] * len(dims)
+    sizes: list[Number] = [0] * len(dims)
     for dim, n in enumerate(shape):
         mine = [k for k, (d, _) in enumerate(dims) if d == dim]
         taken = _cover([dims[k][1] for k in mine], n)
@@ -99,22 +115,23 @@ class _Misfit:
     """
 
     phys: Packed | OddEven | None
-    left: int
+    left: Number
     clipped: bool
 
 
-def _cover(physes: Sequence[PhysDim], n: int) -> tuple[int, ...] | _Misfit:
+def _cover(physes: Sequence[PhysDim], n: Number) -> Shape | _Misfit:
     """The sizes of one logical dimension's physical dimensions, given and returned outermost first.
 
     Innermost first, each takes its size from what remains. A Packed larger than what remains takes
     all of it, an OddEven only if 1 remains; either may happen once.
     """
     left, clipped = n, False
-    sizes: list[int] = []
+    sizes: list[Number] = []
     for phys in reversed(physes):
-        size = left if isinstance(phys, Dynamic) else phys.size
+        size: Number = left if isinstance(phys, Dynamic) else phys.size
         if left % size and not isinstance(phys, Dynamic):
-            may_clip = left == 1 or (left < size and isinstance(phys, Packed))
+            small = isinstance(left, int) and left < phys.size
+            may_clip = left == 1 or (small and isinstance(phys, Packed))
             if clipped or not may_clip:
                 return _Misfit(phys, left, clipped)
             size, clipped = left, True
@@ -124,11 +141,13 @@ def _cover(physes: Sequence[PhysDim], n: int) -> tuple[int, ...] | _Misfit:
 
 
 def _error(
-    misfit: _Misfit, dim: int, shape: tuple[int, ...], physes: Sequence[PhysDim]
+    misfit: _Misfit, dim: int, shape: Shape, physes: Sequence[PhysDim]
 ) -> ShapeError:
-    if misfit.phys is None:
-        return _leaves_some(misfit.left, dim, shape, physes)
-    phys, left = misfit.phys, misfit.left
+    phys, left, n = misfit.phys, misfit.left, shape[dim]
+    if not isinstance(left, int) or not isinstance(n, int):
+        return _not_a_multiple(phys, dim, shape, physes)
+    if phys is None:
+        return _leaves_some(left, n, dim, shape, physes)
     if left > phys.size:
         why = f"{phys.size} must divide what is left for it of dimension {dim}: {left}"
     elif misfit.clipped or isinstance(phys, Packed):
@@ -138,16 +157,46 @@ def _error(
     return ShapeError(
         f"{dim}{phys} does not fit dimension {dim} of the shape {_x(shape)}",
         why,
-        _remedy(misfit.phys, left, dim, shape[dim], physes),
+        _remedy(phys, left, dim, n, physes),
     )
 
 
+def _not_a_multiple(
+    phys: PhysDim | None, dim: int, shape: Shape, physes: Sequence[PhysDim]
+) -> ShapeError:
+    if phys is None:
+        return ShapeError(
+            f"the layout holds a fixed part of dimension {dim} of the shape {_x(shape)}",
+            f"its physical dimensions cover {prod(_size(p) for p in physes)} elements",
+            f"put a Dynamic outside them: [{dim}, …], or give that number as the size",
+        )
+    whole = prod(_size(p) for p in physes)
+    return ShapeError(
+        f"{dim}{phys} does not fit dimension {dim} of the shape {_x(shape)}",
+        f"{whole} must divide it, and {shape[dim]} is not known to be a multiple",
+        f"assume that {whole} divides {shape[dim]}",
+    )
+
+
+def _size(phys: PhysDim) -> int:
+    return 1 if isinstance(phys, Dynamic) else phys.size
+
+
+def demand(dims: PhysDims, dim: int) -> int:
+    """What must divide a logical dimension: the product of its Packed and OddEven sizes.
+
+    >>> demand(((0, Dynamic()), (1, Packed(4)), (0, Packed(2))), 0)
+    2
+    """
+    return prod(_size(phys) for d, phys in dims if d == dim)
+
+
 def _leaves_some(
-    left: int, dim: int, shape: tuple[int, ...], physes: Sequence[PhysDim]
+    left: int, n: int, dim: int, shape: Shape, physes: Sequence[PhysDim]
 ) -> ShapeError:
     what = f"the layout leaves out part of dimension {dim} of the shape {_x(shape)}"
     if physes:
-        why = f"its physical dimensions cover {shape[dim] // left} of {shape[dim]} elements"
+        why = f"its physical dimensions cover {n // left} of {n} elements"
         return ShapeError(what, why, f"put a Dynamic outside them: [{dim}, …], or make them larger")
     why = "a dimension without physical dimensions must be of size 1"
     return ShapeError(what, why, f"add dimension {dim} to the layout: [{dim}, …]")
@@ -156,7 +205,7 @@ def _leaves_some(
 def _remedy(phys: Packed | OddEven, left: int, dim: int, n: int, physes: Sequence[PhysDim]) -> str:
     fitting = _fitting_size(physes, n)
     if fitting is None:
-        whole = prod(p.size for p in physes if not isinstance(p, Dynamic))
+        whole = prod(map(_size, physes))
         padded = -(-n // whole) * whole
         return f"put a Dynamic outside: [{dim}, …], and pad dimension {dim} to {padded}"
     if left == 1:
@@ -172,11 +221,11 @@ def _fitting_size(physes: Sequence[PhysDim], n: int) -> int | None:
     """The smallest size of at least n that fills some of the innermost dimensions, and fits."""
     inner, candidates = 1, []
     for phys in reversed(physes):
-        inner *= 1 if isinstance(phys, Dynamic) else phys.size
+        inner *= _size(phys)
         candidates.append(-(-n // inner) * inner)
     fits = (size for size in candidates if not isinstance(_cover(physes, size), _Misfit))
     return min(fits, default=None)
 
 
-def _x(shape: tuple[int, ...]) -> str:
+def _x(shape: Shape) -> str:
     return "x".join(map(str, shape)) or "()"

@@ -19,7 +19,8 @@ from morello_layouts.morello.dims import (
     checked_dims,
     logical_dim,
 )
-from morello_layouts.recipe import Recipe
+from morello_layouts.expr.size import Number
+from morello_layouts.recipe import Recipe, known
 
 __all__ = ["MorelloLayout"]
 
@@ -81,7 +82,7 @@ class MorelloLayout:
         >>> ml.parse("[0, 1 p(4)]").physical_shape((6, 3))
         (6, 3)
         """
-        return expand.physical_shape(self.phys_dims, expand.as_shape(shape))
+        return known(expand.physical_shape(self.phys_dims, expand.as_shape(shape)))
 
     def applies_to(self, shape: Sequence[int]) -> bool:
         """Whether the layout covers a logical shape exactly.
@@ -121,6 +122,15 @@ class MorelloLayout:
         True
         """
         return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
+
+    def demand(self, dim: int) -> int:
+        """What must divide a logical dimension's size, unless that is small: its packs' product.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 1, 0 p(8), 0 p(4)]").demand(0)
+        32
+        """
+        return expand.demand(self.phys_dims, dim)
 
     @property
     def _is_dynamic(self) -> bool:
@@ -254,7 +264,7 @@ class MorelloLayout:
         sizes = self.physical_shape(shape)
         return contiguity.cache_lines(sizes, self.contig, element_bytes, line_bytes)
 
-    def recipe(self, shape: Sequence[int]) -> Recipe:
+    def recipe(self, shape: Sequence[Number]) -> Recipe:
         """The layout at a shape as split, transpose, merge steps.
 
         Morello separates the even from the odd indices of an OddEven before it divides by the
@@ -269,9 +279,9 @@ class MorelloLayout:
         >>> print(ml.parse("[1, 0, 1 p(4)]").recipe((6, 8)))
         [6,8] → split [6,2,4] → transpose [2,6,4]
         """
-        return lowering.recipe(self.phys_dims, expand.as_shape(shape))
+        return lowering.recipe(self.phys_dims, expand.as_sizes(shape))
 
-    def textbook(self, coordinates: Sequence[Linear], shape: Sequence[int]) -> Linear:
+    def textbook(self, coordinates: Sequence[Linear], shape: Sequence[Number]) -> Linear:
         """The offset by the book's formula: Σ α·(⌊d/v⌋ mod p), back to front, unsimplified.
 
         An OddEven is applied to the digit ⌊d/v⌋ mod p; see ``recipe`` for how Morello differs.
@@ -289,7 +299,7 @@ class MorelloLayout:
         >>> print(ml.parse("[1, 0, 1 p(4)]").textbook((d0, d1), (6, 8)))
         24*((d1//4)%2) + 4*(d0%6) + d1%4
         """
-        return lowering.textbook(self.phys_dims, tuple(coordinates), expand.as_shape(shape))
+        return lowering.textbook(self.phys_dims, tuple(coordinates), expand.as_sizes(shape))
 
     def __str__(self) -> str:
         if self.phys_dims == _NHWC and self.is_fully_contiguous:

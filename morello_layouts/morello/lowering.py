@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from math import prod
 
 from morello_layouts.expr import Linear
+from morello_layouts.expr.size import Number
 from morello_layouts.morello.dims import OddEven, PhysDims
 from morello_layouts.morello.expand import physical_shape
-from morello_layouts.recipe import Merge, Recipe, Split, Step, Transpose
+from morello_layouts.recipe import Merge, Recipe, Split, Step, Transpose, known
 
 __all__ = ["recipe", "textbook"]
 
 
-def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: tuple[int, ...]) -> Linear:
+def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: Sequence[Number]) -> Linear:
     """Back to front, add α·(⌊d/v⌋ mod p) for each physical dimension.
 
     α is the volume covered so far, v the volume covered so far of this logical dimension, p the
@@ -25,9 +26,9 @@ def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: tuple[int, ..
     4*((d0%8)%2) + (d0%8)//2
     """
     offset = Linear((), 0)
-    volume = 1
-    within = [1] * len(shape)
-    for (dim, phys), size in reversed(list(zip(dims, physical_shape(dims, shape), strict=True))):
+    volume: Number = 1
+    within: list[Number] = [1] * len(shape)
+    for (dim, phys), size in reversed(list(zip(dims, physical_shape(dims, tuple(shape)), strict=True))):
         index = coordinates[dim]
         if within[dim] != 1:
             index = index // within[dim]
@@ -40,7 +41,7 @@ def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: tuple[int, ..
     return offset
 
 
-def recipe(dims: PhysDims, shape: tuple[int, ...]) -> Recipe:
+def recipe(dims: PhysDims, shape: Sequence[Number]) -> Recipe:
     """The steps: split each logical dimension into its digits, bring them into physical order.
 
     An OddEven is split once more, into halves and (even, odd), and these two change places.
@@ -48,13 +49,14 @@ def recipe(dims: PhysDims, shape: tuple[int, ...]) -> Recipe:
     >>> print(recipe(((0, OddEven(8)),), (8,)))
     [8] → split [4,2] → transpose [2,4] → merge [8]
     """
-    sizes = physical_shape(dims, shape)
+    sizes = physical_shape(dims, tuple(shape))
     mentions = [[k for k, (d, _) in enumerate(dims) if d == dim] for dim in range(len(shape))]
     steps: list[Step] = []
     # An axis is named by the physical dimensions that it still holds, outermost first.
     axes = list(mentions)
     while any(len(axis) > 1 for axis in axes):
-        steps.append(Split(tuple(sizes[a[-1]] if len(a) > 1 else None for a in axes)))
+        # Only the outermost of a dimension's sizes may be symbolic.
+        steps.append(Split(tuple(known((sizes[a[-1]],))[0] if len(a) > 1 else None for a in axes)))
         axes = [part for a in axes for part in ((a[:-1], a[-1:]) if len(a) > 1 else (a,))]
     # From here each axis holds one physical dimension, or none (a logical size of 1).
     order = sorted(range(len(axes)), key=lambda i: axes[i] or [-1])
@@ -71,6 +73,6 @@ def recipe(dims: PhysDims, shape: tuple[int, ...]) -> Recipe:
         counts[:1] = [ones + sum(counts[:1])]
     if any(count > 1 for count in counts):
         steps.append(Merge(tuple(counts)))
-    result = Recipe(shape, tuple(steps))
+    result = Recipe(tuple(shape), tuple(steps))
     assert prod(result.physical_shape) == prod(sizes)
     return result

@@ -11,6 +11,7 @@ from morello_layouts.recipe import (
     Recipe,
     Split,
     Transpose,
+    known,
     linear_index,
     physical_coordinates,
 )
@@ -52,7 +53,7 @@ class OutermostTiles:
         """
         if self.first is None:
             return ()
-        spans = [[n] for n in self._before.physical_shape]
+        spans = [[n] for n in known(self._before.physical_shape)]
         end = self.first
         while end < len(self.recipe.steps) and isinstance(step := self.recipe.steps[end], Split):
             tiles = iter(step.tiles)
@@ -86,10 +87,10 @@ class OutermostTiles:
     @cached_property
     def extents(self) -> tuple[int, ...]:
         """Sizes of the array with the padding that completes its outermost tiles."""
-        padded = self._before.physical_shape
+        padded = known(self._before.physical_shape)
         return tuple(
             n if axis is None or self.first is None else padded[axis]
-            for n, axis in zip(self.recipe.shape, self._axis_of_dim, strict=True)
+            for n, axis in zip(known(self.recipe.shape), self._axis_of_dim, strict=True)
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from morello_layouts.recipe.arrays import pack_array, unpack_array
 from morello_layouts.recipe.bits import elements_of, to_bytes
 from morello_layouts.recipe.coordinates import linear_index, physical_coordinates
 from morello_layouts.recipe.inverse import delinearize, logical_coordinates
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose
+from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose, known
 
 __all__ = [
     "Merge",
@@ -15,6 +15,7 @@ __all__ = [
     "Transpose",
     "delinearize",
     "elements_of",
+    "known",
     "linear_index",
     "logical_coordinates",
     "pack_array",

@@ -5,12 +5,13 @@ It shares no arithmetic with the formula, which makes it one of the formula's ju
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose
+from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose, known
 
 __all__ = ["pack_array", "unpack_array"]
 
@@ -18,7 +19,8 @@ __all__ = ["pack_array", "unpack_array"]
 def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
     """The buffer, 1-D, that holds the array (of the recipe's shape); padding holds ``fill``."""
     given = array
-    for step, before, after in zip(recipe.steps, recipe.shapes, recipe.shapes[1:], strict=False):
+    shapes = [known(shape) for shape in recipe.shapes]
+    for step, before, after in zip(recipe.steps, shapes, shapes[1:], strict=False):
         match step:
             case Pad():
                 widths = [(0, m - n) for n, m in zip(before, after, strict=True)]
@@ -28,16 +30,18 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
             case Split() | Merge():
                 array = array.reshape(after)
     buffer = array.reshape(-1)
-    if recipe.tail_padding:
-        buffer = np.pad(buffer, (0, recipe.tail_padding), constant_values=fill)
+    (tail,) = known((recipe.tail_padding,))
+    if tail:
+        buffer = np.pad(buffer, (0, tail), constant_values=fill)
     # A recipe without steps would hand the caller's own memory back.
     return buffer.copy() if np.may_share_memory(buffer, given) else buffer
 
 
 def unpack_array(recipe: Recipe, buffer: NDArray[Any]) -> NDArray[Any]:
     """The array of the recipe's shape that lies in a 1-D buffer of ``recipe.size`` items."""
-    array = buffer[: recipe.size - recipe.tail_padding].reshape(recipe.physical_shape)
-    for step, before in reversed(list(zip(recipe.steps, recipe.shapes, strict=False))):
+    shapes = [known(shape) for shape in recipe.shapes]
+    array = buffer[: prod(shapes[-1])].reshape(shapes[-1])
+    for step, before in reversed(list(zip(recipe.steps, shapes, strict=False))):
         array = _undo(step, array, before)
     return array.copy()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Transpose
+from morello_layouts.expr.size import Number
+from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Transpose
 
 __all__ = ["linear_index", "physical_coordinates"]
 
@@ -58,7 +59,7 @@ def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tu
     return tuple(at)
 
 
-def linear_index(coordinate: Sequence[T], sizes: Shape | Sequence[int], zero: T) -> T:
+def linear_index(coordinate: Sequence[T], sizes: Sequence[Number], zero: T) -> T:
     """The row-major position of a coordinate in a box: ``(…(c0·n1 + c1)·n2 + …)``.
 
     >>> linear_index((1, 1, 0, 1), (2, 3, 2, 2), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from morello_layouts.expr.size import Number
 from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Transpose
 
 __all__ = ["delinearize", "logical_coordinates"]
@@ -12,7 +13,7 @@ __all__ = ["delinearize", "logical_coordinates"]
 
 def logical_coordinates(
     recipe: Recipe, physical: Sequence[Any]
-) -> tuple[tuple[Any, ...], tuple[tuple[Any, int], ...]]:
+) -> tuple[tuple[Any, ...], tuple[tuple[Any, Number], ...]]:
     """The logical coordinate at a physical one, and what makes that an element, not padding.
 
     Returns:
@@ -25,12 +26,12 @@ def logical_coordinates(
     ((2, 3), ((2, 3), (3, 5)))
     """
     at = list(physical)
-    limits: list[tuple[Any, int]] = []
+    limits: list[tuple[Any, Number]] = []
     for step, before in reversed(list(zip(recipe.steps, recipe.shapes, strict=False))):
         match step:
             case Pad(sizes):
                 axes = zip(at, before, sizes, strict=True)
-                limits += [(x, n) for x, n, padded in axes if n < padded]
+                limits += [(x, n) for x, n, padded in axes if n != padded]
             case Split(tiles):
                 parts = iter(at)
                 at = [next(parts) if t is None else next(parts) * t + next(parts) for t in tiles]

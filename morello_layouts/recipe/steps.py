@@ -6,17 +6,39 @@ Each step acts on the whole shape at once, so a tiling reads as XLA's document w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeVar
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr.size import Number, Size, is_nonnegative
 
-__all__ = ["Merge", "Pad", "Recipe", "Shape", "Split", "Step", "Transpose"]
+__all__ = ["Merge", "Pad", "Recipe", "Shape", "Split", "Step", "Transpose", "known"]
 
-Shape: TypeAlias = tuple[int, ...]
+Shape: TypeAlias = tuple[Number, ...]
+"""Sizes of axes in elements, some of them perhaps symbolic."""
+
+
+def known(shape: Shape) -> tuple[int, ...]:
+    """The sizes, where all of them are numbers.
+
+    Raises:
+        UnsupportedError: where one is symbolic.
+    """
+    numbers = tuple(n for n in shape if isinstance(n, int))
+    if len(numbers) < len(shape):
+        names = sorted({name for n in shape if isinstance(n, Size) for name in n.names()})
+        raise UnsupportedError(
+            f"sizes are symbolic: {', '.join(names)}",
+            "this is computed at sizes that are numbers",
+            f"give them: .at({', '.join(f'{name}=…' for name in names)})",
+        )
+    return numbers
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +55,9 @@ class Pad:
     def apply(self, shape: Shape) -> Shape:
         """The shape after the step."""
         _require(len(self.sizes) == len(shape), self, shape)
-        _require(all(n <= m for n, m in zip(shape, self.sizes, strict=True)), self, shape)
+        # Of symbolic sizes only what is certainly smaller is refused: N may be at most 128.
+        less = (n - m for n, m in zip(shape, self.sizes, strict=True))
+        _require(not any(is_nonnegative(lost - 1) for lost in less), self, shape)
         return self.sizes
 
 
@@ -51,7 +75,7 @@ class Split:
     def apply(self, shape: Shape) -> Shape:
         """The shape after the step."""
         _require(len(self.tiles) == len(shape), self, shape)
-        sizes: list[int] = []
+        sizes: list[Number] = []
         for n, t in zip(shape, self.tiles, strict=True):
             if t is None:
                 sizes.append(n)
@@ -97,7 +121,7 @@ class Merge:
         _require(sum(self.counts) == len(shape), self, shape)
         return tuple(prod(group) for group in self.groups(shape))
 
-    def groups(self, axes: Iterable[int]) -> list[tuple[int, ...]]:
+    def groups(self, axes: Iterable[T]) -> list[tuple[T, ...]]:
         """The axes (or their sizes) in runs, one run for each new axis."""
         left = iter(axes)
         return [tuple(next(left) for _ in range(count)) for count in self.counts]
@@ -121,10 +145,10 @@ class Recipe:
 
     shape: Shape
     steps: tuple[Step, ...] = ()
-    tail_padding: int = 0
+    tail_padding: Number = 0
 
     def __post_init__(self) -> None:
-        if self.tail_padding < 0:
+        if not is_nonnegative(self.tail_padding):
             raise ShapeError(f"a tail padding of {self.tail_padding} elements is negative")
         self.shapes  # raises where a step does not fit  # noqa: B018
 
@@ -142,9 +166,28 @@ class Recipe:
         return self.shapes[-1]
 
     @cached_property
-    def size(self) -> int:
+    def size(self) -> Number:
         """Elements that the buffer spans, padding included."""
         return prod(self.physical_shape) + self.tail_padding
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of symbolic sizes in it, sorted."""
+        symbolic = (n for n in (*self.shape, self.tail_padding) if isinstance(n, Size))
+        return tuple(sorted({name for n in symbolic for name in n.names()}))
+
+    def map_sizes(self, change: Callable[[Number], Number]) -> Recipe:
+        """The recipe with every size changed, tiles excepted.
+
+        >>> tiled = Recipe((Size.named("N"),), (Pad((8 * Size.named("N"),)), Split((4,))))
+        >>> print(tiled.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate({"N": 3})))
+        [3] → pad [24] → split [6,4]
+        """
+        steps = tuple(
+            Pad(tuple(map(change, step.sizes))) if isinstance(step, Pad) else step
+            for step in self.steps
+        )
+        return Recipe(tuple(map(change, self.shape)), steps, change(self.tail_padding))
 
     def __str__(self) -> str:
         parts = [_brackets(self.shape)]

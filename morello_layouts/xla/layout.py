@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.xla.checks import LARGEST, Part, elements, instance, integer
@@ -16,6 +16,8 @@ from morello_layouts.xla.types import check_type
 __all__ = ["COMBINE", "SplitConfig", "Tile", "XlaLayout", "rank_error", "tile_text"]
 
 Tile: TypeAlias = tuple[int, ...]
+
+S = TypeVar("S")
 
 COMBINE: Final = -1
 """A tile's ``*``: combine this dimension with the next more minor one."""
@@ -123,7 +125,7 @@ class XlaLayout:
         """Whether SC cuts the array into pieces with buffers of their own."""
         return any(config.split_indices for config in self.split_configs)
 
-    def physical_sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
+    def physical_sizes(self, shape: Sequence[S]) -> tuple[S, ...]:
         """A shape's sizes in physical order, most major first.
 
         Raises:

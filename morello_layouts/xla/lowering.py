@@ -12,7 +12,7 @@ from typing import Final
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Atom, Linear
-from morello_layouts.expr.size import Number
+from morello_layouts.expr.size import Number, ceil_quotient
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
 from morello_layouts.xla.layout import COMBINE, Tile, XlaLayout
 
@@ -22,7 +22,7 @@ _ZERO: Final = Linear((), 0)
 _MOST_TILES: Final = 100
 
 
-def recipe(layout: XlaLayout, shape: Sequence[int]) -> Recipe:
+def recipe(layout: XlaLayout, shape: Sequence[Number]) -> Recipe:
     """Transpose to physical order; then for each tile merge, pad, split, transpose."""
     _check_supported(layout)
     sizes = list(layout.physical_sizes(shape))
@@ -31,13 +31,13 @@ def recipe(layout: XlaLayout, shape: Sequence[int]) -> Recipe:
         steps.append(Transpose(layout.major_to_minor))
     for tile in layout.tiles:
         steps += _tile_steps(sizes, tile)
-    tail = 0
+    tail: Number = 0
     if layout.tiles:
-        tail = -prod(sizes) % layout.tail_padding_alignment_in_elements
+        tail = _round_up(prod(sizes), layout.tail_padding_alignment_in_elements) - prod(sizes)
     return Recipe(tuple(shape), tuple(steps), tail)
 
 
-def _tile_steps(sizes: list[int], tile: Tile) -> list[Step]:
+def _tile_steps(sizes: list[Number], tile: Tile) -> list[Step]:
     """The steps of one tile over axes of these sizes, which are brought up to date."""
     steps: list[Step] = []
     counts = [0] * max(0, len(tile) - len(sizes)) + [1] * len(sizes)
@@ -47,7 +47,7 @@ def _tile_steps(sizes: list[int], tile: Tile) -> list[Step]:
         merge = Merge(tuple(counts))
         steps.append(merge)
         sizes[:] = merge.apply(tuple(sizes))
-    padded = sizes[:plain] + [-(-n // t) * t for n, t in zip(sizes[plain:], tile, strict=True)]
+    padded = sizes[:plain] + [_round_up(n, t) for n, t in zip(sizes[plain:], tile, strict=True)]
     if padded != sizes:
         steps.append(Pad(tuple(padded)))
     steps.append(Split((*(None,) * plain, *tile)))
@@ -58,6 +58,10 @@ def _tile_steps(sizes: list[int], tile: Tile) -> list[Step]:
     outer = [n // t for n, t in zip(padded[plain:], tile, strict=True)]
     sizes[:] = [*sizes[:plain], *outer, *tile]
     return steps
+
+
+def _round_up(n: Number, multiple: int) -> Number:
+    return ceil_quotient(n, multiple) * multiple
 
 
 def _combine(counts: list[int], plain: int, tile: Tile) -> tuple[list[int], Tile]:
@@ -72,19 +76,19 @@ def _combine(counts: list[int], plain: int, tile: Tile) -> tuple[list[int], Tile
     return merged, tuple(kept)
 
 
-def textbook(layout: XlaLayout, coordinates: Sequence[Linear], shape: Sequence[int]) -> Linear:
+def textbook(layout: XlaLayout, coordinates: Sequence[Linear], shape: Sequence[Number]) -> Linear:
     """linear_index(e, d), with (⌊e/t⌋, e mod t) for e and (⌈d/t⌉, t) for d at each tile."""
     _check_supported(layout)
     e = [coordinates[dim] for dim in layout.major_to_minor]
     d = list(layout.physical_sizes(shape))
     for tile in layout.tiles:
         missing = max(0, len(tile) - len(e))
-        e, d = [_ZERO] * missing + e, [1] * missing + d
+        e, d = [_ZERO] * missing + e, [*(1,) * missing, *d]
         first = len(e) - len(tile)
         e_tiled, d_tiled, t = _subsume(e[first:], d[first:], tile)
         tiled = [*map(_quotient, e_tiled, t), *(x % y for x, y in zip(e_tiled, t, strict=True))]
         e = [*e[:first], *tiled]
-        d = [*d[:first], *(-(-x // y) for x, y in zip(d_tiled, t, strict=True)), *t]
+        d = [*d[:first], *(ceil_quotient(x, y) for x, y in zip(d_tiled, t, strict=True)), *t]
     return _linear_index(e, d)
 
 
@@ -93,9 +97,9 @@ def _quotient(e: Linear, t: int) -> Linear:
     return e if t == 1 else e // t
 
 
-def _linear_index(e: Sequence[Linear], d: Sequence[int]) -> Linear:
+def _linear_index(e: Sequence[Linear], d: Sequence[Number]) -> Linear:
     """e[0]·d[1]·d[2]·… + e[1]·d[2]·… + …, as one sum, so that a long one is quickly made."""
-    stride = 1
+    stride: Number = 1
     const: Number = 0
     terms: list[tuple[Atom, Number]] = []
     for x, n in zip(reversed(e), reversed(d), strict=True):
@@ -106,8 +110,8 @@ def _linear_index(e: Sequence[Linear], d: Sequence[int]) -> Linear:
 
 
 def _subsume(
-    e: Sequence[Linear], d: Sequence[int], tile: Tile
-) -> tuple[list[Linear], list[int], list[int]]:
+    e: Sequence[Linear], d: Sequence[Number], tile: Tile
+) -> tuple[list[Linear], list[Number], list[int]]:
     """Remove each starred dimension, from the most minor one on: d[i+1] becomes d[i]·d[i+1]."""
     e, d, t = list(e), list(d), list(tile)
     for i in range(len(t) - 2, -1, -1):

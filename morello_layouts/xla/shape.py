@@ -11,7 +11,8 @@ import numpy as np
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import Linear
-from morello_layouts.recipe import Recipe
+from morello_layouts.expr.size import Number
+from morello_layouts.recipe import Recipe, known
 from morello_layouts.xla import lowering, size
 from morello_layouts.xla.checks import elements, instance, integer, shown
 from morello_layouts.xla.layout import XlaLayout, rank_error
@@ -140,22 +141,26 @@ class XlaShape:
         if not layout.tiles and layout.tail_padding_alignment_in_elements != 1:
             tail = layout.tail_padding_alignment_in_elements
             return (f"XLA ignores L({tail}) where there are no tiles: the buffer does not grow",)
-        spanned = size.bytes_of(self.recipe().size, self.bits)
+        (elements,) = known((self.recipe().size,))
+        spanned = size.bytes_of(elements, self.bits)
         if spanned == self.byte_size:
             return ()
         what = f"XLA reserves {self.byte_size} bytes, the tiles span {spanned}: "
         why = "a later tile does not divide the block before it, and in XLA's size only the first "
         return (f"{what}{why}tile pads",)
 
-    def recipe(self) -> Recipe:
+    def recipe(self, shape: Sequence[Number] | None = None) -> Recipe:
         """The layout at the shape as pad, split, transpose, merge steps.
+
+        Args:
+            shape: sizes to take for the shape's own, symbolic ones too.
 
         Raises:
             UnsupportedError: where a size is no number, or SC splits the array.
         """
-        return lowering.recipe(self._array_layout, self.shape)
+        return lowering.recipe(self._array_layout, self.shape if shape is None else shape)
 
-    def textbook(self, coordinates: Sequence[Linear], shape: Sequence[int]) -> Linear:
+    def textbook(self, coordinates: Sequence[Linear], shape: Sequence[Number]) -> Linear:
         """The offset by the document's formula, level by level, unsimplified."""
         return lowering.textbook(self._array_layout, coordinates, shape)
 
