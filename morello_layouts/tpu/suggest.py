@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.tpu.defaults import default_layout, fewest_rows, pairs, tiled
-from morello_layouts.tpu.generations import LANES, Packing, packing
+from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
 from morello_layouts.tpu.hints import hint_of
 from morello_layouts.tpu.waste import Waste, waste
 from morello_layouts.xla import XlaShape
@@ -114,14 +114,13 @@ def suggest(
             "give an int from 1",
         )
     kind = packing(element_type, generation)
-    default = default_layout(element_type, shape, generation)
-    if len(default.dims) > _MOST_DIMENSIONS:
+    sizes = sizes_of(element_type, shape)
+    if len(sizes) > _MOST_DIMENSIONS:
         raise UnsupportedError(
-            f"{default} has {len(default.dims)} dimensions",
+            f"the array has {len(sizes)} dimensions",
             f"the orders and foldings of at most {_MOST_DIMENSIONS} are tried",
             "fold some of them first",
         )
-    sizes = default.shape
     candidates = sorted(_candidates(element_type, sizes, generation, kind))
     return tuple(
         _suggestion(each, element_type, sizes, generation, kind) for each in candidates[:limit]
@@ -131,10 +130,12 @@ def suggest(
 def _candidates(
     element_type: str, shape: tuple[int, ...], generation: str, kind: Packing
 ) -> Iterator[_Candidate]:
+    by_sizes: dict[tuple[int, ...], Groups] = {}  # dimensions of 1 fold to one shape in many ways
     for groups in _foldings(len(shape)):
+        by_sizes.setdefault(_folded(shape, groups), groups)
+    for sizes, groups in by_sizes.items():
         folded = len(shape) - len(groups)
         fold, cost = (("fold",), 2) if folded else ((), 0)
-        sizes = _folded(shape, groups)
         chosen = default_layout(element_type, sizes, generation)
         if len(sizes) < 2 or 0 in sizes:
             yield _Candidate(chosen.byte_size, cost, folded, 0, groups, None, 0, fold)
