@@ -43,6 +43,14 @@ from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaS
 
 if TYPE_CHECKING:
     from morello_layouts import tpu
+    from morello_layouts.hlo import (
+        HloComputation,
+        HloInstruction,
+        HloMetadata,
+        HloModule,
+        HloProgramShape,
+        read_hlo,
+    )
     from morello_layouts.proof import Proof
 
 __version__ = "0.1.0"
@@ -54,6 +62,11 @@ __all__ = [
     "CostModel",
     "Derivation",
     "Dynamic",
+    "HloComputation",
+    "HloInstruction",
+    "HloMetadata",
+    "HloModule",
+    "HloProgramShape",
     "IndexMap",
     "Inverse",
     "LayoutError",
@@ -85,6 +98,7 @@ __all__ = [
     "nhwc",
     "pack",
     "parse",
+    "read_hlo",
     "relayout",
     "row_major",
     "simplify",
@@ -93,15 +107,19 @@ __all__ = [
     "verify",
 ]
 
+_HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
+
 
 def __getattr__(name: str) -> Any:
-    """Load on first use ``Proof``, which brings islpy, and ``tpu``, which few programs need."""
+    """Load on first use ``Proof``, which brings islpy; ``tpu`` and HLO, which few need."""
     if name == "Proof":
         from morello_layouts.proof import Proof
 
         return Proof
     if name == "tpu":
         return import_module("morello_layouts.tpu")
+    if name in _HLO:
+        return getattr(import_module("morello_layouts.hlo"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

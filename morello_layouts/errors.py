@@ -51,6 +51,7 @@ class ParseError(LayoutError):
 
     Attributes:
         text: the whole text; position: offset in it, from 0; line and column: the same, from 1.
+            Of a long file the text is the statement alone; first_line is the line it begins on.
 
     >>> error = ParseError("expected a size", text="f32[x,3]", position=4)
     >>> error.line, error.column
@@ -58,11 +59,19 @@ class ParseError(LayoutError):
     """
 
     def __init__(
-        self, what: str, why: str = "", fix: str = "", *, text: str, position: int
+        self,
+        what: str,
+        why: str = "",
+        fix: str = "",
+        *,
+        text: str,
+        position: int,
+        first_line: int = 1,
     ) -> None:
         self.text, self.position = text, min(max(position, 0), len(text))
+        self.first_line = first_line
         before = text[: self.position]
-        self.line = before.count("\n") + 1
+        self.line = before.count("\n") + first_line
         self.column = self.position - (before.rfind("\n") + 1) + 1
         super().__init__(what, why, fix)
         shown = "\n".join(line for line in (what, self.pointer(), why, fix) if line)
@@ -75,7 +84,7 @@ class ParseError(LayoutError):
           f32[x,3]
               ^
         """
-        source = self.text.split("\n")[self.line - 1]
+        source = self.text.split("\n")[self.line - self.first_line]
         at = self.column - 1
         start = max(0, at - _WINDOW // 2)
         end = min(len(source), start + _WINDOW)

@@ -1,0 +1,280 @@
+"""The statements of a dump, one after the other, and the module that they make.
+
+Nearly every line is a whole instruction, which one pattern reads. What it does not match goes to
+``Scanner``, joined with the lines that go on with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from sys import intern
+from typing import Final
+
+from morello_layouts.hlo.builder import ModuleBuilder
+from morello_layouts.hlo.instruction import HloInstruction
+from morello_layouts.hlo.module import HloModule
+from morello_layouts.hlo.operands import Operands
+from morello_layouts.hlo.patterns import INSTRUCTION, NAME, STATEMENT, TABLE_ROW
+from morello_layouts.hlo.scanner import Incomplete, Scanner
+from morello_layouts.hlo.source import Lines, Progress, opened
+
+__all__ = ["read_hlo"]
+
+_TABLES: Final = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+_MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
+_BRACKET: Final = re.compile(r"[][(){}]")
+_OPENING: Final = "([{"
+_MOST_JOINS: Final = 200  # times that a statement grows because it is incomplete
+
+_WHY: Final = "a dump is a line HloModule, then computations, each with an instruction a line"
+_FIX: Final = "give the text as the compiler wrote it, without the prefixes of a log"
+
+
+def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None) -> HloModule:
+    """The module that HLO text describes: a compiler's dump, or a part of one.
+
+    Instructions alone are read too, their lines broken or not. An operand or computation that the
+    text does not define stays a name. Text that ends too early gives what was read, and says so
+    in ``warnings``.
+
+    Args:
+        source: a path, or the text itself, which has a newline, '=' or the word HloModule.
+        progress: called now and then with what was read and all there is: bytes of a file,
+            characters of a text.
+
+    Raises:
+        ParseError: with line and caret, where the text is no HLO.
+        LayoutError: where a file cannot be read.
+
+    >>> module = read_hlo('''
+    ... HloModule double
+    ...
+    ... ENTRY %main (a: bf16[10,200]) -> bf16[10,200] {
+    ...   %a = bf16[10,200]{1,0:T(8,128)(2,1)} parameter(0)
+    ...   ROOT %b = bf16[10,200]{1,0:T(8,128)(2,1)} add(%a, %a), metadata={op_name="jit(f)/add"}
+    ... }
+    ... ''')
+    >>> for instruction in module.entry:
+    ...     print(instruction.name, instruction.opcode, instruction.shape.byte_size)
+    a parameter 8192
+    b add 8192
+    >>> module.instruction("b").operands[0].parameter_number, module.warnings
+    (0, ())
+    """
+    with opened(source, progress) as lines:
+        module = _Reader(lines).read()
+        lines.finish()
+    return module
+
+
+class _Truncated(Exception):  # noqa: N818  (a state of the reader, no error of the caller's)
+    """The text ended inside a statement."""
+
+
+class _Reader:
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.module = ModuleBuilder()
+        self.operands = Operands(self.module.shapes)
+        self.table: dict[int, str] | None = None
+
+    def read(self) -> HloModule:
+        """All statements, to the end of the text."""
+        match_instruction, add = INSTRUCTION.match, self.add_match
+        lines = self.lines
+        try:
+            for line in lines:
+                match = match_instruction(line)
+                if match is None or not add(match, lines.number):
+                    self.statements(line)
+        except _Truncated:
+            pass
+        return self.module.finish(lines.number)
+
+    def add_match(self, match: re.Match[str], line: int) -> bool:
+        """Add the instruction that a pattern found; False where its parts want the scanner."""
+        root, name, shape, opcode, arguments, attributes = match.groups()
+        known = self.module.shapes.by_text.get(shape)
+        if known is None:
+            return False
+        operands = self.operands.quickly(opcode, arguments)
+        if operands is None:
+            return False
+        return self.module.add(
+            HloInstruction(
+                intern(name),
+                intern(opcode),
+                known,
+                *operands,
+                attributes.lstrip(", \n\t"),
+                root is not None,
+                line,
+                self.module.current.scope,
+            )
+        )
+
+    def statements(self, line: str) -> None:
+        """The statements that begin on a line, and what of other lines belongs to them."""
+        scan = Scanner(line, self.lines.number)
+        joins = 0
+        while True:
+            begin = scan.position
+            try:
+                if scan.space() == "":
+                    return
+                begin = scan.position
+                self.statement(scan)
+                joins = 0
+            except Incomplete as stop:
+                joins += 1
+                self.join(scan, stop, joins)
+                scan.position = begin
+
+    def join(self, scan: Scanner, stop: Incomplete, joins: int) -> None:
+        """Append the lines that a statement goes on with: more than one where brackets are open."""
+        begin = scan.position = stop.position
+        following = self.lines.peek()
+        if following is None:
+            if not self.module.is_begun:
+                scan.fail(f"{stop.what}, found the end of the text", begin, _WHY)
+            self.module.warn(f"the text ends early, in the statement on line {scan.line}")
+            raise _Truncated
+        inline = scan.text.rstrip()[-1:] == "{"
+        if joins > _MOST_JOINS or (not inline and STATEMENT.match(following)):
+            scan.fail(f"{stop.what} before line {self.lines.number + 1}", begin)
+        parts = [scan.text]
+        depth = _depth(scan.text[begin:])
+        for part in self.lines:
+            parts.append(part)
+            depth += _depth(part)
+            following = self.lines.peek() or ""
+            is_open = depth > 0 or part.rstrip()[-1:] == ","
+            if not is_open or (not inline and STATEMENT.match(following)):
+                break
+        scan.text = "".join(parts)
+
+    def statement(self, scan: Scanner) -> None:
+        """The statement that begins where the scanner stands."""
+        mark = scan.text[scan.position]
+        if mark == "}":
+            scan.position += 1
+            self.module.close(_attributes(scan), scan)
+            return
+        if mark == ",":
+            if not self.module.extend(_attributes(scan)):
+                scan.fail("expected a statement, found ','", why=_WHY, fix=_FIX)
+            return
+        if self.table is not None and mark.isdigit():
+            self.row(scan)
+            return
+        self.table = None
+        begin = scan.position
+        word = NAME.match(scan.text, begin + (mark == "%"))
+        if word is None:
+            scan.fail("no statement of HLO begins like this", why=_WHY, fix=_FIX)
+        after = scan.text[word.end() : word.end() + 1]
+        if word[0] == "HloModule" and mark != "%":
+            scan.position = word.end()
+            self.header(scan, begin)
+        elif word[0] in _TABLES and self.module.at_top and after.strip() == "":
+            scan.position = word.end()
+            self.table = self.module.tables.setdefault(word[0], {})
+        elif word[0] == "ROOT" and mark != "%":
+            scan.position = word.end()
+            self.instruction(scan, is_root=True)
+        else:
+            self.named(scan, is_entry=word[0] == "ENTRY" and mark != "%", end=word.end())
+
+    def header(self, scan: Scanner, begin: int) -> None:
+        """The line ``HloModule``."""
+        scan.space()
+        name = _MODULE_NAME.match(scan.text, scan.position)
+        if name is None:
+            scan.expected("the module's name")
+        scan.position = name.end()
+        self.module.begin(name[0], _attributes(scan), scan, begin)
+
+    def row(self, scan: Scanner) -> None:
+        """A row of a table of sources."""
+        match = TABLE_ROW.match(scan.text, scan.position)
+        if match is None:
+            if scan.text.count('"', scan.position) % 2 or _depth(scan.text[scan.position :]):
+                raise Incomplete("expected the end of this row", scan.position)
+            scan.fail(
+                "this row of a table has another form",
+                why="a row is a number, then a text or a record",
+                fix='write for example 1 "model.py", or 1 {file_name_id=1 line=90}',
+            )
+        scan.position = match.end()
+        if self.table is not None and len(match[1]) < 19:
+            self.table[int(match[1])] = match[2]
+
+    def named(self, scan: Scanner, *, is_entry: bool, end: int) -> None:
+        """A computation's beginning, or an instruction: both begin with a name."""
+        begin = scan.position
+        if not is_entry:
+            scan.position = end
+            mark = scan.space()
+            scan.position = begin
+            if mark not in ("(", "{", ""):
+                self.instruction(scan, is_root=False)
+                return
+            if mark == "":
+                raise Incomplete("expected '=' and a type, or a computation's '{'", len(scan.text))
+        else:
+            scan.position = end
+        name = scan.name("the computation's name")
+        signature = ""
+        if scan.space() == "(":
+            start = scan.position
+            scan.parentheses()
+            scan.take("->", "'->' and the type of the result")
+            scan.space()
+            scan.position = scan.type_end()
+            signature = scan.text[start : scan.position]
+        scan.take("{")
+        self.module.open(name, is_entry, signature, scan, begin)
+
+    def instruction(self, scan: Scanner, *, is_root: bool) -> None:
+        """An instruction, part by part."""
+        begin = scan.position
+        name = scan.name()
+        scan.take("=", "'=' and a type")
+        scan.space()
+        shape_begin = scan.position
+        scan.position = scan.type_end()
+        shape = self.operands.shape(scan, shape_begin, scan.position)
+        scan.space()
+        opcode = NAME.match(scan.text, scan.position)
+        if opcode is None:
+            scan.expected("an opcode such as add")
+        scan.position = opcode.end()
+        inside = scan.parentheses()
+        after = scan.position
+        operands = self.operands.slowly(scan, opcode[0], *inside)
+        scan.position = after
+        text = _attributes(scan)
+        line = scan.line + scan.text.count("\n", 0, begin)
+        instruction = HloInstruction(
+            intern(name),
+            intern(opcode[0]),
+            shape,
+            *operands,
+            text,
+            is_root,
+            line,
+            self.module.current.scope,
+        )
+        if not self.module.add(instruction):
+            self.module.refuse(name, scan, begin)
+
+
+def _attributes(scan: Scanner) -> str:
+    """The attributes that follow, as they are written but for comments and broken lines."""
+    return ", ".join(f"{name}={value}" for name, value in scan.attributes())
+
+
+def _depth(text: str) -> int:
+    """How many more brackets open in a text than close."""
+    return sum(1 if mark in _OPENING else -1 for mark in _BRACKET.findall(text))
