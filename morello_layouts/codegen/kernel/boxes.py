@@ -1,0 +1,148 @@
+"""Exact boxes: the digits that elements have, and those that only padding has.
+
+A dimension of size 20 over the units 1 and 8 has two boxes of digits: 2 by 8, and 1 by 4. Loops
+over boxes test no bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from morello_layouts.codegen.kernel.digits import Digit, Digits, Mixed
+
+__all__ = ["Axis", "Box", "element_boxes", "padding_boxes"]
+
+# For each digit, from the largest unit on, the first value and how many.
+_Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One loop of a box: how many steps, and how far each moves in either buffer.
+
+    >>> Axis(8, source=4, target=32)
+    Axis(count=8, source=4, target=32)
+    """
+
+    count: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Places moved, or filled, by loops without bound checks: where they start, and the loops."""
+
+    source: int
+    target: int
+    axes: tuple[Axis, ...]
+
+    @property
+    def size(self) -> int:
+        """How many places the box has.
+
+        >>> Box(0, 0, (Axis(8, 4, 32), Axis(3, 1, 1))).size
+        24
+        """
+        size = 1
+        for axis in self.axes:
+            size *= axis.count
+        return size
+
+
+def element_boxes(sizes: Sequence[int], mixed: Sequence[Sequence[Mixed]]) -> list[Box]:
+    """Boxes that together hold every element once, over common digits.
+
+    >>> boxes = element_boxes((20,), ((Mixed(1, 1, 4), Mixed(8, 8, 1)),))
+    >>> [(box.target, box.size) for box in boxes]
+    [(0, 16), (2, 4)]
+    """
+    per_dim = [
+        _within([digit.unit for digit in reversed(chain)], size)
+        for size, chain in zip(sizes, mixed, strict=False)
+    ]
+    digits = [digit for chain in mixed for digit in reversed(chain)]
+    boxes = []
+    for choice in product(*per_dim):
+        ranges = [r for part in choice for r in part]
+        pairs = list(zip(digits, ranges, strict=True))
+        boxes.append(
+            Box(
+                sum(digit.source * lo for digit, (lo, _) in pairs),
+                sum(digit.target * lo for digit, (lo, _) in pairs),
+                tuple(Axis(n, d.source, d.target) for d, (_, n) in pairs if n > 1),
+            )
+        )
+    return boxes
+
+
+def padding_boxes(target: Digits, tail: int, size: int) -> list[Box]:
+    """Boxes of the places that hold no element, ``tail`` of them at the end of ``size`` places.
+
+    >>> from morello_layouts import index_map
+    >>> from morello_layouts.codegen.kernel.digits import digits_of
+    >>> digits = digits_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
+    >>> [(box.target, box.axes) for box in padding_boxes(digits, 0, 24)]  # doctest: +ELLIPSIS
+    [(14, (Axis(count=3, source=0, target=4), Axis(count=2, source=0, target=1))), ...]
+    """
+    order = sorted(range(len(target.sizes)), key=lambda dim: _reach(target.chains[dim]))[::-1]
+    boxes: list[Box] = []
+    for k, gap in enumerate(order):
+        parts: list[list[_Ranges]] = []
+        for j, dim in enumerate(order):
+            chain = target.chains[dim][::-1]
+            if j < k:
+                parts.append(_within([digit.unit for digit in chain], target.sizes[dim]))
+            elif j == k:
+                parts.append(_outside(chain, target.sizes[dim]))
+            else:
+                parts.append([tuple((0, digit.extent) for digit in chain)])
+        digits = [digit for dim in order for digit in target.chains[dim][::-1]]
+        for choice in product(*parts):
+            pairs = list(zip(digits, [r for part in choice for r in part], strict=True))
+            start = sum(digit.stride * lo for digit, (lo, _) in pairs)
+            axes = [Axis(n, 0, digit.stride) for digit, (_, n) in pairs if n > 1]
+            boxes.append(Box(0, start, tuple(sorted(axes, key=lambda axis: -axis.target))))
+        del gap
+    if tail:
+        boxes.append(Box(0, size - tail, (Axis(tail, 0, 1),) if tail > 1 else ()))
+    return boxes
+
+
+def _reach(chain: Sequence[Digit]) -> int:
+    return max((digit.stride for digit in chain), default=0)
+
+
+def _within(units: Sequence[int], size: int) -> list[_Ranges]:
+    """Boxes of digits of 0 … size - 1, units from the largest on."""
+    if size <= 0:
+        return []
+    if not units:
+        return [()]
+    full, rest = divmod(size, units[0])
+    boxes: list[_Ranges] = []
+    if full:
+        boxes += [((0, full), *inner) for inner in _within(units[1:], units[0])]
+    if rest:
+        boxes += [((full, 1), *inner) for inner in _within(units[1:], rest)]
+    return boxes
+
+
+def _outside(chain: Sequence[Digit], size: int) -> list[_Ranges]:
+    """Boxes of digits that no coordinate below the size has, digits from the largest unit on."""
+    if not chain:
+        return [] if size > 0 else [()]
+    first, *minor = chain
+    full, rest = divmod(size, first.unit)
+    boxes: list[_Ranges] = []
+    if full:
+        boxes += [((0, full), *inner) for inner in _outside(minor, first.unit)]
+    if rest:
+        boxes += [((full, 1), *inner) for inner in _outside(minor, rest)]
+    start = full + (rest > 0)
+    if start < first.extent:
+        every = tuple((0, digit.extent) for digit in minor)
+        boxes.append(((start, first.extent - start), *every))
+    return boxes

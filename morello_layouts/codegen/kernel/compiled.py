@@ -1,0 +1,167 @@
+"""Relayouts as functions on NumPy buffers: compiled, or by NumPy where there is no compiler."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.codegen.kernel.build import compiler, load
+from morello_layouts.codegen.kernel.emit_c import c_file
+from morello_layouts.codegen.kernel.moves import moves_of
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
+
+__all__ = ["CompiledRelayout", "compiled_relayout"]
+
+_LINE = 64
+_NAME = "relayout"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRelayout:
+    """A relayout that runs: it takes one buffer, and gives the other.
+
+    Attributes:
+        source: the recipe of the buffer that is read.
+        target: the recipe of the buffer that is written.
+        dtype: the type of an item.
+        fill: the bytes of an item that padding holds; None leaves padding as it is.
+        text: the kernel in C.
+        by: the compiler's command, or ``"NumPy"`` where none was found.
+        function: what was built; None without a compiler.
+
+    >>> from morello_layouts import relayout
+    >>> f = relayout("u8[2,3]{1,0}", "u8[2,3]{1,0:T(2,2)}").compile()
+    >>> f([1, 2, 3, 4, 5, 6])
+    array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+    """
+
+    source: Recipe
+    target: Recipe
+    dtype: np.dtype[Any]
+    fill: bytes | None
+    text: str
+    by: str
+    function: Callable[..., Any] | None
+
+    def __call__(self, buffer: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The other buffer.
+
+        Args:
+            buffer: one item for each slot of the source layout, 1-D; NumPy items of the type's
+                size, whatever their kind.
+            out: where to write, one item for each slot of the target layout, of the buffer's
+                type, in one piece, and no part of the buffer. Left out, a new array.
+
+        Raises:
+            ShapeError: where a buffer is not of its layout's size.
+        """
+        if not isinstance(buffer, np.ndarray):
+            buffer = np.asarray(buffer, self.dtype)
+        have, want = known((self.source.size, self.target.size))
+        _check("buffer", buffer, have, self.dtype)
+        buffer = np.ascontiguousarray(buffer)
+        if out is None:
+            out = _aligned(want, buffer.dtype)
+            if self.fill is None:
+                out[...] = np.zeros((), out.dtype)
+        else:
+            _check("out", out, want, self.dtype)
+            _check_writable(out, buffer)
+        if self.function is None:
+            self._by_numpy(buffer, out)
+        else:
+            self.function(out.ctypes.data, buffer.ctypes.data)
+        return out
+
+    def _by_numpy(self, buffer: NDArray[Any], out: NDArray[Any]) -> None:
+        raw = np.dtype((np.void, self.dtype.itemsize))
+        array = unpack_array(self.source, buffer.view(raw))
+        if self.fill is not None:
+            out.view(raw)[...] = pack_array(self.target, array, np.void(self.fill))
+            return
+        held = pack_array(self.target, np.ones(known(self.target.shape), bool), False)
+        packed = pack_array(self.target, array, np.zeros((), raw)[()])
+        out.view(raw)[held] = packed[held]
+
+
+def _aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A new array that starts at a cache line."""
+    data = np.empty(size * dtype.itemsize + _LINE, np.uint8)
+    start = -data.ctypes.data % _LINE
+    return data[start : start + size * dtype.itemsize].view(dtype)
+
+
+def _check(name: str, buffer: NDArray[Any], size: int, dtype: np.dtype[Any]) -> None:
+    if buffer.shape != (size,):
+        raise ShapeError(
+            f"{name} has the shape {buffer.shape}",
+            f"the layout spans {size} elements",
+            f"give a 1-D array of {size} items",
+        )
+    if buffer.dtype.itemsize != dtype.itemsize or buffer.dtype.hasobject:
+        raise LayoutError(
+            f"{name} is an array of {buffer.dtype}",
+            f"the kernel moves items of {dtype.itemsize} bytes",
+            f"give an array of {dtype}, or compile for {buffer.dtype}",
+        )
+
+
+def _check_writable(out: NDArray[Any], buffer: NDArray[Any]) -> None:
+    if not (out.flags.c_contiguous and out.flags.writeable) or out.dtype != buffer.dtype:
+        raise LayoutError(
+            f"out cannot take the result: an array of {out.dtype}",
+            f"it must be in one piece, writable, and of the buffer's type, {buffer.dtype}",
+            "leave it out, or give a new array",
+        )
+    if np.may_share_memory(out, buffer):
+        raise LayoutError(
+            "out shares memory with the buffer",
+            "elements would be overwritten before they are moved",
+            "leave it out, or give a new array",
+        )
+
+
+def compiled_relayout(
+    source: Recipe, target: Recipe, dtype: np.dtype[Any], fill: bytes | None
+) -> CompiledRelayout:
+    """Build the kernel between two layouts of one array; kept, so asking twice costs nothing.
+
+    Without a C compiler the result works by the recipes on NumPy arrays, and a warning says so.
+    """
+    command = compiler()
+    if command is None:
+        warnings.warn(
+            "no C compiler was found (gcc, clang, cc, or what CC names): "
+            "this relayout runs by NumPy, several times slower",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return _compiled(source, target, dtype, fill, command)
+
+
+@lru_cache(maxsize=256)
+def _compiled(
+    source: Recipe,
+    target: Recipe,
+    dtype: np.dtype[Any],
+    fill: bytes | None,
+    command: tuple[str, ...] | None,
+) -> CompiledRelayout:
+    moves = moves_of(source, target, dtype.itemsize, fill)
+    text = str(c_file(moves, _NAME, f"{source}\nto {target}"))
+    function = None
+    if command is not None:
+        import ctypes
+
+        function = load(text, _NAME, command)
+        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        function.restype = None
+    by = "NumPy" if command is None else " ".join(command)
+    return CompiledRelayout(source, target, dtype, fill, text, by, function)

@@ -1,0 +1,95 @@
+"""Micro-kernels: what the innermost loop of a relayout does to a few hundred bytes at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Copy", "Fill", "Levels", "Micro", "Move", "Transposition", "Unzip", "Zip", "offsets"]
+
+# Pairs (count, stride in bytes), the fastest first: where item i of a chain of axes lies.
+Levels: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Move bytes that are neighbours in both buffers.
+
+    >>> Copy(512)
+    Copy(size=512)
+    """
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Move one element of 1, 2, 4, 8 or 16 bytes."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Write padding over neighbouring bytes."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Zip:
+    """Interleave the elements of ``rows`` rows of ``width`` bytes into one run.
+
+    Attributes:
+        element: bytes of an element.
+        rows: how many, a power of two.
+        width: bytes of each row, 16, 32 or 64.
+        source: where the rows lie.
+    """
+
+    element: int
+    rows: int
+    width: int
+    source: Levels
+
+
+@dataclass(frozen=True, slots=True)
+class Unzip:
+    """Take one run apart into ``rows`` rows of ``width`` bytes: the way back of :class:`Zip`."""
+
+    element: int
+    rows: int
+    width: int
+    target: Levels
+
+
+@dataclass(frozen=True, slots=True)
+class Transposition:
+    """Transpose a block: rows of 16 bytes in the source, rows of ``width`` bytes in the target.
+
+    Attributes:
+        element: bytes of an element, at most 8.
+        width: bytes of a row in the target, 16, 32 or 64.
+        source: where the width / element rows of the source lie.
+        target: where the 16 / element rows of the target lie.
+    """
+
+    element: int
+    width: int
+    source: Levels
+    target: Levels
+
+
+Micro: TypeAlias = Copy | Move | Fill | Zip | Unzip | Transposition
+
+
+def offsets(levels: Levels) -> list[int]:
+    """Where each item lies, in bytes.
+
+    >>> offsets(((2, 10), (3, 100)))
+    [0, 10, 100, 110, 200, 210]
+    """
+    found = [0]
+    for count, stride in levels:
+        found = [x + k * stride for k in range(count) for x in found]
+    return found

@@ -1,0 +1,310 @@
+"""The micro-kernels in C: vector extensions of gcc and clang, and plain loops where there are none.
+
+A helper works on rows of 16, 32 or 64 bytes. Where the machine's vectors are shorter, it is two
+calls of the helper for half the row. Helpers take constants only and are always inlined, so every
+address in them is known when compiling.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+from morello_layouts.codegen.kernel.micro import Levels, Micro, Transposition, Unzip, Zip
+
+__all__ = ["PREAMBLE", "call", "helper_names", "helper_text"]
+
+PREAMBLE = """\
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(RELAYOUT_INLINE)
+#if defined(__GNUC__)
+#define RELAYOUT_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define RELAYOUT_INLINE static inline
+#endif
+#endif
+
+/* Bytes of a vector: what the target has; 0 without the extensions of gcc 12 or clang. */
+#if !defined(RELAYOUT_VECTOR)
+#define RELAYOUT_VECTOR 0
+#if defined(__GNUC__) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#undef RELAYOUT_VECTOR
+#if defined(__AVX512BW__)
+#define RELAYOUT_VECTOR 64
+#elif defined(__AVX2__)
+#define RELAYOUT_VECTOR 32
+#else
+#define RELAYOUT_VECTOR 16
+#endif
+#endif
+#endif
+#endif
+
+/* Stores past the caches, for targets larger than they are. */
+#if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
+#include <immintrin.h>
+#define RELAYOUT_FENCE() _mm_sfence()
+#define RELAYOUT_STREAM_16(t, v) _mm_stream_si128((__m128i *)(void *)(t), (__m128i)(v))
+#define RELAYOUT_STREAM_32(t, v) _mm256_stream_si256((__m256i *)(void *)(t), (__m256i)(v))
+#define RELAYOUT_STREAM_64(t, v) _mm512_stream_si512((__m512i *)(void *)(t), (__m512i)(v))
+#else
+#define RELAYOUT_FENCE() ((void)0)
+#define RELAYOUT_STREAM_16(t, v) memcpy((t), &(v), 16)
+#define RELAYOUT_STREAM_32(t, v) memcpy((t), &(v), 32)
+#define RELAYOUT_STREAM_64(t, v) memcpy((t), &(v), 64)
+#endif
+
+/* Where item i of a chain of at most three axes lies. */
+#define RELAYOUT_AT(i, n0, s0, n1, s1, s2) \\
+    ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \\
+     + (size_t)(i) / (n0) / (n1) * (s2))
+"""
+
+COPY = """\
+RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n, int stream)
+{
+#if RELAYOUT_VECTOR > 0
+    if (stream && n % RELAYOUT_VECTOR == 0) {
+        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            RELAYOUT_STREAM(t + i, v);
+        }
+        return;
+    }
+#endif
+    (void)stream;
+    memcpy(t, s, n);
+}
+"""
+
+VECTORS = """\
+#if RELAYOUT_VECTOR >= 16
+typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
+#endif
+#if RELAYOUT_VECTOR >= 32
+typedef uint64_t relayout_u64_32 __attribute__((vector_size(32)));
+#endif
+#if RELAYOUT_VECTOR >= 64
+typedef uint64_t relayout_u64_64 __attribute__((vector_size(64)));
+typedef relayout_u64_64 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_64
+#elif RELAYOUT_VECTOR >= 32
+typedef relayout_u64_32 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_32
+#elif RELAYOUT_VECTOR >= 16
+typedef relayout_u64_16 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_16
+#endif
+"""
+
+_PARAMETERS = "size_t n0, size_t s0, size_t n1, size_t s1, size_t s2"
+_NAMES = "n0, s0, n1, s1, s2"
+_HEAD = (
+    "RELAYOUT_INLINE void {name}(\n    unsigned char *t, const unsigned char *s, {more}int stream)"
+)
+
+
+def helper_names(micro: Micro) -> list[str]:
+    """The helpers that a micro-kernel calls, those that it calls through others included."""
+    match micro:
+        case Zip() | Unzip():
+            kind = "zip" if isinstance(micro, Zip) else "unzip"
+            stem = f"relayout_{kind}_{micro.element}x{micro.rows}"
+        case Transposition():
+            stem = f"relayout_transpose_{micro.element}"
+        case _:
+            return []
+    widths = [w for w in (16, 32, 64) if micro.element < w <= micro.width]
+    return [f"{stem}_{w}" for w in widths]
+
+
+def call(micro: Micro, target: str, source: str, stream: str) -> str:
+    """The call of a micro-kernel's helper."""
+    name = helper_names(micro)[-1]
+    match micro:
+        case Zip():
+            return f"{name}({target}, {source}, {_levels(micro.source)}, {stream});"
+        case Unzip():
+            return f"{name}({target}, {source}, {_levels(micro.target)}, {stream});"
+        case Transposition():
+            more = f"{_levels(micro.source)}, {_levels(micro.target)}"
+            return f"{name}({target}, {source}, {more}, 0, {stream});"
+    raise AssertionError(micro)
+
+
+def _levels(levels: Levels) -> str:
+    absent = ((1 << 20, 0),) * (3 - len(levels))
+    (n0, s0), (n1, s1), (_, s2) = [*levels, *absent]
+    return f"{n0}, {s0}, {n1}, {s1}, {s2}"
+
+
+def helper_text(name: str) -> str:
+    """The definition of a helper."""
+    kind, *sizes = name.removeprefix("relayout_").split("_")
+    width = int(sizes[-1])
+    if kind == "transpose":
+        return _transposition(name, int(sizes[0]), width)
+    element, rows = map(int, sizes[0].split("x"))
+    return (_zip if kind == "zip" else _unzip)(name, element, rows, width)
+
+
+def _definition(name: str, more: str, *, vector: str, halves: str, plain: str) -> str:
+    width = name.rpartition("_")[2]
+    head = _HEAD.format(name=name, more=more)
+    parts = [f"{head}\n{{\n#if RELAYOUT_VECTOR >= {width}\n{vector}"]
+    if halves:
+        parts.append(f"#elif RELAYOUT_VECTOR > 0\n{halves}")
+    parts.append(f"#else\n    (void)stream;\n{plain}#endif\n}}\n")
+    return "".join(parts)
+
+
+def _shuffle(name: str, a: str, b: str, picks: list[int], vector: str) -> str:
+    chosen = ", ".join(map(str, picks))
+    return f"    const {vector} {name} = __builtin_shufflevector({a}, {b},\n        {chosen});\n"
+
+
+def _type(element: int, width: int) -> str:
+    return (
+        f"    typedef uint{8 * element}_t vector __attribute__((vector_size({width})));\n"
+        if element <= 8
+        else f"    typedef relayout_u64_{width} vector;\n"
+    )
+
+
+def _pairs(element: int, width: int) -> tuple[list[int], list[int]]:
+    """The picks that interleave the first, and the second halves of two vectors."""
+    n = width // element
+    low = [x for i in range(n // 2) for x in (i, n + i)]
+    return _words(low, element), _words([x + n // 2 for x in low], element)
+
+
+def _words(picks: list[int], element: int) -> list[int]:
+    """Picks of elements of 16 bytes as picks of their halves."""
+    return [2 * x + k for x in picks for k in (0, 1)] if element == 16 else picks
+
+
+def _store(at: str, name: str, width: int) -> str:
+    return (
+        f"    if (stream) RELAYOUT_STREAM_{width}({at}, {name});\n"
+        f"    else memcpy({at}, &{name}, {width});\n"
+    )
+
+
+def _zip(name: str, element: int, rows: int, width: int) -> str:
+    text = [_type(element, width)]
+    for r in range(rows):
+        text.append(f"    vector a0_{r};\n")
+        text.append(f"    memcpy(&a0_{r}, s + RELAYOUT_AT({r}, {_NAMES}), {width});\n")
+    low, high = _pairs(element, width)
+    rounds = int(log2(rows))
+    for k in range(rounds):
+        for i in range(rows // 2):
+            a, b = f"a{k}_{i}", f"a{k}_{i + rows // 2}"
+            text.append(_shuffle(f"a{k + 1}_{2 * i}", a, b, low, "vector"))
+            text.append(_shuffle(f"a{k + 1}_{2 * i + 1}", a, b, high, "vector"))
+    for r in range(rows):
+        text.append(_store(f"t + {r * width}", f"a{rounds}_{r}", width))
+    half = width // 2
+    below = name.removesuffix(str(width)) + str(half)
+    halves = (
+        f"    {below}(t, s, {_NAMES}, stream);\n"
+        f"    {below}(t + {rows * half}, s + {half}, {_NAMES}, stream);\n"
+    )
+    plain = (
+        f"    for (size_t i = 0; i < {width // element}; i++)\n"
+        f"        for (size_t r = 0; r < {rows}; r++)\n"
+        f"            memcpy(t + (i * {rows} + r) * {element},\n"
+        f"                   s + RELAYOUT_AT(r, {_NAMES}) + i * {element}, {element});\n"
+    )
+    halves = halves if half >= 16 and half > element else ""
+    return _definition(name, f"{_PARAMETERS}, ", vector="".join(text), halves=halves, plain=plain)
+
+
+def _unzip(name: str, element: int, rows: int, width: int) -> str:
+    text = [_type(element, width)]
+    for r in range(rows):
+        text.append(f"    vector a0_{r};\n    memcpy(&a0_{r}, s + {r * width}, {width});\n")
+    n = width // element
+    even, odd = (_words(list(range(k, 2 * n, 2)), element) for k in (0, 1))
+    rounds = int(log2(rows))
+    for k in range(rounds):
+        for i in range(rows // 2):
+            a, b = f"a{k}_{2 * i}", f"a{k}_{2 * i + 1}"
+            text.append(_shuffle(f"a{k + 1}_{i}", a, b, even, "vector"))
+            text.append(_shuffle(f"a{k + 1}_{i + rows // 2}", a, b, odd, "vector"))
+    for r in range(rows):
+        text.append(_store(f"t + RELAYOUT_AT({r}, {_NAMES})", f"a{rounds}_{r}", width))
+    half = width // 2
+    below = name.removesuffix(str(width)) + str(half)
+    halves = (
+        f"    {below}(t, s, {_NAMES}, stream);\n"
+        f"    {below}(t + {half}, s + {rows * half}, {_NAMES}, stream);\n"
+    )
+    plain = (
+        f"    for (size_t r = 0; r < {rows}; r++)\n"
+        f"        for (size_t i = 0; i < {width // element}; i++)\n"
+        f"            memcpy(t + RELAYOUT_AT(r, {_NAMES}) + i * {element},\n"
+        f"                   s + (i * {rows} + r) * {element}, {element});\n"
+    )
+    halves = halves if half >= 16 and half > element else ""
+    return _definition(name, f"{_PARAMETERS}, ", vector="".join(text), halves=halves, plain=plain)
+
+
+def _transposition(name: str, element: int, width: int) -> str:
+    across, lanes = 16 // element, width // 16
+    text = [_type(element, width)]
+    for i in range(across):
+        for lane in range(lanes):
+            at = f"s + RELAYOUT_AT(first + {lane * across + i}, {_NAMES})"
+            text.append(f"    relayout_u64_16 l{i}_{lane};\n    memcpy(&l{i}_{lane}, {at}, 16);\n")
+        names = [f"l{i}_{lane}" for lane in range(lanes)]
+        size = 16
+        while len(names) > 1:
+            size *= 2
+            joined = []
+            for a, b in zip(names[::2], names[1::2], strict=True):
+                joined.append(f"{a}{b}")
+                picks = list(range(size // 8))
+                text.append(_shuffle(f"{a}{b}", a, b, picks, f"relayout_u64_{size}"))
+            names = joined
+        text.append(f"    const vector a0_{i} = (vector){names[0]};\n")
+    low, high = (
+        [
+            (x if x < across else x - across + width // element) + lane * across
+            for lane in range(lanes)
+            for x in picks
+        ]
+        for picks in _pairs(element, 16)
+    )
+    rounds = int(log2(across))
+    for k in range(rounds):
+        for i in range(across // 2):
+            a, b = f"a{k}_{i}", f"a{k}_{i + across // 2}"
+            text.append(_shuffle(f"a{k + 1}_{2 * i}", a, b, low, "vector"))
+            text.append(_shuffle(f"a{k + 1}_{2 * i + 1}", a, b, high, "vector"))
+    for i in range(across):
+        at = f"t + RELAYOUT_AT({i}, m0, t0, m1, t1, t2)"
+        text.append(_store(at, f"a{rounds}_{i}", width))
+    half = width // 2
+    below = name.removesuffix(str(width)) + str(half)
+    to = "m0, t0, m1, t1, t2"
+    halves = (
+        f"    {below}(t, s, {_NAMES}, {to}, first, stream);\n"
+        f"    {below}(t + {half}, s, {_NAMES}, {to}, first + {half // element}, stream);\n"
+    )
+    plain = (
+        f"    for (size_t x = 0; x < {across}; x++)\n"
+        f"        for (size_t y = 0; y < {width // element}; y++)\n"
+        f"            memcpy(t + RELAYOUT_AT(x, {to}) + y * {element},\n"
+        f"                   s + RELAYOUT_AT(first + y, {_NAMES}) + x * {element}, {element});\n"
+    )
+    more = (
+        f"{_PARAMETERS},\n    size_t m0, size_t t0, size_t m1, size_t t1, size_t t2, size_t first, "
+    )
+    return _definition(
+        name, more, vector="".join(text), halves=halves if half >= 16 else "", plain=plain
+    )

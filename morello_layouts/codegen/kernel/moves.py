@@ -1,0 +1,109 @@
+"""What a relayout does, before it is written in any language: loops over exact boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
+from morello_layouts.codegen.kernel.digits import common_digits, digits_of
+from morello_layouts.codegen.kernel.micro import Copy, Micro, Move, Unzip, offsets
+from morello_layouts.codegen.kernel.plan import WIDEST, Nest, fill_nest, nests
+from morello_layouts.errors import ShapeError
+from morello_layouts.recipe import Recipe, known
+
+__all__ = ["STREAM_FROM", "Apart", "Moves", "boxes_of", "moves_of"]
+
+# Bytes of a target from which stores go past the caches.
+STREAM_FROM = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Two layouts without common digits: each coordinate is taken through both recipes."""
+
+    source: Recipe
+    target: Recipe
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Loops that fill the padding, loops that move elements, or what moves one by one.
+
+    Attributes:
+        itemsize: bytes of an element.
+        fill: the bytes of an element that padding holds; None leaves padding as it is.
+        fills: loops over padding.
+        nests: loops over elements.
+        apart: the recipes, where no loops over digits serve both.
+        streams: those loops whose stores may go past the caches.
+    """
+
+    itemsize: int
+    fill: bytes | None
+    fills: tuple[Nest, ...]
+    nests: tuple[Nest, ...]
+    apart: Apart | None
+    streams: frozenset[Nest]
+
+
+def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box]]:
+    """Boxes of elements, None where there are no common digits; and boxes of what to fill.
+
+    Without common digits the second may hold elements, and is filled before they are moved.
+    """
+    if source.shape != target.shape:
+        raise ShapeError(
+            f"the layouts are of arrays of shapes {source.shape} and {target.shape}",
+            "a relayout moves each element of one array",
+            "give both layouts at the same shape",
+        )
+    a, b = digits_of(source), digits_of(target)
+    shape, (size, tail) = known(source.shape), known((target.size, target.tail_padding))
+    mixed = common_digits(a, b) if a and b else None
+    elements = None if mixed is None else element_boxes(shape, mixed)
+    if b:
+        return elements, padding_boxes(b, tail, size)
+    return elements, [Box(0, 0, (Axis(size, 0, 1),))]
+
+
+def moves_of(
+    source: Recipe,
+    target: Recipe,
+    itemsize: int,
+    fill: bytes | None,
+    stream_from: int = STREAM_FROM,
+) -> Moves:
+    """The loops from one layout's buffer to the other's.
+
+    Args:
+        source: the recipe of the buffer that is read.
+        target: the recipe of the buffer that is written, of the same logical shape.
+        itemsize: bytes of an element.
+        fill: an element's bytes for padding; None leaves padding as it is.
+        stream_from: bytes of a target from which stores go past the caches.
+    """
+    elements, padding = boxes_of(source, target)
+    found = tuple(nest for box in elements or () for nest in nests(box, itemsize))
+    fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
+    (size,) = known((target.size,))
+    large = size * itemsize >= stream_from
+    streams = frozenset(nest for nest in found if large and _aligned(nest))
+    apart = Apart(source, target) if elements is None else None
+    return Moves(itemsize, fill, fills, found, apart, streams)
+
+
+def _aligned(nest: Nest) -> bool:
+    """Whether every store is of whole cache lines, the target's start being one."""
+    strides = [nest.target, *(axis.target for axis in nest.loops), *_within(nest.micro)]
+    return all(stride % WIDEST == 0 for stride in strides)
+
+
+def _within(micro: Micro) -> list[int]:
+    match micro:
+        case Copy(size) | Move(size):
+            return [size]
+        case Unzip():
+            return [micro.width, *offsets(micro.target)]
+        case micro if hasattr(micro, "width"):
+            return [micro.width, *(offsets(micro.target) if hasattr(micro, "target") else ())]
+    return [1]

@@ -1,0 +1,281 @@
+"""From boxes to loops: merge and widen, choose a micro-kernel, order the loops.
+
+Everything is in bytes here. A box is cut where a vector or a block does not divide it; the last
+vector of a row then starts early, and some elements are moved twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+from morello_layouts.codegen.kernel.boxes import Axis, Box
+from morello_layouts.codegen.kernel.micro import (
+    Copy,
+    Fill,
+    Levels,
+    Micro,
+    Move,
+    Transposition,
+    Unzip,
+    Zip,
+)
+
+__all__ = ["Nest", "fill_nest", "nests"]
+
+SOURCE_BLOCK = 128
+TARGET_BLOCK = 512
+WIDEST = 64
+MOST_LEVELS = 3
+MOST_ROWS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops around one micro-kernel.
+
+    Attributes:
+        source, target: where it starts, in bytes.
+        loops: from the outermost on, strides in bytes.
+        micro: what the innermost loop does.
+    """
+
+    source: int
+    target: int
+    loops: tuple[Axis, ...]
+    micro: Micro
+
+
+def nests(box: Box, itemsize: int) -> list[Nest]:
+    """The loops that move a box of elements of a size.
+
+    >>> box = Box(0, 0, (Axis(8, 1000, 128), Axis(128, 1, 1)))
+    >>> (nest,) = nests(box, 4)
+    >>> nest.loops, nest.micro
+    ((Axis(count=8, source=4000, target=512),), Copy(size=512))
+    """
+    axes = tuple(Axis(a.count, a.source * itemsize, a.target * itemsize) for a in box.axes)
+    return list(_planned(Box(box.source * itemsize, box.target * itemsize, axes), itemsize))
+
+
+def fill_nest(box: Box, itemsize: int) -> Nest:
+    """The loops that fill a box of padding."""
+    axes = _merged([Axis(a.count, 0, a.target * itemsize) for a in box.axes])
+    size = itemsize
+    run = next((a for a in axes if a.target == itemsize), None)
+    if run:
+        axes.remove(run)
+        size *= run.count
+    return Nest(0, box.target * itemsize, tuple(sorted(axes, key=_by_target)), Fill(size))
+
+
+def _by_target(axis: Axis) -> int:
+    return -axis.target
+
+
+def _merged(axes: list[Axis]) -> list[Axis]:
+    """Join axes of which one continues the other in both buffers."""
+    axes = sorted((a for a in axes if a.count > 1), key=lambda a: (a.target, a.source))
+    found = True
+    while found:
+        found = False
+        for a in axes:
+            for b in axes:
+                joined = b.source == a.source * a.count and b.target == a.target * a.count
+                if a is not b and joined:
+                    axes[axes.index(a)] = Axis(a.count * b.count, a.source, a.target)
+                    axes.remove(b)
+                    found = True
+                    break
+            if found:
+                break
+    return axes
+
+
+def _planned(box: Box, element: int) -> Iterator[Nest]:
+    axes = _merged(list(box.axes))
+    box = replace(box, axes=tuple(axes))
+    run = next((a for a in axes if a.source == a.target == element), None)
+    if run:
+        size = run.count * element
+        rest = [a for a in axes if a is not run]
+        if size <= 16 and size & (size - 1) == 0:
+            yield from _planned(replace(box, axes=tuple(rest)), size)
+            return
+        yield _nest(box, rest, Copy(size), size)
+        return
+    for attempt in (_zip, _unzip, _transposition):
+        found = attempt(box, axes, element)
+        if found is not None:
+            yield from found
+            return
+    yield _nest(box, axes, Move(element), element)
+
+
+def _chain(axes: list[Axis], start: int, *, source: bool) -> list[Axis]:
+    """The axes that are neighbours in one buffer, each continuing the one before."""
+    chain: list[Axis] = []
+    at = start
+    left = list(axes)
+    while True:
+        following = next((a for a in left if (a.source if source else a.target) == at), None)
+        if following is None:
+            return chain
+        chain.append(following)
+        left.remove(following)
+        at *= following.count
+
+
+def _prefix(chain: list[Axis], count: int) -> tuple[list[Axis], int] | None:
+    """Axes of a chain that hold ``count`` items together, and how many of the last one's.
+
+    None where there are fewer, or the axes before the last do not divide the count.
+    """
+    taken: list[Axis] = []
+    for axis in chain:
+        taken.append(axis)
+        if axis.count >= count:
+            return taken, count
+        if count % axis.count:
+            return None
+        count //= axis.count
+    return None
+
+
+def _levels(taken: list[Axis], last: int, *, source: bool) -> Levels:
+    counts = [a.count for a in taken[:-1]] + [last]
+    strides = [a.source if source else a.target for a in taken]
+    return tuple(zip(counts, strides, strict=True))
+
+
+def _left(axes: list[Axis], taken: list[Axis], last: int) -> list[Axis]:
+    """The axes without what a prefix takes; its last axis must be a multiple."""
+    rest = [a for a in axes if all(a is not b for b in taken)]
+    end = taken[-1]
+    if end.count > last:
+        rest.append(Axis(end.count // last, end.source * last, end.target * last))
+    return rest
+
+
+def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
+    """Two boxes, where an axis is longer than ``whole`` and no multiple of it.
+
+    The second is the smallest multiple of ``unit`` that holds the rest; it may start within the
+    first. None where nothing needs to be cut.
+    """
+    if axis.count % whole == 0:
+        return None
+    if axis.count < whole:
+        whole = unit
+    if axis.count % whole == 0:
+        return None
+    main = axis.count // whole * whole
+    rest = -(-(axis.count - main) // unit) * unit
+    start = axis.count - rest
+    others = tuple(a for a in box.axes if a is not axis)
+    return [
+        replace(box, axes=(*others, replace(axis, count=main))),
+        Box(
+            box.source + start * axis.source,
+            box.target + start * axis.target,
+            (*others, replace(axis, count=rest)),
+        ),
+    ]
+
+
+def _replanned(boxes: list[Box], element: int) -> Iterator[Nest]:
+    for box in boxes:
+        yield from _planned(box, element)
+
+
+def _zip(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
+    return _zipped(box, axes, element, source=True)
+
+
+def _unzip(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
+    return _zipped(box, axes, element, source=False)
+
+
+def _zipped(box: Box, axes: list[Axis], element: int, *, source: bool) -> Iterator[Nest] | None:
+    """Interleaving, where rows of one buffer are dense in the other; ``source``: rows of it."""
+    rows: list[Axis] = []
+    for axis in _chain(axes, element, source=not source):
+        if (axis.source if source else axis.target) == element:
+            break
+        rows.append(axis)
+    else:
+        return None
+    count = prod(a.count for a in rows)
+    if count & (count - 1) or not 2 <= count <= MOST_ROWS or len(rows) > MOST_LEVELS:
+        return None
+    width = next((w for w in (64, 32, 16) if w <= axis.count * element), None)
+    if width is None or width <= element:
+        return None
+    boxes = _cut(box, axis, width // element, width // element)
+    if boxes:
+        return _replanned(boxes, element)
+    rest = [a for a in axes if a is not axis and all(a is not b for b in rows)]
+    step = width // element
+    inner = Axis(axis.count // step, axis.source * step, axis.target * step)
+    levels = _levels(rows, rows[-1].count, source=source)
+    micro = (Zip if source else Unzip)(element, count, width, levels)
+    loops = sorted(rest, key=_outer)
+    return iter([_with_loops(box, [*loops, inner], micro)])
+
+
+def _transposition(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
+    if element > 8:
+        return None
+    across = 16 // element
+    x = _prefix(_chain(axes, element, source=True), across)
+    if x is None or len(x[0]) > MOST_LEVELS:
+        return None
+    chain = _chain(axes, element, source=False)
+    for width in (64, 32, 16):
+        y = _prefix(chain, width // element)
+        if y is None or len(y[0]) > MOST_LEVELS:
+            continue
+        if any(a is b for a in x[0] for b in y[0]):
+            continue
+        for taken, last, block in ((*x, SOURCE_BLOCK), (*y, TARGET_BLOCK)):
+            whole = max(last, block // element // prod(a.count for a in taken[:-1]))
+            boxes = _cut(box, taken[-1], whole, last)
+            if boxes:
+                return _replanned(boxes, element)
+        rest = _left(_left(axes, *x), *y)
+        micro = Transposition(element, width, _levels(*y, source=True), _levels(*x, source=False))
+        return iter([_nest(box, rest, micro, 16, width)])
+    return None
+
+
+def _nest(box: Box, axes: list[Axis], micro: Micro, run: int, width: int = 0) -> Nest:
+    """Loops over the axes: blocks of both buffers within, the rest outside."""
+    outer = list(axes)
+    inner: list[Axis] = []
+    for block, start, source in (
+        (TARGET_BLOCK, width or run, False),
+        (SOURCE_BLOCK, run, True),
+    ):
+        at = start
+        while at < block:
+            axis = next((a for a in outer if (a.source if source else a.target) == at), None)
+            if axis is None:
+                break
+            outer.remove(axis)
+            steps = block // at
+            if axis.count > steps and axis.count % steps == 0:
+                inner.append(replace(axis, count=steps))
+                outer.append(Axis(axis.count // steps, axis.source * steps, axis.target * steps))
+            else:
+                inner.append(axis)
+            at *= axis.count
+    return _with_loops(box, [*sorted(outer, key=_outer), *inner], micro)
+
+
+def _outer(axis: Axis) -> tuple[int, int]:
+    return -min(axis.source, axis.target), -axis.target
+
+
+def _with_loops(box: Box, loops: list[Axis], micro: Micro) -> Nest:
+    return Nest(box.source, box.target, tuple(a for a in loops if a.count > 1), micro)
