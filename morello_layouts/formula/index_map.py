@@ -18,6 +18,13 @@ from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
 from morello_layouts.formula.derivation import Derivation
 from morello_layouts.formula.inverse import Inverse
+from morello_layouts.formula.separation import (
+    Separation,
+    StrideRuns,
+    require_dim,
+    separate,
+    strides_along,
+)
 from morello_layouts.recipe import (
     Recipe,
     delinearize,
@@ -156,6 +163,20 @@ class IndexMap:
     def inverse(self) -> Inverse:
         """From offsets back to coordinates, and where the buffer holds padding."""
         return Inverse.of(self.recipe, self.size_symbols)
+
+    def by_dim(self) -> Separation:
+        """The part of the offset that each coordinate contributes, so that loops can hoist it."""
+        names = [f"d{k}" for k in range(len(self.shape))]
+        return separate(self.form, names, self.size_symbols)
+
+    def strides_within(self, dim: int) -> StrideRuns:
+        """The runs of constant stride along one dimension, the innermost first.
+
+        Raises:
+            UnsupportedError: where the strides depend on other coordinates, or are not regular.
+        """
+        k = require_dim(dim, len(self.shape))
+        return strides_along(self.form, f"d{k}", self.shape[k])
 
     @cached_property
     def derivation(self) -> Derivation:

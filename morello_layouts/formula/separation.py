@@ -1,0 +1,245 @@
+"""The offset by variable: what each coordinate contributes, and the strides along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import Atom, Digit, Linear, Var
+from morello_layouts.expr.size import Number
+from morello_layouts.expr.sympy_bridge import to_sympy
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["Separation", "StrideRun", "StrideRuns", "require_dim", "separate", "strides_along"]
+
+
+@dataclass(frozen=True)
+class Separation:
+    """An offset as a sum of parts: ``forms[0] + forms[1] + … + mixed + const``.
+
+    Attributes:
+        forms: for each dimension what its coordinate contributes by itself; 0 at coordinate 0.
+        mixed: what depends on several coordinates at once; 0 where the offset separates.
+        const: what depends on none.
+        size_symbols: the user's symbols of symbolic sizes.
+
+    >>> from morello_layouts import index_map
+    >>> parts = index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").by_dim()
+    >>> [str(form) for form in parts.forms], parts.is_complete
+    (['2048*(d0//8) + 256*((d0//2)%4) + d0%2', '1024*(d1//128) + 2*(d1%128)'], True)
+    """
+
+    forms: tuple[Linear, ...]
+    mixed: Linear
+    const: Number
+    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the offset separates: nothing depends on several coordinates at once."""
+        return not self.mixed.terms
+
+    @cached_property
+    def exprs(self) -> tuple[sympy.Expr, ...]:
+        """The part of each coordinate as a SymPy expression."""
+        return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
+
+    @cached_property
+    def mixed_expr(self) -> sympy.Expr:
+        """What does not separate, as a SymPy expression."""
+        return to_sympy(self.mixed, self.size_symbols)
+
+
+def separate(
+    form: Linear,
+    names: Sequence[str],
+    size_symbols: Mapping[str, sympy.Symbol] | None = None,
+) -> Separation:
+    """The terms of a form by the variable that they depend on.
+
+    >>> from morello_layouts.expr import variable
+    >>> i, j = variable("i", 0, 7), variable("j", 0, 7)
+    >>> parts = separate(16 * i + j // 4 + (i + j) % 3, ("i", "j"))
+    >>> [str(part) for part in parts.forms], str(parts.mixed)
+    (['16*i', 'j//4'], '(i + j)%3')
+    """
+    parts: dict[str, list[tuple[Atom, Number]]] = {name: [] for name in names}
+    mixed: list[tuple[Atom, Number]] = []
+    for atom, c in form.terms:
+        used = Linear(((atom, 1),), 0).variables()
+        terms = parts[used[0].name] if len(used) == 1 else mixed
+        terms.append((atom, c))
+    return Separation(
+        tuple(Linear(tuple(parts[name]), 0) for name in names),
+        Linear(tuple(mixed), 0),
+        form.const,
+        size_symbols or {},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StrideRun:
+    """So many steps of one stride.
+
+    Attributes:
+        length: how many positions; None where it depends on symbolic sizes in a way not known.
+        stride: how far apart neighbours are, in elements.
+    """
+
+    length: Number | None
+    stride: Number
+
+
+@dataclass(frozen=True, slots=True)
+class StrideRuns:
+    """How the offset moves along one dimension while the other coordinates stay.
+
+    Attributes:
+        runs: a mixed radix, the innermost first: a coordinate moves by the first stride, and after
+            ``length`` positions the first starts again while the second moves by its own stride.
+            The last run of the dimension may be cut short.
+
+    >>> from morello_layouts import index_map
+    >>> m = index_map("f32[10,200]{1,0:T(8,128)}")
+    >>> m.strides_within(1)
+    StrideRuns(runs=(StrideRun(length=128, stride=1), StrideRun(length=2, stride=1024)))
+    >>> m.strides_within(1).contiguous, m.strides_within(0).contiguous
+    (128, 1)
+    """
+
+    runs: tuple[StrideRun, ...]
+
+    @property
+    def contiguous(self) -> Number | None:
+        """How many elements lie side by side, at each multiple of that many; 1 where none do."""
+        if not self.runs or self.runs[0].stride != 1:
+            return 1
+        return self.runs[0].length
+
+    @property
+    def stride(self) -> Number:
+        """The distance of neighbours within the innermost run; 0 along a dimension of size 1."""
+        return self.runs[0].stride if self.runs else 0
+
+
+def strides_along(form: Linear, name: str, size: Number) -> StrideRuns:
+    """The runs of constant stride of one variable of a form.
+
+    Args:
+        form: the offset.
+        name: the variable, whose values are 0 .. size - 1.
+        size: how many values the variable has.
+
+    Raises:
+        UnsupportedError: where the strides depend on other coordinates, or change at places that
+            are no multiples of one another.
+    """
+    digits: list[tuple[Number, Number | None, Number]] = []
+    for atom, c in form.terms:
+        used = [var.name for var in Linear(((atom, 1),), 0).variables()]
+        if name not in used:
+            continue
+        if len(used) > 1:
+            raise _irregular(name, atom, "depends on other coordinates too")
+        digits.append((*_digit(name, atom), c))
+    starts = sorted({1, *_ends(digits)}, key=_order)
+    for low, high in pairwise(starts):
+        if high % low:
+            what = f"changes its stride at multiples of {low} and of {high}"
+            raise UnsupportedError(
+                f"the offset along {name} {what}",
+                "its runs are no multiples of one another, so that they have no one length",
+                "read the runs from offsets of your own, or tile by sizes that divide one another",
+            )
+    return StrideRuns(_merged(_levels(starts, digits, size)))
+
+
+def _levels(
+    starts: Sequence[Number], digits: Sequence[tuple[Number, Number | None, Number]], size: Number
+) -> list[StrideRun]:
+    """The stride between multiples of each start: Σ c·(start // s) over the digits that move."""
+    levels = []
+    for k, start in enumerate(starts):
+        stride: Number = 0
+        for s, end, c in digits:
+            if start % s == 0 and (end is None or (start != end and end % start == 0)):
+                stride = stride + c * (start // s)
+        length = _count(size, start) if k + 1 == len(starts) else starts[k + 1] // start
+        if isinstance(size, int) and isinstance(start, int) and isinstance(length, int):
+            length = min(length, -(-size // start))
+        levels.append(StrideRun(length, stride))
+    return levels
+
+
+def _count(size: Number, start: Number) -> Number | None:
+    """⌈size / start⌉, where it can be told."""
+    if isinstance(size, int) and isinstance(start, int):
+        return -(-size // start)
+    if start == 1:
+        return size
+    whole, rest = divmod(size, start)
+    return whole if rest == 0 else None
+
+
+def _merged(levels: Sequence[StrideRun]) -> tuple[StrideRun, ...]:
+    """Runs that go on at the stride of those before them are one run; runs of one are none."""
+    merged: list[StrideRun] = []
+    for run in levels:
+        if run.length == 1:
+            continue
+        last = merged[-1] if merged else None
+        if last is not None and last.length is not None and run.stride == last.stride * last.length:
+            length = None if run.length is None else last.length * run.length
+            merged[-1] = StrideRun(length, last.stride)
+        else:
+            merged.append(run)
+    return tuple(merged)
+
+
+def _digit(name: str, atom: Atom) -> tuple[Number, Number | None]:
+    """A digit of the variable as (where it first moves, where it starts again)."""
+    if isinstance(atom, Var):
+        return 1, None
+    inner = atom.of.as_atom()
+    if not isinstance(inner, Var):
+        raise _irregular(name, atom, "is no digit of it")
+    end = None if atom.modulus is None else atom.divisor * atom.modulus
+    return atom.divisor, end
+
+
+def _ends(digits: Sequence[tuple[Number, Number | None, Number]]) -> list[Number]:
+    return [end for s, e, _ in digits for end in (s, e) if end is not None]
+
+
+def _order(number: Number) -> tuple[bool, object]:
+    return not isinstance(number, int), number if isinstance(number, int) else str(number)
+
+
+def _irregular(name: str, atom: Atom, why: str) -> UnsupportedError:
+    part = str(atom) if isinstance(atom, Digit) else atom.name
+    return UnsupportedError(
+        f"the offset along {name} has no regular strides",
+        f"{part} {why}",
+        "read the runs from offsets of your own, or tile by sizes that divide one another",
+    )
+
+
+def require_dim(dim: int, rank: int) -> int:
+    """A dimension counted from the left, from the right where negative.
+
+    Raises:
+        ShapeError: where the array has no such dimension.
+    """
+    if not isinstance(dim, int) or not -rank <= dim < rank:
+        raise ShapeError(
+            f"there is no dimension {dim!r}",
+            f"the array has {rank} dimensions, counted from 0",
+            f"give a number from 0 to {rank - 1}" if rank else "a scalar has none",
+        )
+    return dim % rank
