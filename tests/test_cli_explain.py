@@ -176,7 +176,7 @@ def test_proofs_that_do_not_hold() -> None:
 
 KEYS = {
     "path", "text", "kind", "headline", "dimensions", "parts", "axes", "word", "sizes", "index",
-    "proofs", "picture", "notes",
+    "proofs", "tpu", "picture", "notes",
 }  # fmt: skip
 
 

@@ -24,7 +24,8 @@ symbol, size, is_dynamic), parts (text, meaning, is_implied), axes in memory (co
 word (what shares 32 bits: bits, slots, offsets, text), sizes (elements, spanned_elements,
 element_bits, data_bytes, spanned_bytes, reserved_bytes, padding_elements, padding_bytes,
 factor), index (shape, physical_shape, recipe, textbook, formula, derivation), proofs
-(bijective, injective, verified; each as of prove), picture (slices; grids of at, rows, columns,
+(bijective, injective, verified; each as of prove), tpu (lanes, sublanes, packing, default_on,
+default, padding; null outside a TPU's tiles), picture (slices; grids of at, rows, columns,
 offsets with null for padding and gaps), notes. What is not known is null.
 """
 )

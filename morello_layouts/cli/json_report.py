@@ -25,6 +25,7 @@ def array_dict(report: ArrayReport, *, derivation: bool) -> dict[str, Any]:
         "sizes": None if sizes is None else sizes.to_dict(),
         "index": None if report.index is None else _index(report.index, derivation),
         "proofs": None if report.proofs is None else _proofs(report.proofs),
+        "tpu": None if report.tpu is None else asdict(report.tpu),
         "picture": None
         if report.index is None or sizes is None
         else _picture(report.index, words.names),

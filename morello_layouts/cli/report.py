@@ -10,7 +10,7 @@ from morello_layouts import api, notation
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
-from morello_layouts.words import Explanation, Sizes, arrays_of, explain
+from morello_layouts.words import Explanation, Sizes, TpuFacts, arrays_of, explain, tpu_facts
 from morello_layouts.words.sizing import sizes_of
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
@@ -43,6 +43,7 @@ class ArrayReport:
         index: the index map, None where there is none.
         sizes: None where they are not numbers.
         proofs: None without an index map.
+        tpu: how it lies in a TPU's registers; None where it is not in a TPU's tiles.
         notes: what could not be said, and what to know about the rest.
     """
 
@@ -51,6 +52,7 @@ class ArrayReport:
     index: IndexMap | None
     sizes: Sizes | None
     proofs: Proofs | None
+    tpu: TpuFacts | None
     notes: tuple[str, ...]
 
 
@@ -81,17 +83,19 @@ def _report(
     carried = layout.dims if isinstance(layout, XlaShape) else shape
     explanation = explain(layout, shape)
     if carried is None:
-        return ArrayReport(path, explanation, None, None, None, (_NO_SHAPE,))
+        return ArrayReport(path, explanation, None, None, None, None, (_NO_SHAPE,))
+    array = layout if isinstance(layout, XlaShape) else None
+    tpu = None if array is None else tpu_facts(array, explanation.names)
     try:
         m = api.index_map(layout, shape)
     except UnsupportedError as error:
         notes = (f"no formula: {error.what}; {error.why}", *_notes(layout))
-        return ArrayReport(path, explanation, None, None, None, notes)
+        return ArrayReport(path, explanation, None, None, None, tpu, notes)
     proofs = Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m))
     sizes = None
     if all(isinstance(n, int) for n in carried):
-        sizes = sizes_of(m, layout if isinstance(layout, XlaShape) else None)
-    return ArrayReport(path, explanation, m, sizes, proofs, m.warnings)
+        sizes = sizes_of(m, array)
+    return ArrayReport(path, explanation, m, sizes, proofs, tpu, m.warnings)
 
 
 def _notes(layout: XlaShape | XlaLayout | MorelloLayout) -> tuple[str, ...]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from morello_layouts.cli.report import ArrayReport, Proofs
 from morello_layouts.formula import IndexMap
-from morello_layouts.words import Explanation, Sizes
+from morello_layouts.words import Explanation, Sizes, TpuFacts
 from morello_layouts.words.names import amount
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-__all__ = ["Row", "formula_rows", "memory_rows", "proof_rows", "word_rows"]
+__all__ = ["Row", "formula_rows", "memory_rows", "proof_rows", "tpu_rows", "word_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,17 @@ def _bytes(n: int) -> str:
         if n >= 1 << power:
             return f"{n:,} ({n / (1 << power):,.1f} {unit})"
     return f"{n:,}"
+
+
+def tpu_rows(facts: TpuFacts) -> list[Row]:
+    """How the array lies in a TPU's registers, and which TPUs choose the layout themselves."""
+    return [
+        Row("lanes", facts.lanes),
+        Row("sublanes", facts.sublanes),
+        Row("packing", facts.packing),
+        *(Row("padding", text) for text in facts.padding),
+        Row("default", facts.default),
+    ]
 
 
 def formula_rows(m: IndexMap, words: Explanation) -> list[Row]:

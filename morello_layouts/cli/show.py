@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from morello_layouts.cli.rows import Row, formula_rows, memory_rows, proof_rows, word_rows
+from morello_layouts.cli.rows import Row, formula_rows, memory_rows, proof_rows, tpu_rows, word_rows
 from morello_layouts.cli.screen import console, has_unicode, plain, text_width, wrapped
 from morello_layouts.picture import ASCII, UNICODE, fitted_picture, terminal_lines
 
@@ -80,6 +80,8 @@ class _Screen:
         self.line(f"{words.kind}: {words.headline}")
         self.section("Text", word_rows(words))
         self.section("Memory", memory_rows(report))
+        if report.tpu is not None:
+            self.section("TPU", tpu_rows(report.tpu))
         if report.index is not None:
             self.section("Offset", formula_rows(report.index, words))
         if report.index is not None and derivation:

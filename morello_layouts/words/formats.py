@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from morello_layouts.tpu import FORMATS
+
 __all__ = ["format_name", "order_name"]
 
 Tiles = tuple[tuple[int, ...], ...]
 
 # The names that XLA's document "Tiled layout" gives them.
-_FORMATS: Final[dict[Tiles, str]] = {
-    (): "untiled",
-    ((8, 128),): "TPU tile format",
-    ((2, 128),): "TPU small tile format (compact second minor)",
-    ((4, 128),): "TPU small tile format (compact second minor)",
-    ((8, 128), (2, 1)): "TPU 16 bit tile format",
-    ((8, 128), (2, 1, 1, 1)): "alternative TPU 16 bit tile format",
-    ((8, 128), (4, 1)): "TPU 8 bit tile format",
-    ((32, 128), (32, 1)): "TPU 1 bit tile format",
-}
+_FORMATS: Final[dict[Tiles, str]] = {each.tiles: each.title for each in FORMATS.values()}
 
 
 def format_name(tiles: Tiles) -> str:

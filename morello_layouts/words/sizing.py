@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from morello_layouts.formula import IndexMap
+from morello_layouts.tpu.waste import data_bytes
 from morello_layouts.words.values import Sizes
-from morello_layouts.xla import XlaShape, bits_of
+from morello_layouts.xla import XlaShape
 
 __all__ = ["sizes_of"]
 
@@ -25,6 +26,5 @@ def sizes_of(m: IndexMap, shape: XlaShape | None = None) -> Sizes:
     if shape is None:
         return Sizes(elements, m.size)
     stored = shape.bits
-    data = elements * min(stored, bits_of(shape.element_type))
     spanned = m.size * stored
-    return Sizes(elements, m.size, stored, -(-data // 8), -(-spanned // 8), shape.byte_size)
+    return Sizes(elements, m.size, stored, data_bytes(shape), -(-spanned // 8), shape.byte_size)
