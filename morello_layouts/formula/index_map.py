@@ -176,7 +176,7 @@ class IndexMap:
             UnsupportedError: where the strides depend on other coordinates, or are not regular.
         """
         k = require_dim(dim, len(self.shape))
-        return strides_along(self.form, f"d{k}", self.shape[k])
+        return strides_along(self.form, f"d{k}", self.recipe.shape[k], self.size_symbols)
 
     @cached_property
     def derivation(self) -> Derivation:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import Atom, Digit, Linear, Var
-from morello_layouts.expr.size import Number
-from morello_layouts.expr.sympy_bridge import to_sympy
+from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.sympy_bridge import size_to_sympy, to_sympy
 
 if TYPE_CHECKING:
     import sympy
@@ -88,12 +88,12 @@ class StrideRun:
     """So many steps of one stride.
 
     Attributes:
-        length: how many positions; None where it depends on symbolic sizes in a way not known.
-        stride: how far apart neighbours are, in elements.
+        length: how many positions: an int, SymPy where sizes are symbolic, None where neither says.
+        stride: how far apart neighbours are, in elements: an int or SymPy.
     """
 
-    length: Number | None
-    stride: Number
+    length: Any
+    stride: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,25 +116,31 @@ class StrideRuns:
     runs: tuple[StrideRun, ...]
 
     @property
-    def contiguous(self) -> Number | None:
+    def contiguous(self) -> Any:
         """How many elements lie side by side, at each multiple of that many; 1 where none do."""
         if not self.runs or self.runs[0].stride != 1:
             return 1
         return self.runs[0].length
 
     @property
-    def stride(self) -> Number:
+    def stride(self) -> Any:
         """The distance of neighbours within the innermost run; 0 along a dimension of size 1."""
         return self.runs[0].stride if self.runs else 0
 
 
-def strides_along(form: Linear, name: str, size: Number) -> StrideRuns:
+def strides_along(
+    form: Linear,
+    name: str,
+    size: Number,
+    size_symbols: Mapping[str, sympy.Symbol] | None = None,
+) -> StrideRuns:
     """The runs of constant stride of one variable of a form.
 
     Args:
         form: the offset.
         name: the variable, whose values are 0 .. size - 1.
         size: how many values the variable has.
+        size_symbols: the user's symbols of symbolic sizes.
 
     Raises:
         UnsupportedError: where the strides depend on other coordinates, or change at places that
@@ -157,14 +163,19 @@ def strides_along(form: Linear, name: str, size: Number) -> StrideRuns:
                 "its runs are no multiples of one another, so that they have no one length",
                 "read the runs from offsets of your own, or tile by sizes that divide one another",
             )
-    return StrideRuns(_merged(_levels(starts, digits, size)))
+    found = _merged(_levels(starts, digits, size))
+
+    def public(number: Number | None) -> Any:
+        return size_to_sympy(number, size_symbols or {}) if isinstance(number, Size) else number
+
+    return StrideRuns(tuple(StrideRun(public(n), public(stride)) for n, stride in found))
 
 
 def _levels(
     starts: Sequence[Number], digits: Sequence[tuple[Number, Number | None, Number]], size: Number
-) -> list[StrideRun]:
-    """The stride between multiples of each start: Σ c·(start // s) over the digits that move."""
-    levels = []
+) -> list[tuple[Number | None, Number]]:
+    """Lengths and strides between the starts: a stride is Σ c·(start // s) over moving digits."""
+    levels: list[tuple[Number | None, Number]] = []
     for k, start in enumerate(starts):
         stride: Number = 0
         for s, end, c in digits:
@@ -173,7 +184,7 @@ def _levels(
         length = _count(size, start) if k + 1 == len(starts) else starts[k + 1] // start
         if isinstance(size, int) and isinstance(start, int) and isinstance(length, int):
             length = min(length, -(-size // start))
-        levels.append(StrideRun(length, stride))
+        levels.append((length, stride))
     return levels
 
 
@@ -187,19 +198,20 @@ def _count(size: Number, start: Number) -> Number | None:
     return whole if rest == 0 else None
 
 
-def _merged(levels: Sequence[StrideRun]) -> tuple[StrideRun, ...]:
+def _merged(
+    levels: Sequence[tuple[Number | None, Number]],
+) -> list[tuple[Number | None, Number]]:
     """Runs that go on at the stride of those before them are one run; runs of one are none."""
-    merged: list[StrideRun] = []
-    for run in levels:
-        if run.length == 1:
+    merged: list[tuple[Number | None, Number]] = []
+    for length, stride in levels:
+        if length == 1:
             continue
-        last = merged[-1] if merged else None
-        if last is not None and last.length is not None and run.stride == last.stride * last.length:
-            length = None if run.length is None else last.length * run.length
-            merged[-1] = StrideRun(length, last.stride)
+        inner, step = merged[-1] if merged else (None, 0)
+        if inner is not None and stride == step * inner:
+            merged[-1] = (None if length is None else inner * length, step)
         else:
-            merged.append(run)
-    return tuple(merged)
+            merged.append((length, stride))
+    return merged
 
 
 def _digit(name: str, atom: Atom) -> tuple[Number, Number | None]:
