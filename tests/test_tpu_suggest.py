@@ -43,13 +43,13 @@ def test_the_padded_third_report_fits_without_padding() -> None:
             0,
             (
                 "keep the shape: the compiler chooses this layout for a parameter or result; "
-                "for a value inside, write jnp.transpose(x, (1, 0)), whose row-major layout this is"
+                "for a value inside, write jnp.transpose(a, (1, 0)), whose row-major layout this is"
             ),
         ),
         (
             ("u32", (12582912, 1), "v5e"),
             1,
-            "write jnp.reshape(x, (12582912,)): dimensions 0 and 1 become one of 12,582,912",
+            "write jnp.reshape(a, (12582912,)): dimensions 0 and 1 become one of 12,582,912",
         ),
         (
             ("u32", (12582912, 1), "v5e"),
@@ -63,14 +63,14 @@ def test_the_padded_third_report_fits_without_padding() -> None:
         (
             ("s32", (8388608, 8, 4), "v5e"),
             1,
-            "write jnp.transpose(x, (2, 1, 0)), whose row-major layout this is",
+            "write jnp.transpose(a, (2, 1, 0)), whose row-major layout this is",
         ),
         (
             ("bf16", (256, 9, 1024), "v5e"),
             0,
             (
                 "keep the shape: the compiler chooses this layout for a parameter or result; "
-                "for a value inside, write jnp.transpose(x, (1, 0, 2)), whose row-major layout "
+                "for a value inside, write jnp.transpose(a, (1, 0, 2)), whose row-major layout "
                 "this is"
             ),
         ),
@@ -93,11 +93,11 @@ def test_the_hint_of_everything_at_once() -> None:
     assert isinstance(x, ml.XlaShape)
     groups = ((0, 1, 2), (3, 4))
     assert hint_of(x, groups, ("fold", "order")) == (
-        "write jnp.transpose(jnp.reshape(x, (24, 24)), (1, 0)), whose row-major layout this is: "
+        "write jnp.transpose(jnp.reshape(a, (24, 24)), (1, 0)), whose row-major layout this is: "
         "dimensions 0, 1 and 2 become one of 24; dimensions 3 and 4 become one of 24"
     )
     assert hint_of(x, groups, ("fold", "order", "tile")) == (
-        "write jnp.reshape(x, (24, 24)): dimensions 0, 1 and 2 become one of 24; dimensions 3 and "
+        "write jnp.reshape(a, (24, 24)): dimensions 0, 1 and 2 become one of 24; dimensions 3 and "
         "4 become one of 24; the compiler takes this tile only where it is told to: "
         "Layout(major_to_minor=(1, 0), tiling=((8, 128),)) of jax.experimental.layout"
     )
@@ -148,7 +148,7 @@ def test_the_hint_s_code_makes_the_layout(shape: tuple[int, ...]) -> None:
         layout = each.shape.layout
         assert layout is not None
         if "fold" in each.changes:
-            assert f"jnp.reshape(x, {folded.shape})" in each.hint
+            assert f"jnp.reshape(a, {folded.shape})" in each.hint
         if "jnp.transpose" not in each.hint:
             continue
         order = layout.major_to_minor

@@ -13,7 +13,7 @@ from morello_layouts.words.names import amount
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-__all__ = ["Row", "formula_rows", "memory_rows", "proof_rows", "tpu_rows", "word_rows"]
+__all__ = ["Row", "byte_row", "formula_rows", "memory_rows", "proof_rows", "tpu_rows", "word_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,23 @@ def _physical_shape(sizes: tuple[int, ...]) -> str:
 
 def _size_rows(sizes: Sizes) -> list[Row]:
     rows = [Row("elements", _elements(sizes))]
-    data, reserved = sizes.data_bytes, sizes.reserved_bytes
-    if data is not None and reserved is not None:
-        words = f"{_bytes(reserved)} that XLA reserves, no padding"
-        if reserved != data:
-            padding = f"{amount(reserved - data)} of padding, {_factor(reserved, data)}"
-            words = f"{amount(data)} of data in {_bytes(reserved)} that XLA reserves: {padding}"
-        rows.append(Row("bytes", words))
+    if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
+        rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes))
     return rows
+
+
+def byte_row(data: int, reserved: int) -> Row:
+    """Bytes of data, of the buffer and of padding.
+
+    >>> byte_row(60, 96).text
+    '60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data'
+    """
+    if reserved == data:
+        return Row("bytes", f"{_bytes(reserved)} that XLA reserves, no padding")
+    padding = f"{amount(reserved - data)} of padding, {_factor(reserved, data)}"
+    return Row(
+        "bytes", f"{amount(data)} of data in {_bytes(reserved)} that XLA reserves: {padding}"
+    )
 
 
 def _elements(sizes: Sizes) -> str:

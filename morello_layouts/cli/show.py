@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from morello_layouts.cli.report import ArrayReport
 
-__all__ = ["show"]
+__all__ = ["Screen", "show"]
 
 _WIDEST_LABEL = 22
 
 
 def show(source: str, reports: Iterable[ArrayReport], *, derivation: bool) -> None:
     """Print the reports on the arrays of a text; the same array a second time only by name."""
-    screen = _Screen(console())
+    screen = Screen(console())
     seen: dict[str, str] = {}
     count = 0
     for count, report in enumerate(reports, 1):
@@ -40,7 +40,7 @@ def show(source: str, reports: Iterable[ArrayReport], *, derivation: bool) -> No
         screen.line(f"{source}: a tuple without arrays")
 
 
-class _Screen:
+class Screen:
     """A console, and what its stream can take."""
 
     def __init__(self, screen: Console) -> None:
@@ -75,6 +75,7 @@ class _Screen:
                 self.console.print(rest, soft_wrap=True)
 
     def report(self, report: ArrayReport, place: str, derivation: bool) -> None:
+        """A report on one array, section by section."""
         words = report.explanation
         self.line(f"{place} {words.source}".lstrip(), "bold")
         self.line(f"{words.kind}: {words.headline}")
@@ -98,6 +99,7 @@ class _Screen:
             self.picture(report)
 
     def picture(self, report: ArrayReport) -> None:
+        """The offsets that fit the screen."""
         assert report.index is not None
         names = report.explanation.names
         self.line("Offsets", "bold")

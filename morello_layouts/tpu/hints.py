@@ -12,7 +12,7 @@ _MODULE = "jax.experimental.layout"
 
 
 def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]) -> str:
-    """What to write for the array ``x`` of the program, in words.
+    """What to write for the array ``a`` of the program, in words.
 
     Args:
         x: the array after folding, with its layout.
@@ -22,13 +22,13 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
     >>> from morello_layouts.xla import XlaLayout
     >>> x = XlaShape("f32", (32, 128), XlaLayout((1, 0), ((8, 128),)))
     >>> hint_of(x, ((0, 1), (2,)), ("fold",))
-    'write jnp.reshape(x, (32, 128)): dimensions 0 and 1 become one of 32'
+    'write jnp.reshape(a, (32, 128)): dimensions 0 and 1 become one of 32'
     """
     assert x.layout is not None
-    order, array, words = x.layout.major_to_minor, "x", ""
+    order, array, words = x.layout.major_to_minor, "a", ""
     is_row_major = order == tuple(range(len(order)))
     if "fold" in changes:
-        array = f"jnp.reshape(x, {_tuple(x.shape)})"
+        array = f"jnp.reshape(a, {_tuple(x.shape)})"
         words = f": {'; '.join(_folds(x.shape, groups))}"
     use = f"write {array}{words}" if "fold" in changes else "keep the shape"
     transposed = f"jnp.transpose({array}, {_tuple(order)})"
