@@ -11,7 +11,6 @@ import click
 
 import morello_layouts
 from morello_layouts.cli.default_command import default
-from morello_layouts.cli.code_command import code
 from morello_layouts.cli.explain_command import explain
 from morello_layouts.cli.proof_commands import equal, prove
 from morello_layouts.cli.screen import print_error
