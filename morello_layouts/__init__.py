@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from morello_layouts.api import (
     Relayout,
     are_equivalent,
+    code,
     index_map,
     is_bijective,
     is_injective,
@@ -90,6 +91,7 @@ __all__ = [
     "XlaTuple",
     "are_equivalent",
     "batched_col_major",
+    "code",
     "col_major",
     "index_map",
     "is_bijective",

@@ -3,6 +3,7 @@
 from morello_layouts.api.arrays import pack, unpack
 from morello_layouts.api.expressions import simplify
 from morello_layouts.api.layouts import index_map, relayout
+from morello_layouts.api.printing import code
 from morello_layouts.api.proofs import (
     are_equivalent,
     is_bijective,
@@ -15,6 +16,7 @@ from morello_layouts.api.relayouts import Relayout
 __all__ = [
     "Relayout",
     "are_equivalent",
+    "code",
     "index_map",
     "is_bijective",
     "is_injective",

@@ -1,0 +1,192 @@
+"""Formulas as source text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from morello_layouts.api.expressions import Bound, form_of
+from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.api.sizes import Shape
+from morello_layouts.codegen import Formulas, Target, print_formulas
+from morello_layouts.errors import LayoutError
+from morello_layouts.expr import OPERATIONS, SHIFTS, Interval, Linear, Var, cheapest, readable
+from morello_layouts.expr.assumption import merged
+from morello_layouts.expr.size import Size
+from morello_layouts.formula import IndexMap, Inverse, Relayout
+from morello_layouts.morello import MorelloLayout
+from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["Formulable", "code", "formulas_of", "inverse_of"]
+
+Formulable: TypeAlias = "LayoutLike | Formulas | Inverse | Relayout | sympy.Expr"
+"""What has formulas: layouts, index maps, their inverses, relayouts, expressions."""
+
+Simplified: TypeAlias = Literal["readable", "cheapest"]
+
+
+def code(
+    of: Formulable,
+    target: Target | str,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    *,
+    shape: Shape | None = None,
+    simplified: Simplified = "readable",
+    shift: bool = False,
+    function: bool = False,
+    asserts: bool = False,
+    name: str | None = None,
+) -> str:
+    """A formula as source text, in integers only.
+
+    An index map and an expression give an expression. An inverse and a relayout give lines that
+    name their results and ``is_padding``, the condition that the offset ``p`` holds padding.
+
+    32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
+    conversions written out; unsigned where nothing is negative. A value without a known bound, a
+    symbolic size among them, is taken to fit 64 bits. Expressions in C, CUDA and Triton are right
+    for variables of any integer type of at least 32 bits; those in Rust, and functions in C, CUDA
+    and Rust, have the types that a function declares. Python's integers grow; NumPy arrays must be
+    of a type that holds the offsets.
+
+    Args:
+        of: a layout, its text, an index map, ``m.inverse``, a relayout; or an expression: SymPy,
+            or text with ``bounds``.
+        target: ``"c"``, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``, ``"triton"``,
+            ``"latex"`` or ``"sympy"``.
+        bounds: of an expression's variables, as in :func:`simplify`.
+        shape: the array's sizes, where the layout's text carries none.
+        simplified: ``"readable"``, or ``"cheapest"``: fewest operations.
+        shift: shifts and masks for powers of two, where operands are nonnegative.
+        function: a whole function: typed arguments, a comment with the layout and the bounds, and
+            names for what is used more than once. Symbolic sizes are arguments after the others.
+        asserts: the function checks its arguments.
+        name: what the function is called.
+
+    Raises:
+        LayoutError: where the target or a name is none, or the layout or expression means nothing.
+        UnsupportedError: where a value does not fit 64 bits, or the target lacks what is asked for.
+
+    >>> code("f32[3,5]{1,0:T(2,2)}", "c")
+    '12 * (d0 / 2) + 4 * (d1 / 2) + 2 * (d0 % 2) + d1 % 2'
+    >>> code("(32*i + j)//8", "python", {"i": (0, 31), "j": (0, 31)}, shift=True)
+    '(i << 2) + (j >> 3)'
+    >>> print(code(index_map("f32[3,5]{1,0:T(2,2)}").inverse, "python"))
+    d0 = 2*(p//12) + (p//2)%2
+    d1 = 2*((p//4)%3) + p%2
+    is_padding = (d0 >= 3) | (d1 >= 5)
+    """
+    if simplified not in ("readable", "cheapest"):
+        raise LayoutError(
+            f"no simplifier is named {simplified!r}",
+            "a formula is simplified for reading or for computing",
+            "give simplified='readable' or simplified='cheapest'",
+        )
+    found = formulas_of(of, bounds, shape=shape, name=name)
+    if simplified == "cheapest":
+        found = _cheapest(found, shift)
+    return print_formulas(found, target, shift=shift, function=function, asserts=asserts)
+
+
+def formulas_of(
+    of: Formulable,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    *,
+    shape: Shape | None = None,
+    name: str | None = None,
+) -> Formulas:
+    """The readable formulas of whatever has some; arguments as of :func:`code`."""
+    if isinstance(of, Formulas):
+        return of if name is None else replace(of, name=name)
+    if isinstance(of, Inverse):
+        return _of_inverse(of, name or "coordinates", "")
+    if isinstance(of, Relayout):
+        return _of_relayout(of, name or "relayout")
+    is_layout = isinstance(
+        of, IndexMap | MorelloLayout | XlaLayout | XlaShape | XlaTuple | XlaBuffer
+    )
+    if is_layout or (isinstance(of, str) and bounds is None):
+        return _of_index_map(index_map(of, shape), name or "offset")
+    return _of_expression(of, bounds or {}, name or "value")
+
+
+def _of_index_map(m: IndexMap, name: str) -> Formulas:
+    known = {var.name: var for var in m.textbook_form.variables()}
+    variables, sizes = [], m.textbook_form.sizes()
+    for k, n in enumerate(m.recipe.shape):
+        if isinstance(n, Size):
+            sizes |= n.names()
+        hi = n - 1 if isinstance(n, Size) else max(n - 1, 0)
+        variables.append(known.get(f"d{k}") or Var(f"d{k}", Interval(0, hi)))
+    element = ", ".join(var.name for var in variables)
+    return Formulas(
+        name,
+        f"Offset of element ({element}) of {m.source or m.recipe}, in elements.",
+        tuple(variables),
+        (("offset", m.form),),
+        more_sizes=sizes,
+        assumptions=m.assumptions,
+    )
+
+
+def inverse_of(m: IndexMap) -> Formulas:
+    """The formulas of an index map's inverse, which name the layout.
+
+    >>> from morello_layouts import index_map
+    >>> inverse_of(index_map("[1, 0]", (4, 6))).about
+    'Coordinates of the element at offset p of [1, 0] at 4x6.'
+    """
+    found = _of_inverse(m.inverse, "coordinates", f" of {m.source}" if m.source else "")
+    return replace(found, assumptions=m.assumptions)
+
+
+def _of_inverse(inverse: Inverse, name: str, source: str) -> Formulas:
+    results = tuple((f"d{k}", form) for k, form in enumerate(inverse.forms))
+    about = f"Coordinates of the element at offset p{source}."
+    return Formulas(name, about, (_offset(inverse, ()),), results, inverse.limits)
+
+
+def _of_relayout(r: Relayout, name: str) -> Formulas:
+    about = (
+        f"Offset in {r.source.source} of what lies at offset p of {r.target.source}, in elements."
+    )
+    p = _offset(r.inverse, (r.form,))
+    known = merged((*r.source.assumptions, *r.target.assumptions))
+    results = (("source_offset", r.form),)
+    return Formulas(name, about, (p,), results, r.inverse.limits, assumptions=known)
+
+
+def _offset(inverse: Inverse, more: tuple[Linear, ...]) -> Var:
+    """The variable p; of a buffer of at most one element no formula holds it."""
+    for form in (*inverse.forms, *(form for form, _ in inverse.limits), *more):
+        for var in form.variables():
+            return var
+    return Var("p", Interval(0, 0))
+
+
+def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]], name: str) -> Formulas:
+    form = form_of(expr, bounds)
+    known = {var.name: var for var in form.variables()}
+    given = [str(key) for key in bounds]
+    order = sorted(known, key=lambda v: (given.index(v) if v in given else len(given), v))
+    return Formulas(
+        name,
+        str(form),
+        tuple(known[v] for v in order),
+        (("value", readable(form)[0]),),
+        more_sizes=form.sizes(),
+    )
+
+
+def _cheapest(found: Formulas, shift: bool) -> Formulas:
+    model = SHIFTS if shift else OPERATIONS
+    limits = found.limits
+    return replace(
+        found,
+        results=tuple((name, cheapest(form, model)) for name, form in found.results),
+        limits=None if limits is None else tuple((cheapest(x, model), n) for x, n in limits),
+    )

@@ -1,0 +1,279 @@
+"""From linear forms to operations: which sums, quotients, shifts and masks a program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeAlias
+
+from morello_layouts.codegen.node import Node, Nodes, Op, is_known_nonnegative
+from morello_layouts.expr import Atom, Digit, Interval, Linear, Var
+from morello_layouts.expr.form import printing_order
+from morello_layouts.expr.quotient import Quotient
+from morello_layouts.expr.size import (
+    Monomial,
+    Name,
+    Number,
+    Size,
+    absolute,
+    is_nonnegative,
+    sign,
+)
+
+__all__ = ["Arithmetic", "Lowering"]
+
+Piece: TypeAlias = tuple[Atom | None, Number]
+"""A term of a sum; its constant has no atom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What a target's operators do.
+
+    Attributes:
+        floors: whether its division and remainder round down for negative operands too, as in
+            Python; else they may truncate, as in C.
+        shifts: whether powers of two become shifts and masks, where operands are nonnegative.
+    """
+
+    floors: bool = False
+    shifts: bool = False
+
+
+class Lowering:
+    """Turns forms into nodes that share their common parts.
+
+    >>> from morello_layouts.expr import variable
+    >>> Lowering(Arithmetic()).form(variable("i", 0, 7) // 4)
+    Node(div, None, [Node(name, i, []), Node(const, 4, [])])
+    """
+
+    def __init__(
+        self, arithmetic: Arithmetic, size_bounds: Mapping[str, Interval] | None = None
+    ) -> None:
+        """With bounds of symbolic sizes, which are at least 1 without."""
+        self.arithmetic = arithmetic
+        self.size_bounds = size_bounds or {}
+        self.nodes = Nodes()
+        self._forms: dict[Linear, Node] = {}
+        self._raised: dict[Linear, Linear] = {}
+
+    def form(self, form: Linear) -> Node:
+        """The operations that compute a form."""
+        return self._form(form if self.arithmetic.floors else self._raise(form))
+
+    def at_least(self, form: Linear, bound: Number) -> Node:
+        """The condition that a form is not below a bound."""
+        return self.nodes.truth(Op.GE, self.form(form), self.number(bound))
+
+    def at_most(self, form: Linear, bound: Number) -> Node:
+        """The condition that a form is not above a bound."""
+        return self.nodes.truth(Op.LE, self.form(form), self.number(bound))
+
+    def number(self, value: Number) -> Node:
+        """An integer, or what computes a symbolic size. Every printed size passes here."""
+        if not isinstance(value, Size):
+            return self.nodes.const(value)
+        pieces = sorted(value.printing_order(), key=lambda piece: piece[1] < 0)
+        total: Number = 0
+        parts, partial = [], []
+        for monomial, c in pieces:
+            parts.append((self._monomial(monomial, abs(c)), 1 if c > 0 else -1))
+            total = total + (Size(((monomial, c),)) if monomial else c)
+            partial.append(Interval(total, total))
+        return self._sum(parts, Interval(value, value), partial)
+
+    def _monomial(self, monomial: Monomial, factor: int) -> Node:
+        """A product of sizes and of their quotients: 4·(N // 8), if exact, as N // 2."""
+        node: Node | None = None
+        part: Number = 1
+        for name, power in monomial:
+            shared = 1
+            if isinstance(name, Quotient) and name.exact and power == 1:
+                shared = gcd(factor, name.divisor)
+            factor //= shared
+            one = self._size(name, shared)
+            for _ in range(power):
+                part = part * Size(((((name, 1),), 1),))
+                node = one if node is None else self._times(node, one, Interval(part, part))
+        return self._scaled(node, factor, Interval(part, part))
+
+    def size(self, name: str) -> Node:
+        """A symbolic size."""
+        return self.nodes.name(name, self.size_bounds.get(name, Interval(1, None)))
+
+    def _size(self, name: Name, times: int) -> Node:
+        """A named size, or a multiple of a quotient of sizes."""
+        if isinstance(name, str):
+            return self.size(name)
+        up = 0 if name.exact else name.divisor - 1
+        above, divisor = name.numerator + up, name.divisor // times
+        if divisor == 1:
+            return self.number(above)
+        value = Size(((((name, 1),), 1),)) * times
+        return self._divide(
+            self.number(above), divisor, Interval(above, above), Interval(value, value)
+        )
+
+    def _form(self, form: Linear) -> Node:
+        found = self._forms.get(form)
+        if found is None:
+            found = self._forms[form] = self._linear(form)
+        return found
+
+    def _linear(self, form: Linear) -> Node:
+        pieces = _ordered(form)
+        parts = [
+            (self.number(absolute(c)), sign(c))
+            if atom is None
+            else (self._scaled(self._atom(atom), absolute(c), atom.interval), sign(c))
+            for atom, c in pieces
+        ]
+        if not parts:
+            return self.nodes.const(0)
+        return self._sum(parts, form.interval, _partial(pieces))
+
+    def _sum(
+        self, parts: Sequence[tuple[Node, int]], interval: Interval, partial: Sequence[Interval]
+    ) -> Node:
+        if len(parts) == 1 and parts[0][1] == 1:
+            return parts[0][0]
+        signs = tuple(s for _, s in parts)
+        reach = _hull((interval, *partial))
+        nodes = [node for node, _ in parts]
+        return self.nodes.make(Op.SUM, nodes, interval, reach=reach, value=signs)
+
+    def _scaled(self, node: Node | None, factor: Number, interval: Interval) -> Node:
+        if node is None:
+            return self.number(factor)
+        if factor == 1:
+            return node
+        return self._times(self.number(factor), node, interval.scale(factor))
+
+    def _times(self, factor: Node, node: Node, interval: Interval) -> Node:
+        if factor.op is Op.CONST and self._shifts(factor.value) and is_known_nonnegative(interval):
+            by = self.nodes.const(factor.value.bit_length() - 1)
+            return self.nodes.make(Op.SHL, (node, by), interval)
+        return self.nodes.make(Op.MUL, (factor, node), interval)
+
+    def _atom(self, atom: Atom) -> Node:
+        if isinstance(atom, Var):
+            return self.nodes.name(atom.name, atom.interval)
+        node, interval = self._form(atom.of), atom.of.interval
+        if atom.divisor != 1:
+            quotient = interval.floordiv(atom.divisor)
+            node = self._divide(node, atom.divisor, interval, quotient)
+            interval = quotient
+        if atom.modulus is not None:
+            node = self._modulo(node, atom.modulus, interval, atom.interval)
+        return node
+
+    def _divide(self, node: Node, by: Number, values: Interval, quotient: Interval) -> Node:
+        is_plain = is_known_nonnegative(values)
+        if isinstance(by, int) and is_plain and self._shifts(by):
+            return self.nodes.make(Op.SHR, (node, self.nodes.const(by.bit_length() - 1)), quotient)
+        divisor = self.number(by)
+        if is_plain or self.arithmetic.floors:
+            return self.nodes.make(Op.DIV, (node, divisor), quotient)
+        # x // n = (x - x mod n) / n, which is exact, so that it does not matter how / rounds.
+        rest = self._modulo(node, by, values, Interval(0, by - 1))
+        multiple = Interval(None if values.lo is None else values.lo - (by - 1), values.hi)
+        less = self.nodes.make(Op.SUM, (node, rest), multiple, value=(1, -1))
+        return self.nodes.make(Op.DIV, (less, divisor), quotient)
+
+    def _modulo(self, node: Node, by: Number, values: Interval, result: Interval) -> Node:
+        is_plain = is_known_nonnegative(values)
+        if isinstance(by, int) and is_plain and self._shifts(by):
+            return self.nodes.make(Op.AND, (node, self.nodes.const(by - 1)), result)
+        modulus = self.number(by)
+        if is_plain or self.arithmetic.floors:
+            return self.nodes.make(Op.MOD, (node, modulus), result)
+        # The first remainder may be negative or not; of the second the operand is not.
+        rest = self.nodes.make(Op.MOD, (node, modulus), Interval(1 - by, by - 1))
+        raised = self.nodes.make(Op.SUM, (rest, modulus), Interval(1, 2 * by - 1), value=(1, 1))
+        return self.nodes.make(Op.MOD, (raised, modulus), Interval(0, by - 1))
+
+    def _shifts(self, number: int) -> bool:
+        return self.arithmetic.shifts and number > 1 and number.bit_count() == 1
+
+    def _raise(self, form: Linear) -> Linear:
+        """The form with operands that may be negative raised by multiples of their divisors.
+
+        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, where k is large enough.
+        """
+        found = self._raised.get(form)
+        if found is None:
+            found = self._raised[form] = self._raise_terms(form)
+        return found
+
+    def _raise_terms(self, form: Linear) -> Linear:
+        terms: list[tuple[Atom, Number]] = []
+        const = form.const
+        for atom, c in form.terms:
+            if not isinstance(atom, Digit):
+                terms.append((atom, c))
+                continue
+            of, step = self._raise(atom.of), atom.divisor * (atom.modulus or 1)
+            k = 0 if atom.is_group else _missing(of.interval.lo, step)
+            terms.append((Digit(of + k * step, atom.divisor, atom.modulus), c))
+            if atom.modulus is None:
+                const = const - c * k
+        return Linear.of(terms, const)
+
+
+def _missing(lo: Number | None, step: Number) -> Number:
+    """How many steps, of at least 1 each, are known to lift a value to 0 or above."""
+    if lo is None or is_nonnegative(lo) or not is_nonnegative(-lo):
+        return 0
+    if isinstance(lo, int) and isinstance(step, int):
+        return -(lo // step)
+    for k in (1, 2):
+        if is_nonnegative(lo + k * step):
+            return k
+    return -lo
+
+
+def _ordered(form: Linear) -> list[Piece]:
+    """The pieces as people write them, or positive ones first where this avoids a sign."""
+    pieces: list[Piece] = [*printing_order(form.terms)]
+    if form.const:
+        pieces.append((None, form.const))
+    if all(is_known_nonnegative(i) for i in _partial(pieces)[:-1]):
+        return pieces
+    return sorted(pieces, key=lambda piece: sign(piece[1]) < 0)
+
+
+def _partial(pieces: Sequence[Piece]) -> list[Interval]:
+    """The values of the sums of the first pieces."""
+    sums = []
+    for k in range(len(pieces)):
+        terms = [(atom, c) for atom, c in pieces[: k + 1] if atom is not None]
+        const = sum((c for atom, c in pieces[: k + 1] if atom is None), start=0)
+        sums.append(Linear.of(terms, const).interval)
+    return sums
+
+
+def _hull(intervals: Sequence[Interval]) -> Interval:
+    """An interval that holds all of these; an end that cannot be told is absent."""
+    lo, hi = intervals[0]
+    for other in intervals[1:]:
+        lo = _smaller(lo, other.lo)
+        hi = None if hi is None or other.hi is None else _larger(hi, other.hi)
+    return Interval(lo, hi)
+
+
+def _smaller(a: Number | None, b: Number | None) -> Number | None:
+    if a is None or b is None:
+        return None
+    if is_nonnegative(b - a):
+        return a
+    if is_nonnegative(a - b):
+        return b
+    return 0 if is_nonnegative(a) and is_nonnegative(b) else None
+
+
+def _larger(a: Number, b: Number) -> Number | None:
+    if is_nonnegative(a - b):
+        return a
+    return b if is_nonnegative(b - a) else None

@@ -1,0 +1,140 @@
+"""LaTeX and SymPy: mathematics, not programs."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from morello_layouts.codegen.formulas import PADDING, Formulas
+from morello_layouts.codegen.language import Language, unsupported
+from morello_layouts.expr.latex import latex
+from morello_layouts.expr.size import is_nonnegative
+from morello_layouts.expr.sympy_bridge import to_sympy
+
+__all__ = ["LatexLanguage", "SympyLanguage"]
+
+
+class LatexLanguage(Language):
+    r"""LaTeX, without dollar signs; several lines are an ``aligned`` block."""
+
+    name: ClassVar[str] = "latex"
+    title: ClassVar[str] = "LaTeX"
+
+    def __init__(self, *, shift: bool = False) -> None:
+        if shift:
+            raise unsupported(self.title, "shifts", "leave shift=True out")
+
+    def expression(self, formulas: Formulas) -> str:
+        """The only result."""
+        ((_, form),) = formulas.results
+        return latex(form)
+
+    def statements(self, formulas: Formulas) -> str:
+        """Every result, and where padding is."""
+        lines = [f"{_named(name)} &= {latex(form)}" for name, form in formulas.results]
+        if formulas.limits is not None:
+            lines.append(rf"\mathrm{{padding}} &\iff {_padding(formulas)}")
+        return _aligned(lines)
+
+    def function(self, formulas: Formulas, *, asserts: bool) -> str:
+        """The function's definition, with the bounds of its arguments."""
+        if asserts:
+            raise unsupported(self.title, "asserts", "leave asserts=True out")
+        inputs = ", ".join(map(_named, formulas.arguments))
+        values = [latex(form) for _, form in formulas.results]
+        value = values[0] if len(values) == 1 else rf"\left({', '.join(values)}\right)"
+        name = formulas.name.replace("_", r"\_")
+        lines = [rf"\mathrm{{{name}}}({inputs}) &= {value}"]
+        if formulas.limits is not None:
+            lines.append(rf"\mathrm{{padding}} &\iff {_padding(formulas)}")
+        for var in formulas.variables:
+            lo, hi = (None if end is None else latex_number(end) for end in var.interval)
+            left = "" if lo is None else rf"{lo} \le "
+            right = "" if hi is None else rf" \le {hi}"
+            if left or right:
+                lines.append(f"& {left}{_named(var.name)}{right}")
+        return _aligned(lines)
+
+
+class SympyLanguage(Language):
+    """SymPy's text over ``floor`` and ``Mod``, which is Python."""
+
+    name: ClassVar[str] = "sympy"
+    title: ClassVar[str] = "SymPy"
+
+    def __init__(self, *, shift: bool = False) -> None:
+        if shift:
+            raise unsupported(self.title, "shifts", "leave shift=True out")
+
+    def expression(self, formulas: Formulas) -> str:
+        """The only result."""
+        ((_, form),) = formulas.results
+        return str(to_sympy(form))
+
+    def statements(self, formulas: Formulas) -> str:
+        """Every result, and the padding condition."""
+        lines = [f"{name} = {to_sympy(form)}" for name, form in formulas.results]
+        if formulas.limits is not None:
+            parts = [f"({to_sympy(form)} >= {n})" for form, n in formulas.limits]
+            lines.append(f"{PADDING} = {' | '.join(parts) or 'False'}")
+        return "\n".join(lines)
+
+    def function(self, formulas: Formulas, *, asserts: bool) -> str:
+        """A module that makes the symbols and a ``Lambda``."""
+        if asserts:
+            raise unsupported(self.title, "asserts", "leave asserts=True out")
+        values = [str(to_sympy(form)) for _, form in formulas.results]
+        if formulas.limits is not None:
+            parts = [f"({to_sympy(form)} >= {n})" for form, n in formulas.limits]
+            values.append(" | ".join(parts) or "False")
+        single = len(values) == 1
+        symbols = [
+            f'{var.name} = Symbol("{var.name}", integer=True'
+            f"{', nonnegative=True' if _is_nonnegative(var.interval.lo) else ''})"
+            for var in formulas.variables
+        ]
+        symbols += [f'{name} = Symbol("{name}", integer=True, positive=True)'
+                    for name in formulas.sizes]  # fmt: skip
+        comma = "," if len(formulas.arguments) == 1 else ""
+        about = [*formulas.about.split("\n"), *([formulas.domain] if formulas.domain else [])]
+        value = values[0] if single else f"Tuple({', '.join(values)})"
+        words = {"Lambda", "Symbol", *re.findall(r"\b(?:Mod|floor|ceiling|Tuple)\b", value)}
+        return "\n".join(
+            [
+                f"from sympy import {', '.join(sorted(words))}",
+                "",
+                *(f"# {' '.join(line.split())}".rstrip() for line in about),
+                *symbols,
+                f"{formulas.name} = Lambda(({', '.join(formulas.arguments)}{comma}), {value})",
+            ]
+        )
+
+
+def _is_nonnegative(lo: object) -> bool:
+    from morello_layouts.expr.size import Size
+
+    return isinstance(lo, int | Size) and is_nonnegative(lo)
+
+
+def latex_number(value: object) -> str:
+    """An end of a bound."""
+    from morello_layouts.expr import Linear
+    from morello_layouts.expr.size import Size
+
+    assert isinstance(value, int | Size)
+    return latex(Linear((), value))
+
+
+def _named(name: str) -> str:
+    from morello_layouts.expr import variable
+
+    return latex(variable(name))
+
+
+def _padding(formulas: Formulas) -> str:
+    parts = [rf"{latex(form)} \ge {latex_number(n)}" for form, n in formulas.limits or ()]
+    return r" \lor ".join(parts) or r"\mathrm{false}"
+
+
+def _aligned(lines: list[str]) -> str:
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"

@@ -1,0 +1,147 @@
+"""Which integer types a program computes in, from the bounds of every value on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from morello_layouts.codegen.node import Node, Op, is_known_nonnegative
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import Interval
+from morello_layouts.expr.size import Monomial, Number, Size
+
+__all__ = ["Kind", "Widths"]
+
+
+class Kind(Enum):
+    """An integer type: its name in Rust, its bits, whether it has a sign."""
+
+    U32 = ("u32", 32, False)
+    I32 = ("i32", 32, True)
+    U64 = ("u64", 64, False)
+    I64 = ("i64", 64, True)
+
+    def __init__(self, text: str, bits: int, signed: bool) -> None:
+        self.text, self.bits, self.signed = text, bits, signed
+
+    @property
+    def largest(self) -> int:
+        """The largest value of the type."""
+        return (1 << self.bits - self.signed) - 1
+
+    @property
+    def smallest(self) -> int:
+        """The smallest value of the type."""
+        return -self.largest - 1 if self.signed else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """The choice of types: 32 bits where the bounds prove that all values fit, 64 where not.
+
+    Values without a known bound are taken to fit 64 bits. Unsigned where nothing is negative.
+
+    Attributes:
+        declared: whether the program declares the types of its variables. Else they may be of any
+            integer type of at least 32 bits, with or without a sign: then 32-bit arithmetic
+            stays below 2^31, and variables are converted before 64-bit arithmetic.
+        unsigned: whether the target has unsigned types.
+        sizes: bounds of symbolic sizes; one without is at least 1.
+
+    >>> Widths().kind(Interval(0, 2**32 - 1)).text, Widths().kind(Interval(-1, 2**31)).text
+    ('u32', 'i64')
+    """
+
+    declared: bool = True
+    unsigned: bool = True
+    sizes: Mapping[str, Interval] = field(default_factory=dict)
+    _known: dict[Node, Kind] = field(default_factory=dict, compare=False, repr=False)
+
+    def kind(self, *intervals: Interval, signed: bool = False) -> Kind:
+        """The smallest type that holds all values of some intervals; with a sign if asked for.
+
+        Raises:
+            UnsupportedError: where 64 bits do not hold them.
+        """
+        is_nonnegative = all(is_known_nonnegative(i) for i in intervals)
+        is_unsigned = is_nonnegative and self.unsigned and not signed
+        kinds = (Kind.U32, Kind.U64) if is_unsigned else (Kind.I32, Kind.I64)
+        ends = [(self._ends(i.lo)[0], self._ends(i.hi)[1]) for i in intervals]
+        lows = [lo for lo, _ in ends if lo is not None]
+        highs = [hi for _, hi in ends if hi is not None]
+        is_known = len(highs) == len(intervals) and (is_nonnegative or len(lows) == len(intervals))
+        for kind in kinds:
+            is_narrow = kind.bits == 32 and not self.declared
+            largest = min(kind.largest, 2**31 - 1) if is_narrow else kind.largest
+            if (kind.bits == 32 and not is_known) or max(highs, default=0) > largest:
+                continue
+            if min(lows, default=0) >= kind.smallest:
+                return kind
+        raise UnsupportedError(
+            f"a value from {min(lows, default=0)} to {max(highs, default=0)} does not fit 64 bits",
+            "this target computes in integers of 32 and 64 bits",
+            "take the target python, whose integers grow, or a smaller shape",
+        )
+
+    def _ends(self, value: Number | None) -> tuple[int | None, int | None]:
+        """The smallest and largest value of a size; None where it has none."""
+        if not isinstance(value, Size):
+            return value, value
+        lo: int | None = 0
+        hi: int | None = 0
+        for monomial, c in value.terms:
+            ends = self._ends_of_product(monomial)
+            least, most = ends if c > 0 else ends[::-1]
+            lo = None if lo is None or least is None else lo + c * least
+            hi = None if hi is None or most is None else hi + c * most
+        return lo, hi
+
+    def _ends_of_product(self, monomial: Monomial) -> tuple[int | None, int | None]:
+        """The smallest and largest product of sizes, all at least 1."""
+        least = 1
+        largest: int | None = 1
+        for name, power in monomial:
+            if isinstance(name, str):
+                lo, hi = self.sizes.get(name, Interval(1, None))
+            else:
+                low, high = self._ends(name.numerator)
+                lo = None if low is None else -(-low // name.divisor)
+                hi = None if high is None else -(-high // name.divisor)
+            least *= max(lo, 1) ** power if isinstance(lo, int) else 1
+            largest = largest * hi**power if largest is not None and isinstance(hi, int) else None
+        return least, largest
+
+    def operation(self, node: Node) -> Kind:
+        """The type in which an operation is computed: it holds all operands and results.
+
+        Only an unsigned division or remainder is worth a conversion to fewer bits.
+        """
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._operation(node)
+        return known
+
+    def _operation(self, node: Node) -> Kind:
+        args = node.args[:1] if node.op in (Op.SHL, Op.SHR) else node.args
+        intervals = [arg.interval for arg in args]
+        if not node.is_condition:
+            intervals += [node.interval, node.reach]
+        kinds = [
+            self.result(arg) for arg in args if arg.op is not Op.CONST and not arg.is_condition
+        ]
+        is_division = node.op in (Op.DIV, Op.MOD)
+        is_signed = any(kind.signed for kind in kinds)
+        own = self.kind(*intervals, signed=is_division and is_signed)
+        if (is_division and not is_signed) or all(kind.bits == 32 for kind in kinds):
+            return own
+        return Kind.I64 if own.signed else Kind.U64
+
+    def result(self, node: Node) -> Kind:
+        """The type that the text of a node has in the target."""
+        if node.op is not Op.NAME:
+            return self.operation(node)
+        if self.declared:
+            return self.kind(node.interval)
+        is_unsigned = self.unsigned and is_known_nonnegative(node.interval)
+        return Kind.U32 if is_unsigned else Kind.I32
