@@ -116,6 +116,7 @@ def test_suggestions_are_sorted_and_true(
         assert each.factor >= 1
         assert each.byte_size == each.shape.byte_size  # ranked by other arithmetic than XLA's
         assert each.waste == tpu.waste(each.shape)
+        assert not each.shape.warnings  # every tile holds whole 32-bit words
         assert prod(each.shape.shape) == prod(shape)
         assert [dim for group in each.groups for dim in group] == list(range(len(shape)))
         folded = tuple(prod(shape[dim] for dim in group) for group in each.groups)
@@ -160,6 +161,18 @@ def test_the_hint_s_code_makes_the_layout(shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(
             ml.pack(row_major, folded.transpose(order)), ml.pack(each.shape, folded)
         )
+
+
+def test_of_tiles_that_pad_as_little_the_largest_is_suggested() -> None:
+    (tile,) = [each for each in tpu.suggest("f32", (6, 1024), "v5e") if each.changes == ("tile",)]
+    assert str(tile.shape) == "f32[6,1024]{1,0:T(2,128)}"
+
+
+def test_dimensions_of_1_fold_once_the_most_minor_ones() -> None:
+    every = tpu.suggest("f32", (1, 1, 1), "v5e", limit=None)
+    assert {each.groups for each in every} == {
+        ((0,), (1,), (2,)), ((0,), (1, 2)), ((0, 1, 2),),
+    }  # fmt: skip
 
 
 def test_eight_dimensions_are_quickly_searched() -> None:
