@@ -19,7 +19,16 @@ from morello_layouts.cli.options import parse_shape
 from morello_layouts.cli.status import Status, status_of
 from morello_layouts.proof import Proof
 
-PROOF_KEYS = {"question", "holds", "reason", "counterexample", "condition", "padding"}
+PROOF_KEYS = {
+    "question",
+    "holds",
+    "reason",
+    "counterexample",
+    "condition",
+    "when",
+    "padding",
+    "assumptions",
+}
 
 
 def run(*arguments: str) -> Result:

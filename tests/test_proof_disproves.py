@@ -38,16 +38,13 @@ def test_expressions_that_differ() -> None:
 @pytest.mark.parametrize("question", [ml.is_injective, ml.is_surjective, ml.is_bijective])
 def test_a_map_that_collides(question, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relation that forgets the column: no recipe of ours does, so it is put in its place."""
-    from morello_layouts.proof import questions, relation
+    from morello_layouts.proof import relation
 
     real = relation.physical_coordinates
 
     def forgetful(recipe: Recipe, space: relation.Space) -> list:
-        return [
-            axis.scale_val(space.val(int(k == 0))) for k, axis in enumerate(real(recipe, space))
-        ]
+        return [axis * int(k == 0) for k, axis in enumerate(real(recipe, space))]
 
-    monkeypatch.setattr(questions, "physical_coordinates", forgetful)
     monkeypatch.setattr(relation, "physical_coordinates", forgetful)
     answer = question("f32[3,5]{1,0}")
     if question is ml.is_surjective:
@@ -116,13 +113,13 @@ def test_very_many_splits_are_undecided_at_once() -> None:
     for question in (ml.is_bijective, ml.is_surjective, ml.verify):
         answer = question(m)
         assert answer.holds is None
-        assert answer.reason == "more than 24 splits to compare"
-    packs = ", ".join(f"{k % 3} p({2 + k % 5})" for k in range(30))
+        assert answer.reason == "more than 40 splits to compare"
+    packs = ", ".join(f"{k % 3} p({2 + k % 5})" for k in range(45))
     assert ml.are_equivalent(f"[{packs}]", f"[{packs}]", pack_shape()).holds is None
 
 
 def pack_shape() -> tuple[int, ...]:
     sizes = [1, 1, 1]
-    for k in range(30):
+    for k in range(45):
         sizes[k % 3] *= 2 + k % 5
     return tuple(sizes)

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.proof.relation import Space, offset_of_recipe
+from morello_layouts.proof.relation import offset_of_recipe
+from morello_layouts.proof.space import Space
 
 DATA = Path(__file__).parent / "data"
 
@@ -149,7 +150,7 @@ def test_every_element_order(row: dict[str, Any]) -> None:
 def isl_offsets(m: ml.IndexMap) -> Any:
     """The offset at a coordinate, read from ISL's function of the recipe."""
     space = Space.of(m.shape, isl.Context())
-    function = offset_of_recipe(m.recipe, space)
+    function = offset_of_recipe(m.recipe, space).function
 
     def at(coordinate: tuple[int, ...]) -> int:
         point = isl.Point.zero(space.domain.get_space())

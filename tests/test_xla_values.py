@@ -306,7 +306,7 @@ def test_what_the_constructors_refuse(name: str) -> None:
         ),
         (
             "f32[M,N]{1,0:T(8,128)}",
-            ml.index_map,
+            lambda x: x.byte_size,
             "f32[M,N]{1,0:T(8,128)} has sizes that are not numbers: M, N",
             "offsets and sizes are computed for sizes that are known",
             "write a number for each",
@@ -343,13 +343,6 @@ def test_what_the_constructors_refuse(name: str) -> None:
             "(f32[2], s32[])",
             ml.index_map,
             "(f32[2]{0}, s32[]) is not one array",
-            "an index map belongs to one array",
-            "ask about each array of it by itself",
-        ),
-        (
-            "b(f32[2])",
-            ml.index_map,
-            "b(f32[2]{0}) is not one array",
             "an index map belongs to one array",
             "ask about each array of it by itself",
         ),

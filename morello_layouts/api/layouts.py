@@ -157,11 +157,12 @@ def index_maps(
     carried = [_carried(x) for x in layouts if isinstance(x, IndexMap | XlaShape)]
     lent = shape if shape is not None or not carried else carried[0]
     shapes = [lent if isinstance(x, MorelloLayout | XlaLayout) else shape for x in layouts]
-    first, second = (index_map(x, s, assuming=assuming) for x, s in zip(layouts, shapes, strict=True))
+    pairs = list(zip(layouts, shapes, strict=True))
+    first, second = (index_map(x, sizes, assuming=assuming) for x, sizes in pairs)
     if first.assumptions == second.assumptions:
         return first, second
     both = merged((*first.assumptions, *second.assumptions))
-    first, second = (index_map(x, s, assuming=both) for x, s in zip(layouts, shapes, strict=True))
+    first, second = (index_map(x, sizes, assuming=both) for x, sizes in pairs)
     return first, second
 
 
@@ -171,9 +172,7 @@ def _carried(layout: IndexMap | XlaShape) -> Shape:
     return tuple(n for n in layout.dims if n is not None)
 
 
-def relayout(
-    source: LayoutLike, target: LayoutLike, shape: Shape | None = None
-) -> Relayout:
+def relayout(source: LayoutLike, target: LayoutLike, shape: Shape | None = None) -> Relayout:
     """Where each offset of the target's buffer is found in the source's.
 
     A layout whose text carries no shape takes that of the other one.

@@ -140,9 +140,7 @@ def _cover(physes: Sequence[PhysDim], n: Number) -> Shape | _Misfit:
     return tuple(reversed(sizes)) if left == 1 else _Misfit(None, left, clipped)
 
 
-def _error(
-    misfit: _Misfit, dim: int, shape: Shape, physes: Sequence[PhysDim]
-) -> ShapeError:
+def _error(misfit: _Misfit, dim: int, shape: Shape, physes: Sequence[PhysDim]) -> ShapeError:
     phys, left, n = misfit.phys, misfit.left, shape[dim]
     if not isinstance(left, int) or not isinstance(n, int):
         return _not_a_multiple(phys, dim, shape, physes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import Linear
+from morello_layouts.expr.size import Number
 from morello_layouts.morello import canonical, contiguity, expand, lowering
 from morello_layouts.morello.dims import (
     Dynamic,
@@ -19,7 +20,6 @@ from morello_layouts.morello.dims import (
     checked_dims,
     logical_dim,
 )
-from morello_layouts.expr.size import Number
 from morello_layouts.recipe import Recipe, known
 
 __all__ = ["MorelloLayout"]

@@ -28,7 +28,8 @@ def textbook(dims: PhysDims, coordinates: Sequence[Linear], shape: Sequence[Numb
     offset = Linear((), 0)
     volume: Number = 1
     within: list[Number] = [1] * len(shape)
-    for (dim, phys), size in reversed(list(zip(dims, physical_shape(dims, tuple(shape)), strict=True))):
+    sizes = physical_shape(dims, tuple(shape))
+    for (dim, phys), size in reversed(list(zip(dims, sizes, strict=True))):
         index = coordinates[dim]
         if within[dim] != 1:
             index = index // within[dim]

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from morello_layouts.errors import LayoutError
 
-__all__ = ["Proof"]
+__all__ = ["AtSizes", "Proof"]
 
 _VERDICT = {True: "holds", False: "does not hold", None: "undecided"}
+
+
+@dataclass(frozen=True, slots=True)
+class AtSizes:
+    """A counterexample of symbolic sizes: the smallest sizes that have one, and the first there.
+
+    >>> print(AtSizes({"M": 1, "N": 129}, (0, 128)))
+    (0, 128) at M = 1, N = 129
+    """
+
+    sizes: Mapping[str, int]
+    at: Any
+
+    def __str__(self) -> str:
+        return f"{self.at} at {', '.join(f'{name} = {n}' for name, n in self.sizes.items())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +38,12 @@ class Proof:
         reason: how it was decided or why it was not, one line.
         counterexample: what shows that it does not hold: two coordinates that share an offset,
             a coordinate at which two maps differ, or the smallest offset that holds padding.
-        condition: when it does hold, where that depends on something.
-        padding: elements of the buffer that hold nothing, where the question asks about them.
+            With symbolic sizes an :class:`AtSizes`: the smallest sizes, and that.
+        condition: with symbolic sizes, a SymPy Boolean: for which of them it holds.
+        when: the same in words.
+        padding: elements of the buffer that hold nothing, where the question asks about them; a
+            SymPy expression of symbolic sizes.
+        assumptions: what was assumed of symbolic sizes.
 
     >>> proof = Proof("is it one-to-one?", True, "ISL: no two coordinates share an offset")
     >>> bool(proof), print(proof)
@@ -35,8 +55,10 @@ class Proof:
     holds: bool | None
     reason: str
     counterexample: Any = None
-    condition: str | None = None
-    padding: int | None = None
+    condition: Any = None
+    when: str | None = None
+    padding: Any = None
+    assumptions: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         if self.holds is None:
@@ -51,8 +73,10 @@ class Proof:
         lines = [f"{self.question} {_VERDICT[self.holds]}: {self.reason}"]
         if self.counterexample is not None:
             lines.append(f"  counterexample: {self.counterexample}")
-        if self.condition is not None:
-            lines.append(f"  condition: {self.condition}")
+        if self.when is not None:
+            lines.append(f"  holds {self.when}")
+        if self.assumptions:
+            lines.append(f"  assuming: {'; '.join(self.assumptions)}")
         if self.padding is not None:
             lines.append(f"  padding: {self.padding} elements")
         return "\n".join(lines)
@@ -63,7 +87,16 @@ class Proof:
             "question": self.question,
             "holds": self.holds,
             "reason": self.reason,
-            "counterexample": self.counterexample,
-            "condition": self.condition,
-            "padding": self.padding,
+            "counterexample": _plain(self.counterexample),
+            "condition": None if self.condition is None else str(self.condition),
+            "when": self.when,
+            "padding": _plain(self.padding),
+            "assumptions": list(self.assumptions),
         }
+
+
+def _plain(value: Any) -> Any:
+    """A counterexample or a count as JSON takes it."""
+    if isinstance(value, AtSizes):
+        return {"sizes": dict(value.sizes), "at": _plain(value.at)}
+    return value if isinstance(value, int | tuple | list | dict | None) else str(value)

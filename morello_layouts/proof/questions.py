@@ -1,13 +1,13 @@
 """Questions about index maps, decided by ISL on relations made from the recipe.
 
-Injectivity is decided on physical coordinates: row-major order of a box is one-to-one, so what
-holds there holds of offsets. Onto-ness then is a count: an injective map of N coordinates into a
-buffer of N elements reaches each of them.
+They are decided on physical coordinates: row-major order of a box is one-to-one and onto, so what
+holds there holds of offsets. With symbolic sizes the answer says for which of them it is yes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from math import prod
 from typing import Any
@@ -16,18 +16,17 @@ import islpy as isl
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear
+from morello_layouts.expr.assumption import Assumption, merged
+from morello_layouts.expr.size import Number
 from morello_layouts.formula import IndexMap
-from morello_layouts.proof.padding import first_padding, outside, reaches, read_back
-from morello_layouts.proof.proof import Proof
-from morello_layouts.proof.relation import (
-    Space,
-    offset_of_expr,
-    offset_of_form,
-    offset_of_recipe,
-    physical_coordinates,
-    physical_map,
-)
-from morello_layouts.recipe import Recipe, Split, linear_index
+from morello_layouts.proof.condition import Condition
+from morello_layouts.proof.difference import Difference
+from morello_layouts.proof.proof import AtSizes, Proof
+from morello_layouts.proof.relation import offset_of_form, physical_coordinates
+from morello_layouts.proof.space import Space, at_least
+from morello_layouts.proof.stages import Stage, parameters_of, stages
+from morello_layouts.proof.value import NotAffineError, differ, first_point, union
+from morello_layouts.recipe import Recipe, Split, known, linear_index
 
 __all__ = [
     "BUDGET",
@@ -36,17 +35,14 @@ __all__ = [
     "is_bijective",
     "is_injective",
     "is_surjective",
-    "verify",
+    "within_budget",
 ]
 
 BUDGET = 2_000_000
 """ISL operations that one question may take before it is called undecided; about a second."""
 
-
 _MOST_AXES = 200  # logical and physical; the budget does not count the making of relations
-
-
-_MOST_SPLITS = 24  # of axes, in questions about offsets; popular layouts have up to 8
+_MOST_SPLITS = 40  # of axes, where places in memory are compared; popular layouts have up to 8
 
 
 def _splits(m: IndexMap) -> int:
@@ -56,27 +52,30 @@ def _splits(m: IndexMap) -> int:
     )
 
 
-def _within_budget(
-    question: str,
-) -> Callable[[Callable[..., Proof]], Callable[..., Proof]]:
+def within_budget(question: str) -> Callable[[Callable[..., Proof]], Callable[..., Proof]]:
     """Ask in an ISL context of its own, with a budget; past it the answer is undecided."""
 
     def decorate(decide: Callable[..., Proof]) -> Callable[..., Proof]:
         @wraps(decide)
-        def ask(*about: Any, budget: int = BUDGET) -> Proof:
-            for m in about:
-                if isinstance(m, IndexMap) and len(m.shape) + len(m.physical_shape) > _MOST_AXES:
-                    return Proof(question, None, f"more than {_MOST_AXES} axes to relate")
-                if isinstance(m, IndexMap) and question in _FLAT and _splits(m) > _MOST_SPLITS:
-                    return Proof(question, None, f"more than {_MOST_SPLITS} splits to compare")
+        def ask(*about: Any, budget: int | None = None) -> Proof:
+            allowed = BUDGET if budget is None else budget
+            maps = [m for m in about if isinstance(m, IndexMap)]
+            if any(len(m.recipe.shape) + len(m.recipe.physical_shape) > _MOST_AXES for m in maps):
+                return Proof(question, None, f"more than {_MOST_AXES} axes to relate")
+            if question != ONE_TO_ONE and any(_splits(m) > _MOST_SPLITS for m in maps):
+                return Proof(question, None, f"more than {_MOST_SPLITS} splits to compare")
             context = isl.Context()
-            context.set_max_operations(budget)
+            context.set_max_operations(allowed)
             try:
-                return decide(*about, context=context)
+                answer = decide(*about, context=context)
             except isl.Error as error:
                 if "maximal number of operations" not in str(error):
                     raise
-                return Proof(question, None, f"ISL spent its budget of {budget} operations")
+                return Proof(question, None, f"ISL spent its budget of {allowed} operations")
+            except NotAffineError as error:
+                return Proof(question, None, f"{error.what}: {error.why}")
+            assumed = merged(one for m in maps for one in m.assumptions)
+            return replace(answer, assumptions=tuple(map(str, assumed)))
 
         return ask
 
@@ -88,86 +87,69 @@ ONTO = "does every offset hold an element?"
 BOTH = "is the map one-to-one and onto its buffer?"
 EQUAL = "do both expressions have the same value everywhere?"
 SAME = "do both maps give every coordinate the same offset?"
-AGREE = "do the formula, the textbook formula and the recipe agree everywhere?"
-_FLAT = (SAME, AGREE, ONTO, BOTH)
-"""Questions whose time ISL's budget does not bound where many floors nest."""
 
 
-@_within_budget(ONE_TO_ONE)
+@within_budget(ONE_TO_ONE)
 def is_injective(m: IndexMap, *, context: Any) -> Proof:
     """Whether no two coordinates share an offset."""
-    return _one_to_one(m.recipe, Space.of(m.shape, context))
+    return _one_to_one(m, _stages(m, context))
 
 
-@_within_budget(ONTO)
+@within_budget(ONTO)
 def is_surjective(m: IndexMap, *, context: Any) -> Proof:
     """Whether every offset of the buffer holds an element: there is no padding."""
-    space = Space.of(m.shape, context)
-    injective = _one_to_one(m.recipe, space)
+    pieces = _stages(m, context)
+    injective = _one_to_one(m, pieces)
     if not injective.holds:
         return Proof(ONTO, None, f"not counted: {injective.reason}")
-    return _onto(m.recipe, space)
+    return _onto(m, pieces)
 
 
-@_within_budget(BOTH)
+@within_budget(BOTH)
 def is_bijective(m: IndexMap, *, context: Any) -> Proof:
     """Whether coordinates and offsets of the buffer correspond one to one.
 
     Where they do not because of padding, the proof still says that no two coordinates share an
     offset, counts the padding, and gives its smallest offset.
     """
-    space = Space.of(m.shape, context)
-    injective = _one_to_one(m.recipe, space)
+    pieces = _stages(m, context)
+    injective = _one_to_one(m, pieces)
     if not injective.holds:
         return Proof(BOTH, False, injective.reason, injective.counterexample)
-    onto = _onto(m.recipe, space)
-    return Proof(
-        BOTH,
-        onto.holds,
-        f"{injective.reason}; {onto.reason}",
-        onto.counterexample,
-        padding=onto.padding,
-    )
+    onto = _onto(m, pieces)
+    return replace(onto, question=BOTH, reason=f"{injective.reason}; {onto.reason}")
 
 
-@_within_budget(SAME)
+@within_budget(SAME)
 def are_equivalent(a: IndexMap, b: IndexMap, *, context: Any) -> Proof:
     """Whether two maps over one shape give each coordinate the same offset.
 
     Raises:
         ShapeError: where the shapes differ.
     """
-    if a.shape != b.shape:
+    if a.recipe.shape != b.recipe.shape:
         raise ShapeError(
             f"the maps have the shapes {a.shape} and {b.shape}",
             "maps are compared coordinate by coordinate, so over one shape",
             "give both at the same shape",
         )
-    space = Space.of(a.shape, context)
     sizes = "" if a.size == b.size else f"; the buffers span {a.size} and {b.size} elements"
-    at = _first_difference(
-        space, offset_of_recipe(a.recipe, space), offset_of_recipe(b.recipe, space)
-    )
-    if at is None:
-        return Proof(SAME, True, f"ISL: there is no coordinate at which they differ{sizes}")
-    reason = f"at {at} the offsets are {a(*at)} and {b(*at)}{sizes}"
-    return Proof(SAME, False, reason, at)
+    difference = _difference(a, b, context)
+    if not difference.space.parameters.monomials:
+        at = difference.concrete
+        if at.is_empty():
+            return Proof(SAME, True, f"ISL: there is no coordinate at which they differ{sizes}")
+        first = first_point(at)
+        reason = f"at {first} the offsets are {a(*first)} and {b(*first)}{sizes}"
+        return Proof(SAME, False, reason, first)
+    equal, left = difference.for_sizes()
+    found = Condition(equal, difference.space)
+    if not left.is_empty() and found.is_never and left.is_equal(difference.space.sizes):
+        return Proof(SAME, None, "the difference is a polynomial in sizes without one sign")
+    return _for_sizes(SAME, found, (a, b), are_equivalent, more=sizes, open_for=left)
 
 
-@_within_budget(AGREE)
-def verify(m: IndexMap, *, context: Any) -> Proof:
-    """Whether ``m.expr`` and ``m.textbook``, as SymPy holds them, equal the recipe everywhere."""
-    space = Space.of(m.shape, context)
-    for name, expr in (("expr", m.expr), ("textbook", m.textbook)):
-        at = _first_difference(
-            space, offset_of_expr(expr, space), offset_of_recipe(m.recipe, space)
-        )
-        if at is not None:
-            return Proof(AGREE, False, f"{name} differs from the recipe at {at}", at)
-    return Proof(AGREE, True, "ISL: there is no coordinate at which any two of them differ")
-
-
-@_within_budget(EQUAL)
+@within_budget(EQUAL)
 def are_equal(a: Linear, b: Linear, *, context: Any) -> Proof:
     """Whether two expressions have the same value wherever their variables may be.
 
@@ -178,71 +160,160 @@ def are_equal(a: Linear, b: Linear, *, context: Any) -> Proof:
     """
     bounds = {v.name: v.interval for form in (a, b) for v in form.variables()}
     space = Space.within(bounds, context)
-    at = _first_difference(space, offset_of_form(a, space), offset_of_form(b, space))
-    if at is None:
+    wrong = differ(offset_of_form(a, space), offset_of_form(b, space), space.domain)
+    if wrong.is_empty():
         return Proof(EQUAL, True, "ISL: there are no values at which they differ")
-    values = dict(zip(bounds, at, strict=True))
+    values = dict(zip(bounds, first_point(wrong), strict=True))
     reason = f"at {values} they are {a.evaluate(values)} and {b.evaluate(values)}"
     return Proof(EQUAL, False, reason, values)
 
 
-def _one_to_one(recipe: Recipe, space: Space) -> Proof:
+def _stages(m: IndexMap, context: Any) -> list[Stage]:
+    return stages(m.recipe, parameters_of([m.recipe], m.assumptions), context)
+
+
+def _one_to_one(m: IndexMap, pieces: Sequence[Stage]) -> Proof:
     """Injectivity: by a left inverse that ISL holds against the coordinates, else by ISL alone."""
-    apart = "ISL: no two coordinates share a physical coordinate"
-    axes = physical_coordinates(recipe, space)
-    back = read_back(recipe, axes, space)
-    if all(
-        _first_difference(space, found, x) is None
-        for found, x in zip(back, space.coordinates, strict=True)
-    ):
-        return Proof(ONE_TO_ONE, True, apart)
-    relation = physical_map(recipe, space)
-    if relation.is_injective():
-        return Proof(ONE_TO_ONE, True, apart)
-    pairs = relation.apply_range(relation.reverse())
-    pairs = pairs.intersect(isl.Map.lex_lt(pairs.get_space().domain()))
-    point, rank = _point(pairs.wrap().lexmin()), len(space.variables)
-    both = (point[:rank], point[rank:])
-    return Proof(ONE_TO_ONE, False, f"{both[0]} and {both[1]} share an offset", both)
+    if prod(m.recipe.shape) == 0:
+        return Proof(ONE_TO_ONE, True, "the array has no elements")
+    for piece in pieces:
+        if piece.collisions is not None:
+            if m.recipe.names:
+                return Proof(ONE_TO_ONE, False, "ISL: coordinates share a physical coordinate")
+            point, rank = first_point(piece.collisions), len(m.recipe.shape)
+            both = (point[:rank], point[rank:])
+            return Proof(ONE_TO_ONE, False, f"{both[0]} and {both[1]} share an offset", both)
+    reason = "ISL: no two coordinates share a physical coordinate"
+    if m.recipe.names:
+        always = Condition(pieces[0].space.sizes, pieces[0].space)
+        return _always(Proof(ONE_TO_ONE, True, reason), always)
+    return Proof(ONE_TO_ONE, True, reason)
 
 
-def _onto(recipe: Recipe, space: Space) -> Proof:
-    """Onto-ness of a map that is injective, by counting, once its image is in the box."""
-    axes = physical_coordinates(recipe, space)
-    wrong = outside(axes, recipe.physical_shape, space)
-    if wrong is not None:
-        at = _point(wrong.lexmin())
-        return Proof(ONTO, False, f"the element at {at} lies outside of the buffer", at)
-    padding = recipe.size - prod(recipe.shape)
-    if padding == 0:
+def _always(proof: Proof, condition: Condition) -> Proof:
+    return replace(proof, condition=condition.sympy({}), when=condition.words())
+
+
+def _onto(m: IndexMap, pieces: Sequence[Stage]) -> Proof:
+    """Onto-ness of a map that is injective."""
+    if prod(m.recipe.shape) == 0:
+        padding = m.padding
+        reason = f"the array has no elements, the buffer has {padding}"
+        return Proof(ONTO, padding == 0, reason, 0 if padding else None, padding=padding)
+    for piece in pieces:
+        if not piece.outside.is_empty():
+            at = first_point(piece.outside) if not m.recipe.names else None
+            reason = f"the element at {at} lies outside of the buffer"
+            return Proof(ONTO, False, reason, at)
+        if piece.misjudged:
+            return Proof(ONTO, None, "an element lies where the recipe, read back, finds padding")
+    if m.recipe.names:
+        return _onto_for_sizes(m, pieces)
+    size, elements = known((m.recipe.size, prod(m.recipe.shape)))
+    if size == elements:
         return Proof(ONTO, True, "as many offsets as elements", padding=0)
-    first = recipe.size - recipe.tail_padding
-    found = first_padding(recipe, space.context)
-    if found is not None:
-        point = _point(found)
-        if reaches(recipe, point, space.context):
-            return Proof(ONTO, None, f"an element lies at {point}, taken for padding")
-        first = linear_index(point, recipe.physical_shape, 0)
-    reason = f"{padding} of {recipe.size} offsets hold padding, the first is {first}"
-    return Proof(ONTO, False, reason, first, padding=padding)
+    (piece,) = pieces
+    first = size - m.recipe.tail_padding
+    if not piece.padding.is_empty():
+        first = linear_index(first_point(piece.padding), m.recipe.physical_shape, 0)
+    reason = f"{size - elements} of {size} offsets hold padding, the first is {first}"
+    return Proof(ONTO, False, reason, first, padding=size - elements)
 
 
-def _first_difference(space: Space, one: isl.Aff, other: isl.Aff) -> tuple[int, ...] | None:
-    """Where in the space two functions differ: the lexicographically first point, if there is one.
-
-    Of an unbounded space it is some point.
-    """
-    difference = one.sub(other).to_pw_aff().intersect_domain(space.domain.to_set())
-    wrong = difference.non_zero_set()
-    if wrong.is_empty():
-        return None
-    return _point(wrong.lexmin() if wrong.is_bounded() else wrong)
+def _onto_for_sizes(m: IndexMap, pieces: Sequence[Stage]) -> Proof:
+    space = pieces[0].space
+    failing = [piece.padding.params() for piece in pieces]
+    failing.append(at_least(space.number(m.recipe.tail_padding), 1).params())
+    holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
+    answer = _for_sizes(ONTO, Condition(holds, space), (m,), is_surjective)
+    return replace(answer, padding=m.padding)
 
 
-def _point(single: isl.Set) -> tuple[int, ...]:
-    """The coordinates of a set that holds one point."""
-    point = single.sample_point()
-    return tuple(
-        point.get_coordinate_val(isl.dim_type.set, k).to_python()
-        for k in range(single.dim(isl.dim_type.set))
+def _for_sizes(
+    question: str,
+    condition: Condition,
+    maps: tuple[IndexMap, ...],
+    ask: Callable[..., Proof],
+    *,
+    more: str = "",
+    open_for: isl.Set | None = None,
+) -> Proof:
+    """The answer where the sizes decide, with the smallest sizes for which it is no."""
+    named = {name: s for m in maps for name, s in m.size_symbols.items()}
+    undecided = open_for is not None and not open_for.is_empty()
+    words = condition.words()
+    if condition.is_always:
+        reason = f"ISL: {words}{more}"
+        return Proof(question, True, reason, condition=condition.sympy(named), when=words)
+    names = tuple(dict.fromkeys(name for m in maps for name in _names_in_order(m)))
+    excluded = (
+        condition if open_for is None else replace(condition, holds=condition.holds.union(open_for))
     )
+    sizes = excluded.first_failure(names)
+    counterexample = None
+    if sizes is not None:
+        concrete = ask(*(m.at(**{n: sizes[n] for n in m.recipe.names}) for m in maps))
+        counterexample = AtSizes(sizes, concrete.counterexample)
+        more = f"; at {_equations(sizes)}: {concrete.reason}"
+    if undecided:
+        return Proof(
+            question,
+            False if sizes is not None else None,
+            f"ISL: {words.replace('exactly ', 'certainly ')}, other sizes are open{more}",
+            counterexample,
+        )
+    return Proof(
+        question,
+        False,
+        f"ISL: {words}{more}",
+        counterexample,
+        condition=condition.sympy(named),
+        when=words,
+    )
+
+
+def _names_in_order(m: IndexMap) -> list[str]:
+    """The names of sizes as they stand in the shape."""
+    found = [name for n in m.recipe.shape if not isinstance(n, int) for name in sorted(n.names())]
+    return list(dict.fromkeys((*found, *m.recipe.names)))
+
+
+def _equations(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name} = {n}" for name, n in sizes.items())
+
+
+def _difference(a: IndexMap, b: IndexMap, context: Any) -> Difference:
+    assumptions = merged((*a.assumptions, *b.assumptions))
+    try:
+        return _difference_of(a.recipe, b.recipe, assumptions, context)
+    except NotAffineError:
+        shared = _without_common_start(a.recipe, b.recipe)
+        if shared is None:
+            raise
+        return _difference_of(*shared, assumptions, context)
+
+
+def _difference_of(
+    a: Recipe, b: Recipe, assumptions: Sequence[Assumption], context: Any
+) -> Difference:
+    space = Space.of(a.shape, context, parameters_of([a, b], assumptions))
+    one, other = (
+        list(zip(physical_coordinates(r, space), r.physical_shape, strict=True)) for r in (a, b)
+    )
+    return Difference.of(one, other, space)
+
+
+def _without_common_start(a: Recipe, b: Recipe) -> tuple[Recipe, Recipe] | None:
+    """Both without the steps that they begin with alike, up to the first that pads.
+
+    What is left out is one-to-one and onto, so the rest differs where the whole does.
+    """
+    count = 0
+    for one, other in zip(a.steps, b.steps, strict=False):
+        if one != other or one.name == "pad":
+            break
+        count += 1
+    if count == 0:
+        return None
+    shape: tuple[Number, ...] = a.shapes[count]
+    return Recipe(shape, a.steps[count:]), Recipe(shape, b.steps[count:])

@@ -1,102 +1,36 @@
-"""The reading of recipes and formulas as ISL relations over the integers."""
+"""The reading of recipes and formulas as ISL functions over the integers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import islpy as isl
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import Interval, Linear, Var
-from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr import Linear, Var
+from morello_layouts.expr.assumption import under
+from morello_layouts.expr.size import Number, exact_quotient
+from morello_layouts.proof.space import Space
+from morello_layouts.proof.value import NotAffineError, Value, differ
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 __all__ = [
-    "Space",
     "offset_of_expr",
     "offset_of_form",
     "offset_of_recipe",
     "physical_coordinates",
-    "physical_map",
 ]
 
 
-_MOST_BITS = 10_000
+def physical_coordinates(recipe: Recipe, space: Space) -> list[Value]:
+    """The coordinate over each physical axis as a function of the logical ones.
 
-
-@dataclass(frozen=True)
-class Space:
-    """Integer variables within bounds, in an ISL context of their own.
-
-    Attributes:
-        context: the context, which holds the budget.
-        domain: the values that the variables may have together.
-        variables: each variable, by name, as an affine function on the domain.
+    Raises:
+        NotAffineError: where a product of symbolic sizes is split.
     """
-
-    context: isl.Context
-    domain: isl.BasicSet
-    variables: Mapping[str, isl.Aff]
-
-    @staticmethod
-    def of(shape: Sequence[int], context: isl.Context) -> Space:
-        """The coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
-        return Space.within({f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}, context)
-
-    @staticmethod
-    def within(bounds: Mapping[str, Interval], context: isl.Context) -> Space:
-        """Named variables within their bounds, either of which may be absent."""
-        space = isl.Space.set_alloc(context, 0, len(bounds))
-        box = isl.BasicSet.universe(space)
-        for k, (lo, hi) in enumerate(bounds.values()):
-            if lo is not None:
-                box = box.lower_bound_val(isl.dim_type.set, k, _val(context, lo))
-            if hi is not None:
-                box = box.upper_bound_val(isl.dim_type.set, k, _val(context, hi))
-        local = isl.LocalSpace.from_space(space)
-        variables = {
-            name: isl.Aff.var_on_domain(local, isl.dim_type.set, k) for k, name in enumerate(bounds)
-        }
-        return Space(context, box, variables)
-
-    @property
-    def coordinates(self) -> tuple[isl.Aff, ...]:
-        """The variables in order."""
-        return tuple(self.variables.values())
-
-    def number(self, value: Number) -> isl.Aff:
-        """A constant function on the domain."""
-        local = isl.LocalSpace.from_space(self.domain.get_space())
-        return isl.Aff.val_on_domain(local, _val(self.context, value))
-
-    def val(self, value: Number) -> isl.Val:
-        """A number of the context."""
-        return _val(self.context, value)
-
-
-def _val(context: isl.Context, value: Number) -> isl.Val:
-    if isinstance(value, Size):
-        raise UnsupportedError(
-            f"ISL cannot decide with the symbolic factor or bound {value}",
-            "products of symbols are outside of Presburger arithmetic",
-            "ask at given sizes",
-        )
-    if value.bit_length() > _MOST_BITS:
-        raise UnsupportedError(
-            f"a number of {value.bit_length()} bits is too large for a proof",
-            f"numbers are handed to ISL as text, up to {_MOST_BITS} bits",
-            "ask at smaller sizes",
-        )
-    # ISL's own integers are unbounded; only text carries one past 64 bits.
-    return isl.Val.read_from_str(context, str(value))
-
-
-def physical_coordinates(recipe: Recipe, space: Space) -> list[isl.Aff]:
-    """The coordinate over each physical axis as a quasi-affine function of the logical ones."""
-    at: list[Any] = list(space.coordinates)
+    at = [Value.of(x, space) for x in space.coordinates]
     for step, shape in zip(recipe.steps, recipe.shapes, strict=False):
         match step:
             case Pad():
@@ -105,32 +39,29 @@ def physical_coordinates(recipe: Recipe, space: Space) -> list[isl.Aff]:
                 at = [
                     part
                     for x, t in zip(at, tiles, strict=True)
-                    for part in ((x,) if t is None else _divmod(x, space.val(t)))
+                    for part in ((x,) if t is None else (x // t, x % t))
                 ]
             case Transpose(order):
                 at = [at[axis] for axis in order]
             case Merge():
-                pairs = list(zip(at, shape, strict=True))
-                runs = step.groups(range(len(pairs)))
-                at = [_row_major([pairs[i] for i in run], space) for run in runs]
+                runs = step.groups(range(len(at)))
+                at = [
+                    row_major([at[i] for i in run], [shape[i] for i in run], space) for run in runs
+                ]
     return at
 
 
-def physical_map(recipe: Recipe, space: Space) -> isl.Map:
-    """The relation from logical to physical coordinates, on the array's coordinates."""
-    axes = physical_coordinates(recipe, space)
-    target = isl.Space.alloc(space.context, 0, len(space.variables), len(axes))
-    functions = isl.AffList.alloc(space.context, len(axes))
-    for axis in axes:
-        functions = functions.add(axis)
-    relation = isl.BasicMap.from_multi_aff(isl.MultiAff.from_aff_list(target, functions))
-    return relation.intersect_domain(space.domain).to_map()
+def row_major(coordinate: Sequence[Value], sizes: Sequence[Number], space: Space) -> Value:
+    """The row-major position of a coordinate in a box, as a sum of coordinates times strides."""
+    total = Value.of(space.number(0), space)
+    for k, x in enumerate(coordinate):
+        total = total + x * prod(sizes[k + 1 :])
+    return total
 
 
-def offset_of_recipe(recipe: Recipe, space: Space) -> isl.Aff:
+def offset_of_recipe(recipe: Recipe, space: Space) -> Value:
     """The offset in the buffer: row-major order of the physical coordinates."""
-    axes = physical_coordinates(recipe, space)
-    return _row_major(list(zip(axes, recipe.physical_shape, strict=True)), space)
+    return row_major(physical_coordinates(recipe, space), recipe.physical_shape, space)
 
 
 def offset_of_form(form: Linear, space: Space) -> isl.Aff:
@@ -142,50 +73,118 @@ def offset_of_form(form: Linear, space: Space) -> isl.Aff:
         else:
             value = offset_of_form(atom.of, space)
             if atom.divisor != 1:
-                value = value.scale_down_val(space.val(atom.divisor)).floor()
+                value = value.scale_down_val(_number(atom.divisor, space)).floor()
             if atom.modulus is not None:
-                value = value.mod_val(space.val(atom.modulus))
-        total = total.add(value.scale_val(space.val(coefficient)))
+                value = value.mod_val(_number(atom.modulus, space))
+        total = total.add(value.scale_val(_number(coefficient, space)))
     return total
 
 
-def offset_of_expr(expr: Any, space: Space) -> isl.Aff:
-    """A SymPy expression over the space's variables as a quasi-affine function.
-
-    It reads SymPy's tree on its own, so that what is proved is what the user was given.
-    """
-    if expr.is_Rational:
-        return space.number(int(expr.p)).scale_down_val(space.val(int(expr.q)))
-    if expr.is_Symbol:
-        return space.variables[expr.name]
-    args = expr.args
-    if expr.is_Add:
-        total = offset_of_expr(args[0], space)
-        for arg in args[1:]:
-            total = total.add(offset_of_expr(arg, space))
-        return total
-    if expr.is_Mul and len(args) == 2 and args[0].is_Rational:
-        scaled = offset_of_expr(args[1], space).scale_val(space.val(int(args[0].p)))
-        return scaled.scale_down_val(space.val(int(args[0].q)))
-    match expr.func.__name__:
-        case "floor":
-            return offset_of_expr(args[0], space).floor()
-        case "Mod" if args[1].is_Integer:
-            return offset_of_expr(args[0], space).mod_val(space.val(int(args[1])))
+def _number(value: Number, space: Space) -> isl.Val:
+    if isinstance(value, int):
+        return space.val(value)
     raise UnsupportedError(
-        f"ISL cannot read {expr}",
-        "it decides on sums of coordinates, integer factors, floor and Mod by integers",
-        "write the formula with these",
+        f"ISL cannot decide with the symbolic factor or bound {value}",
+        "products of symbols are outside of Presburger arithmetic",
+        "ask at given sizes",
     )
 
 
-def _divmod(x: isl.Aff, t: isl.Val) -> tuple[isl.Aff, isl.Aff]:
-    return x.scale_down_val(t).floor(), x.mod_val(t)
+def offset_of_expr(expr: Any, space: Space) -> Value:
+    """A SymPy expression over the space's variables and sizes as a value.
+
+    It reads SymPy's tree on its own, so that what is proved is what the user was given.
+
+    Raises:
+        UnsupportedError: where it is no quasi-affine function times sizes.
+    """
+    if expr.is_Rational:
+        return _over(Value.constant(int(expr.p), space), int(expr.q))
+    if expr.is_Symbol and expr.name in space.variables:
+        return Value.of(space.variables[expr.name], space)
+    if expr.free_symbols and not _varies(expr, space):
+        return _size(expr, space)
+    if expr.is_Add:
+        total = offset_of_expr(expr.args[0], space)
+        for arg in expr.args[1:]:
+            total = total + offset_of_expr(arg, space)
+        return total
+    if expr.is_Mul:
+        (varying,), factors = _sorted_by_kind(expr, space)
+        product = offset_of_expr(varying, space)
+        for factor in factors:
+            product = _scaled(product, factor, space)
+        return product
+    match expr.func.__name__:
+        case "floor":
+            return _floor(offset_of_expr(expr.args[0], space))
+        case "Mod":
+            return offset_of_expr(expr.args[0], space) % _modulus(expr.args[1], space)
+    raise _unreadable(expr)
 
 
-def _row_major(pairs: Sequence[tuple[isl.Aff, int]], space: Space) -> isl.Aff:
-    sizes = [size for _, size in pairs]
-    total = space.number(0)
-    for k, (x, _) in enumerate(pairs):
-        total = total.add(x.scale_val(space.val(prod(sizes[k + 1 :]))))
-    return total
+def _sorted_by_kind(expr: Any, space: Space) -> tuple[list[Any], list[Any]]:
+    """A product's factors that vary over the space, of which there may be one, and the others."""
+    varying: list[Any] = []
+    fixed: list[Any] = []
+    for arg in expr.args:
+        constant = not arg.free_symbols and not arg.is_Rational  # such as Mod(0, 128)
+        (varying if constant or _varies(arg, space) else fixed).append(arg)
+    if len(varying) != 1:
+        raise _unreadable(expr)
+    return varying, fixed
+
+
+def _varies(expr: Any, space: Space) -> bool:
+    return any(s.name in space.variables for s in expr.free_symbols)
+
+
+def _scaled(value: Value, factor: Any, space: Space) -> Value:
+    if factor.is_Rational:
+        return _over(value * int(factor.p), int(factor.q))
+    from morello_layouts.expr.sympy_bridge import number_from_sympy
+
+    return value * under(space.parameters.assumptions, number_from_sympy(factor))
+
+
+def _size(expr: Any, space: Space) -> Value:
+    """A sum or product of sizes, with the rational factors that exact quotients have."""
+    if expr.is_Add:
+        total = Value.of(space.number(0), space)
+        for arg in expr.args:
+            total = total + _size(arg, space)
+        return total
+    product = Value.constant(1, space)
+    for factor in expr.args if expr.is_Mul else (expr,):
+        product = _scaled(product, factor, space)
+    return product
+
+
+def _modulus(expr: Any, space: Space) -> Number:
+    from morello_layouts.expr.sympy_bridge import number_from_sympy
+
+    numerator, denominator = expr.as_numer_denom()
+    if not denominator.is_Integer:
+        raise _unreadable(expr)
+    size = under(space.parameters.assumptions, number_from_sympy(numerator))
+    return exact_quotient(size, int(denominator))
+
+
+def _over(value: Value, divisor: int) -> Value:
+    val = value.space.val(divisor)
+    return Value({m: f.scale_down_val(val) for m, f in value.parts.items()}, value.space)
+
+
+def _floor(value: Value) -> Value:
+    for monomial, function in value.parts.items():
+        if monomial and not differ(function, function.floor(), value.space.domain).is_empty():
+            raise _unreadable("a floor of a product of symbolic sizes")
+    return Value({m: f.floor() for m, f in value.parts.items()}, value.space)
+
+
+def _unreadable(expr: Any) -> UnsupportedError:
+    return NotAffineError(
+        f"ISL cannot read {expr}",
+        "it decides on sums of coordinates, integer factors, floor and Mod by integers",
+        "write the formula with these, or ask at given sizes",
+    )

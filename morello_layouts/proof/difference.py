@@ -1,0 +1,196 @@
+"""Where two recipes over one shape give different offsets, for concrete and symbolic sizes.
+
+Both end in row-major order over their axes in memory. Where products of the innermost sizes agree,
+the axes are cut: the offsets are equal where every group of axes between two cuts has one position
+on both sides. Cuts keep the functions small that ISL compares, and symbolic strides apart.
+
+Within a group the difference is ``Σ monomial · function``. It is 0 for all sizes where every
+function is. To find the sizes where it is 0 by chance, the symbolic factors are distinguished:
+``ceil(N/128)`` may be 1 or more, and ``128·ceil(N/128) - N`` may be 0 or more. In each of these
+cases the difference is a polynomial in numbers that are at least 0, and it is not 0 where all its
+functions have one sign and the constant one is not 0. What is left is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product as every
+from math import prod
+from typing import Final
+
+import islpy as isl
+
+from morello_layouts.expr.quotient import Quotient
+from morello_layouts.expr.size import Name, Number, Size
+from morello_layouts.proof.relation import row_major
+from morello_layouts.proof.space import Space, at_least
+from morello_layouts.proof.value import Value, differ, union
+
+__all__ = ["Difference"]
+
+_MOST_FACTORS: Final = 6
+"""Symbolic factors that are told apart: each doubles the cases."""
+
+Axes = Sequence[tuple[Value, Number]]
+"""Coordinates in memory with the sizes of their axes, most major first."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The differences of two values of the same coordinates, group by group.
+
+    Attributes:
+        groups: differences, of which all must be 0.
+        space: the coordinates, and the sizes that are assumed.
+    """
+
+    groups: tuple[Value, ...]
+    space: Space
+
+    @staticmethod
+    def of(one: Axes, other: Axes, space: Space) -> Difference:
+        """Of two row-major positions."""
+        pairs = list(_groups(one, other))
+        return Difference(tuple(_position(a, space) - _position(b, space) for a, b in pairs), space)
+
+    @property
+    def concrete(self) -> isl.Set:
+        """Where they differ, of sizes that are numbers."""
+        zero, domain = self.space.number(0), self.space.domain
+        differences = (differ(group.function, zero, domain) for group in self.groups)
+        return union(differences, domain.get_space())
+
+    def for_sizes(self) -> tuple[isl.Set, isl.Set]:
+        """The sizes for which they are equal everywhere, and those for which that is open."""
+        assumed = self.space.sizes
+        equal, decided = isl.Set.empty(assumed.get_space()), isl.Set.empty(assumed.get_space())
+        for case in _cases(_factors(self.groups), self.space):
+            sizes = case.sizes.intersect(assumed)
+            if sizes.is_empty():
+                continue
+            groups = [case.in_place(group) for group in self.groups]
+            same = sizes.subtract(union((_nonzero(g) for g in groups), assumed.get_space()))
+            apart = union((_signed(g) for g in groups), assumed.get_space()).intersect(sizes)
+            equal = equal.union(same)
+            decided = decided.union(same).union(apart)
+        return equal, assumed.subtract(decided)
+
+
+def _groups(one: Axes, other: Axes) -> Iterator[tuple[Axes, Axes]]:
+    """Axes between common products of sizes, from the innermost."""
+    left, right = ([axis for axis in axes if axis[1] != 1] for axes in (one, other))
+    while left or right:
+        a, b = [left.pop()] if left else [], [right.pop()] if right else []
+        while left and right and (m := _size(a)) != (n := _size(b)):
+            grow_left = isinstance(m, int) and isinstance(n, int) and m < n
+            if grow_left or (n % m == 0 and m % n != 0):
+                a.insert(0, left.pop())
+            elif (isinstance(m, int) and isinstance(n, int)) or m % n == 0:
+                b.insert(0, right.pop())
+            else:
+                a.insert(0, left.pop())
+                b.insert(0, right.pop())
+        if _size(a) != _size(b):
+            a, b, left, right = [*left, *a], [*right, *b], [], []
+        yield a, b
+
+
+def _size(axes: Axes) -> Number:
+    return prod(size for _, size in axes)
+
+
+def _position(axes: Axes, space: Space) -> Value:
+    return row_major([x for x, _ in axes], [n for _, n in axes], space)
+
+
+def _factors(groups: Sequence[Value]) -> list[Name]:
+    """The symbolic factors in some values, so that each precedes what it bounds."""
+    names = {name for g in groups for monomial in g.parts for name, _ in monomial}
+    return sorted(names, key=lambda name: (_base(name), -_divisor(name)))
+
+
+def _base(name: Name) -> str:
+    """What a factor rounds: ⌈N/8⌉ and ⌈N/128⌉ round N."""
+    return str(name.numerator) if isinstance(name, Quotient) and not name.exact else str(name)
+
+
+def _divisor(name: Name) -> int:
+    return name.divisor if isinstance(name, Quotient) and not name.exact else 1
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Sizes of one kind, and every symbolic factor in numbers that are at least 0 then."""
+
+    sizes: isl.Set
+    factors: Mapping[Name, Number]
+
+    def in_place(self, value: Value) -> Value:
+        """A value as a polynomial in these numbers."""
+        total = Value({}, value.space)
+        for monomial, function in value.parts.items():
+            factor = prod(self.factors[name] ** power for name, power in monomial)
+            total = total + Value({(): function}, value.space) * factor
+        return total
+
+
+def _cases(factors: Sequence[Name], space: Space) -> Iterator[_Case]:
+    if len(factors) > _MOST_FACTORS:
+        return
+    for least in every((False, True), repeat=len(factors)):
+        sizes, values = space.sizes, dict[Name, Number]()
+        for k, (name, at_minimum) in enumerate(zip(factors, least, strict=True)):
+            more = Size.named(f"_{k}")
+            before = factors[k - 1] if k else None
+            if before is not None and _base(before) == _base(name):
+                ratio, rest = divmod(_divisor(before), _divisor(name))
+                if rest == 0:
+                    # ⌈N/8⌉ is 16·⌈N/128⌉, or less by 1 and more.
+                    values[name] = values[before] * ratio - (0 if at_minimum else more + 1)
+                    gap = _number(before, space).scale_val(space.val(ratio))
+                    gap = gap.sub(_number(name, space))
+                    sizes = sizes.intersect(_at(gap, 0, at_minimum))
+                    continue
+            values[name] = 1 if at_minimum else more + 2
+            sizes = sizes.intersect(_at(_number(name, space), 1, at_minimum))
+        yield _Case(sizes, values)
+
+
+def _number(name: Name, space: Space) -> isl.Aff:
+    return space.number(Size(((((name, 1),), 1),)))
+
+
+def _at(function: isl.Aff, least: int, at_minimum: bool) -> isl.Set:
+    """The sizes for which a function is a number, or above it."""
+    if not at_minimum:
+        return at_least(function, least + 1).params()
+    return at_least(function, least).subtract(at_least(function, least + 1)).params()
+
+
+def _nonzero(value: Value) -> isl.Set:
+    """The sizes for which a function of a value is not 0 everywhere."""
+    domain = value.space.domain
+    zero = value.space.number(0)
+    return union(
+        (differ(f, zero, domain) for f in value.parts.values()), domain.get_space()
+    ).params()
+
+
+def _signed(value: Value) -> isl.Set:
+    """The sizes for which a value is certainly not 0 somewhere.
+
+    It is so where no function of it is negative and the constant one is positive, or the reverse.
+    """
+    domain = value.space.domain
+    constant = value.parts.get(())
+    found = isl.Set.empty(domain.get_space())
+    if constant is None:
+        return found.params()
+    for sign in (1, -1):
+        there = domain
+        for monomial, function in value.parts.items():
+            signed = function if sign == 1 else function.neg()
+            there = there.intersect(at_least(signed, 0 if monomial else 1))
+        found = found.union(there)
+    return found.params()
