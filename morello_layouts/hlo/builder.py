@@ -110,7 +110,7 @@ class ModuleBuilder:
     def _shape(self, scan: Scanner) -> XlaValue:
         begin = scan.position
         scan.position = scan.type_end()
-        return self.shapes[scan.text[begin : scan.position]]
+        return self.shapes.at(scan, begin, scan.position)
 
     def open(self, name: str, is_entry: bool, signature: str, scan: Scanner, at: int) -> None:
         """Begin a computation."""
@@ -139,7 +139,7 @@ class ModuleBuilder:
         self.current = _Open(self.scope, name, is_entry, signature, line)
         self.is_begun = True
 
-    def close(self, attributes: str, scan: Scanner) -> None:
+    def close(self, attributes: str, scan: Scanner, at: int) -> None:
         """End a computation."""
         if not self.at_top:
             self._keep(self.current.closed(attributes))
@@ -149,7 +149,7 @@ class ModuleBuilder:
         else:
             scan.fail(
                 "a '}' that closes nothing",
-                scan.position - 1,
+                at,
                 "'}' ends a computation, and none is open here",
                 "look for lines that are missing above",
             )
@@ -234,6 +234,6 @@ class ModuleBuilder:
         if unknown:
             name, user = unknown[0]
             self.warn(
-                f"{len(unknown)} operands are names of no instruction in their computation, "
+                f"operands that their computation does not define: {len(unknown)}, "
                 f"the first {name} of {user.name} on line {user.line}"
             )

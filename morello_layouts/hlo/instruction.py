@@ -118,6 +118,13 @@ class HloInstruction:
         return int(text) if is_number and len(text) < 19 else None
 
     def __str__(self) -> str:
+        return f"{self._head()}, {self.attribute_text}" if self.attribute_text else self._head()
+
+    def __repr__(self) -> str:
+        return f"HloInstruction({self._head()!r})"
+
+    def _head(self) -> str:
+        """All but the attributes."""
         arguments = self.literal
         if arguments is None:
             shapes = self.operand_shapes or (None,) * len(self.operand_names)
@@ -126,8 +133,4 @@ class HloInstruction:
                 for shape, name in zip(shapes, self.operand_names, strict=True)
             )
         root = "ROOT " if self.is_root else ""
-        attributes = f", {self.attribute_text}" if self.attribute_text else ""
-        return f"{root}%{self.name} = {self.shape} {self.opcode}({arguments}){attributes}"
-
-    def __repr__(self) -> str:
-        return f"HloInstruction({str(self).partition('), ')[0]!r})"
+        return f"{root}%{self.name} = {self.shape} {self.opcode}({arguments})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sys import intern
 from typing import Final, NamedTuple
 
-from morello_layouts.errors import ParseError
 from morello_layouts.hlo.patterns import COMMENT, NAME, NAMED_OPERANDS, TYPED_OPERAND
 from morello_layouts.hlo.scanner import Scanner
 from morello_layouts.hlo.shapes import ShapeTable
@@ -80,7 +79,7 @@ class Operands:
             if scan.begins_tuple() or (word and scan.text.startswith("[", word.end())):
                 start = scan.position
                 scan.position = scan.type_end()
-                shape = self.shape(scan, start, scan.position)
+                shape = self.shapes.at(scan, start, scan.position)
             elif word is None and mark != "%":
                 scan.fail("expected an operand", None, _WHY_OPERAND, _FIX_OPERAND)
             names.append(intern(scan.name("an operand's name")))
@@ -89,24 +88,16 @@ class Operands:
             if scan.position == end:
                 given = tuple(shapes) if any(s is not None for s in shapes) else ()
                 return Arguments(tuple(names), given)
+            if mark == "(":
+                scan.fail(
+                    "an operand is an instruction of its own",
+                    None,
+                    "instructions inside of operands are not read",
+                    "print the program with a line for each instruction",
+                )
             if mark != ",":
                 scan.fail("expected ',' or ')' after an operand", None, _WHY_OPERAND, _FIX_OPERAND)
             scan.position += 1
-
-    def shape(self, scan: Scanner, begin: int, end: int) -> XlaValue:
-        """The type between two positions, with the error, if any, at its place in the text."""
-        try:
-            return self.shapes[scan.text[begin:end]]
-        except ParseError as error:
-            line = scan.line + scan.text.count("\n", 0, begin + error.position)
-            raise ParseError(
-                f"line {line}: {error.what}",
-                error.why,
-                error.fix,
-                text=scan.text,
-                position=begin + error.position,
-                first_line=scan.line,
-            ) from None
 
 
 def _kept(literal: str) -> str:

@@ -63,8 +63,8 @@ ARRAY: Final = re.compile(_ARRAY, _FLAGS)
 VALUE: Final = re.compile(_VALUE, _FLAGS)
 ATTRIBUTE: Final = re.compile(_ATTRIBUTE, _FLAGS)
 
-# Where a text ends after this, a type may have gone on.
-TYPE_BEGINNING: Final = re.compile(r"[a-z]\w*+(?:\[[^\]\[]*+(?:\]\{[^{}]*+)?+)?+\Z", _FLAGS)
+# Where a text ends after this, the type may go on.
+TYPE_BEGINNING: Final = re.compile(r"[a-z]\w*+(?:\[[^\]\[]*+(?:\](?:\{[^{}]*+)?+)?+)?+\Z", _FLAGS)
 
 # root, name, type, opcode, what stands in the parentheses, attributes
 INSTRUCTION: Final = re.compile(

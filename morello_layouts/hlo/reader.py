@@ -140,7 +140,9 @@ class _Reader:
                 scan.fail(f"{stop.what}, found the end of the text", begin, _WHY)
             self.module.warn(f"the text ends early, in the statement on line {scan.line}")
             raise _Truncated
-        inline = scan.text.rstrip()[-1:] == "{"
+        text = scan.text.rstrip()
+        # After these any line may come: a computation inside an attribute, a name.
+        inline = text[-1:] == "{" or text.endswith(("ROOT", "ENTRY"))
         if joins > _MOST_JOINS or (not inline and STATEMENT.match(following)):
             scan.fail(f"{stop.what} before line {self.lines.number + 1}", begin)
         parts = [scan.text]
@@ -156,20 +158,19 @@ class _Reader:
 
     def statement(self, scan: Scanner) -> None:
         """The statement that begins where the scanner stands."""
-        mark = scan.text[scan.position]
+        begin, mark = scan.position, scan.text[scan.position]
         if mark == "}":
             scan.position += 1
-            self.module.close(_attributes(scan), scan)
+            self.module.close(_attributes(scan), scan, begin)
             return
         if mark == ",":
             if not self.module.extend(_attributes(scan)):
-                scan.fail("expected a statement, found ','", why=_WHY, fix=_FIX)
+                scan.fail("expected a statement, found ','", begin, _WHY, _FIX)
             return
         if self.table is not None and mark.isdigit():
             self.row(scan)
             return
         self.table = None
-        begin = scan.position
         word = NAME.match(scan.text, begin + (mark == "%"))
         if word is None:
             scan.fail("no statement of HLO begins like this", why=_WHY, fix=_FIX)
@@ -199,7 +200,8 @@ class _Reader:
         """A row of a table of sources."""
         match = TABLE_ROW.match(scan.text, scan.position)
         if match is None:
-            if scan.text.count('"', scan.position) % 2 or _depth(scan.text[scan.position :]):
+            text = scan.text[scan.position :]
+            if text.strip().isdigit() or text.count('"') % 2 or _depth(text) > 0:
                 raise Incomplete("expected the end of this row", scan.position)
             scan.fail(
                 "this row of a table has another form",
@@ -244,7 +246,7 @@ class _Reader:
         scan.space()
         shape_begin = scan.position
         scan.position = scan.type_end()
-        shape = self.operands.shape(scan, shape_begin, scan.position)
+        shape = self.module.shapes.at(scan, shape_begin, scan.position)
         scan.space()
         opcode = NAME.match(scan.text, scan.position)
         if opcode is None:
@@ -271,7 +273,7 @@ class _Reader:
 
 
 def _attributes(scan: Scanner) -> str:
-    """The attributes that follow, as they are written but for comments and broken lines."""
+    """The attributes that follow, as they are written."""
     return ", ".join(f"{name}={value}" for name, value in scan.attributes())
 
 

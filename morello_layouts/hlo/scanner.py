@@ -10,7 +10,6 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.hlo.patterns import (
     ARRAY,
     ATTRIBUTE,
-    COMMENT,
     NAME,
     SPACE,
     STRING,
@@ -66,7 +65,7 @@ class Scanner:
     def expected(self, what: str) -> NoReturn:
         """Fail for want of something here; Incomplete where the text is at its end."""
         if self.position >= len(self.text):
-            raise Incomplete(f"expected {what}", self.position)
+            raise Incomplete(f"expected {what}", len(self.text.rstrip()))
         found = self.text[self.position : self.position + 16].split(maxsplit=1)
         self.fail(f"expected {what}, found {found[0]!r}" if found else f"expected {what}")
 
@@ -97,13 +96,11 @@ class Scanner:
 
     def type_end(self) -> int:
         """Where the type ends that begins here."""
-        match = ARRAY.match(self.text, self.position)
-        if match is not None and match.end() == len(self.text) and match[0][-1] == "]":
-            raise Incomplete("expected a layout or more", self.position)
-        if match is not None:
-            return match.end()
         if TYPE_BEGINNING.match(self.text, self.position) or self.position >= len(self.text):
             raise Incomplete("expected a type", self.position)
+        match = ARRAY.match(self.text, self.position)
+        if match is not None:
+            return match.end()
         if not self.begins_tuple():
             self.expected("a type such as f32[8,128]{1,0}")
         return self.closing(_PARENTHESIS, self.text.index("(", self.position))
@@ -158,7 +155,7 @@ class Scanner:
             self.space()
             begin = self.position
             self._value(name)
-            yield name, COMMENT.sub("", self.text[begin : self.position])
+            yield name, self.text[begin : self.position]
 
     def _ends_value(self, position: int) -> bool:
         """Whether a value that a pattern found is whole: no bracket or quote follows it."""

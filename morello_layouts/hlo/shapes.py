@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.hlo.patterns import ARRAY, SPACE
+from morello_layouts.hlo.scanner import Scanner
 from morello_layouts.notation.xla import XlaValue, parse_xla
 from morello_layouts.xla import XlaLayout, XlaShape, XlaTuple
 
@@ -47,6 +48,13 @@ class ShapeTable:
             known = self._tuple(text) or _plain(text) or parse_xla(text)
             self.by_text[text] = known
         return known
+
+    def at(self, scan: Scanner, begin: int, end: int) -> XlaValue:
+        """The type between two positions, with the error, if any, at its place in the text."""
+        try:
+            return self[scan.text[begin:end]]
+        except ParseError as error:
+            scan.fail(error.what, begin + error.position, error.why, error.fix)
 
     def _tuple(self, text: str) -> XlaTuple | None:
         """A tuple by its elements; None where the text is no tuple, or not an easy one."""

@@ -20,7 +20,10 @@ Progress: TypeAlias = Callable[[int, int], object]
 
 _EACH: Final = 4096  # lines between two calls of it
 # A line that is no path: blank, the beginning of a module or computation, an instruction.
-_TEXT: Final = re.compile(r"\s*+(?:\Z|HloModule\s|[^=]++=[^(]*+\(|[^{]++\{\s*+\Z)", re.ASCII)
+_TEXT: Final = re.compile(
+    r"\s*+(?:\Z|HloModule\s|(?:ROOT\s++)?+%?+[\w.\-]++\s++=\s|[^=]++=[^(]*+\(|[^{]++\{\s*+\Z)",
+    re.ASCII,
+)
 
 
 class Lines:
@@ -79,7 +82,7 @@ def opened(source: str | os.PathLike[str], progress: Progress | None) -> Iterato
         return
     with _binary(source) as binary:
         size = os.fstat(binary.fileno()).st_size
-        text = io.TextIOWrapper(binary, encoding="utf-8", errors="replace")
+        text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace")
         yield Lines(iter(text), progress, binary.tell, size)
 
 
