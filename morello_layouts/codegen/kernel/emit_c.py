@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from morello_layouts.codegen.kernel import micro_c
-from morello_layouts.codegen.kernel.micro import Copy, Fill, Move
+from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition, Unzip
 from morello_layouts.codegen.kernel.moves import Apart, Moves
-from morello_layouts.codegen.kernel.plan import WIDEST, Nest
+from morello_layouts.codegen.kernel.plan import WIDEST, Nest, Stage
 from morello_layouts.codegen.kernel.text import Text, offset_text
 
 __all__ = ["CFile", "c_file"]
@@ -39,6 +40,7 @@ def join(files: Sequence[CFile]) -> str:
         micro_c.PREAMBLE,
         micro_c.VECTORS,
         micro_c.COPY,
+        micro_c.FLUSH,
         *(micro_c.helper_text(name) for name in names),
         *(file.function for file in files),
     ]
@@ -79,39 +81,69 @@ def c_file(moves: Moves, name: str, comment: str) -> CFile:
             f"{_INDENT * 2}return;",
             f"{_INDENT}}}",
         ]
-    lines += [f"{_INDENT}{name}_loops(target, source, 0);", "}", ""]
+    lines.append(f"{_INDENT}{name}_loops(target, source, 0);")
+    if any(nest.stage for nest in moves.nests):
+        lines.append(f"{_INDENT}RELAYOUT_FENCE();")
+    lines += ["}", ""]
     return CFile(tuple(dict.fromkeys(helpers)), "\n".join(lines))
 
 
 def _nest_lines(nest: Nest, moves: Moves) -> list[str]:
-    fills = isinstance(nest.micro, Fill)
-    lines = ["{"]
-    t, s = f"t + {nest.target}", f"s + {nest.source}"
-    for k, axis in enumerate(nest.loops):
-        pad = _INDENT * (k + 1)
-        lines.append(f"{pad}for (size_t i{k} = 0; i{k} < {axis.count}; i{k}++) {{")
-        t += f" + i{k} * {axis.target}"
-        s += f" + i{k} * {axis.source}"
-    pad = _INDENT * (len(nest.loops) + 1)
-    if not fills:
-        lines.append(f"{pad}const unsigned char *s0 = {s};")
-    lines.append(f"{pad}unsigned char *t0 = {t};")
-    lines.append(pad + _micro_line(nest, moves))
-    lines += [_INDENT * (k + 1) + "}" for k in reversed(range(len(nest.loops)))]
-    return [*lines, "}"]
+    stage = nest.stage
+    outside = len(nest.loops) - (stage.loops if stage else 0)
+    heads = [
+        f"for (size_t i{k} = 0; i{k} < {a.count}; i{k}++) {{" for k, a in enumerate(nest.loops)
+    ]
+    source = "".join(f" + i{k} * {axis.source}" for k, axis in enumerate(nest.loops))
+    terms = [f" + i{k} * {axis.target}" for k, axis in enumerate(nest.loops)]
+    s0 = f"const unsigned char *s0 = s + {nest.source}{source};"
+    if stage:
+        target = f"stage{''.join(terms[outside:])}"
+        size = stage.length * prod(count for count, _ in stage.rows)
+        buffer = [f"_Alignas({WIDEST}) unsigned char stage[{size}];"]
+        flush = _flush_lines(stage, f"t + {nest.target}{''.join(terms[:outside])}")
+    else:
+        target = f"t + {nest.target}{''.join(terms)}"
+        buffer = flush = []
+    inner = [] if isinstance(nest.micro, Fill) else [s0]
+    inner += [f"unsigned char *t0 = {target};", *_micro_lines(nest, moves)]
+    return _looped(heads[:outside], [*buffer, *_looped(heads[outside:], inner), *flush])
 
 
-def _micro_line(nest: Nest, moves: Moves) -> str:
+def _looped(heads: list[str], body: list[str]) -> list[str]:
+    """Lines within loops, or within a block where there is no loop."""
+    heads = heads or ["{"]
+    lines = [_INDENT * k + head for k, head in enumerate(heads)]
+    lines += [_INDENT * len(heads) + line for line in body]
+    return lines + [_INDENT * k + "}" for k in reversed(range(len(heads)))]
+
+
+def _flush_lines(stage: Stage, target: str) -> list[str]:
+    heads = [f"for (size_t r{k} = 0; r{k} < {n}; r{k}++) {{" for k, (n, _) in enumerate(stage.rows)]
+    to = "".join(f" + r{k} * {stride}" for k, (_, stride) in enumerate(stage.rows))
+    size, of = stage.length, "stage"
+    for k, (count, _) in enumerate(stage.rows):
+        of += f" + r{k} * {size}"
+        size *= count
+    return _looped(heads[::-1], [f"relayout_flush({target}{to}, {of}, {stage.length});"])
+
+
+def _micro_lines(nest: Nest, moves: Moves) -> list[str]:
     stream = "stream" if nest in moves.streams else "0"
     match nest.micro:
+        case Transposition():
+            return micro_c.transposition_lines(nest.micro, stream)
         case Copy(size):
-            return f"relayout_copy(t0, s0, {size}, {stream});"
+            return [f"relayout_copy(t0, s0, {size}, {stream});"]
         case Move(size):
-            return f"memcpy(t0, s0, {size});"
+            return [f"memcpy(t0, s0, {size});"]
         case Fill(size):
-            return _fill_line(size, moves.fill or b"")
+            return [_fill_line(size, moves.fill or b"")]
+        case Unzip(element, rows, width) if nest.stage:
+            micro = Unzip(element, rows, width, ((rows, nest.stage.length),))
+            return [micro_c.call(micro, "t0", "s0", "0")]
         case micro:
-            return micro_c.call(micro, "t0", "s0", stream)
+            return [micro_c.call(micro, "t0", "s0", stream)]
 
 
 def _fill_line(size: int, pattern: bytes) -> str:

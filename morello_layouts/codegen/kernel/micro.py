@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 __all__ = ["Copy", "Fill", "Levels", "Micro", "Move", "Transposition", "Unzip", "Zip", "offsets"]
@@ -65,19 +66,43 @@ class Unzip:
 
 @dataclass(frozen=True, slots=True)
 class Transposition:
-    """Transpose a block: rows of 16 bytes in the source, rows of ``width`` bytes in the target.
+    """Transpose a block: runs of the source become columns, runs of the target rows.
+
+    The block's rows are first copied side by side, since rows that lie a power of two apart evict
+    one another from the caches. Then it is transposed in registers, 16 bytes of ``width / element``
+    rows at a time.
 
     Attributes:
         element: bytes of an element, at most 8.
-        width: bytes of a row in the target, 16, 32 or 64.
-        source: where the width / element rows of the source lie.
-        target: where the 16 / element rows of the target lie.
+        width: bytes of a vector in the target, 16, 32 or 64.
+        source: where the rows of the source lie; a multiple of width / element of them.
+        target: where the rows of the target lie; a multiple of 16 / element of them.
+        ahead: how far from this block the next one lies in the source, in bytes.
     """
 
     element: int
     width: int
     source: Levels
     target: Levels
+    ahead: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of the source.
+
+        >>> Transposition(4, 64, ((16, 1024),), ((32, 4096),)).rows
+        16
+        """
+        return prod(count for count, _ in self.source)
+
+    @property
+    def columns(self) -> int:
+        """Rows of the target.
+
+        >>> Transposition(4, 64, ((16, 1024),), ((32, 4096),)).columns
+        32
+        """
+        return prod(count for count, _ in self.target)
 
 
 Micro: TypeAlias = Copy | Move | Fill | Zip | Unzip | Transposition

@@ -11,7 +11,16 @@ from math import log2
 
 from morello_layouts.codegen.kernel.micro import Levels, Micro, Transposition, Unzip, Zip
 
-__all__ = ["PREAMBLE", "call", "helper_names", "helper_text"]
+__all__ = [
+    "COPY",
+    "FLUSH",
+    "PREAMBLE",
+    "VECTORS",
+    "call",
+    "helper_names",
+    "helper_text",
+    "transposition_lines",
+]
 
 PREAMBLE = """\
 #include <stddef.h>
@@ -57,6 +66,12 @@ PREAMBLE = """\
 #define RELAYOUT_STREAM_64(t, v) memcpy((t), &(v), 64)
 #endif
 
+#if defined(__GNUC__)
+#define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
+#else
+#define RELAYOUT_AHEAD(s) ((void)0)
+#endif
+
 /* Where item i of a chain of at most three axes lies. */
 #define RELAYOUT_AT(i, n0, s0, n1, s1, s2) \\
     ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \\
@@ -78,6 +93,26 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
 #endif
     (void)stream;
     memcpy(t, s, n);
+}
+"""
+
+FLUSH = """\
+RELAYOUT_INLINE void relayout_flush(unsigned char *t, const unsigned char *s, size_t n)
+{
+#if RELAYOUT_VECTOR > 0
+    size_t i = (size_t)(-(uintptr_t)t % 64);
+    i = i < n ? i : n;
+    memcpy(t, s, i);
+    for (; i + 64 <= n; i += 64)
+        for (size_t j = i; j < i + 64; j += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + j, RELAYOUT_VECTOR);
+            RELAYOUT_STREAM(t + j, v);
+        }
+    memcpy(t + i, s + i, n - i);
+#else
+    memcpy(t, s, n);
+#endif
 }
 """
 
@@ -130,10 +165,50 @@ def call(micro: Micro, target: str, source: str, stream: str) -> str:
             return f"{name}({target}, {source}, {_levels(micro.source)}, {stream});"
         case Unzip():
             return f"{name}({target}, {source}, {_levels(micro.target)}, {stream});"
-        case Transposition():
-            more = f"{_levels(micro.source)}, {_levels(micro.target)}"
-            return f"{name}({target}, {source}, {more}, 0, {stream});"
     raise AssertionError(micro)
+
+
+def transposition_lines(micro: Transposition, stream: str) -> list[str]:
+    """The two steps of a transposition from ``s0`` to ``t0``: rows side by side, then columns."""
+    name = helper_names(micro)[-1]
+    size = micro.columns * micro.element
+    lines = [
+        f"_Alignas(64) unsigned char stage[{micro.rows * size}];",
+        "unsigned char *row = stage;",
+    ]
+    lines += _over("j", micro.source, "const unsigned char *s1 = s0", 1)
+    indent = "    " * len(micro.source)
+    if micro.ahead:
+        lines += [f"{indent}RELAYOUT_AHEAD(s1 + {micro.ahead + at});" for at in range(0, size, 64)]
+    lines += [f"{indent}memcpy(row, s1, {size});", f"{indent}row += {size};"]
+    lines += ["    " * k + "}" for k in reversed(range(len(micro.source)))]
+    across = 16 // micro.element
+    levels, left = [], across
+    for count, stride in micro.target:
+        step = min(left, count)
+        left //= step
+        levels.append((count // step, stride * step))
+    high = micro.width // micro.element
+    lines.append("const unsigned char *column = stage;")
+    lines += _over("j", tuple(levels), "unsigned char *t1 = t0", 1)
+    indent = "    " * len(levels)
+    lines.append(f"{indent}for (size_t y = 0; y < {micro.rows // high}; y++)")
+    to = _levels(micro.target)
+    at = f"t1 + y * {micro.width}, column + y * {high * size}"
+    lines.append(f"{indent}    {name}({at}, {size}, {to}, {stream});")
+    lines.append(f"{indent}column += 16;")
+    return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
+
+
+def _over(index: str, levels: Levels, start: str, first: int) -> list[str]:
+    """Heads of loops over a chain of axes, the slowest outermost, and the pointer within."""
+    lines = []
+    for k, (count, _) in reversed(list(enumerate(levels, first))):
+        indent = "    " * (len(levels) - (k - first) - 1)
+        i = f"{index}{k}"
+        lines.append(f"{indent}for (size_t {i} = 0; {i} < {count}; {i}++) {{")
+    terms = "".join(f" + {index}{k} * {stride}" for k, (_, stride) in enumerate(levels, first))
+    return [*lines, f"{'    ' * len(levels)}{start}{terms};"]
 
 
 def _levels(levels: Levels) -> str:
@@ -259,7 +334,7 @@ def _transposition(name: str, element: int, width: int) -> str:
     text = [_type(element, width)]
     for i in range(across):
         for lane in range(lanes):
-            at = f"s + RELAYOUT_AT(first + {lane * across + i}, {_NAMES})"
+            at = f"s + {lane * across + i} * row"
             text.append(f"    relayout_u64_16 l{i}_{lane};\n    memcpy(&l{i}_{lane}, {at}, 16);\n")
         names = [f"l{i}_{lane}" for lane in range(lanes)]
         size = 16
@@ -287,24 +362,19 @@ def _transposition(name: str, element: int, width: int) -> str:
             text.append(_shuffle(f"a{k + 1}_{2 * i}", a, b, low, "vector"))
             text.append(_shuffle(f"a{k + 1}_{2 * i + 1}", a, b, high, "vector"))
     for i in range(across):
-        at = f"t + RELAYOUT_AT({i}, m0, t0, m1, t1, t2)"
-        text.append(_store(at, f"a{rounds}_{i}", width))
+        text.append(_store(f"t + RELAYOUT_AT({i}, {_NAMES})", f"a{rounds}_{i}", width))
     half = width // 2
     below = name.removesuffix(str(width)) + str(half)
-    to = "m0, t0, m1, t1, t2"
     halves = (
-        f"    {below}(t, s, {_NAMES}, {to}, first, stream);\n"
-        f"    {below}(t + {half}, s, {_NAMES}, {to}, first + {half // element}, stream);\n"
+        f"    {below}(t, s, row, {_NAMES}, stream);\n"
+        f"    {below}(t + {half}, s + {half // element} * row, row, {_NAMES}, stream);\n"
     )
     plain = (
         f"    for (size_t x = 0; x < {across}; x++)\n"
         f"        for (size_t y = 0; y < {width // element}; y++)\n"
-        f"            memcpy(t + RELAYOUT_AT(x, {to}) + y * {element},\n"
-        f"                   s + RELAYOUT_AT(first + y, {_NAMES}) + x * {element}, {element});\n"
+        f"            memcpy(t + RELAYOUT_AT(x, {_NAMES}) + y * {element},\n"
+        f"                   s + y * row + x * {element}, {element});\n"
     )
-    more = (
-        f"{_PARAMETERS},\n    size_t m0, size_t t0, size_t m1, size_t t1, size_t t2, size_t first, "
-    )
-    return _definition(
-        name, more, vector="".join(text), halves=halves if half >= 16 else "", plain=plain
-    )
+    halves = halves if half >= 16 else ""
+    more = f"size_t row, {_PARAMETERS}, "
+    return _definition(name, more, vector="".join(text), halves=halves, plain=plain)

@@ -6,15 +6,25 @@ from dataclasses import dataclass
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
 from morello_layouts.codegen.kernel.digits import common_digits, digits_of
-from morello_layouts.codegen.kernel.micro import Copy, Micro, Move, Unzip, offsets
+from morello_layouts.codegen.kernel.micro import (
+    Copy,
+    Micro,
+    Move,
+    Transposition,
+    Unzip,
+    Zip,
+    offsets,
+)
 from morello_layouts.codegen.kernel.plan import WIDEST, Nest, fill_nest, nests
+from morello_layouts.codegen.kernel.staging import staged
 from morello_layouts.errors import ShapeError
 from morello_layouts.recipe import Recipe, known
 
 __all__ = ["STREAM_FROM", "Apart", "Moves", "boxes_of", "moves_of"]
 
-# Bytes of a target from which stores go past the caches.
-STREAM_FROM = 1 << 24
+# Bytes of a target from which stores go past the caches. Transpositions write to many places at
+# once, and gain from it at a quarter of that.
+STREAM_FROM = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +93,21 @@ def moves_of(
         stream_from: bytes of a target from which stores go past the caches.
     """
     elements, padding = boxes_of(source, target)
-    found = tuple(nest for box in elements or () for nest in nests(box, itemsize))
+    found = [nest for box in elements or () for nest in nests(box, itemsize)]
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
     (size,) = known((target.size,))
-    large = size * itemsize >= stream_from
-    streams = frozenset(nest for nest in found if large and _aligned(nest))
+    large = [size * itemsize * _haste(nest) >= stream_from for nest in found]
+    streams = frozenset(nest for nest, x in zip(found, large, strict=True) if x and _aligned(nest))
+    found = [
+        staged(nest) if x and nest not in streams else nest
+        for nest, x in zip(found, large, strict=True)
+    ]
     apart = Apart(source, target) if elements is None else None
-    return Moves(itemsize, fill, fills, found, apart, streams)
+    return Moves(itemsize, fill, fills, tuple(found), apart, streams)
+
+
+def _haste(nest: Nest) -> int:
+    return 4 if isinstance(nest.micro, Transposition) else 1
 
 
 def _aligned(nest: Nest) -> bool:
@@ -102,8 +120,8 @@ def _within(micro: Micro) -> list[int]:
     match micro:
         case Copy(size) | Move(size):
             return [size]
-        case Unzip():
-            return [micro.width, *offsets(micro.target)]
-        case micro if hasattr(micro, "width"):
-            return [micro.width, *(offsets(micro.target) if hasattr(micro, "target") else ())]
+        case Zip(width=width):
+            return [width]
+        case Unzip(width=width) | Transposition(width=width):
+            return [width, *offsets(micro.target)]
     return [1]

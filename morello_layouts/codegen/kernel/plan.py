@@ -22,13 +22,29 @@ from morello_layouts.codegen.kernel.micro import (
     Zip,
 )
 
-__all__ = ["Nest", "fill_nest", "nests"]
+__all__ = ["STAGE", "WIDEST", "Nest", "Stage", "fill_nest", "nests"]
 
 SOURCE_BLOCK = 128
-TARGET_BLOCK = 512
+TARGET_BLOCK = 256
+STAGE = 1 << 15
 WIDEST = 64
 MOST_LEVELS = 3
 MOST_ROWS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Innermost loops that write to a small buffer, from which rows are copied out.
+
+    Attributes:
+        loops: how many of the innermost loops.
+        rows: where the rows lie in the target; none for one row.
+        length: bytes of each row.
+    """
+
+    loops: int
+    rows: Levels
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +55,14 @@ class Nest:
         source, target: where it starts, in bytes.
         loops: from the outermost on, strides in bytes.
         micro: what the innermost loop does.
+        stage: where the innermost loops write, if not to the target.
     """
 
     source: int
     target: int
     loops: tuple[Axis, ...]
     micro: Micro
+    stage: Stage | None = None
 
 
 def nests(box: Box, itemsize: int) -> list[Nest]:
@@ -127,34 +145,16 @@ def _chain(axes: list[Axis], start: int, *, source: bool) -> list[Axis]:
         at *= following.count
 
 
-def _prefix(chain: list[Axis], count: int) -> tuple[list[Axis], int] | None:
-    """Axes of a chain that hold ``count`` items together, and how many of the last one's.
-
-    None where there are fewer, or the axes before the last do not divide the count.
-    """
-    taken: list[Axis] = []
-    for axis in chain:
-        taken.append(axis)
-        if axis.count >= count:
-            return taken, count
-        if count % axis.count:
-            return None
-        count //= axis.count
-    return None
+def _levels(taken: list[tuple[Axis, int]], *, source: bool) -> Levels:
+    return tuple((count, axis.source if source else axis.target) for axis, count in taken)
 
 
-def _levels(taken: list[Axis], last: int, *, source: bool) -> Levels:
-    counts = [a.count for a in taken[:-1]] + [last]
-    strides = [a.source if source else a.target for a in taken]
-    return tuple(zip(counts, strides, strict=True))
-
-
-def _left(axes: list[Axis], taken: list[Axis], last: int) -> list[Axis]:
-    """The axes without what a prefix takes; its last axis must be a multiple."""
-    rest = [a for a in axes if all(a is not b for b in taken)]
-    end = taken[-1]
-    if end.count > last:
-        rest.append(Axis(end.count // last, end.source * last, end.target * last))
+def _left(axes: list[Axis], taken: list[tuple[Axis, int]]) -> list[Axis]:
+    """The axes without what a block takes of them; the last one taken must be a multiple."""
+    rest = [a for a in axes if all(a is not b for b, _ in taken)]
+    for axis, count in taken:
+        if axis.count > count:
+            rest.append(Axis(axis.count // count, axis.source * count, axis.target * count))
     return rest
 
 
@@ -218,7 +218,7 @@ def _zipped(box: Box, axes: list[Axis], element: int, *, source: bool) -> Iterat
     rest = [a for a in axes if a is not axis and all(a is not b for b in rows)]
     step = width // element
     inner = Axis(axis.count // step, axis.source * step, axis.target * step)
-    levels = _levels(rows, rows[-1].count, source=source)
+    levels = _levels([(row, row.count) for row in rows], source=source)
     micro = (Zip if source else Unzip)(element, count, width, levels)
     loops = sorted(rest, key=_outer)
     return iter([_with_loops(box, [*loops, inner], micro)])
@@ -227,26 +227,51 @@ def _zipped(box: Box, axes: list[Axis], element: int, *, source: bool) -> Iterat
 def _transposition(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
     if element > 8:
         return None
-    across = 16 // element
-    x = _prefix(_chain(axes, element, source=True), across)
-    if x is None or len(x[0]) > MOST_LEVELS:
-        return None
-    chain = _chain(axes, element, source=False)
+    x_chain, y_chain = (_chain(axes, element, source=side) for side in (True, False))
     for width in (64, 32, 16):
-        y = _prefix(chain, width // element)
-        if y is None or len(y[0]) > MOST_LEVELS:
+        y = _block(y_chain, TARGET_BLOCK // element, width // element)
+        if y is None:
             continue
-        if any(a is b for a in x[0] for b in y[0]):
+        rows = prod(count for _, count in y)
+        most = min(SOURCE_BLOCK // element, STAGE // rows // element)
+        x = _block(x_chain, most, 16 // element)
+        if x is None or any(a is b for a, _ in x for b, _ in y):
             continue
-        for taken, last, block in ((*x, SOURCE_BLOCK), (*y, TARGET_BLOCK)):
-            whole = max(last, block // element // prod(a.count for a in taken[:-1]))
-            boxes = _cut(box, taken[-1], whole, last)
+        for taken, unit in ((x, 16 // element), (y, width // element)):
+            before = prod(count for _, count in taken[:-1])
+            axis, count = taken[-1]
+            boxes = _cut(box, axis, count, max(1, unit // before))
             if boxes:
                 return _replanned(boxes, element)
-        rest = _left(_left(axes, *x), *y)
-        micro = Transposition(element, width, _levels(*y, source=True), _levels(*x, source=False))
-        return iter([_nest(box, rest, micro, 16, width)])
+        loops = sorted(_left(_left(axes, x), y), key=_outer)
+        source, target = _levels(y, source=True), _levels(x, source=False)
+        ahead = loops[-1].source if loops else 0
+        return iter([_with_loops(box, loops, Transposition(element, width, source, target, ahead))])
     return None
+
+
+def _block(chain: list[Axis], most: int, unit: int) -> list[tuple[Axis, int]] | None:
+    """Axes of a chain, and how many steps of each, that make a multiple of ``unit`` items.
+
+    The last axis may have to be cut. None where there are fewer items, or where a unit of items
+    would lie across two axes.
+    """
+    taken: list[tuple[Axis, int]] = []
+    size = 1
+    for axis in chain:
+        if size >= most or (size % unit and unit % size):
+            break
+        step = max(1, unit // size)
+        if axis.count < step and step % axis.count:
+            return None
+        count = min(axis.count, most // size) // step * step if axis.count >= step else axis.count
+        if count == 0 or len(taken) == MOST_LEVELS:
+            break
+        taken.append((axis, count))
+        size *= count
+        if count != axis.count:
+            break
+    return taken if taken and size % unit == 0 else None
 
 
 def _nest(box: Box, axes: list[Axis], micro: Micro, run: int, width: int = 0) -> Nest:
@@ -274,7 +299,7 @@ def _nest(box: Box, axes: list[Axis], micro: Micro, run: int, width: int = 0) ->
 
 
 def _outer(axis: Axis) -> tuple[int, int]:
-    return -min(axis.source, axis.target), -axis.target
+    return -min(axis.source, axis.target), -axis.source
 
 
 def _with_loops(box: Box, loops: list[Axis], micro: Micro) -> Nest:
