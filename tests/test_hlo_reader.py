@@ -175,7 +175,7 @@ def test_attributes_are_kept_as_they_are_written():
 
 @pytest.mark.parametrize("levels", [1, 6, 7, 30, 3000])
 def test_braces_nest_to_any_depth(levels):
-    value = "{" * levels + '"}"' + "}" * levels
+    value = "[1]" + "{" * levels + '"}"' + "}" * levels
     i = one(f"x = f32[8] abs(y), a=1, deep={value}, kind=kLoop")
     assert i.attributes == {"a": "1", "deep": value, "kind": "kLoop"}
 
@@ -247,6 +247,18 @@ def test_stack_frames():
     assert read_hlo("x = f32[8] abs(y), metadata={stack_frame_id=3}").instruction(
         "x"
     ).metadata == ml.HloMetadata(stack_frame_id=3)
+
+
+def test_a_source_of_its_own_comes_before_the_tables():
+    tables = (
+        'FileNames\n1\n"a.py"\n\nFileLocations\n1 {file_name_id=1 line=2}\n\n'
+        "StackFrames\n1 {file_location_id=1\nparent_frame_id=1}\n\n"
+    )
+    module = read_hlo(
+        f"{tables}x = f32[8] abs(y), metadata={{stack_frame_id=1}}\n"
+        'z = f32[8] abs(y), metadata={stack_frame_id=1 source_file="b.py" source_line=3}\n'
+    )
+    assert [i.metadata.source for i in module.instructions] == ["a.py:2", "b.py:3"]
 
 
 def test_the_header():
