@@ -349,6 +349,13 @@ def test_who_chooses_it(text: str, default_on: tuple[str, ...], words: str) -> N
     assert (found.default_on, found.default) == (default_on, words)
 
 
+def test_padding_of_symbolic_sizes() -> None:
+    assert facts("f32[M,128]{1,0:T(8,128)}").padding == (
+        "second-minor dimension 0 of size M is padded to 8*ceil(M/8): tiles (8,128) have 8 rows",
+    )
+    assert facts("f32[?,128]{1,0:T(8,128)}").padding == ()
+
+
 def test_explain_grows_the_facts() -> None:
     text = run("explain", "bf16[10,200]{1,0:T(8,128)(2,1)}").stdout
     assert "\nTPU\n  lanes     x lies along the 128 lanes of a vector register\n" in text

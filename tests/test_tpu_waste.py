@@ -137,6 +137,8 @@ def accounted(found: tpu.Waste) -> int:
     if x.bits < 8:  # the data's last byte may be half full
         total = Fraction(prod(x.shape) * x.bits)
     for reason in found.reasons:
+        assert isinstance(reason.padded, int)
+        assert isinstance(reason.size, int)
         total *= Fraction(reason.padded, reason.size)
     return ceil(total / 8)
 

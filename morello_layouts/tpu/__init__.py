@@ -4,6 +4,7 @@ from morello_layouts.tpu.defaults import default_layout
 from morello_layouts.tpu.formats import FORMATS, Format, format_layout
 from morello_layouts.tpu.generations import GENERATIONS, LANES, SUBLANES, TYPES
 from morello_layouts.tpu.suggest import Suggestion, suggest
+from morello_layouts.tpu.symbolic import WasteFormula, waste_formula
 from morello_layouts.tpu.waste import Padding, Waste, waste
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Padding",
     "Suggestion",
     "Waste",
+    "WasteFormula",
     "default_layout",
     "format_layout",
     "suggest",
     "waste",
+    "waste_formula",
 ]

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import overload
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.size import Number
 from morello_layouts.xla import COMBINE, XlaLayout, XlaShape, bits_of
-from morello_layouts.xla.size import largest_piece, reserved_bytes
+from morello_layouts.xla.size import largest_piece, reserved_bytes, round_up
 
-__all__ = ["Padding", "Waste", "data_bytes", "waste"]
+__all__ = ["Padding", "Waste", "bytes_of_data", "data_bytes", "reasons_of", "waste"]
 
 _PLACES = ("minor", "second-minor", "third-minor", "fourth-minor", "fifth-minor", "sixth-minor")
 
@@ -27,7 +29,8 @@ class Padding:
     Attributes:
         dimensions: the logical dimensions that are padded, several where a tile's ``*`` joins
             them; none where the padding is not along a dimension.
-        size: what there is: elements along the dimension, elements of the buffer, or bits.
+        size: what there is: elements along the dimension, elements of the buffer, or bits; a
+            polynomial where sizes are symbolic.
         padded: what it takes.
         text: the reason in words.
 
@@ -38,8 +41,8 @@ class Padding:
     """
 
     dimensions: tuple[int, ...]
-    size: int
-    padded: int
+    size: Number
+    padded: Number
     text: str
 
 
@@ -114,9 +117,11 @@ def waste(shape: XlaShape) -> Waste:
             "give one; ml.parse reads it from text",
         )
     data, reserved = data_bytes(shape), shape.byte_size
-    assert shape.layout is not None  # byte_size raises where there is none
-    reasons = () if data == 0 == reserved else tuple(_reasons(shape, shape.layout))
-    return Waste(shape, data, reserved, reasons)
+    layout = shape.layout
+    assert layout is not None  # byte_size raises where there is none
+    sizes = largest_piece(layout.physical_sizes(shape.shape), layout.split_configs)
+    reasons = reasons_of(shape, sizes) if reserved else ()
+    return Waste(shape, data, reserved, tuple(reasons))
 
 
 def data_bytes(shape: XlaShape) -> int:
@@ -128,23 +133,41 @@ def data_bytes(shape: XlaShape) -> int:
     >>> data_bytes(XlaShape("pred", (5,), XlaLayout((0,), ((8,),), element_size_in_bits=32)))
     5
     """
-    bits, sizes = shape.bits, shape.shape
-    assert shape.layout is not None
+    return bytes_of_data(shape, shape.shape)
+
+
+@overload
+def bytes_of_data(shape: XlaShape, sizes: Sequence[int]) -> int: ...
+
+
+@overload
+def bytes_of_data(shape: XlaShape, sizes: Sequence[Number]) -> Number: ...
+
+
+def bytes_of_data(shape: XlaShape, sizes: Sequence[Number]) -> Number:
+    """The bytes of :func:`data_bytes` for other sizes than the array's own."""
+    bits = min(shape.bits, bits_of(shape.element_type))
+    assert shape.layout is not None  # bits raises where there is none
     bare = replace(shape.layout, tiles=(), tail_padding_alignment_in_elements=1)
-    return reserved_bytes(sizes, bare, min(bits, bits_of(shape.element_type)))
+    return reserved_bytes(sizes, bare, bits)
 
 
-def _reasons(shape: XlaShape, layout: XlaLayout) -> list[Padding]:
-    """By XLA's own rule of sizes, in which only the first tile pads."""
-    sizes = largest_piece(layout.physical_sizes(shape.shape), layout.split_configs)
+def reasons_of(shape: XlaShape, sizes: Sequence[Number]) -> list[Padding]:
+    """Why an array takes more than its data, by XLA's own rule, in which only the first tile pads.
+
+    Args:
+        shape: the array.
+        sizes: the sizes to count with, in physical order, most major first.
+    """
+    assert shape.layout is not None
+    layout = shape.layout
     found: list[Padding] = []
-    elements = prod(sizes)
     if layout.tiles:
         found, elements = _tile_padding(sizes, layout, layout.tiles[0])
         tail = layout.tail_padding_alignment_in_elements
-        if elements % tail:
-            whole = -(-elements // tail) * tail
-            words = f"the buffer's {elements:,} elements are padded to {whole:,}, "
+        whole = round_up(elements, tail)
+        if whole != elements:
+            words = f"the buffer's {_shown(elements)} elements are padded to {_shown(whole)}, "
             found.append(Padding((), elements, whole, f"{words}a multiple of L({tail})"))
     own = bits_of(shape.element_type)
     if shape.bits > own:
@@ -154,26 +177,28 @@ def _reasons(shape: XlaShape, layout: XlaLayout) -> list[Padding]:
 
 
 def _tile_padding(
-    sizes: Sequence[int], layout: XlaLayout, tile: Sequence[int]
-) -> tuple[list[Padding], int]:
+    sizes: Sequence[Number], layout: XlaLayout, tile: Sequence[int]
+) -> tuple[list[Padding], Number]:
     """The dimensions that a tile pads, the minor one first, and the elements with that padding."""
     missing = max(0, len(tile) - len(sizes))
     dims = [None] * missing + list(layout.major_to_minor)
-    padded = [1] * missing + list(sizes)
-    first = len(padded) - len(tile)
+    every = [*(1,) * missing, *sizes]
+    first = len(every) - len(tile)
     text = f"tiles ({','.join('*' if t == COMBINE else str(t) for t in tile)})"
     found: list[Padding] = []
-    elements, joined, size = prod(padded[:first]), [], 1
+    elements: Number = prod(every[:first])
+    size: Number = 1
+    joined: list[int | None] = []
     for k, t in enumerate(tile, first):
         joined.append(dims[k])
-        size *= padded[k]
+        size *= every[k]
         if t == COMBINE:
             continue
-        whole = -(-size // t) * t
+        whole = round_up(size, t)
         if whole != size:
-            place = len(padded) - 1 - k
+            place = len(every) - 1 - k
             logical = tuple(dim for dim in joined if dim is not None)
-            words = f"{_subject(place, logical, size)} padded to {whole:,}: {text} have "
+            words = f"{_subject(place, logical, size)} padded to {_shown(whole)}: {text} have "
             words += _extent(place, t, len(tile), joined=len(logical) > 1)
             found.append(Padding(logical, size, whole, words))
         elements *= whole
@@ -181,14 +206,18 @@ def _tile_padding(
     return found[::-1], elements
 
 
-def _subject(place: int, dims: Sequence[int], size: int) -> str:
+def _shown(n: Number) -> str:
+    return f"{n:,}" if isinstance(n, int) else str(n)
+
+
+def _subject(place: int, dims: Sequence[int], size: Number) -> str:
     name = _PLACES[place] if place < len(_PLACES) else f"{place + 1}th-minor"
     if not dims:
         return f"the {name} dimension of {size} that the tile adds is"
     if len(dims) == 1:
-        return f"{name} dimension {dims[0]} of size {size:,} is"
+        return f"{name} dimension {dims[0]} of size {_shown(size)} is"
     numbers = f"{', '.join(map(str, dims[:-1]))} and {dims[-1]}"
-    return f"{name} dimensions {numbers}, together of size {size:,}, are"
+    return f"{name} dimensions {numbers}, together of size {_shown(size)}, are"
 
 
 def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.tpu import GENERATIONS, LANES, SUBLANES, default_layout, waste
+from morello_layouts.tpu import GENERATIONS, LANES, SUBLANES, default_layout, waste_formula
 from morello_layouts.words.names import count, listed
 from morello_layouts.xla import COMBINE, XlaLayout, XlaShape
 
@@ -172,6 +172,6 @@ def _generations(names: Sequence[str]) -> str:
 
 
 def _padding(x: XlaShape) -> tuple[str, ...]:
-    if any(not isinstance(n, int) for n in x.dims):
+    if None in x.dims:
         return ()
-    return tuple(reason.text for reason in waste(x).reasons)
+    return tuple(reason.text for reason in waste_formula(x).reasons)
