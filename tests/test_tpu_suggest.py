@@ -175,6 +175,11 @@ def test_dimensions_of_1_fold_once_the_most_minor_ones() -> None:
     }  # fmt: skip
 
 
+def test_no_dimension_is_folded_past_64_bits() -> None:
+    every = tpu.suggest("f32", (2**40, 2**40, 2), "v5e", limit=None)
+    assert {each.shape.dims for each in every} == {(2**40, 2**40, 2), (2**40, 2**41)}
+
+
 def test_eight_dimensions_are_quickly_searched() -> None:
     every = tpu.suggest("f32", (2, 3, 4, 5, 6, 7, 8, 9), "v5e", limit=None)
     assert len({each.groups for each in every}) == 128

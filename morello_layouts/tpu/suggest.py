@@ -14,6 +14,7 @@ from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
 from morello_layouts.tpu.hints import hint_of
 from morello_layouts.tpu.waste import Waste, waste
 from morello_layouts.xla import XlaShape
+from morello_layouts.xla.checks import LARGEST
 from morello_layouts.xla.size import bytes_of
 
 __all__ = ["Suggestion", "suggest"]
@@ -132,7 +133,9 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     by_sizes: dict[tuple[int, ...], Groups] = {}  # dimensions of 1 fold to one shape in many ways
     for groups in _foldings(len(shape)):
-        by_sizes.setdefault(_folded(shape, groups), groups)
+        sizes = _folded(shape, groups)
+        if max(sizes, default=0) <= LARGEST:
+            by_sizes.setdefault(sizes, groups)
     for sizes, groups in by_sizes.items():
         folded = len(shape) - len(groups)
         fold, cost = (("fold",), 2) if folded else ((), 0)
