@@ -204,14 +204,25 @@ class IndexMap:
         """
         return physical_coordinates(self.recipe, self._checked(coordinate), 0)
 
-    def coordinates(self, offset: int) -> tuple[int, ...] | None:
+    def coordinates(self, offset: Any) -> Any:
         """The coordinate of the element at an offset, None where the offset is padding.
 
+        Args:
+            offset: an int, or an integer array: then the coordinates are arrays of its shape,
+                which hold -1 at padding.
+
         Raises:
-            ShapeError: where the offset is outside of the buffer.
+            ShapeError: where an offset is outside of the buffer.
+
+        >>> from morello_layouts import index_map
+        >>> import numpy as np
+        >>> index_map("f32[3]{0:T(2)}").coordinates(np.arange(4))
+        (array([ 0,  1,  2, -1]),)
         """
-        p = _index(offset)
         size, tail = known((self.recipe.size, self.recipe.tail_padding))
+        if hasattr(offset, "ndim") and offset.ndim:
+            return self._coordinates_of_array(offset, size, tail)
+        p = _index(offset)
         if not 0 <= p < size:
             raise ShapeError(
                 f"offset {p} is outside of the buffer",
@@ -222,6 +233,23 @@ class IndexMap:
             return None
         at, limits = logical_coordinates(self.recipe, delinearize(p, self.recipe.physical_shape))
         return at if all(x < n for x, n in limits) else None
+
+    def _coordinates_of_array(self, offsets: Any, size: int, tail: int) -> tuple[Any, ...]:
+        import numpy as np
+
+        p = _integers(offsets, "the offset", size)
+        if p.size and not 0 <= p.min() <= p.max() < size:
+            raise ShapeError(
+                f"offset {p.min() if p.min() < 0 else p.max()} is outside of the buffer",
+                f"the buffer spans {size} elements",
+                f"give offsets from 0 to {size - 1}",
+            )
+        physical = delinearize(np.minimum(p, max(size - tail - 1, 0)), self.recipe.physical_shape)
+        at, limits = logical_coordinates(self.recipe, physical)
+        there = p < size - tail
+        for x, n in limits:
+            there = there & (x < n)
+        return tuple(np.where(there, x, -1) for x in at)
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
         shape = known(self.recipe.shape)
@@ -244,18 +272,11 @@ class IndexMap:
             return self._checked(tuple(_index(x) for x in coordinate))
         # Offsets past 2^63 do not fit an int64; Python's integers do.
         (size,) = known((self.recipe.size,))
-        kind = np.int64 if size <= _INT64_END else object
-        arrays = [np.asarray(x) for x in coordinate]
+        arrays = [_integers(x, f"coordinate {k}", size) for k, x in enumerate(coordinate)]
         for k, (x, n) in enumerate(zip(arrays, known(self.recipe.shape), strict=True)):
-            if x.dtype.kind not in "iuO":
-                raise LayoutError(
-                    f"coordinate {k} is an array of {x.dtype}",
-                    "coordinates are integers",
-                    "give an integer array",
-                )
             if x.size:
                 _require_inside(k, n, int(x.min()), int(x.max()))
-        return tuple(x.astype(kind) for x in arrays)
+        return tuple(arrays)
 
     def __str__(self) -> str:
         names = ", ".join(f"d{k}" for k in range(len(self.shape)))
@@ -314,6 +335,21 @@ def _index(value: Any) -> int:
             "coordinates and offsets count elements",
             "give an int, or an integer array",
         ) from None
+
+
+def _integers(value: Any, what: str, size: int) -> Any:
+    """An integer array that holds every offset of a buffer of the size without overflow."""
+    import numpy as np
+
+    # Offsets past 2^63 do not fit an int64; Python's integers do.
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuO":
+        raise LayoutError(
+            f"{what} is an array of {array.dtype}",
+            "coordinates and offsets are integers",
+            "give an integer array",
+        )
+    return array.astype(np.int64 if size <= _INT64_END else object)
 
 
 def _require_inside(k: int, n: int, smallest: int, largest: int) -> None:

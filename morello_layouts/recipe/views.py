@@ -1,0 +1,144 @@
+"""An array seen in another shape: reshapes and transposes as steps, and wider elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr.size import Number
+from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step, Transpose, known
+
+__all__ = ["reshape_steps", "seen_from", "with_inner_axis"]
+
+
+def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
+    """The merges and splits that take an array to another shape, in row-major order.
+
+    Runs of dimensions whose sizes have one product are joined and split by themselves.
+
+    Raises:
+        ShapeError: where the shapes hold different numbers of elements.
+        UnsupportedError: where a symbolic size would have to be split off.
+
+    >>> print(Recipe((4, 6), reshape_steps((4, 6), (2, 2, 3, 2))))
+    [4,6] → split [4,3,2] → split [2,2,3,2]
+    """
+    if tuple(shape) == tuple(to):
+        return ()
+    if not to:
+        raise UnsupportedError(
+            f"{_text(shape)} cannot be reshaped to a scalar by merging",
+            "a merge leaves at least one axis",
+            "reshape it to [1]",
+        )
+    if prod(shape) != prod(to):
+        raise ShapeError(
+            f"{_text(shape)} cannot be reshaped to {_text(to)}",
+            f"they hold {prod(shape)} and {prod(to)} elements",
+            "give a shape of as many elements",
+        )
+    if prod(shape) == 0:
+        raise UnsupportedError(
+            f"{_text(shape)} has no elements to reshape", "nothing lies anywhere", "leave it out"
+        )
+    runs = _runs(shape, to)
+    merge = Merge(tuple(count for count, _ in runs))
+    steps: list[Step] = [] if all(count == 1 for count, _ in runs) else [merge]
+    left = [list(sizes) for _, sizes in runs]
+    done: list[list[Number]] = [[] for _ in runs]
+    while any(len(sizes) > 1 for sizes in left):
+        tiles: list[int | None] = []
+        for sizes, split_off in zip(left, done, strict=True):
+            splits = len(sizes) > 1
+            tiles += [_inner(sizes[-1]) if splits else None, *(None,) * len(split_off)]
+            if splits:
+                split_off.insert(0, sizes.pop())
+        steps.append(Split(tuple(tiles)))
+    return tuple(steps)
+
+
+def _inner(size: Number) -> int:
+    return known((size,))[0]
+
+
+def _runs(shape: Shape, to: Shape) -> list[tuple[int, Shape]]:
+    """How many dimensions join into each run, and the sizes that it splits into."""
+    runs: list[tuple[int, Shape]] = []
+    start, end = 0, 0
+    while start < len(shape) or end < len(to):
+        a, b = start + (start < len(shape)), end + (end < len(to))
+        while prod(shape[start:a]) != prod(to[end:b]):
+            n, m = prod(shape[start:a]), prod(to[end:b])
+            grow_a = n < m if isinstance(n, int) and isinstance(m, int) else m % n == 0
+            if (grow_a and a < len(shape)) or b == len(to):
+                a += 1
+            else:
+                b += 1
+        # Sizes of 1 at the end belong to the last run.
+        if a < len(shape) and prod(shape[a:]) == 1:
+            a = len(shape)
+        if b < len(to) and prod(to[b:]) == 1:
+            b = len(to)
+        runs.append((a - start, tuple(to[end:b])))
+        start, end = a, b
+    return runs
+
+
+def seen_from(shape: Shape, recipe: Recipe, order: Sequence[int] | None = None) -> Recipe:
+    """A recipe for an array of another shape, reshaped and then transposed to the recipe's own.
+
+    Raises:
+        ShapeError: where the shapes do not fit, or the order is none.
+
+    >>> print(seen_from((24,), Recipe((6, 4)), (1, 0)))
+    [24] → split [4,6] → transpose [6,4]
+    """
+    if not recipe.shape:
+        recipe = _of_one_element(recipe)
+    moved = tuple(range(len(recipe.shape))) if order is None else tuple(order)
+    if sorted(moved) != list(range(len(recipe.shape))):
+        raise ShapeError(
+            f"{moved} is no order of {len(recipe.shape)} dimensions",
+            "a transpose names each dimension once, from 0",
+            f"give for example {tuple(reversed(range(len(recipe.shape))))}",
+        )
+    before = tuple(recipe.shape[moved.index(axis)] for axis in range(len(moved)))
+    steps = list(reshape_steps(tuple(shape), before))
+    if moved != tuple(range(len(moved))):
+        steps.append(Transpose(moved))
+    return Recipe(tuple(shape), (*steps, *recipe.steps), recipe.tail_padding)
+
+
+def _of_one_element(recipe: Recipe) -> Recipe:
+    """A recipe for [1] that does what one for [] does: no merge leaves no axes."""
+    begun = next((k for k, shape in enumerate(recipe.shapes) if shape), None)
+    if begun is None:
+        return Recipe((1,), (), recipe.tail_padding)
+    first, *steps = recipe.steps[begun - 1 :]
+    assert isinstance(first, Merge)
+    return Recipe((1,), (Merge((1, *first.counts[1:])), *steps), recipe.tail_padding)
+
+
+def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
+    """The recipe where each element is split into several: one more dimension, the innermost.
+
+    >>> print(with_inner_axis(Recipe((3, 4), (Transpose((1, 0)),)), 2))
+    [3,4,2] → transpose [4,3,2]
+    """
+    steps: list[Step] = []
+    for step in recipe.steps:
+        match step:
+            case Pad(sizes):
+                steps.append(Pad((*sizes, size)))
+            case Split(tiles):
+                steps.append(Split((*tiles, None)))
+            case Transpose(order):
+                steps.append(Transpose((*order, len(order))))
+            case Merge(counts):
+                steps.append(Merge((*counts, 1)))
+    return Recipe((*recipe.shape, size), tuple(steps), recipe.tail_padding * size)
+
+
+def _text(shape: Shape) -> str:
+    return f"[{','.join(map(str, shape))}]"
