@@ -186,7 +186,7 @@ KEYS = {
 )
 def test_json_has_the_same_keys_always(arguments: tuple[str, ...]) -> None:
     whole = json.loads(explain(*arguments, "--json"))
-    assert set(whole) == {"text", "arrays"}
+    assert set(whole) == {"text", "instruction", "arrays"}
     assert [set(array) for array in whole["arrays"]] == [KEYS]
 
 
@@ -220,7 +220,9 @@ def test_json_of_a_derivation_and_of_a_tuple() -> None:
     assert {"rule", "before", "after", "because"} == set(array["index"]["derivation"][0])
     whole = json.loads(explain("(f32[2], (s32[], f32[2]))", "--json"))
     assert [array["path"] for array in whole["arrays"]] == [[0], [1, 0], [1, 1]]
-    assert json.loads(explain("()", "--json")) == {"text": "()", "arrays": []}
+    assert json.loads(explain("()", "--json")) == {
+        "text": "()", "instruction": None, "arrays": [],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [MAIN, f"  {MAIN}\n", MAIN.encode()])

@@ -34,7 +34,10 @@ WRONG = [
     ("x = f32[8] abs(a), kind=|}\n", "the value of kind"),
     ("x = f32[8] abs(a), kind|\ny = f32[8] abs(a)\n", "'=' and the value of kind"),
     ("x = f32[8] abs|(\ny = f32[8] abs(a)\n", "the end of this '('"),
-    ("w = f32[8] abs(a)\nx = f32[8] abs(w), b=|{c,\n d\ny = f32[8] abs(a)\n", "the end of this '{'"),
+    (
+        "w = f32[8] abs(a)\nx = f32[8] abs(w), b=|{c,\n d\ny = f32[8] abs(a)\n",
+        "the end of this '{'",
+    ),
     ('x = f32[8] abs(a), b=|{"}"\ny = f32[8] abs(a)\n', "the end of this '{'"),
     ('x = f32[8] abs(a), b={|"}\ny = f32[8] abs(a)\n', "the end of this string"),
     ("x = f32[8] abs(a) |/* never closed\n\ny = f32[8] abs(a)\n", "expected */"),

@@ -20,9 +20,19 @@ __all__ = ["Screen", "show"]
 _WIDEST_LABEL = 22
 
 
-def show(source: str, reports: Iterable[ArrayReport], *, derivation: bool) -> None:
-    """Print the reports on the arrays of a text; the same array a second time only by name."""
+def show(
+    source: str,
+    reports: Iterable[ArrayReport],
+    *,
+    derivation: bool,
+    instruction: Sequence[Row] = (),
+) -> None:
+    """Print the reports on the arrays of a text; the same array a second time only by name.
+
+    The rows of an instruction, if any, come before them.
+    """
     screen = Screen(console())
+    screen.section("Instruction", instruction)
     seen: dict[str, str] = {}
     count = 0
     for count, report in enumerate(reports, 1):

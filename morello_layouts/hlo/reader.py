@@ -137,7 +137,7 @@ class _Reader:
         following = self.lines.peek()
         if following is None:
             if not self.module.is_begun:
-                scan.fail(f"{stop.what}, found the end of the text", begin, _WHY)
+                scan.fail(f"{stop.what}, found the end of the text", begin)
             self.module.warn(f"the text ends early, in the statement on line {scan.line}")
             raise _Truncated
         text = scan.text.rstrip()

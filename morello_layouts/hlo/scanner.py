@@ -96,8 +96,10 @@ class Scanner:
 
     def type_end(self) -> int:
         """Where the type ends that begins here."""
-        if TYPE_BEGINNING.match(self.text, self.position) or self.position >= len(self.text):
-            raise Incomplete("expected a type", self.position)
+        if self.position >= len(self.text):
+            self.expected("a type")
+        if TYPE_BEGINNING.match(self.text, self.position):
+            raise Incomplete("expected the whole of this type", self.position)
         match = ARRAY.match(self.text, self.position)
         if match is not None:
             return match.end()
