@@ -111,6 +111,12 @@ def formulas_of(
     )
     if is_layout or (isinstance(of, str) and bounds is None):
         return _of_index_map(index_map(of, shape), name or "offset")
+    if shape is not None:
+        raise LayoutError(
+            "a shape was given for an expression",
+            "an expression's variables have bounds, a layout has a shape",
+            "leave one of them out",
+        )
     return _of_expression(of, bounds or {}, name or "value")
 
 

@@ -86,18 +86,19 @@ class Lowering:
 
     def _monomial(self, monomial: Monomial, factor: int) -> Node:
         """A product of sizes and of their quotients: 4·(N // 8), if exact, as N // 2."""
-        node: Node | None = None
-        part: Number = 1
+        factors: list[tuple[Node, Number]] = []
         for name, power in monomial:
             shared = 1
             if isinstance(name, Quotient) and name.exact and power == 1:
                 shared = gcd(factor, name.divisor)
-            factor //= shared
-            one = self._size(name, shared)
-            for _ in range(power):
-                part = part * Size(((((name, 1),), 1),))
-                node = one if node is None else self._times(node, one, Interval(part, part))
-        return self._scaled(node, factor, Interval(part, part))
+                factor //= shared
+            factors += [(self._size(name, shared), Size(((((name, 1),), 1),)))] * power
+        node = self.nodes.const(factor)
+        part: Number = factor
+        for one, size in factors:
+            part = part * size
+            node = one if node.value == 1 else self._times(node, one, Interval(part, part))
+        return node
 
     def size(self, name: str) -> Node:
         """A symbolic size."""
@@ -144,9 +145,7 @@ class Lowering:
         nodes = [node for node, _ in parts]
         return self.nodes.make(Op.SUM, nodes, interval, reach=reach, value=signs)
 
-    def _scaled(self, node: Node | None, factor: Number, interval: Interval) -> Node:
-        if node is None:
-            return self.number(factor)
+    def _scaled(self, node: Node, factor: Number, interval: Interval) -> Node:
         if factor == 1:
             return node
         return self._times(self.number(factor), node, interval.scale(factor))

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from morello_layouts.codegen.formulas import PADDING, Formulas
 from morello_layouts.codegen.language import Language, unsupported
+from morello_layouts.expr import Atom, Digit, Linear, variable
 from morello_layouts.expr.latex import latex
-from morello_layouts.expr.size import is_nonnegative
+from morello_layouts.expr.size import Number, Size, is_nonnegative
 from morello_layouts.expr.sympy_bridge import to_sympy
 
 __all__ = ["LatexLanguage", "SympyLanguage"]
@@ -27,11 +28,11 @@ class LatexLanguage(Language):
     def expression(self, formulas: Formulas) -> str:
         """The only result."""
         ((_, form),) = formulas.results
-        return latex(form)
+        return _latex(form)
 
     def statements(self, formulas: Formulas) -> str:
         """Every result, and where padding is."""
-        lines = [f"{_named(name)} &= {latex(form)}" for name, form in formulas.results]
+        lines = [f"{_named(name)} &= {_latex(form)}" for name, form in formulas.results]
         if formulas.limits is not None:
             lines.append(rf"\mathrm{{padding}} &\iff {_padding(formulas)}")
         return _aligned(lines)
@@ -41,14 +42,14 @@ class LatexLanguage(Language):
         if asserts:
             raise unsupported(self.title, "asserts", "leave asserts=True out")
         inputs = ", ".join(map(_named, formulas.arguments))
-        values = [latex(form) for _, form in formulas.results]
+        values = [_latex(form) for _, form in formulas.results]
         value = values[0] if len(values) == 1 else rf"\left({', '.join(values)}\right)"
         name = formulas.name.replace("_", r"\_")
         lines = [rf"\mathrm{{{name}}}({inputs}) &= {value}"]
         if formulas.limits is not None:
             lines.append(rf"\mathrm{{padding}} &\iff {_padding(formulas)}")
         for var in formulas.variables:
-            lo, hi = (None if end is None else latex_number(end) for end in var.interval)
+            lo, hi = (None if end is None else _number(end) for end in var.interval)
             left = "" if lo is None else rf"{lo} \le "
             right = "" if hi is None else rf" \le {hi}"
             if left or right:
@@ -110,29 +111,43 @@ class SympyLanguage(Language):
         )
 
 
-def _is_nonnegative(lo: object) -> bool:
-    from morello_layouts.expr.size import Size
+def _latex(form: Linear) -> str:
+    """The form, sums with a factor multiplied out."""
+    return latex(_without_groups(form))
 
+
+def _without_groups(form: Linear) -> Linear:
+    terms: list[tuple[Atom, Number]] = []
+    const = form.const
+    for atom, c in form.terms:
+        if not isinstance(atom, Digit):
+            terms.append((atom, c))
+            continue
+        of = _without_groups(atom.of)
+        if atom.is_group:
+            terms += [(a, c * factor) for a, factor in of.terms]
+            const = const + c * of.const
+        else:
+            terms.append((Digit(of, atom.divisor, atom.modulus), c))
+    return Linear.of(terms, const)
+
+
+def _is_nonnegative(lo: object) -> bool:
     return isinstance(lo, int | Size) and is_nonnegative(lo)
 
 
-def latex_number(value: object) -> str:
+def _number(value: object) -> str:
     """An end of a bound."""
-    from morello_layouts.expr import Linear
-    from morello_layouts.expr.size import Size
-
     assert isinstance(value, int | Size)
     return latex(Linear((), value))
 
 
 def _named(name: str) -> str:
-    from morello_layouts.expr import variable
-
     return latex(variable(name))
 
 
 def _padding(formulas: Formulas) -> str:
-    parts = [rf"{latex(form)} \ge {latex_number(n)}" for form, n in formulas.limits or ()]
+    parts = [rf"{_latex(form)} \ge {_number(n)}" for form, n in formulas.limits or ()]
     return r" \lor ".join(parts) or r"\mathrm{false}"
 
 

@@ -1,0 +1,245 @@
+"""What the printed formulas are run on: inputs, and what the recipe's array says of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import morello_layouts as ml
+from morello_layouts.codegen import Formulas
+from morello_layouts.expr import Linear, variable
+from morello_layouts.recipe import linear_index, pack_array, physical_coordinates
+
+OPTIONS: tuple[dict[str, Any], ...] = tuple(
+    {"simplified": simplified, "shift": shift}
+    for simplified in ("readable", "cheapest")
+    for shift in (False, True)
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something with formulas; rows of arguments; rows of results, None where any will do.
+
+    Attributes:
+        arguments: values of the variables, then of the sizes, in the order of the function's.
+        statements: whether code prints lines rather than an expression.
+    """
+
+    label: str
+    of: Any
+    arguments: list[tuple[int, ...]]
+    results: list[tuple[int | None, ...]]
+    bounds: dict[str, Any] | None = None
+    names: tuple[str, ...] = ()
+    statements: bool = False
+
+    def code(self, target: str, **options: Any) -> str:
+        return ml.code(self.of, target, self.bounds, **options)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names that the lines give to the results."""
+        rank = len(self.results[0]) - 1
+        if isinstance(self.of, ml.Inverse):
+            return (*(f"d{k}" for k in range(rank)), "is_padding")
+        return ("source_offset", "is_padding")
+
+
+def offsets(m: ml.IndexMap) -> dict[tuple[int, ...], int]:
+    """The offset of each coordinate, from the recipe's reading of arrays."""
+    count = int(np.prod(m.shape))
+    numbered = np.arange(1, count + 1).reshape(m.shape)
+    buffer = pack_array(m.recipe, numbered, 0)
+    return {
+        tuple(int(x) for x in np.unravel_index(n - 1, m.shape)): p
+        for p, n in enumerate(buffer.tolist())
+        if n
+    }
+
+
+SMALL = [
+    ("f32[7,9]{1,0}", None),
+    ("f32[7,9]{0,1}", None),
+    ("f32[19,300]{1,0:T(8,128)}", None),
+    ("bf16[19,140]{1,0:T(8,128)(2,1)}", None),
+    ("s8[70,130]{1,0:T(32,128)(4,1)}", None),
+    ("f32[2,5,7]{2,0,1:T(2,4)}", None),
+    ("f32[3,5,7]{2,1,0:T(2,*,4)}", None),
+    ("f32[20,20]{1,0:T(6,6)(4,4)}", None),
+    ("f32[11]{0:L(16)}", None),
+    ("f32[1,1]{1,0:T(8,128)}", None),
+    ("f32[1,5]{1,0}", None),
+    ("f32[]", None),
+    ("[1, 0, 1 p(4)]", (6, 8)),
+    ("[0, 1, 0 oe(4)]", (8, 6)),
+    ("NCHW", (2, 3, 4, 5)),
+    ("[0, 1, 2, 3, 1 p(4)]", (2, 8, 3, 3)),
+]
+
+LARGE = [
+    "s8[50000,50001]{1,0:T(8,128)}",  # between 2^31 and 2^32
+    "f32[90000,70000]{1,0:T(8,128)}",
+    "bf16[70000,80001]{0,1:T(8,128)(2,1)}",
+    "s8[3,5000000000]{1,0:T(2,128)}",  # a dimension past 2^32
+    "s8[5000000007,3]{0,1:T(3,5)}",
+    "s8[300000,7,300000]{2,1,0:T(2,*,100)}",
+]
+
+SYMBOLIC = [
+    "f32[{M},{N}]{{1,0}}",
+    "f32[{M},{N}]{{1,0:T(8,128)}}",
+    "bf16[{M},{N}]{{0,1:T(8,128)(2,1)}}",
+    "f32[{M},{N}]{{1,0:T(3,5)}}",
+]
+
+RELAYOUTS = [
+    ("f32[4,8]{1,0}", "f32[4,8]{1,0:T(2,4)}"),
+    ("f32[9,11]{0,1:T(3,5)}", "f32[9,11]{1,0:T(4,2)}"),
+    ("bf16[19,130]{1,0:T(8,128)}", "bf16[19,130]{1,0:T(8,128)(2,1)}"),
+]
+
+EXPRESSIONS: list[tuple[str, dict[str, tuple[int | None, int | None]]]] = [
+    ("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)}),
+    ("(i - 40)//7 + (i - 40)%7", {"i": (0, 100)}),
+    ("i//8", {"i": (None, None)}),
+    ("i%6 - 3*(j//5)", {"i": (None, None), "j": (None, 30)}),
+    ("(i//7)%5 + 3*((i + j)//64)", {"i": (None, None), "j": (-5, None)}),
+    ("-(i//3) - 2*j", {"i": (0, 50), "j": (0, 2**33)}),
+    ("(-i)//3 + (-i)%8", {"i": (0, 50)}),
+    ("15 - i%16", {"i": (0, 99)}),
+    ("1000000*i - 999999*j", {"i": (0, 3000), "j": (0, 3000)}),
+    ("65536*i + j", {"i": (0, 65535), "j": (0, 65535)}),
+    ("65536*i + j", {"i": (0, 65536), "j": (0, 65535)}),
+    ("32768*i + j", {"i": (0, 65535), "j": (0, 32767)}),
+    ("(7*i - 3*j)//4 % 5", {"i": (-10, 10), "j": (-10, 10)}),
+    ("i%4294967296 + j", {"i": (0, 2**40), "j": (0, 9)}),
+    ("(i//3)%1000 + (i//7)%11", {"i": (0, 10**12)}),
+    ("i - 2147483648", {"i": (0, 2**32 - 1)}),
+    ("i + j", {"i": (-(2**31), 2**31 - 1), "j": (0, 1)}),
+    ("i + 1", {"i": (0, 2**63 - 2)}),
+    ("i//2", {"i": (0, 2**64 - 1)}),
+    ("((3*i + 5*j)//7)%4 + 16*((3*i + 5*j)//28)", {"i": (0, 99), "j": (0, 99)}),
+    ("-4294967296*(i//5) + i", {"i": (-7, 7)}),
+    ("5*i - 4294967300", {"i": (0, 7)}),
+    ("7", {}),
+    ("-7", {}),
+]
+
+
+def _corner_values(lo: int | None, hi: int | None, r: random.Random) -> list[int]:
+    least = -(10**12) if lo is None else lo
+    most = 10**12 if hi is None else hi
+    near = [least, least + 1, most - 1, most, 0, -1, 1, 7, 8]
+    near += [r.randint(least, most) for _ in range(24)]
+    return sorted({x for x in near if least <= x <= most})
+
+
+def _of_expressions() -> Iterator[Case]:
+    r = random.Random(6)
+    for text, bounds in EXPRESSIONS:
+        rows = list(product(*(_corner_values(*ends, r) for ends in bounds.values())))
+        values = [(eval(text, {}, dict(zip(bounds, row, strict=True))),) for row in rows]
+        named = tuple(bounds)
+        yield Case(f"{text} {bounds}", text, rows, values, bounds, named)
+
+
+def _of_small() -> Iterator[Case]:
+    for text, shape in SMALL:
+        m = ml.index_map(text, shape)
+        found = offsets(m)
+        names = tuple(f"d{k}" for k in range(len(m.shape)))
+        yield Case(text, m, list(found), [(p,) for p in found.values()], names=names)
+        at = {p: x for x, p in found.items()}
+        padding = ((None,) * len(m.shape)) + (1,)
+        rows = [(*at[p], 0) if p in at else padding for p in range(m.size)]
+        offsets_ = [(p,) for p in range(m.size)]
+        yield Case(f"{text} back", m.inverse, offsets_, rows, names=("p",), statements=True)
+
+
+def _of_relayouts() -> Iterator[Case]:
+    for a, b in RELAYOUTS:
+        r = ml.relayout(a, b)
+        source, target = offsets(r.source), offsets(r.target)
+        at = {p: source[x] for x, p in target.items()}
+        rows = [(at[p], 0) if p in at else (None, 1) for p in range(r.target.size)]
+        count = [(p,) for p in range(r.target.size)]
+        yield Case(f"{a} to {b}", r, count, rows, names=("p",), statements=True)
+
+
+def _of_large() -> Iterator[Case]:
+    r = random.Random(31)
+    for text in LARGE:
+        m = ml.index_map(text)
+        ends = [[0, 1, n // 2, n - 2, n - 1, *(r.randrange(n) for _ in range(3))] for n in m.shape]
+        rows = sorted(set(product(*ends)))
+        physical = m.recipe.physical_shape
+        found = [linear_index(physical_coordinates(m.recipe, x, 0), physical, 0) for x in rows]
+        assert max(found) > 2**31
+        names = tuple(f"d{k}" for k in range(len(m.shape)))
+        yield Case(text, m, rows, [(p,) for p in found], names=names)
+        back = [(*x, 0) for x in rows]
+        more = [r.randrange(m.size) for _ in range(50)] + [m.size - 1]
+        padding = ((None,) * len(m.shape)) + (1,)
+        back += [padding if (x := m.coordinates(p)) is None else (*x, 0) for p in more]
+        ps = [(p,) for p in (*found, *more)]
+        yield Case(f"{text} back", m.inverse, ps, back, names=("p",), statements=True)
+
+
+def _of_symbolic() -> Iterator[Case]:
+    for text in SYMBOLIC:
+        m = ml.index_map(text.format(M="M", N="N"))
+        small = ml.index_map(text.format(M="M", N="N"), assuming="M <= 40, N <= 300")
+        rows, results, back, coordinates = [], [], [], []
+        for sizes in ((1, 1), (8, 128), (19, 130), (3, 257)):
+            given = ml.index_map(text.format(M=sizes[0], N=sizes[1]))
+            found = offsets(given)
+            at = {p: x for x, p in found.items()}
+            rows += [(*x, *sizes) for x in found]
+            results += [(p,) for p in found.values()]
+            back += [(p, *sizes) for p in range(given.size)]
+            coordinates += [(*at[p], 0) if p in at else (None, None, 1) for p in range(given.size)]
+        names = ("d0", "d1", "M", "N")
+        yield Case(text, m, rows, results, names=names)
+        yield Case(f"{text} small", small, rows, results, names=names)
+        # The inverse of a layout whose formula needs no M has none either, but for the padding.
+        inverse = ("p", "M", "N")
+        yield Case(f"{text} back", m.inverse, back, coordinates, names=inverse, statements=True)
+
+
+def _random_form(r: random.Random) -> Linear:
+    """A sum of digits of sums of digits, which nobody has simplified."""
+    ends = [(0, 31), (-7, 9), (-40, -3), (0, 70000), (-(2**31), 2**31 - 1), (0, 2**33)]
+    operands = [variable(name, *r.choice(ends)) for name in ("i", "j", "k")]
+    for _ in range(4):
+        form = Linear((), r.choice([0, 1, -4, 100]))
+        for part in r.sample(operands, 2):
+            form = form + part * r.choice([1, -1, 2, 3, -5, 8, 64, -1000])
+        form = form // r.choice([1, 2, 3, 8, 1000])
+        operands.append(form % r.choice([2, 7, 16, 1024]) if r.random() < 0.5 else form)
+    return operands[-1]
+
+
+def _of_random() -> Iterator[Case]:
+    r = random.Random(4)
+    for k in range(24):
+        form = _random_form(r)
+        formulas = Formulas("f", str(form), form.variables(), (("value", form),))
+        names = tuple(var.name for var in form.variables())
+        ends = [var.interval for var in form.variables()]
+        rows = [tuple(r.choice([lo, hi, r.randint(lo, hi)]) for lo, hi in ends) for _ in range(60)]
+        found = [(int(form.evaluate(dict(zip(names, row, strict=True)))),) for row in rows]
+        yield Case(f"random {k}: {form}", formulas, rows, found, names=names)
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """All cases, made once."""
+    makers = (_of_small, _of_relayouts, _of_expressions, _of_large, _of_symbolic, _of_random)
+    return tuple(case for maker in makers for case in maker())

@@ -1,0 +1,349 @@
+"""The texts themselves: types at their edges, shared parts, names, comments, refusals; LaTeX."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from codegen_cases import OPTIONS, Case, cases
+
+import morello_layouts as ml
+from morello_layouts.codegen import TARGETS, Formulas, print_formulas
+from morello_layouts.codegen.lowering import Arithmetic, Lowering
+from morello_layouts.codegen.widths import Kind, Widths
+from morello_layouts.expr import Interval, variable
+from morello_layouts.expr.size import Size, ceil_quotient, exact_quotient
+
+
+def function(of: Any, target: str, bounds: Any = None, **options: Any) -> str:
+    """The lines of a function that are code, without its comment."""
+    text = ml.code(of, target, bounds, function=True, name="f", **options)
+    return "\n".join(x for x in text.splitlines() if x and not x.startswith(("/", "#")))
+
+
+@pytest.mark.parametrize(
+    ("most", "declared", "kind"),
+    [
+        (2**31 - 1, True, Kind.U32),
+        (2**31, True, Kind.U32),
+        (2**32 - 1, True, Kind.U32),
+        (2**32, True, Kind.U64),
+        (2**64 - 1, True, Kind.U64),
+        (2**31 - 1, False, Kind.U32),
+        (2**31, False, Kind.U64),
+        (2**64 - 1, False, Kind.U64),
+        (None, True, Kind.U64),
+    ],
+)
+def test_unsigned_types_at_their_edges(most: int | None, declared: bool, kind: Kind) -> None:
+    assert Widths(declared).kind(Interval(0, most)) is kind
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "kind"),
+    [
+        (-1, 2**31 - 1, Kind.I32),
+        (-1, 2**31, Kind.I64),
+        (-(2**31), 0, Kind.I32),
+        (-(2**31) - 1, 0, Kind.I64),
+        (-(2**63), 2**63 - 1, Kind.I64),
+        (None, 5, Kind.I64),
+    ],
+)
+def test_signed_types_at_their_edges(lo: int | None, hi: int, kind: Kind) -> None:
+    assert Widths().kind(Interval(lo, hi)) is kind
+
+
+@pytest.mark.parametrize(("lo", "hi"), [(0, 2**64), (-1, 2**63), (-(2**63) - 1, 0)])
+def test_values_past_64_bits_are_refused(lo: int, hi: int) -> None:
+    with pytest.raises(ml.UnsupportedError, match="does not fit 64 bits"):
+        Widths().kind(Interval(lo, hi))
+    assert ml.code("i + 1", "python", {"i": (lo, hi)}) == "i + 1"
+    with pytest.raises(ml.UnsupportedError):
+        ml.code("i + 1", "c", {"i": (lo, hi)})
+
+
+def test_an_intermediate_that_overflows_is_wide() -> None:
+    """The result fits 32 bits, a product on the way does not."""
+    bounds = {"i": (0, 2**20), "j": (0, 2**20)}
+    text = function("(8192*i + j)//8193", "c", bounds)
+    assert (
+        text
+        == (
+            "static inline uint64_t f(uint32_t i, uint32_t j) {\n"
+            "    return (8192 * (uint64_t)i + j) / 8193;\n"
+            "}"
+        )
+        or "(uint64_t)" in text
+    )
+    assert "uint64_t" not in function("(8192*i + j)//8193", "c", {"i": (0, 9), "j": (0, 9)})
+
+
+def test_known_bounds_of_sizes_make_types_small() -> None:
+    widths = Widths(sizes={"N": Interval(1, 1000)})
+    n = Size.named("N")
+    for size, most in ((n, 1000), (n * n - n, 999999), (ceil_quotient(n, 8), 125), (5 - n, 4)):
+        assert widths._ends(size)[1] == most
+    assert widths._ends(5 - n)[0] == -995
+    assert widths._ends(Size.named("M") + n) == (2, None)
+    assert widths.kind(Interval(0, 4_294_967 * n)) is Kind.U32
+    assert widths.kind(Interval(0, 4_294_968 * n)) is Kind.U64
+    assert widths.kind(Interval(0, exact_quotient(n, 8))) is Kind.U32
+
+
+def test_operands_are_raised_above_zero() -> None:
+    assert ml.code("(i - 4)//8", "c", {"i": (0, 31)}) == "(int32_t)((i + 4) / 8) - 1"
+    assert ml.code("(i - 4)%8", "c", {"i": (0, 31)}) == "(i + 4) % 8"
+    assert ml.code("(i - 16)%8", "rust", {"i": (0, 31)}) == "i % 8"
+    # As it is written, without the simplifier, which raises operands by rules of its own.
+    i, j = variable("i", 0, 31), variable("j")
+    for form, target, shift, text in (
+        ((i - 4) // 8, "c", False, "(int32_t)((i + 4) / 8) - 1"),
+        ((i - 4) // 8, "c", True, "(int32_t)((i + 4) >> 3) - 1"),
+        ((i - 4) % 8, "c", True, "(i + 4) & 7"),
+        ((i - 32) // 8, "c", False, "(int32_t)(i / 8) - 4"),
+        ((i - 33) // 8, "c", False, "(int32_t)((i + 7) / 8) - 5"),
+        ((i - 4) // 8, "python", False, "(i - 4)//8"),
+        ((i - 4) // 8, "python", True, "(i - 4)//8"),
+        ((i - 4) // 8, "mlir", False, "affine_map<(i) -> ((i - 4) floordiv 8)>"),
+        (j // 8, "rust", False, "(j - (j % 8 + 8) % 8) / 8"),
+        (j // 8, "rust", True, "(j - (j % 8 + 8) % 8) / 8"),
+    ):
+        formulas = Formulas("f", "", form.variables(), (("value", form),))
+        assert print_formulas(formulas, target, shift=shift) == text
+
+
+def test_positive_terms_come_first_where_this_avoids_a_sign() -> None:
+    assert ml.code("15 - i%16", "c", {"i": (0, 99)}) == "15 - i % 16"
+    assert ml.code("j - 8*i", "c", {"i": (0, 3), "j": (30, 40)}) == "j - 8 * i"
+
+
+def test_what_is_used_twice_has_a_name() -> None:
+    text = function("((3*i + 5*j)//7)%4 + 16*((3*i + 5*j)//28)", "c", {"i": (0, 99), "j": (0, 99)})
+    assert text.splitlines()[1:-1] == [
+        "    const uint32_t t0 = 5 * j + 3 * i;",
+        "    return 12 * (t0 / 28) + t0 / 7;",
+    ]
+
+
+def test_names_of_parts_avoid_the_user_s() -> None:
+    text = function("((3*t0 + 5*t1)//7)%4 + 16*((3*t0 + 5*t1)//28)", "python",
+                    {"t0": (0, 99), "t1": (0, 99)})  # fmt: skip
+    assert "t2 = 5*t1 + 3*t0" in text
+
+
+def test_a_long_expression_of_shared_parts_is_refused_but_not_its_function() -> None:
+    x = variable("i", 0, 10**6)
+    for k in range(3, 33):
+        x = x // k * 2 + x % k
+    formulas = Formulas("f", "", x.variables(), (("value", x),))
+    with pytest.raises(ml.UnsupportedError, match="too long"):
+        print_formulas(formulas, "python")
+    assert len(print_formulas(formulas, "python", function=True)) < 10_000
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_prints_every_kind(target: str) -> None:
+    m = ml.index_map("f32[3,5]{1,0:T(2,2)}")
+    for of in (m, m.inverse, ml.relayout(m, "f32[3,5]")):
+        for whole in (False, True):
+            text = ml.code(of, target, function=whole)
+            assert text
+            assert not re.search(r"\d\.\d|float|double", text)
+    assert ml.code("f32[3,5]{1,0:T(2,2)}", target) == ml.code(m, target)
+    assert ml.code("[0, 1]", target, shape=(3, 5)) == ml.code("f32[3,5]", target)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t not in ("latex",)])
+def test_a_function_tells_its_layout_and_bounds(target: str) -> None:
+    text = ml.code("bf16[10,200]{1,0:T(8,128)(2,1)}", target, function=True)
+    assert "bf16[10,200]{1,0:T(8,128)(2,1)}" in text
+    assert "0 <= d0 <= 9, 0 <= d1 <= 199" in text
+
+
+def test_a_layout_s_text_stays_in_its_comment() -> None:
+    m = ml.index_map("f32[4]")
+    hostile = ml.IndexMap(m.recipe, m.textbook_form, 'a\n*/ int x; """ \\u0041 \\')
+    for target in ("c", "cuda", "rust", "mlir", "sympy"):
+        lines = ml.code(hostile, target, function=True).splitlines()
+        found = [line for line in lines if "int x" in line]
+        assert len(found) == 1
+        assert found[0].startswith(("//", "#"))
+        assert not found[0].endswith("\\")
+    scope: dict[str, Any] = {}
+    exec(ml.code(hostile, "python", function=True), scope)
+    assert '*/ int x; """ \\u0041' in scope["offset"].__doc__
+    assert scope["offset"](3) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("int", "c"), ("class", "cuda"), ("fn", "rust"), ("lambda", "python"), ("tl", "triton"),
+     ("mod", "mlir")],
+)  # fmt: skip
+def test_words_of_a_language_are_no_names(name: str, target: str) -> None:
+    with pytest.raises(ml.LayoutError, match=f"'{name}' is no name in"):
+        ml.code(f"{name} + 1", target, {name: (0, 9)})
+    with pytest.raises(ml.LayoutError, match="is no name in"):
+        ml.code("f32[3]", target, function=True, name=name)
+    assert ml.code(f"{name} + 1", "latex", {name: (0, 9)})
+
+
+def test_names_that_are_taken() -> None:
+    with pytest.raises(ml.LayoutError, match="'d0' names two things"):
+        ml.code("f32[3]", "c", function=True, name="d0")
+    with pytest.raises(ml.LayoutError, match="'is_padding' names two things"):
+        ml.code(ml.index_map("f32[3]").inverse, "c", function=True, name="is_padding")
+    with pytest.raises(ml.LayoutError, match="is no name in C"):
+        ml.code("f32[3]", "c", function=True, name="f(); int g")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "text"),
+    [
+        (
+            ("f32[3]", "cobol"),
+            {},
+            (
+                "no target is named 'cobol'\n"
+                "the targets are c, cuda, python, rust, mlir, triton, latex, sympy\n"
+                "name one of them"
+            ),
+        ),
+        (
+            ("f32[3]", "c"),
+            {"simplified": "quickest"},
+            (
+                "no simplifier is named 'quickest'\n"
+                "a formula is simplified for reading or for computing\n"
+                "give simplified='readable' or simplified='cheapest'"
+            ),
+        ),
+        (
+            ("f32[3]", "c"),
+            {"asserts": True},
+            (
+                "an expression holds no asserts\n"
+                "asserts check the arguments of a function\n"
+                "give function=True as well"
+            ),
+        ),
+        (
+            ("f32[3]", "latex"),
+            {"shift": True},
+            (
+                "LaTeX has no shifts\n"
+                "LaTeX writes what is, not what to do\n"
+                "leave shift=True out"
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_refused(arguments: tuple[str, str], options: Any, text: str) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        ml.code(*arguments, **options)
+    assert str(caught.value) == text
+
+
+def test_a_shape_goes_with_a_layout_only() -> None:
+    with pytest.raises(ml.LayoutError, match="a shape was given for an expression"):
+        ml.code("i//8", "c", {"i": (0, 9)}, shape=(3,))
+    with pytest.raises(ml.ShapeError, match="has no shape"):
+        ml.code("[0, 1]", "c")
+
+
+def test_sizes_in_functions() -> None:
+    text = function("(N*i + j)//8", "c", {"i": (0, 7), "j": (0, "N - 1")}, asserts=True)
+    assert "f(uint32_t i, uint64_t j, uint64_t N)" in text
+    assert "assert(N >= 1);" in text
+    assert "assert(j <= N - 1);" in text
+    known = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0, N <= 4096, M <= 9")
+    assert function(known, "rust", asserts=True).splitlines()[1:] == [
+        "    assert!(M >= 1);",
+        "    assert!(M <= 9);",
+        "    assert!(N >= 1);",
+        "    assert!(N <= 4096);",
+        "    assert!(N % 128 == 0);",
+        "    assert!(d0 <= 8);",
+        "    assert!(d1 <= N - 1);",
+        "    8 * N * (d0 / 8) + 1024 * (d1 / 128) + 128 * (d0 % 8) + d1 % 128",
+        "}",
+    ]
+
+
+def test_sizes_as_operations() -> None:
+    n, m = Size.named("N"), Size.named("M")
+    lowering = Lowering(Arithmetic())
+    from morello_layouts.codegen.python import PythonLanguage
+
+    printer = PythonLanguage().printer(None)
+    for size, text in (
+        (n, "N"),
+        (3 * n * n - m, "3*N*N - M"),
+        (5 - n, "5 - N"),
+        (-n, "-N"),
+        (ceil_quotient(n, 8), "(N + 7)//8"),
+        (4 * exact_quotient(n, 8), "N//2"),
+        (24 * exact_quotient(n, 8), "3*N"),
+        (m * ceil_quotient(n + m, 6), "M*((M + N + 5)//6)"),
+    ):
+        node = lowering.number(size)
+        assert printer.write([node], {})[node] == text
+        for values in ({"N": 8, "M": 3}, {"N": 24, "M": 1}):
+            assert eval(text, {}, values) == size.evaluate(values)
+
+
+def from_latex(text: str) -> str:
+    """LaTeX as Python, from the inside out."""
+    text = re.sub(r"_\{(\d+)\}", r"\1", text)
+    braces = r"((?:[^{}])*)"
+    rules = [
+        (rf"\\left\\lfloor \\frac\{{{braces}\}}\{{{braces}\}} \\right\\rfloor", r"((\1)//(\2))"),
+        (
+            rf"\\left\\lceil \\frac\{{{braces}\}}\{{{braces}\}} \\right\\rceil",
+            r"(-((-(\1))//(\2)))",
+        ),
+        (r"\\left\(", "("),
+        (r"\\right\)", ")"),
+        (r"\\bmod", "%"),
+    ]
+    before = ""
+    while before != text:
+        before = text
+        for pattern, new in rules:
+            text = re.sub(pattern, new, text)
+    text = text.replace(r"\ge", ">=").replace(r"\lor", "|").replace(r"\mathrm{false}", "False")
+    return re.sub(r"(?<=[\w)]) (?=[\w(])", "*", text)
+
+
+@pytest.mark.parametrize("simplified", ["readable", "cheapest"])
+def test_latex_read_back(simplified: str) -> None:
+    checked = 0
+    for case in cases():
+        if case.statements:
+            continue
+        text = from_latex(case.code("latex", simplified=simplified))
+        for at in range(0, len(case.arguments), max(1, len(case.arguments) // 40)):
+            values = dict(zip(case.names, case.arguments[at], strict=True))
+            assert eval(text, {}, values) == case.results[at][0], (case.label, text)
+            checked += 1
+    assert checked > 500
+
+
+def test_latex_of_the_inverse() -> None:
+    for case in [c for c in cases() if c.statements and len(c.names) == 1]:
+        rows = case.code("latex").splitlines()[1:-1]
+        formulas = [from_latex(row.split("&= ")[1].removesuffix(r" \\")) for row in rows[:-1]]
+        condition = from_latex(rows[-1].split(r"\iff ")[1]).replace("|", "or")
+        for at in range(0, len(case.arguments), max(1, len(case.arguments) // 40)):
+            p = {"p": case.arguments[at][0]}
+            found = [eval(text, {}, p) for text in formulas] + [eval(condition, {}, p)]
+            for value, wanted in zip(found, case.results[at], strict=True):
+                assert wanted is None or value == wanted
+
+
+def test_the_options_differ() -> None:
+    """Else the cases would run one text four times."""
+    case: Case = next(c for c in cases() if c.label.startswith("bf16[19,140]"))
+    assert len({case.code("c", **options) for options in OPTIONS}) == len(OPTIONS)
