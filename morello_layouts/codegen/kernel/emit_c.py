@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from morello_layouts.codegen.kernel import micro_c
-from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition, Unzip
+from morello_layouts.codegen.kernel.boxes import Axis
+from morello_layouts.codegen.kernel.fusion import Shared, Tree
+from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition
 from morello_layouts.codegen.kernel.moves import Apart, Moves
-from morello_layouts.codegen.kernel.plan import WIDEST, Nest, Stage
+from morello_layouts.codegen.kernel.plan import WIDEST, Nest
 from morello_layouts.codegen.kernel.text import Text, offset_text
 
 __all__ = ["CFile", "c_file"]
@@ -40,7 +41,6 @@ def join(files: Sequence[CFile]) -> str:
         micro_c.PREAMBLE,
         micro_c.VECTORS,
         micro_c.COPY,
-        micro_c.FLUSH,
         *(micro_c.helper_text(name) for name in names),
         *(file.function for file in files),
     ]
@@ -50,11 +50,7 @@ def join(files: Sequence[CFile]) -> str:
 def c_file(moves: Moves, name: str, comment: str) -> CFile:
     """The kernel as a C function ``void name(void *target, const void *source)``."""
     helpers = [h for nest in moves.nests for h in micro_c.helper_names(nest.micro)]
-    body: list[str] = []
-    for nest in moves.fills:
-        body += _nest_lines(nest, moves)
-    for nest in moves.nests:
-        body += _nest_lines(nest, moves)
+    body = [line for tree in moves.trees for line in _lines(tree, moves, "t", "s", 0)]
     if moves.apart:
         body += _apart_lines(moves.apart, moves.itemsize)
     inner = "\n".join(_INDENT + line for line in body)
@@ -82,32 +78,33 @@ def c_file(moves: Moves, name: str, comment: str) -> CFile:
             f"{_INDENT}}}",
         ]
     lines.append(f"{_INDENT}{name}_loops(target, source, 0);")
-    if any(nest.stage for nest in moves.nests):
-        lines.append(f"{_INDENT}RELAYOUT_FENCE();")
     lines += ["}", ""]
     return CFile(tuple(dict.fromkeys(helpers)), "\n".join(lines))
 
 
-def _nest_lines(nest: Nest, moves: Moves) -> list[str]:
-    stage = nest.stage
-    outside = len(nest.loops) - (stage.loops if stage else 0)
-    heads = [
-        f"for (size_t i{k} = 0; i{k} < {a.count}; i{k}++) {{" for k, a in enumerate(nest.loops)
-    ]
-    source = "".join(f" + i{k} * {axis.source}" for k, axis in enumerate(nest.loops))
-    terms = [f" + i{k} * {axis.target}" for k, axis in enumerate(nest.loops)]
-    s0 = f"const unsigned char *s0 = s + {nest.source}{source};"
-    if stage:
-        target = f"stage{''.join(terms[outside:])}"
-        size = stage.length * prod(count for count, _ in stage.rows)
-        buffer = [f"_Alignas({WIDEST}) unsigned char stage[{size}];"]
-        flush = _flush_lines(stage, f"t + {nest.target}{''.join(terms[:outside])}")
-    else:
-        target = f"t + {nest.target}{''.join(terms)}"
-        buffer = flush = []
-    inner = [] if isinstance(nest.micro, Fill) else [s0]
-    inner += [f"unsigned char *t0 = {target};", *_micro_lines(nest, moves)]
-    return _looped(heads[:outside], [*buffer, *_looped(heads[outside:], inner), *flush])
+def _lines(tree: Tree, moves: Moves, t: str, s: str, depth: int) -> list[str]:
+    if isinstance(tree, Shared):
+        heads, t, s = _over("i", (tree.axis,), t, s, depth)
+        inner = [line for part in tree.body for line in _lines(part, moves, t, s, depth + 1)]
+        return _looped(heads, inner)
+    nest = tree
+    heads, t, s = _over("i", nest.loops, f"{t} + {nest.target}", f"{s} + {nest.source}", depth)
+    reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
+    body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, moves)]
+    return _looped(heads, body)
+
+
+def _over(
+    index: str, loops: Sequence[Axis], t: str, s: str, first: int = 0
+) -> tuple[list[str], str, str]:
+    """Heads of loops, and the pointers within."""
+    heads = []
+    for k, axis in enumerate(loops, first):
+        i = f"{index}{k}"
+        heads.append(f"for (size_t {i} = 0; {i} < {axis.count}; {i}++) {{")
+        t += f" + {i} * {axis.target}"
+        s += f" + {i} * {axis.source}"
+    return heads, t, s
 
 
 def _looped(heads: list[str], body: list[str]) -> list[str]:
@@ -118,18 +115,8 @@ def _looped(heads: list[str], body: list[str]) -> list[str]:
     return lines + [_INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _flush_lines(stage: Stage, target: str) -> list[str]:
-    heads = [f"for (size_t r{k} = 0; r{k} < {n}; r{k}++) {{" for k, (n, _) in enumerate(stage.rows)]
-    to = "".join(f" + r{k} * {stride}" for k, (_, stride) in enumerate(stage.rows))
-    size, of = stage.length, "stage"
-    for k, (count, _) in enumerate(stage.rows):
-        of += f" + r{k} * {size}"
-        size *= count
-    return _looped(heads[::-1], [f"relayout_flush({target}{to}, {of}, {stage.length});"])
-
-
 def _micro_lines(nest: Nest, moves: Moves) -> list[str]:
-    stream = "stream" if nest in moves.streams else "0"
+    stream = "stream" if nest.stream else "0"
     match nest.micro:
         case Transposition():
             return micro_c.transposition_lines(nest.micro, stream)
@@ -139,9 +126,6 @@ def _micro_lines(nest: Nest, moves: Moves) -> list[str]:
             return [f"memcpy(t0, s0, {size});"]
         case Fill(size):
             return [_fill_line(size, moves.fill or b"")]
-        case Unzip(element, rows, width) if nest.stage:
-            micro = Unzip(element, rows, width, ((rows, nest.stage.length),))
-            return [micro_c.call(micro, "t0", "s0", "0")]
         case micro:
             return [micro_c.call(micro, "t0", "s0", stream)]
 

@@ -13,7 +13,6 @@ from morello_layouts.codegen.kernel.micro import Levels, Micro, Transposition, U
 
 __all__ = [
     "COPY",
-    "FLUSH",
     "PREAMBLE",
     "VECTORS",
     "call",
@@ -93,26 +92,6 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
 #endif
     (void)stream;
     memcpy(t, s, n);
-}
-"""
-
-FLUSH = """\
-RELAYOUT_INLINE void relayout_flush(unsigned char *t, const unsigned char *s, size_t n)
-{
-#if RELAYOUT_VECTOR > 0
-    size_t i = (size_t)(-(uintptr_t)t % 64);
-    i = i < n ? i : n;
-    memcpy(t, s, i);
-    for (; i + 64 <= n; i += 64)
-        for (size_t j = i; j < i + 64; j += RELAYOUT_VECTOR) {
-            relayout_vector v;
-            memcpy(&v, s + j, RELAYOUT_VECTOR);
-            RELAYOUT_STREAM(t + j, v);
-        }
-    memcpy(t + i, s + i, n - i);
-#else
-    memcpy(t, s, n);
-#endif
 }
 """
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
 from morello_layouts.codegen.kernel.digits import common_digits, digits_of
+from morello_layouts.codegen.kernel.fusion import Tree, fused
 from morello_layouts.codegen.kernel.micro import (
     Copy,
     Micro,
@@ -16,7 +17,6 @@ from morello_layouts.codegen.kernel.micro import (
     offsets,
 )
 from morello_layouts.codegen.kernel.plan import WIDEST, Nest, fill_nest, nests
-from morello_layouts.codegen.kernel.staging import staged
 from morello_layouts.errors import ShapeError
 from morello_layouts.recipe import Recipe, known
 
@@ -45,7 +45,6 @@ class Moves:
         fills: loops over padding.
         nests: loops over elements.
         apart: the recipes, where no loops over digits serve both.
-        streams: those loops whose stores may go past the caches.
     """
 
     itemsize: int
@@ -53,7 +52,16 @@ class Moves:
     fills: tuple[Nest, ...]
     nests: tuple[Nest, ...]
     apart: Apart | None
-    streams: frozenset[Nest]
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """All loops, those that several have around them."""
+        return fused((*self.fills, *self.nests))
+
+    @property
+    def streams(self) -> bool:
+        """Whether some stores go past the caches where the target starts at a cache line."""
+        return any(nest.stream for nest in self.nests)
 
 
 def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box]]:
@@ -97,13 +105,11 @@ def moves_of(
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
     (size,) = known((target.size,))
     large = [size * itemsize * _haste(nest) >= stream_from for nest in found]
-    streams = frozenset(nest for nest, x in zip(found, large, strict=True) if x and _aligned(nest))
     found = [
-        staged(nest) if x and nest not in streams else nest
-        for nest, x in zip(found, large, strict=True)
+        replace(nest, stream=x and _aligned(nest)) for nest, x in zip(found, large, strict=True)
     ]
     apart = Apart(source, target) if elements is None else None
-    return Moves(itemsize, fill, fills, tuple(found), apart, streams)
+    return Moves(itemsize, fill, fills, tuple(found), apart)
 
 
 def _haste(nest: Nest) -> int:

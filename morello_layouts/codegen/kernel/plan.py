@@ -22,7 +22,7 @@ from morello_layouts.codegen.kernel.micro import (
     Zip,
 )
 
-__all__ = ["STAGE", "WIDEST", "Nest", "Stage", "fill_nest", "nests"]
+__all__ = ["WIDEST", "Nest", "fill_nest", "nests"]
 
 SOURCE_BLOCK = 128
 TARGET_BLOCK = 256
@@ -33,21 +33,6 @@ MOST_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Innermost loops that write to a small buffer, from which rows are copied out.
-
-    Attributes:
-        loops: how many of the innermost loops.
-        rows: where the rows lie in the target; none for one row.
-        length: bytes of each row.
-    """
-
-    loops: int
-    rows: Levels
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class Nest:
     """Loops around one micro-kernel.
 
@@ -55,14 +40,14 @@ class Nest:
         source, target: where it starts, in bytes.
         loops: from the outermost on, strides in bytes.
         micro: what the innermost loop does.
-        stage: where the innermost loops write, if not to the target.
+        stream: whether its stores may go past the caches, where the target starts at a line.
     """
 
     source: int
     target: int
     loops: tuple[Axis, ...]
     micro: Micro
-    stage: Stage | None = None
+    stream: bool = False
 
 
 def nests(box: Box, itemsize: int) -> list[Nest]:
