@@ -135,8 +135,7 @@ class ModuleBuilder:
                 "a module has exactly one entry computation",
                 "remove ENTRY from one of them",
             )
-        line = scan.line + scan.text.count("\n", 0, at)
-        self.current = _Open(self.scope, name, is_entry, signature, line)
+        self.current = _Open(self.scope, name, is_entry, signature, scan.line_at(at))
         self.is_begun = True
 
     def close(self, attributes: str, scan: Scanner, at: int) -> None:

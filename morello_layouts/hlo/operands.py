@@ -41,6 +41,7 @@ class Operands:
         """Arguments in the usual form; None where the scanner must look at them."""
         if opcode in _LITERALS:
             return Arguments(literal=_kept(text))
+        text = text.rstrip()
         if not text:
             return _NONE
         if NAMED_OPERANDS.fullmatch(text):
@@ -52,7 +53,7 @@ class Operands:
         position = 0
         while position < len(text):
             match = TYPED_OPERAND.match(text, position)
-            if match is None or text[match.end() :].isspace():
+            if match is None:
                 return None
             shape = None if match[1] is None else self.shapes.by_text.get(match[1])
             if match[1] is not None and shape is None:

@@ -13,9 +13,10 @@ from typing import Final
 
 from morello_layouts.hlo.builder import ModuleBuilder
 from morello_layouts.hlo.instruction import HloInstruction
+from morello_layouts.hlo.joining import depth_of, join
 from morello_layouts.hlo.module import HloModule
 from morello_layouts.hlo.operands import Operands
-from morello_layouts.hlo.patterns import INSTRUCTION, NAME, STATEMENT, TABLE_ROW
+from morello_layouts.hlo.patterns import INSTRUCTION, NAME, TABLE_ROW
 from morello_layouts.hlo.scanner import Incomplete, Scanner
 from morello_layouts.hlo.source import Lines, Progress, opened
 
@@ -23,9 +24,6 @@ __all__ = ["read_hlo"]
 
 _TABLES: Final = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
-_BRACKET: Final = re.compile(r"[][(){}]")
-_OPENING: Final = "([{"
-_MOST_JOINS: Final = 200  # times that a statement grows because it is incomplete
 
 _WHY: Final = "a dump is a line HloModule, then computations, each with an instruction a line"
 _FIX: Final = "give the text as the compiler wrote it, without the prefixes of a log"
@@ -132,29 +130,15 @@ class _Reader:
                 scan.position = begin
 
     def join(self, scan: Scanner, stop: Incomplete, joins: int) -> None:
-        """Append the lines that a statement goes on with: more than one where brackets are open."""
-        begin = scan.position = stop.position
-        following = self.lines.peek()
-        if following is None:
-            if not self.module.is_begun:
-                scan.fail(f"{stop.what}, found the end of the text", begin)
-            self.module.warn(f"the text ends early, in the statement on line {scan.line}")
-            raise _Truncated
-        text = scan.text.rstrip()
-        # After these any line may come: a computation inside an attribute, a name.
-        inline = text[-1:] == "{" or text.endswith(("ROOT", "ENTRY"))
-        if joins > _MOST_JOINS or (not inline and STATEMENT.match(following)):
-            scan.fail(f"{stop.what} before line {self.lines.number + 1}", begin)
-        parts = [scan.text]
-        depth = _depth(scan.text[begin:])
-        for part in self.lines:
-            parts.append(part)
-            depth += _depth(part)
-            following = self.lines.peek() or ""
-            is_open = depth > 0 or part.rstrip()[-1:] == ","
-            if not is_open or (not inline and STATEMENT.match(following)):
-                break
-        scan.text = "".join(parts)
+        """Append the lines that a statement goes on with, or say that there are none."""
+        if self.lines.peek() is not None:
+            join(scan, stop, self.lines, joins)
+            return
+        scan.position = stop.position
+        if not self.module.is_begun:
+            scan.fail(f"{stop.what}, found the end of the text")
+        self.module.warn(f"the text ends early, in the statement on line {scan.line}")
+        raise _Truncated
 
     def statement(self, scan: Scanner) -> None:
         """The statement that begins where the scanner stands."""
@@ -201,7 +185,7 @@ class _Reader:
         match = TABLE_ROW.match(scan.text, scan.position)
         if match is None:
             text = scan.text[scan.position :]
-            if text.strip().isdigit() or text.count('"') % 2 or _depth(text) > 0:
+            if text.strip().isdigit() or text.count('"') % 2 or depth_of(text) > 0:
                 raise Incomplete("expected the end of this row", scan.position)
             scan.fail(
                 "this row of a table has another form",
@@ -257,7 +241,6 @@ class _Reader:
         operands = self.operands.slowly(scan, opcode[0], *inside)
         scan.position = after
         text = _attributes(scan)
-        line = scan.line + scan.text.count("\n", 0, begin)
         instruction = HloInstruction(
             intern(name),
             intern(opcode[0]),
@@ -265,7 +248,7 @@ class _Reader:
             *operands,
             text,
             is_root,
-            line,
+            scan.line_at(begin),
             self.module.current.scope,
         )
         if not self.module.add(instruction):
@@ -275,8 +258,3 @@ class _Reader:
 def _attributes(scan: Scanner) -> str:
     """The attributes that follow, as they are written."""
     return ", ".join(f"{name}={value}" for name, value in scan.attributes())
-
-
-def _depth(text: str) -> int:
-    """How many more brackets open in a text than close."""
-    return sum(1 if mark in _OPENING else -1 for mark in _BRACKET.findall(text))

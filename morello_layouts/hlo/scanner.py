@@ -51,16 +51,23 @@ class Scanner:
 
     def __init__(self, text: str, line: int = 1, position: int = 0) -> None:
         self.text, self.line, self.position = text, line, position
+        self._counted = (0, line)
+
+    def line_at(self, position: int) -> int:
+        """The line of the file at a position; asked from left to right, it counts once."""
+        begin, line = self._counted
+        if position < begin:
+            begin, line = 0, self.line
+        self._counted = (position, line + self.text.count("\n", begin, position))
+        return self._counted[1]
 
     def fail(
         self, what: str, position: int | None = None, why: str = _WHY, fix: str = _FIX
     ) -> NoReturn:
         """Raise a ParseError with its caret at a position, by default where reading stands."""
         at = self.position if position is None else position
-        line = self.line + self.text.count("\n", 0, at)
-        raise ParseError(
-            f"line {line}: {what}", why, fix, text=self.text, position=at, first_line=self.line
-        )
+        what = f"line {self.line_at(at)}: {what}"
+        raise ParseError(what, why, fix, text=self.text, position=at, first_line=self.line)
 
     def expected(self, what: str) -> NoReturn:
         """Fail for want of something here; Incomplete where the text is at its end."""

@@ -21,6 +21,7 @@ _PLAIN: Final = re.compile(
     re.ASCII,
 )
 _LONGEST: Final = 400  # characters; what is longer is not plain
+_DEEPEST: Final = 20  # tuples inside tuples; the grammar reads what nests deeper
 
 
 class ShapeTable:
@@ -58,24 +59,38 @@ class ShapeTable:
 
     def _tuple(self, text: str) -> XlaTuple | None:
         """A tuple by its elements; None where the text is no tuple, or not an easy one."""
-        if text[:1] != "(":
-            return None
+        found = self._elements(text, 0, 0) if text[:1] == "(" else None
+        return found[0] if found is not None and found[1] == len(text) else None
+
+    def _elements(self, text: str, opening: int, depth: int) -> tuple[XlaTuple, int] | None:
+        """The tuple whose parenthesis stands at a position, and where it ends.
+
+        None where the grammar must look at it: at a buffer, at what is wrong, to say where.
+        """
         shapes: list[XlaValue] = []
-        position = _skip(text, 1)
-        if text[position:] == ")":
-            return XlaTuple(())
+        position = _skip(text, opening + 1)
+        if text.startswith(")", position):
+            return XlaTuple(()), position + 1
         while True:
             array = ARRAY.match(text, position)
-            if array is None:
-                return None  # nested tuples and buffers are few; the grammar reads them
-            try:
-                shapes.append(self[array[0]])
-            except LayoutError:
-                return None  # the grammar says where in the tuple it is wrong
-            position = _skip(text, array.end())
+            if array is not None:
+                try:
+                    shapes.append(self[array[0]])
+                except LayoutError:
+                    return None
+                end = array.end()
+            elif text.startswith("(", position) and depth < _DEEPEST:
+                inner = self._elements(text, position, depth + 1)
+                if inner is None:
+                    return None
+                shapes.append(inner[0])
+                end = inner[1]
+            else:
+                return None
+            position = _skip(text, end)
             mark = text[position : position + 1]
             if mark == ")":
-                return XlaTuple(tuple(shapes)) if position + 1 == len(text) else None
+                return XlaTuple(tuple(shapes)), position + 1
             if mark != ",":
                 return None
             position = _skip(text, position + 1)
