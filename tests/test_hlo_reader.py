@@ -347,6 +347,11 @@ def test_values_are_copied_with_what_they_point_to(duplicate):
     assert again.entry.root.operands[0] is again.entry[again.entry.root.operand_names[0]]
 
 
+def test_equal_modules_have_equal_hashes():
+    text = programs()["v5e_scan_while"]
+    assert len({read_hlo(text), read_hlo(text), read_hlo(ADD)}) == 2
+
+
 def test_values_are_short_to_look_at():
     module = read_hlo(programs()["v5e_scan_while"])
     assert repr(module) == "HloModule('jit_scan_while', 11 computations, 94 instructions)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.hlo.attributes import SourceTables, attributes_of
+from morello_layouts.hlo.attributes import attributes_of
 from morello_layouts.hlo.computation import HloComputation
 from morello_layouts.hlo.instruction import HloInstruction, ModuleScope, Scope
 from morello_layouts.hlo.module import HloModule, HloProgramShape
 from morello_layouts.hlo.scanner import Incomplete, Scanner
 from morello_layouts.hlo.shapes import ShapeTable
+from morello_layouts.hlo.tables import SourceTables
 from morello_layouts.notation.xla import XlaValue
 
 __all__ = ["ModuleBuilder"]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from morello_layouts.hlo.attributes import (
     HloMetadata,
-    SourceTables,
     attributes_of,
     called_names,
     metadata_of,
     names_in,
 )
+from morello_layouts.hlo.tables import SourceTables
 from morello_layouts.notation.xla import XlaValue
 
 if TYPE_CHECKING:

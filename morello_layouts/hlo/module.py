@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.attributes import SourceTables, attributes_of
+from morello_layouts.hlo.attributes import attributes_of
 from morello_layouts.hlo.computation import HloComputation
 from morello_layouts.hlo.instruction import HloInstruction
+from morello_layouts.hlo.tables import SourceTables
 from morello_layouts.notation.xla import XlaValue
 
 __all__ = ["HloModule", "HloProgramShape"]
@@ -58,7 +59,7 @@ class HloModule:
     computations: tuple[HloComputation, ...] = ()
     attribute_text: str = ""
     entry_computation_layout: HloProgramShape | None = None
-    source_tables: SourceTables | None = None
+    source_tables: SourceTables | None = field(default=None, hash=False)
     warnings: tuple[str, ...] = ()
     distinct_shapes: int = field(default=0, compare=False)
 

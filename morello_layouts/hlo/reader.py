@@ -13,16 +13,16 @@ from typing import Final
 
 from morello_layouts.hlo.builder import ModuleBuilder
 from morello_layouts.hlo.instruction import HloInstruction
-from morello_layouts.hlo.joining import depth_of, join
+from morello_layouts.hlo.joining import join
 from morello_layouts.hlo.module import HloModule
 from morello_layouts.hlo.operands import Operands
-from morello_layouts.hlo.patterns import INSTRUCTION, NAME, TABLE_ROW
+from morello_layouts.hlo.patterns import INSTRUCTION, NAME
 from morello_layouts.hlo.scanner import Incomplete, Scanner
 from morello_layouts.hlo.source import Lines, Progress, opened
+from morello_layouts.hlo.tables import TABLES, row_of
 
 __all__ = ["read_hlo"]
 
-_TABLES: Final = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
 
 _WHY: Final = "a dump is a line HloModule, then computations, each with an instruction a line"
@@ -152,7 +152,8 @@ class _Reader:
                 scan.fail("expected a statement, found ','", begin, _WHY, _FIX)
             return
         if self.table is not None and mark.isdigit():
-            self.row(scan)
+            number, text = row_of(scan)
+            self.table[number] = text
             return
         self.table = None
         word = NAME.match(scan.text, begin + (mark == "%"))
@@ -162,7 +163,7 @@ class _Reader:
         if word[0] == "HloModule" and mark != "%":
             scan.position = word.end()
             self.header(scan, begin)
-        elif word[0] in _TABLES and self.module.at_top and after.strip() == "":
+        elif word[0] in TABLES and self.module.at_top and after.strip() == "":
             scan.position = word.end()
             self.table = self.module.tables.setdefault(word[0], {})
         elif word[0] == "ROOT" and mark != "%":
@@ -179,22 +180,6 @@ class _Reader:
             scan.expected("the module's name")
         scan.position = name.end()
         self.module.begin(name[0], _attributes(scan), scan, begin)
-
-    def row(self, scan: Scanner) -> None:
-        """A row of a table of sources."""
-        match = TABLE_ROW.match(scan.text, scan.position)
-        if match is None:
-            text = scan.text[scan.position :]
-            if text.strip().isdigit() or text.count('"') % 2 or depth_of(text) > 0:
-                raise Incomplete("expected the end of this row", scan.position)
-            scan.fail(
-                "this row of a table has another form",
-                why="a row is a number, then a text or a record",
-                fix='write for example 1 "model.py", or 1 {file_name_id=1 line=90}',
-            )
-        scan.position = match.end()
-        if self.table is not None and len(match[1]) < 19:
-            self.table[int(match[1])] = match[2]
 
     def named(self, scan: Scanner, *, is_entry: bool, end: int) -> None:
         """A computation's beginning, or an instruction: both begin with a name."""
