@@ -15,8 +15,10 @@ from morello_layouts.api import (
     Relayout,
     are_equivalent,
     code,
+    from_sympy,
     index_map,
     is_bijective,
+    is_bitcast,
     is_injective,
     is_surjective,
     pack,
@@ -27,7 +29,7 @@ from morello_layouts.api import (
 )
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.formula import Derivation, IndexMap, Inverse
+from morello_layouts.formula import Derivation, FormulaMap, IndexMap, Inverse
 from morello_layouts.morello import (
     Dynamic,
     MorelloLayout,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
         HloProgramShape,
         read_hlo,
     )
-    from morello_layouts.proof import Proof
+    from morello_layouts.proof import AtSizes, Bitcast, Proof
 
 __version__ = "0.1.0"
 
@@ -60,9 +62,12 @@ __all__ = [
     "COMBINE",
     "OPERATIONS",
     "SHIFTS",
+    "AtSizes",
+    "Bitcast",
     "CostModel",
     "Derivation",
     "Dynamic",
+    "FormulaMap",
     "HloComputation",
     "HloInstruction",
     "HloMetadata",
@@ -93,8 +98,10 @@ __all__ = [
     "batched_col_major",
     "code",
     "col_major",
+    "from_sympy",
     "index_map",
     "is_bijective",
+    "is_bitcast",
     "is_injective",
     "is_surjective",
     "nhwc",
@@ -109,15 +116,14 @@ __all__ = [
     "verify",
 ]
 
+_PROOF = {"AtSizes", "Bitcast", "Proof"}
 _HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use ``Proof``, which brings islpy; ``tpu`` and HLO, which few need."""
-    if name == "Proof":
-        from morello_layouts.proof import Proof
-
-        return Proof
+    """Load on first use what brings islpy, such as ``Proof``; ``tpu`` and HLO, which few need."""
+    if name in _PROOF:
+        return getattr(import_module("morello_layouts.proof"), name)
     if name == "tpu":
         return import_module("morello_layouts.tpu")
     if name in _HLO:

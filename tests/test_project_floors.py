@@ -193,7 +193,7 @@ def test_import_loads_nothing_heavy() -> None:
         ("morello.layout", "from ..formula import IndexMap"),
         ("formula.index_map", "def f():\n    from morello_layouts.xla import XlaShape"),
         ("formula.index_map", "if TYPE_CHECKING:\n    from morello_layouts.proof import Proof"),
-        ("proof.questions", "from morello_layouts.notation import parse"),
+        ("proof.bijection", "from morello_layouts.notation import parse"),
         ("picture.draw", "from morello_layouts.xla import XlaShape"),
         ("notation.xla", "from morello_layouts import index_map"),
         ("api", "from morello_layouts.cli import main"),
@@ -209,7 +209,7 @@ def test_the_judge_finds_faults(module: str, statement: str) -> None:
     [
         ("recipe.steps", "from morello_layouts.errors import ShapeError"),
         ("notation.xla", "from morello_layouts.xla import XlaShape"),
-        ("proof.questions", "from .relation import Space"),
+        ("proof.bijection", "from .relation import Space"),
         ("api", "from morello_layouts import notation"),
         ("cli.main", "from morello_layouts import index_map"),
         ("cli.main", "import numpy"),

@@ -1,7 +1,9 @@
 """The public functions: layout text, layouts and index maps alike."""
 
 from morello_layouts.api.arrays import pack, unpack
+from morello_layouts.api.bitcasts import is_bitcast
 from morello_layouts.api.expressions import simplify
+from morello_layouts.api.formulas import from_sympy
 from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.printing import code
 from morello_layouts.api.proofs import (
@@ -17,8 +19,10 @@ __all__ = [
     "Relayout",
     "are_equivalent",
     "code",
+    "from_sympy",
     "index_map",
     "is_bijective",
+    "is_bitcast",
     "is_injective",
     "is_surjective",
     "pack",

@@ -55,9 +55,9 @@ def is_bitcast(
     """
     from morello_layouts.proof.bitcast import is_bitcast as decide
 
-    layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
-    first, second = index_maps(*layouts, shape, assuming)
-    shapes = [x for x in layouts if isinstance(x, XlaShape)]
+    one, other = (notation.parse(x) if isinstance(x, str) else x for x in (a, b))
+    first, second = index_maps(one, other, shape, assuming)
+    shapes = [x for x in (one, other) if isinstance(x, XlaShape)]
     if len(shapes) == 2:
         wide, narrow = (x.bits for x in shapes)
         if wide % narrow and narrow % wide:
@@ -70,6 +70,6 @@ def is_bitcast(
         second = of_parts(second, narrow // wide) if narrow > wide else second
     answer = decide(first, second, correspondence, budget=budget)
     if len(shapes) == 2:
-        one, other = (x.layout.memory_space if x.layout else 0 for x in shapes)
-        return replace(answer, memory_spaces=(one, other))
+        spaces = [x.layout.memory_space if x.layout else 0 for x in shapes]
+        return replace(answer, memory_spaces=(spaces[0], spaces[1]))
     return answer

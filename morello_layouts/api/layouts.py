@@ -13,11 +13,12 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumption import Assumption, merged, under
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.formula import IndexMap
+from morello_layouts.formula.view import viewed
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.dispatch import Layout
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, lowering
 
-__all__ = ["LayoutLike", "index_map", "index_maps", "relayout"]
+__all__ = ["LayoutLike", "index_map", "index_maps", "needs_shape", "relayout"]
 
 LayoutLike: TypeAlias = "str | Layout | IndexMap"
 
@@ -156,14 +157,28 @@ def index_maps(
     layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
     carried = [_carried(x) for x in layouts if isinstance(x, IndexMap | XlaShape)]
     lent = shape if shape is not None or not carried else carried[0]
-    shapes = [lent if isinstance(x, MorelloLayout | XlaLayout) else shape for x in layouts]
-    pairs = list(zip(layouts, shapes, strict=True))
-    first, second = (index_map(x, sizes, assuming=assuming) for x, sizes in pairs)
-    if first.assumptions == second.assumptions:
-        return first, second
-    both = merged((*first.assumptions, *second.assumptions))
-    first, second = (index_map(x, sizes, assuming=both) for x, sizes in pairs)
-    return first, second
+    first, second = ((x, lent if needs_shape(x) else shape) for x in layouts)
+    return _under_both(first, second, assuming)
+
+
+def _under_both(
+    first: tuple[LayoutLike, Shape | None],
+    second: tuple[LayoutLike, Shape | None],
+    assuming: Assuming | None,
+) -> tuple[IndexMap, IndexMap]:
+    """Index maps of two layouts at shapes, each under what the other assumes too."""
+    one, other = (index_map(x, shape, assuming=assuming) for x, shape in (first, second))
+    if one.assumptions == other.assumptions:
+        return one, other
+    both = merged((*one.assumptions, *other.assumptions))
+    one, other = (index_map(x, shape, assuming=both) for x, shape in (first, second))
+    return one, other
+
+
+def needs_shape(layout: LayoutLike) -> bool:
+    """Whether a layout is written without the sizes of the array."""
+    parsed = notation.parse(layout) if isinstance(layout, str) else layout
+    return isinstance(parsed, MorelloLayout | XlaLayout)
 
 
 def _carried(layout: IndexMap | XlaShape) -> Shape:
@@ -172,13 +187,64 @@ def _carried(layout: IndexMap | XlaShape) -> Shape:
     return tuple(n for n in layout.dims if n is not None)
 
 
-def relayout(source: LayoutLike, target: LayoutLike, shape: Shape | None = None) -> Relayout:
+def relayout(
+    source: LayoutLike,
+    target: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    reshape: Shape | None = None,
+    transpose: Sequence[int] | None = None,
+    assuming: Assuming | None = None,
+) -> Relayout:
     """Where each offset of the target's buffer is found in the source's.
 
-    A layout whose text carries no shape takes that of the other one.
+    Args:
+        source: the layout of the buffer that is read.
+        target: the layout of the buffer that is written.
+        shape: the source's shape, where no text carries it. A layout whose text carries no shape
+            takes that of the other one.
+        reshape: the array's shape in the target, before a transpose, where it is reshaped
+            between; a target whose text carries a shape need not have it said.
+        transpose: the order of dimensions after that, as NumPy's ``transpose`` takes it.
+        assuming: what is known of symbolic sizes, as for ``index_map``.
+
+    Raises:
+        ShapeError: where the shapes do not fit each other.
 
     >>> print(relayout("[0, 1]", "[1, 0]", (4, 8)))
     p -> 8*(p%4) + p//4
+    >>> print(relayout("f32[4,6]", "f32[2,3,2,2]", transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2)))
+    p -> 12*(p//12) + 6*((p//2)%2) + 2*((p//4)%3) + p%2
     """
-    maps = index_maps(source, target, shape)
-    return Relayout(*maps, element_type=named_type(source, target))
+    element_type = named_type(source, target)
+    if reshape is None and transpose is None:
+        maps = index_maps(source, target, shape, assuming)
+        return Relayout(*maps, element_type=element_type)
+    first = index_map(source, shape, assuming=assuming)
+    between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
+    order = tuple(range(len(between))) if transpose is None else tuple(transpose)
+    written = target
+    if needs_shape(target):
+        _require_order(order, len(between))
+        lent = tuple(between[axis] for axis in order)
+        first, second = _under_both((source, shape), (written, lent), assuming)
+    else:
+        first, second = _under_both((source, shape), (written, None), assuming)
+    seen = viewed(second, first.recipe.shape, order if transpose is not None else None)
+    after = tuple(second.recipe.shape[order.index(axis)] for axis in range(len(order)))
+    if reshape is not None and after != tuple(under(first.assumptions, n) for n in between):
+        raise ShapeError(
+            f"the target has the shape {_shape(second.recipe.shape)}",
+            f"reshaped to {_shape(between)} and transposed by {list(order)} the array has another",
+            "leave reshape out, or give the one that leads to the target's shape",
+        )
+    return Relayout(first, seen, element_type=element_type)
+
+
+def _require_order(order: Sequence[int], rank: int) -> None:
+    if sorted(order) != list(range(rank)):
+        raise ShapeError(
+            f"{list(order)} is no order of {rank} dimensions",
+            "a transpose names each dimension once, from 0",
+            f"give for example {list(reversed(range(rank)))}",
+        )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear, rewrite, variable
 from morello_layouts.expr.assumption import Assumption, merged, narrowed
 from morello_layouts.expr.latex import latex
 from morello_layouts.expr.size import Number
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
+from morello_layouts.formula.arguments import as_index, as_integers, checked_coordinate, spread
 from morello_layouts.formula.derivation import Derivation
 from morello_layouts.formula.inverse import Inverse
 from morello_layouts.formula.separation import (
@@ -36,9 +36,9 @@ from morello_layouts.recipe import (
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["IndexMap"]
+    from morello_layouts.formula.formula_map import FormulaMap
 
-_INT64_END = 2**63
+__all__ = ["IndexMap"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class IndexMap:
         >>> index_map("f32[M,N]{1,0:T(8,128)}").at(M=3, N=200).size
         2048
         """
-        values = {name: _index(value) for name, value in sizes.items()}
+        values = {name: as_index(value) for name, value in sizes.items()}
         _require_names(values, self.recipe.names)
         _require_assumed(values, (*map(Assumption, values), *self.assumptions))
 
@@ -183,6 +183,24 @@ class IndexMap:
         """How the textbook formula became the simplified one."""
         return Derivation.of(self.textbook_form)
 
+    def compose(self, other: FormulaMap | IndexMap) -> FormulaMap:
+        """The map after another, which gives coordinates of this one's array.
+
+        Args:
+            other: as many formulas as this map has dimensions; an index map gives one.
+
+        Raises:
+            ShapeError: where it gives another number of coordinates, or may leave the array.
+
+        >>> from morello_layouts import from_sympy, index_map
+        >>> tiled = index_map("f32[4,6]{1,0:T(2,2)}")
+        >>> print(tiled.compose(from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))))
+        (d0) -> 12*(d0//12) + 4*((d0//2)%3) + 2*((d0//6)%2) + d0%2
+        """
+        from morello_layouts.formula.formula_map import compose
+
+        return compose(self, other)
+
     def __call__(self, *coordinate: Any) -> Any:
         """The offset of the element at a coordinate, in elements.
 
@@ -194,7 +212,7 @@ class IndexMap:
         """
         at = self._checked(coordinate)
         value = self.form.evaluate({f"d{k}": x for k, x in enumerate(at)})
-        return _broadcast(value, at)
+        return spread(value, at)
 
     def physical_coordinates(self, *coordinate: Any) -> tuple[Any, ...]:
         """The coordinate over the physical axes, of ints or of integer arrays.
@@ -220,9 +238,9 @@ class IndexMap:
         (array([ 0,  1,  2, -1]),)
         """
         size, tail = known((self.recipe.size, self.recipe.tail_padding))
-        if hasattr(offset, "ndim") and offset.ndim:
+        if isinstance(offset, list) or getattr(offset, "ndim", 0) > 0:
             return self._coordinates_of_array(offset, size, tail)
-        p = _index(offset)
+        p = as_index(offset)
         if not 0 <= p < size:
             raise ShapeError(
                 f"offset {p} is outside of the buffer",
@@ -237,7 +255,7 @@ class IndexMap:
     def _coordinates_of_array(self, offsets: Any, size: int, tail: int) -> tuple[Any, ...]:
         import numpy as np
 
-        p = _integers(offsets, "the offset", size)
+        p = as_integers(offsets, "the offset", size)
         if p.size and not 0 <= p.min() <= p.max() < size:
             raise ShapeError(
                 f"offset {p.min() if p.min() < 0 else p.max()} is outside of the buffer",
@@ -252,31 +270,8 @@ class IndexMap:
         return tuple(np.where(there, x, -1) for x in at)
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
-        shape = known(self.recipe.shape)
-        if len(coordinate) != len(shape):
-            raise ShapeError(
-                f"{len(coordinate)} coordinates for {len(shape)} dimensions",
-                f"the array has the shape {shape}",
-                "give one coordinate for each dimension",
-            )
-        if all(type(x) is int for x in coordinate):
-            for k, (x, n) in enumerate(zip(coordinate, shape, strict=True)):
-                _require_inside(k, n, x, x)
-            return coordinate
-        return self._checked_arrays(coordinate)
-
-    def _checked_arrays(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
-        import numpy as np
-
-        if all(np.ndim(x) == 0 for x in coordinate):
-            return self._checked(tuple(_index(x) for x in coordinate))
-        # Offsets past 2^63 do not fit an int64; Python's integers do.
-        (size,) = known((self.recipe.size,))
-        arrays = [_integers(x, f"coordinate {k}", size) for k, x in enumerate(coordinate)]
-        for k, (x, n) in enumerate(zip(arrays, known(self.recipe.shape), strict=True)):
-            if x.size:
-                _require_inside(k, n, int(x.min()), int(x.max()))
-        return tuple(arrays)
+        shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))
+        return checked_coordinate(coordinate, shape, size)
 
     def __str__(self) -> str:
         names = ", ".join(f"d{k}" for k in range(len(self.shape)))
@@ -324,47 +319,3 @@ def _require_assumed(values: Mapping[str, int], assumptions: Iterable[Assumption
                 f"it is assumed that {one}",
                 "give another size, or assume less",
             )
-
-
-def _index(value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise LayoutError(
-            f"{value!r} is not an integer",
-            "coordinates and offsets count elements",
-            "give an int, or an integer array",
-        ) from None
-
-
-def _integers(value: Any, what: str, size: int) -> Any:
-    """An integer array that holds every offset of a buffer of the size without overflow."""
-    import numpy as np
-
-    # Offsets past 2^63 do not fit an int64; Python's integers do.
-    array = np.asarray(value)
-    if array.dtype.kind not in "iuO":
-        raise LayoutError(
-            f"{what} is an array of {array.dtype}",
-            "coordinates and offsets are integers",
-            "give an integer array",
-        )
-    return array.astype(np.int64 if size <= _INT64_END else object)
-
-
-def _require_inside(k: int, n: int, smallest: int, largest: int) -> None:
-    if smallest < 0 or largest >= n:
-        raise ShapeError(
-            f"coordinate {k} is {smallest if smallest < 0 else largest}",
-            f"dimension {k} has {n} elements",
-            f"give a coordinate from 0 to {n - 1}" if n else "the array has no elements",
-        )
-
-
-def _broadcast(value: Any, at: tuple[Any, ...]) -> Any:
-    """An offset that depends on no coordinate still has the coordinates' common shape."""
-    if all(type(x) is int for x in at):
-        return value
-    import numpy as np
-
-    return value + np.zeros(np.broadcast_shapes(*(x.shape for x in at)), dtype=at[0].dtype)

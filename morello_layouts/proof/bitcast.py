@@ -18,8 +18,9 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.size import Number, is_nonnegative
 from morello_layouts.formula import IndexMap
 from morello_layouts.formula.view import viewed
+from morello_layouts.proof.condition import NEVER
+from morello_layouts.proof.equivalence import are_equivalent
 from morello_layouts.proof.proof import AtSizes, Proof
-from morello_layouts.proof.questions import are_equivalent
 from morello_layouts.recipe import Pad, Recipe
 from morello_layouts.recipe.order import major_order
 
@@ -103,23 +104,31 @@ def is_bitcast(
         LayoutError: where the correspondence is none.
         ShapeError: where the shapes do not correspond that way.
     """
-    pairs = _pairs(a, b, correspondence)
-    answer: Bitcast | None = None
-    for pair in pairs:
+    best: Bitcast | None = None
+    for pair in _pairs(a, b, correspondence):
         found = _answer(pair, are_equivalent(pair.first, pair.second, budget=budget))
-        if found.holds or (found.holds is None and (answer is None or answer.holds is False)):
-            answer = found
-        elif answer is None or (found.condition not in (None, False) and not answer.condition):
-            answer = found
-        if answer.holds:
-            return answer
-    if answer is None:
+        if best is None or _rank(found) > _rank(best):
+            best = found
+        if best.holds:
+            return best
+    if best is None:
         raise ShapeError(
             f"arrays of the shapes {a.shape} and {b.shape} do not correspond",
             "a bitcast keeps the number of elements, or all dimensions but for padding",
             'name a transpose, or ask with correspondence="any"',
         )
-    return answer
+    return best
+
+
+def _rank(answer: Bitcast) -> int:
+    """Which of several answers says most: free, free for some sizes, undecided, a copy."""
+    if answer.holds is not False:
+        return 3 if answer.holds else 1
+    return 2 if _for_some_sizes(answer) else 0
+
+
+def _for_some_sizes(answer: Proof) -> bool:
+    return answer.holds is False and answer.when not in (None, NEVER)
 
 
 def _pairs(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Iterator[_Pair]:
@@ -209,8 +218,7 @@ def _transposed(a: IndexMap, b: IndexMap) -> Iterator[_Pair]:
 
 def _answer(pair: _Pair, same: Proof) -> Bitcast:
     kind = pair.kind
-    conditional = same.condition is not None and same.when not in (None, "for no sizes")
-    if same.holds is False and not conditional:
+    if same.holds is False and not _for_some_sizes(same):
         kind = "copy"
     elif same.holds and pair.first.recipe.size != pair.second.recipe.size:
         kind = "padding"

@@ -17,7 +17,10 @@ from morello_layouts.proof.space import Parameters, Space, at_least
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Condition"]
+__all__ = ["ALWAYS", "NEVER", "Condition"]
+
+ALWAYS: Final = "for all sizes"
+NEVER: Final = "for no sizes"
 
 _LARGEST_TRIED: Final = 40
 """Sizes tried one by one where a product of sizes decides, before giving up."""
@@ -129,7 +132,7 @@ class Condition:
     def words(self) -> str:
         """The condition in words."""
         if self.is_always or self.is_never:
-            return "for all sizes" if self.is_always else "for no sizes"
+            return ALWAYS if self.is_always else NEVER
         parts = self._parts
         if parts is None:
             return f"exactly for these sizes: {self._text()}"

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import islpy as isl
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Linear, Var
 from morello_layouts.expr.assumption import under
@@ -18,9 +16,10 @@ from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 __all__ = [
     "offset_of_expr",
-    "offset_of_form",
     "offset_of_recipe",
     "physical_coordinates",
+    "row_major",
+    "value_of_form",
 ]
 
 
@@ -64,30 +63,24 @@ def offset_of_recipe(recipe: Recipe, space: Space) -> Value:
     return row_major(physical_coordinates(recipe, space), recipe.physical_shape, space)
 
 
-def offset_of_form(form: Linear, space: Space) -> isl.Aff:
-    """A linear form over the space's variables as a quasi-affine function."""
-    total = space.number(form.const)
+def value_of_form(form: Linear, space: Space) -> Value:
+    """A linear form over the space's variables and sizes as a value.
+
+    Raises:
+        NotAffineError: where it divides by a symbolic size, or a product of one.
+    """
+    total = Value.constant(form.const, space)
     for atom, coefficient in form.terms:
         if isinstance(atom, Var):
-            value = space.variables[atom.name]
+            value = Value.of(space.variables[atom.name], space)
         else:
-            value = offset_of_form(atom.of, space)
+            value = value_of_form(atom.of, space)
             if atom.divisor != 1:
-                value = value.scale_down_val(_number(atom.divisor, space)).floor()
+                value = value // atom.divisor
             if atom.modulus is not None:
-                value = value.mod_val(_number(atom.modulus, space))
-        total = total.add(value.scale_val(_number(coefficient, space)))
+                value = value % atom.modulus
+        total = total + value * coefficient
     return total
-
-
-def _number(value: Number, space: Space) -> isl.Val:
-    if isinstance(value, int):
-        return space.val(value)
-    raise UnsupportedError(
-        f"ISL cannot decide with the symbolic factor or bound {value}",
-        "products of symbols are outside of Presburger arithmetic",
-        "ask at given sizes",
-    )
 
 
 def offset_of_expr(expr: Any, space: Space) -> Value:

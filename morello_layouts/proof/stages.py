@@ -21,7 +21,7 @@ from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.size import Number
 from morello_layouts.proof import relation
 from morello_layouts.proof.space import Parameters, Space, at_least
-from morello_layouts.proof.value import Value, differ, union
+from morello_layouts.proof.value import Value, differ, together, union
 from morello_layouts.recipe import Merge, Recipe, logical_coordinates
 
 __all__ = ["Stage", "parameters_of", "stages"]
@@ -56,19 +56,7 @@ class Stage:
         pairs = zip(back, self.space.coordinates, strict=True)
         if all(differ(x.function, d, self.space.domain).is_empty() for x, d in pairs):
             return None
-        target = isl.Space.alloc(
-            self.space.context,
-            len(self.space.parameters.monomials),
-            len(self.space.variables),
-            len(self.forward),
-        )
-        functions = isl.AffList.alloc(self.space.context, len(self.forward))
-        for axis in self.forward:
-            functions = functions.add(axis)
-        alone = isl.MultiAff.from_aff_list(
-            target.align_params(self.space.domain.get_space()), functions
-        )
-        image = isl.Map.from_multi_aff(alone).intersect_domain(self.space.domain)
+        image = together(self.forward, self.space)
         if image.is_injective():
             return None
         shared = image.apply_range(image.reverse())

@@ -6,7 +6,7 @@ ISL's functions have integer factors. An offset has strides such as ``1024*ceil(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -15,7 +15,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.size import Monomial, Number, Size
 from morello_layouts.proof.space import Space, at_least
 
-__all__ = ["NotAffineError", "Value", "differ", "first_point", "union"]
+__all__ = ["NotAffineError", "Value", "differ", "first_point", "together", "union"]
 
 
 class NotAffineError(UnsupportedError):
@@ -139,6 +139,14 @@ def _product(a: Monomial, b: Monomial) -> Size:
 def differ(one: isl.Aff, other: isl.Aff, domain: isl.Set) -> isl.Set:
     """Where in a domain two functions differ."""
     return one.sub(other).to_pw_aff().intersect_domain(domain).non_zero_set()
+
+
+def together(functions: Sequence[isl.Aff], space: Space) -> isl.Map:
+    """The relation from the points of a space to the values of several functions there."""
+    first, *others = map(isl.Map.from_aff, functions)
+    for one in others:
+        first = first.flat_range_product(one)
+    return first.intersect_domain(space.domain)
 
 
 def first_point(points: isl.Set) -> tuple[int, ...]:

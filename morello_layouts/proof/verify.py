@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from morello_layouts.formula import IndexMap
+from morello_layouts.proof.asking import within_budget
 from morello_layouts.proof.difference import Difference
 from morello_layouts.proof.proof import Proof
-from morello_layouts.proof.questions import within_budget
 from morello_layouts.proof.relation import offset_of_expr, offset_of_recipe
 from morello_layouts.proof.space import Space
 from morello_layouts.proof.stages import parameters_of

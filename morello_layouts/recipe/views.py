@@ -22,7 +22,7 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
         UnsupportedError: where a symbolic size would have to be split off.
 
     >>> print(Recipe((4, 6), reshape_steps((4, 6), (2, 2, 3, 2))))
-    [4,6] → split [4,3,2] → split [2,2,3,2]
+    [4,6] → split [2,2,3,2]
     """
     if tuple(shape) == tuple(to):
         return ()

@@ -1,0 +1,181 @@
+"""Maps that are given by formulas, such as one that a user wrote by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr import Linear, rewrite
+from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.substitute import substitute
+from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
+from morello_layouts.formula.arguments import checked_coordinate, spread
+from morello_layouts.formula.index_map import IndexMap
+from morello_layouts.recipe import known
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["FormulaMap", "compose"]
+
+_INT64 = 2**62  # what a formula of arrays is computed in
+
+
+@dataclass(frozen=True)
+class FormulaMap:
+    """A function from the coordinates of an array to integers, given by formulas.
+
+    One formula gives an offset; several give a coordinate, of another array or over axes in
+    memory. Nothing is known of it but its formulas: no recipe, no inverse.
+
+    Attributes:
+        sizes: the array's sizes, perhaps symbolic.
+        given: the formulas over ``d0, d1, …``, as they were given.
+        buffer_size: elements that the buffer spans, where the formula is one of offsets and that
+            is known.
+        size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
+
+    >>> from morello_layouts import from_sympy
+    >>> f = from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
+    >>> f(0, 5)
+    25
+    """
+
+    sizes: tuple[Number, ...]
+    given: tuple[Linear, ...]
+    buffer_size: Number | None = None
+    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+
+    @staticmethod
+    def of(m: IndexMap) -> FormulaMap:
+        """An index map as nothing but its formula."""
+        return FormulaMap(m.recipe.shape, (m.textbook_form,), m.recipe.size, m.size_symbols)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes of the array: ints, or SymPy expressions where they are symbolic."""
+        return tuple(
+            n if isinstance(n, int) else size_to_sympy(n, self.size_symbols) for n in self.sizes
+        )
+
+    @property
+    def symbols(self) -> tuple[sympy.Symbol, ...]:
+        """The SymPy symbols ``d0, d1, …`` of the formulas."""
+        return tuple(symbol(f"d{k}") for k in range(len(self.sizes)))
+
+    @cached_property
+    def forms(self) -> tuple[Linear, ...]:
+        """The formulas simplified, in the simplifier's own form."""
+        return tuple(map(rewrite, self.given))
+
+    @property
+    def form(self) -> Linear:
+        """The one formula, simplified.
+
+        Raises:
+            ShapeError: where there are several.
+        """
+        if len(self.given) != 1:
+            raise ShapeError(
+                f"the map gives {len(self.given)} numbers",
+                "an offset is one",
+                "compose it with the index map of the array that it leads into",
+            )
+        return self.forms[0]
+
+    @property
+    def expr(self) -> sympy.Expr:
+        """The one formula, simplified, as a SymPy expression."""
+        return to_sympy(self.form, self.size_symbols)
+
+    @property
+    def exprs(self) -> tuple[sympy.Expr, ...]:
+        """The formulas, simplified, as SymPy expressions."""
+        return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
+
+    def compose(self, other: FormulaMap) -> FormulaMap:
+        """The map after another: of the coordinates that the other one gives.
+
+        Raises:
+            ShapeError: where the other one gives another number of coordinates, or may leave
+                this one's array.
+
+        >>> from morello_layouts import from_sympy
+        >>> rows = from_sympy({"shape": (4, 6)}, "6*d0 + d1")
+        >>> halves = from_sympy({"shape": (2, 2, 6)}, ("2*d0 + d1", "d2"))
+        >>> print(rows.compose(halves))
+        (d0, d1, d2) -> 12*d0 + 6*d1 + d2
+        """
+        forms = composed(self.given, self.sizes, other)
+        return FormulaMap(
+            other.sizes, forms, self.buffer_size, {**self.size_symbols, **other.size_symbols}
+        )
+
+    def at(self, **sizes: int) -> FormulaMap:
+        """The map at given sizes, in place of the symbolic ones."""
+        from morello_layouts.expr.substitute import map_numbers
+
+        def number(n: Number) -> Number:
+            return n.evaluate(sizes) if isinstance(n, Size) else n
+
+        size = None if self.buffer_size is None else number(self.buffer_size)
+        return FormulaMap(
+            tuple(map(number, self.sizes)),
+            tuple(map_numbers(form, number) for form in self.given),
+            size,
+        )
+
+    def __call__(self, *coordinate: Any) -> Any:
+        """The value at a coordinate: an int, or a tuple where there are several formulas.
+
+        Args:
+            coordinate: one int for each dimension, or integer arrays that broadcast.
+
+        Raises:
+            ShapeError: where a coordinate is outside of its dimension.
+        """
+        at = checked_coordinate(coordinate, known(self.sizes), _INT64)
+        values = {f"d{k}": x for k, x in enumerate(at)}
+        found = tuple(spread(form.evaluate(values), at) for form in self.given)
+        return found[0] if len(found) == 1 else found
+
+    def __str__(self) -> str:
+        names = ", ".join(f"d{k}" for k in range(len(self.sizes)))
+        forms = [str(form) for form in self.forms]
+        return f"({names}) -> {forms[0] if len(forms) == 1 else '(' + ', '.join(forms) + ')'}"
+
+    def __repr__(self) -> str:
+        return f"<FormulaMap {list(map(str, self.sizes))}: {self}>"
+
+
+def composed(
+    forms: Sequence[Linear], sizes: Sequence[Number], inner: FormulaMap
+) -> tuple[Linear, ...]:
+    """Formulas of coordinates ``d0, d1, …`` after the map that gives these coordinates."""
+    if len(inner.given) != len(sizes):
+        raise ShapeError(
+            f"the inner map gives {len(inner.given)} coordinates, the outer takes {len(sizes)}",
+            "one map follows another through coordinates of one array",
+            "give one formula for each dimension",
+        )
+    for k, (x, n) in enumerate(zip(inner.forms, sizes, strict=True)):
+        if not x.interval.within(0, n - 1):
+            raise ShapeError(
+                f"coordinate {k} of the inner map is {x}, in {x.interval}",
+                f"dimension {k} of the outer one has {n} elements",
+                "bound the inner formula, or make the outer array larger",
+            )
+    values = {f"d{k}": x for k, x in enumerate(inner.given)}
+    return tuple(rewrite(substitute(form, values)) for form in forms)
+
+
+def compose(m: IndexMap, inner: FormulaMap | IndexMap) -> FormulaMap:
+    """The offsets of an index map at the coordinates that another map gives."""
+    if isinstance(inner, IndexMap):
+        inner = FormulaMap.of(inner)
+    forms = composed((m.textbook_form,), m.recipe.shape, inner)
+    symbols = {**m.size_symbols, **inner.size_symbols}
+    return FormulaMap(inner.sizes, forms, m.recipe.size, symbols)

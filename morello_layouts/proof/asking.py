@@ -1,0 +1,126 @@
+"""How a question is asked: within a budget, of maps of either kind, for sizes of either kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, TypeAlias
+
+import islpy as isl
+
+from morello_layouts.expr.assumption import merged
+from morello_layouts.expr.size import Number
+from morello_layouts.formula import FormulaMap, IndexMap
+from morello_layouts.proof.condition import Condition
+from morello_layouts.proof.proof import AtSizes, Proof
+from morello_layouts.proof.value import NotAffineError
+from morello_layouts.recipe import Split
+
+__all__ = ["BUDGET", "AnyMap", "for_sizes", "shape_of", "within_budget"]
+
+AnyMap: TypeAlias = IndexMap | FormulaMap
+
+BUDGET = 2_000_000
+"""ISL operations that one question may take before it is called undecided; about a second."""
+
+_MOST_AXES = 200  # logical and physical; the budget does not count the making of relations
+_MOST_SPLITS = 40  # of axes, where places in memory are compared; popular layouts have up to 8
+
+
+def _splits(m: IndexMap) -> int:
+    """How many axes the recipe splits into more than one piece."""
+    return sum(
+        t not in (None, 1) for step in m.recipe.steps if isinstance(step, Split) for t in step.tiles
+    )
+
+
+Deciding: TypeAlias = Callable[..., Proof]
+
+
+def within_budget(question: str, bounded_by_splits: bool = True) -> Callable[[Deciding], Deciding]:
+    """Ask in an ISL context of its own, with a budget; past it the answer is undecided."""
+
+    def decorate(decide: Deciding) -> Deciding:
+        @wraps(decide)
+        def ask(*about: Any, budget: int | None = None) -> Proof:
+            allowed = BUDGET if budget is None else budget
+            maps = [m for m in about if isinstance(m, IndexMap)]
+            if any(len(m.recipe.shape) + len(m.recipe.physical_shape) > _MOST_AXES for m in maps):
+                return Proof(question, None, f"more than {_MOST_AXES} axes to relate")
+            if bounded_by_splits and any(_splits(m) > _MOST_SPLITS for m in maps):
+                return Proof(question, None, f"more than {_MOST_SPLITS} splits to compare")
+            context = isl.Context()
+            context.set_max_operations(allowed)
+            try:
+                answer = decide(*about, context=context)
+            except isl.Error as error:
+                if "maximal number of operations" not in str(error):
+                    raise
+                return Proof(question, None, f"ISL spent its budget of {allowed} operations")
+            except NotAffineError as error:
+                return Proof(question, None, f"{error.what}: {error.why}")
+            assumed = merged(one for m in maps for one in m.assumptions)
+            return replace(answer, assumptions=tuple(map(str, assumed)))
+
+        return ask
+
+    return decorate
+
+
+def shape_of(m: AnyMap) -> tuple[Number, ...]:
+    """The sizes of a map's array."""
+    return m.recipe.shape if isinstance(m, IndexMap) else m.sizes
+
+
+def for_sizes(
+    question: str,
+    condition: Condition,
+    maps: tuple[AnyMap, ...],
+    ask: Callable[..., Proof],
+    *,
+    more: str = "",
+    open_for: isl.Set | None = None,
+) -> Proof:
+    """The answer where the sizes decide, with the smallest sizes for which it is no."""
+    named = {name: s for m in maps for name, s in m.size_symbols.items()}
+    undecided = open_for is not None and not open_for.is_empty()
+    words = condition.words()
+    if condition.is_always:
+        reason = f"ISL: {words}{more}"
+        return Proof(question, True, reason, condition=condition.sympy(named), when=words)
+    names = tuple(dict.fromkeys(name for m in maps for name in _names_in_order(m)))
+    excluded = (
+        condition if open_for is None else replace(condition, holds=condition.holds.union(open_for))
+    )
+    sizes = excluded.first_failure(names)
+    counterexample = None
+    if sizes is not None:
+        concrete = ask(*(m.at(**{n: sizes[n] for n in _names_in_order(m)}) for m in maps))
+        counterexample = AtSizes(sizes, concrete.counterexample)
+        more = f"; at {_equations(sizes)}: {concrete.reason}"
+    if undecided:
+        return Proof(
+            question,
+            False if sizes is not None else None,
+            f"ISL: {words.replace('exactly ', 'certainly ')}, other sizes are open{more}",
+            counterexample,
+        )
+    return Proof(
+        question,
+        False,
+        f"ISL: {words}{more}",
+        counterexample,
+        condition=condition.sympy(named),
+        when=words,
+    )
+
+
+def _names_in_order(m: AnyMap) -> list[str]:
+    """The names of sizes as they stand in the shape."""
+    found = [name for n in shape_of(m) if not isinstance(n, int) for name in sorted(n.names())]
+    return list(dict.fromkeys(found))
+
+
+def _equations(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name} = {n}" for name, n in sizes.items())
