@@ -55,18 +55,13 @@ class Relayout(formula.Relayout):
         >>> print(text.splitlines()[-4])
         void transpose(void *restrict target, const void *restrict source)
         """
-        from morello_layouts.codegen.kernel import kernel_text
+        from morello_layouts.codegen.kernel import Kernel, kernel_text
 
         items = self._items(dtype)
-        return kernel_text(
-            self.source.recipe,
-            self.target.recipe,
-            target,
-            items.itemsize,
-            fill_bytes(fill, items),
-            name=name,
-            comment=f"{self.source.source or self.source}\nto {self.target.source or self.target}",
-        )
+        layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
+        padding = fill_bytes(fill, items)
+        recipes = self.source.recipe, self.target.recipe
+        return kernel_text(Kernel(*recipes, items.itemsize, padding, name, layouts), target)
 
     def compile(self, dtype: Any = None, *, fill: Any = 0) -> CompiledRelayout:
         """The kernel as a function on NumPy buffers, built by the system's C compiler.

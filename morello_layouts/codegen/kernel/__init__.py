@@ -1,6 +1,7 @@
 """Relayout kernels: from two recipes to the loops that move one buffer to the other."""
 
 from morello_layouts.codegen.kernel.compiled import CompiledRelayout, compiled_relayout
+from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.codegen.kernel.source import KERNEL_TARGETS, kernel_text
 
-__all__ = ["KERNEL_TARGETS", "CompiledRelayout", "compiled_relayout", "kernel_text"]
+__all__ = ["KERNEL_TARGETS", "CompiledRelayout", "Kernel", "compiled_relayout", "kernel_text"]

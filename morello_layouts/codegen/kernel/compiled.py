@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from morello_layouts.codegen.kernel.build import compiler, load
 from morello_layouts.codegen.kernel.emit_c import c_file
-from morello_layouts.codegen.kernel.moves import moves_of
+from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
 
@@ -129,7 +129,7 @@ def _check_writable(out: NDArray[Any], buffer: NDArray[Any]) -> None:
 
 
 def compiled_relayout(
-    source: Recipe, target: Recipe, dtype: np.dtype[Any], fill: bytes | None
+    source: Recipe, target: Recipe, dtype: np.dtype[Any], fill: bytes | None = None
 ) -> CompiledRelayout:
     """Build the kernel between two layouts of one array; kept, so asking twice costs nothing.
 
@@ -154,8 +154,8 @@ def _compiled(
     fill: bytes | None,
     command: tuple[str, ...] | None,
 ) -> CompiledRelayout:
-    moves = moves_of(source, target, dtype.itemsize, fill)
-    text = str(c_file(moves, _NAME, f"{source}\nto {target}"))
+    kernel = Kernel(source, target, dtype.itemsize, fill, _NAME, f"{source}\nto {target}")
+    text = str(c_file(kernel))
     function = None
     if command is not None:
         import ctypes

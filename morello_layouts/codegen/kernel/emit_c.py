@@ -9,7 +9,7 @@ from morello_layouts.codegen.kernel import micro_c
 from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.fusion import Shared, Tree
 from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition
-from morello_layouts.codegen.kernel.moves import Apart, Moves
+from morello_layouts.codegen.kernel.moves import STREAM_FROM, Apart, Kernel, Moves, moves_of
 from morello_layouts.codegen.kernel.plan import WIDEST, Nest
 from morello_layouts.codegen.kernel.text import Text, offset_text
 
@@ -47,8 +47,15 @@ def join(files: Sequence[CFile]) -> str:
     return "\n".join(parts)
 
 
-def c_file(moves: Moves, name: str, comment: str) -> CFile:
-    """The kernel as a C function ``void name(void *target, const void *source)``."""
+def c_file(kernel: Kernel, stream_from: int = STREAM_FROM) -> CFile:
+    """The kernel as a C function ``void name(void *target, const void *source)``.
+
+    Args:
+        kernel: what is asked for.
+        stream_from: bytes of a target from which stores go past the caches.
+    """
+    moves, name = moves_of(kernel, stream_from), kernel.name
+    comment = kernel.comment.replace("*/", "* /").replace("\n", "\n * ")
     helpers = [h for nest in moves.nests for h in micro_c.helper_names(nest.micro)]
     body = [line for tree in moves.trees for line in _lines(tree, moves, "t", "s", 0)]
     if moves.apart:
@@ -62,9 +69,7 @@ def c_file(moves: Moves, name: str, comment: str) -> CFile:
         *([inner] if inner else []),
         "}",
         "",
-        f"/* {comment} */"
-        if "\n" not in comment
-        else "/* " + comment.replace("\n", "\n * ") + " */",
+        *([f"/* {comment} */"] if comment else []),
         f"void {name}(void *restrict target, const void *restrict source);",
         f"void {name}(void *restrict target, const void *restrict source)",
         "{",

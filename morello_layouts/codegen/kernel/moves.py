@@ -20,11 +20,32 @@ from morello_layouts.codegen.kernel.plan import WIDEST, Nest, fill_nest, nests
 from morello_layouts.errors import ShapeError
 from morello_layouts.recipe import Recipe, known
 
-__all__ = ["STREAM_FROM", "Apart", "Moves", "boxes_of", "moves_of"]
+__all__ = ["STREAM_FROM", "Apart", "Kernel", "Moves", "boxes_of", "moves_of"]
 
 # Bytes of a target from which stores go past the caches. Transpositions write to many places at
 # once, and gain from it at a quarter of that.
 STREAM_FROM = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that is asked for.
+
+    Attributes:
+        source: the recipe of the buffer that is read.
+        target: the recipe of the buffer that is written.
+        itemsize: bytes of an element.
+        fill: the bytes of an element that padding holds; None leaves padding as it is.
+        name: the function's name.
+        comment: what the file says of the layouts.
+    """
+
+    source: Recipe
+    target: Recipe
+    itemsize: int
+    fill: bytes | None = None
+    name: str = "relayout"
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +105,14 @@ def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box
     return elements, [Box(0, 0, (Axis(size, 0, 1),))]
 
 
-def moves_of(
-    source: Recipe,
-    target: Recipe,
-    itemsize: int,
-    fill: bytes | None,
-    stream_from: int = STREAM_FROM,
-) -> Moves:
+def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM) -> Moves:
     """The loops from one layout's buffer to the other's.
 
     Args:
-        source: the recipe of the buffer that is read.
-        target: the recipe of the buffer that is written, of the same logical shape.
-        itemsize: bytes of an element.
-        fill: an element's bytes for padding; None leaves padding as it is.
+        kernel: what is asked for.
         stream_from: bytes of a target from which stores go past the caches.
     """
+    source, target, itemsize, fill = kernel.source, kernel.target, kernel.itemsize, kernel.fill
     elements, padding = boxes_of(source, target)
     found = [nest for box in elements or () for nest in nests(box, itemsize)]
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)

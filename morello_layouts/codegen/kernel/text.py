@@ -12,25 +12,26 @@ __all__ = ["Text", "offset_text"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An expression of unsigned integers in C.
+    """An expression of unsigned integers in C, or with ``//`` as division in Python.
 
     >>> str(Text("d0") // 8 * 128 + Text("d0") % 8)
     '(d0 / 8 * 128 + d0 % 8)'
     """
 
     text: str
+    division: str = "/"
 
     def __add__(self, other: object) -> Text:
-        return self if str(other) == "0" else Text(f"({self} + {other})")
+        return self if str(other) == "0" else Text(f"({self} + {other})", self.division)
 
     def __mul__(self, other: object) -> Text:
-        return self if other == 1 else Text(f"{self} * {other}")
+        return self if other == 1 else Text(f"{self} * {other}", self.division)
 
     def __floordiv__(self, other: object) -> Text:
-        return self if other == 1 else Text(f"{self} / {other}")
+        return self if other == 1 else Text(f"{self} {self.division} {other}", self.division)
 
     def __mod__(self, other: object) -> Text:
-        return Text("0") if other == 1 else Text(f"{self} % {other}")
+        return Text("0") if other == 1 else Text(f"{self} % {other}", self.division)
 
     def __str__(self) -> str:
         return self.text
