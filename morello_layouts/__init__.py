@@ -24,6 +24,8 @@ from morello_layouts.api import (
     pack,
     relayout,
     simplify,
+    to_morello,
+    to_xla,
     unpack,
     verify,
 )
@@ -111,6 +113,8 @@ __all__ = [
     "relayout",
     "row_major",
     "simplify",
+    "to_morello",
+    "to_xla",
     "tpu",
     "unpack",
     "verify",

@@ -14,6 +14,7 @@ from morello_layouts.api.proofs import (
     verify,
 )
 from morello_layouts.api.relayouts import Relayout
+from morello_layouts.api.translation import to_morello, to_xla
 
 __all__ = [
     "Relayout",
@@ -28,6 +29,8 @@ __all__ = [
     "pack",
     "relayout",
     "simplify",
+    "to_morello",
+    "to_xla",
     "unpack",
     "verify",
 ]
