@@ -128,6 +128,9 @@ EXPRESSIONS: list[tuple[str, dict[str, tuple[int | None, int | None]]]] = [
     ("((3*i + 5*j)//7)%4 + 16*((3*i + 5*j)//28)", {"i": (0, 99), "j": (0, 99)}),
     ("-4294967296*(i//5) + i", {"i": (-7, 7)}),
     ("5*i - 4294967300", {"i": (0, 7)}),
+    ("(i - j)//8", {"i": (0, 10), "j": (0, None)}),  # negative, of variables that are not
+    ("-i - j//3", {"i": (0, 2**32 - 1), "j": (None, None)}),
+    ("3000000000 - i", {"i": (0, 2**31)}),
     ("7", {}),
     ("-7", {}),
 ]
@@ -226,10 +229,20 @@ def _random_form(r: random.Random) -> Linear:
     return operands[-1]
 
 
+def _awkward_forms() -> list[Linear]:
+    i, j = variable("i", 0, 4 * 10**9), variable("j", 0, 2**64 - 1)
+    return [
+        i + i // 2 - 4 * (i // 8),  # a partial sum is past 2^32, the result is not
+        j % 10**19,  # no literal without a suffix
+        j // 10**19 + i,
+    ]
+
+
 def _of_random() -> Iterator[Case]:
     r = random.Random(4)
-    for k in range(24):
-        form = _random_form(r)
+    forms = _awkward_forms()
+    forms += [_random_form(r) for _ in range(24)]
+    for k, form in enumerate(forms):
         formulas = Formulas("f", str(form), form.variables(), (("value", form),))
         names = tuple(var.name for var in form.variables())
         ends = [var.interval for var in form.variables()]
@@ -243,3 +256,12 @@ def cases() -> tuple[Case, ...]:
     """All cases, made once."""
     makers = (_of_small, _of_relayouts, _of_expressions, _of_large, _of_symbolic, _of_random)
     return tuple(case for maker in makers for case in maker())
+
+
+def has_signed_words(case: Case) -> bool:
+    """Whether the bounds of all values fit 64 bits with a sign, as MLIR and Triton have them."""
+    try:
+        case.code("mlir")
+    except ml.UnsupportedError:
+        return False
+    return True

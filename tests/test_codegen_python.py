@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from codegen_cases import OPTIONS, Case, cases
+from codegen_cases import OPTIONS, Case, cases, has_signed_words
 from numpy.typing import NDArray
 from sympy.logic.boolalg import BooleanAtom
 
@@ -157,12 +157,7 @@ def lanes(arrays: list[NDArray[Any]]) -> list[Lane]:
     return [Lane(x, 32 if not x.size or abs(x).max() < 2**31 else 64) for x in arrays]
 
 
-def signed(case: Case) -> bool:
-    """Triton's own integers have signs."""
-    return all(-(2**63) < x < 2**63 for row in (*case.arguments, *case.results) for x in row if x)
-
-
-CASES_OF_TRITON = [case for case in cases() if signed(case) and str(2**64 - 1) not in case.label]
+CASES_OF_TRITON = [case for case in cases() if has_signed_words(case)]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from codegen_cases import OPTIONS, Case, cases
+from codegen_cases import OPTIONS, Case, cases, has_signed_words
 
 import morello_layouts as ml
 from morello_layouts.codegen import TARGETS, Formulas, print_formulas
@@ -164,13 +164,13 @@ def test_a_function_tells_its_layout_and_bounds(target: str) -> None:
 
 def test_a_layout_s_text_stays_in_its_comment() -> None:
     m = ml.index_map("f32[4]")
-    hostile = ml.IndexMap(m.recipe, m.textbook_form, 'a\n*/ int x; """ \\u0041 \\')
+    hostile = ml.IndexMap(m.recipe, m.textbook_form, 'a \\\n*/ int x; """ \\u0041 \\')
     for target in ("c", "cuda", "rust", "mlir", "sympy"):
         lines = ml.code(hostile, target, function=True).splitlines()
         found = [line for line in lines if "int x" in line]
         assert len(found) == 1
         assert found[0].startswith(("//", "#"))
-        assert not found[0].endswith("\\")
+        assert not [line for line in lines if target in ("c", "cuda") and line.endswith("\\")]
     scope: dict[str, Any] = {}
     exec(ml.code(hostile, "python", function=True), scope)
     assert '*/ int x; """ \\u0041' in scope["offset"].__doc__
@@ -294,6 +294,32 @@ def test_sizes_as_operations() -> None:
             assert eval(text, {}, values) == size.evaluate(values)
 
 
+def test_a_quotient_of_sizes_as_a_divisor() -> None:
+    form = variable("i", 0, 99) // exact_quotient(Size.named("N"), 8)
+    formulas = Formulas("f", "", form.variables(), (("value", form),))
+    assert print_formulas(formulas, "python") == "i//(N//8)"
+    assert print_formulas(formulas, "rust") == "((i as u64) / (N / 8))"[1:-1]
+
+
+def test_literals_have_the_type_that_is_computed_in() -> None:
+    assert function("3000000000 - i", "c", {"i": (0, 2**31)}).count("3000000000u - i") == 1
+    form = variable("i", 0, 2**64 - 1) % 10**19
+    formulas = Formulas("f", "", form.variables(), (("value", form),))
+    assert "i % 10000000000000000000ull;" in print_formulas(formulas, "c", function=True)
+    text = function("i - 3000000000", "c", {"i": (0, 2**31)})
+    assert "return (int64_t)i - 3000000000ll;" in text
+
+
+def test_a_partial_sum_past_32_bits_is_wide() -> None:
+    i = variable("i", 0, 4 * 10**9)
+    form = i + i // 2 - 4 * (i // 8)
+    formulas = Formulas("f", "", form.variables(), (("value", form),))
+    assert "fn f(i: u32) -> u64 {" in print_formulas(formulas, "rust", function=True)
+    less = form - i // 2
+    formulas = Formulas("f", "", less.variables(), (("value", less),))
+    assert "fn f(i: u32) -> u32 {" in print_formulas(formulas, "rust", function=True)
+
+
 def from_latex(text: str) -> str:
     """LaTeX as Python, from the inside out."""
     text = re.sub(r"_\{(\d+)\}", r"\1", text)
@@ -347,3 +373,8 @@ def test_the_options_differ() -> None:
     """Else the cases would run one text four times."""
     case: Case = next(c for c in cases() if c.label.startswith("bf16[19,140]"))
     assert len({case.code("c", **options) for options in OPTIONS}) == len(OPTIONS)
+
+
+def test_few_cases_need_unsigned_words() -> None:
+    unsigned = [case.label for case in cases() if not has_signed_words(case)]
+    assert len(unsigned) == 3, unsigned
