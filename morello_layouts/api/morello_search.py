@@ -60,7 +60,7 @@ def morello_of_known(m: IndexMap) -> MorelloLayout:
             m,
             f"its strides leave only {found}, and that has another offset at "
             f"{answer.counterexample}",
-            "tile by sizes that divide one another",
+            "keep it in XLA's notation, or tile by sizes that divide one another",
         )
     if answer.holds is None:
         raise TranslationNotFoundError(
@@ -88,10 +88,12 @@ def _candidate(m: IndexMap) -> MorelloLayout:
         _require_no_gap(m)
         digits = probed(m)
     if isinstance(digits, str):
-        raise _none(m, digits, "tile by sizes that divide one another")
+        raise _none(
+            m, digits, "keep it in XLA's notation, or tile by sizes that divide one another"
+        )
     found = morello_of_digits(digits, m)
     if isinstance(found, str):
-        raise _none(m, found, "reorder the tiles")
+        raise _none(m, found, "keep it in XLA's notation")
     return found
 
 
@@ -131,10 +133,10 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
         digit = left.pop()
         phys = _phys(digit, left[-1] if left else None, taken[digit.dim], m)
         if phys is None:
-            low = taken[digit.dim]
+            lower = next(d for d in left if (d.dim, d.stride) == (digit.dim, taken[digit.dim]))
             return (
-                f"{digit} lies inside the lower part of dimension {digit.dim}, (d{digit.dim}//{low}"
-                f"), and Morello's physical dimensions take the low digits first, from the inside"
+                f"{digit} lies inside {lower}, a lower part of the same dimension, and in Morello "
+                "the lower parts lie inside the higher ones, but for the two of an OddEven"
             )
         if isinstance(phys, OddEven):
             left.pop()
@@ -180,7 +182,7 @@ def morello_of_symbolic(m: IndexMap) -> MorelloLayout:
             raise NoTranslationError(error.what, error.why, _remedy(m)) from None
         except TranslationNotFoundError:
             continue
-    for layout in found:
+    for layout in reversed(found):  # those of larger sizes say more
         try:
             if equality(m, layout).holds:
                 return layout
@@ -196,11 +198,11 @@ def morello_of_symbolic(m: IndexMap) -> MorelloLayout:
 
 
 def _witnesses(m: IndexMap) -> Iterator[dict[str, int]]:
-    """Small sizes that are as assumed, the smallest last."""
+    """Small sizes that are as assumed, the smallest first."""
     known = {one.name: one for one in m.assumptions}
     names = m.recipe.names
     each = [_small(known.get(name, Assumption(name))) for name in names]
-    for sizes in sorted(islice(product(*each), _MOST_WITNESSES), key=sum, reverse=True):
+    for sizes in sorted(islice(product(*each), _MOST_WITNESSES), key=sum):
         yield dict(zip(names, sizes, strict=True))
 
 

@@ -11,6 +11,7 @@ import click
 
 import morello_layouts
 from morello_layouts.cli.code_command import code
+from morello_layouts.cli.convert_command import convert
 from morello_layouts.cli.default_command import default
 from morello_layouts.cli.explain_command import explain
 from morello_layouts.cli.proof_commands import equal, prove
@@ -50,6 +51,7 @@ Examples:
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
   morello-layouts simplify "(32*i + j)//8" --bounds i=0..31,j=0..31
   morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
+  morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
   morello-layouts code "f32[3,5]{1,0:T(2,2)}" --target c --function
 """,
 )
@@ -58,7 +60,7 @@ def commands() -> None:
     """Tensor memory layouts: what a layout's text means, its index formula, and proofs."""
 
 
-for command in (explain, prove, equal, simplify, default, code):
+for command in (explain, prove, equal, simplify, default, code, convert):
     commands.add_command(command)
 
 
