@@ -87,6 +87,7 @@ def test_known_bounds_of_sizes_make_types_small() -> None:
         assert widths._ends(size)[1] == most
     assert widths._ends(5 - n)[0] == -995
     assert widths._ends(Size.named("M") + n) == (2, None)
+    assert Widths(sizes={"N": Interval(3, 5)})._ends(n * n - n) == (4, 22)
     assert widths.kind(Interval(0, 4_294_967 * n)) is Kind.U32
     assert widths.kind(Interval(0, 4_294_968 * n)) is Kind.U64
     assert widths.kind(Interval(0, exact_quotient(n, 8))) is Kind.U32

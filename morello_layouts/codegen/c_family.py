@@ -73,7 +73,8 @@ class CLanguage(ProgramLanguage):
         body.append(f"return {returned[1]};")
         headers = ["assert.h"] * asserts + ["stdbool.h"] * (returned[2] is None) + ["stdint.h"]
         lines = [*(f"#include <{header}>" for header in headers), ""]
-        lines += [f"// {line}".rstrip() for line in _comment(formulas)]
+        returns = "Returns whether the offset holds padding."
+        lines += [f"// {line}" for line in formulas.comment(returns)]
         lines.append(f"{self.qualifiers} {_type(returned[2])} {formulas.name}({parameters}) {{")
         lines += [f"    {line}" for line in body]
         return "\n".join([*lines, "}"])
@@ -93,11 +94,3 @@ def _type(kind: Kind | None) -> str:
     if kind is None:
         return "bool"
     return f"{'' if kind.signed else 'u'}int{kind.bits}_t"
-
-
-def _comment(formulas: Formulas) -> list[str]:
-    about = [*formulas.about.split("\n"), *([formulas.domain] if formulas.domain else [])]
-    if formulas.limits is not None:
-        about.append("Returns whether the offset holds padding.")
-    # A backslash at the end would make the next line a comment too.
-    return [" ".join(line.split()).rstrip("\\ ") for line in about]

@@ -10,10 +10,13 @@ from morello_layouts.expr import Interval, Linear, Var
 from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.size import Number, Size
 
-__all__ = ["PADDING", "Formulas"]
+__all__ = ["PADDING", "PADDING_LAST", "Formulas"]
 
 PADDING = "is_padding"
 """The name of the padding condition among the results."""
+
+PADDING_LAST = "The last result is whether the offset holds padding."
+"""What comments say of it where results are a tuple."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -77,6 +80,19 @@ class Formulas:
                 )
         known = {one.name: one for one in self.assumptions}
         return ", ".join([*parts, *(str(known.get(n, Assumption(n))) for n in self.sizes)])
+
+    def comment(self, padding: str = "") -> list[str]:
+        """What a function is for, and its bounds, in lines without ends that escape.
+
+        Args:
+            padding: what is said of the padding condition, if there is one.
+        """
+        lines = [*self.about.splitlines(), self.domain]
+        if self.limits is not None:
+            lines.append(padding)
+        # A backslash at a line's end makes C read the next line as comment too.
+        flat = [" ".join(line.split()).rstrip("\\ ") for line in lines]
+        return [line for line in flat if line]
 
     @property
     def size_bounds(self) -> dict[str, Interval]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from morello_layouts.codegen.formulas import Formulas
+from morello_layouts.codegen.formulas import PADDING_LAST, Formulas
 from morello_layouts.codegen.language import Language, unsupported, words
 from morello_layouts.codegen.lowering import Arithmetic, Lowering
 from morello_layouts.codegen.node import Node, Op, users
@@ -81,12 +81,10 @@ class MlirLanguage(Language):
         results = ", ".join(f"%r{k}" for k in range(len(types)))
         returned = types[0] if len(types) == 1 else f"({', '.join(types)})"
         arguments = ", ".join(f"%{name}: index" for name in formulas.arguments)
-        about = [*formulas.about.split("\n"), *([formulas.domain] if formulas.domain else [])]
-        if formulas.limits is not None:
-            about.append("The last result is whether the offset holds padding.")
+        about = formulas.comment(PADDING_LAST)
         return "\n".join(
             [
-                *(f"// {' '.join(line.split())}".rstrip() for line in about),
+                *(f"// {line}" for line in about),
                 f"func.func @{formulas.name}({arguments}) -> {returned} {{",
                 *(f"  {line}" for line in body),
                 f"  return {results} : {', '.join(types)}",

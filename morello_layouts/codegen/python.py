@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Mapping
 from typing import ClassVar
 
-from morello_layouts.codegen.formulas import Formulas
+from morello_layouts.codegen.formulas import PADDING_LAST, Formulas
 from morello_layouts.codegen.language import ProgramLanguage
 from morello_layouts.codegen.node import Op
 from morello_layouts.codegen.printer import ATOM, Printer, Text
@@ -64,9 +64,7 @@ class PythonLanguage(ProgramLanguage):
         program = self.program(formulas, named_results=False, asserts=asserts)
         results = [text for _, text, _ in program.results]
         is_single = formulas.limits is None and len(results) == 1
-        about = [*formulas.about.split("\n"), *([formulas.domain] if formulas.domain else [])]
-        if formulas.limits is not None:
-            about.append("The last result is whether the offset holds padding.")
+        about = formulas.comment(PADDING_LAST)
         body = [*_docstring(about)]
         body += [self.check(text) for text in program.asserts]
         body += [self.statement(*binding) for binding in program.bindings]
@@ -105,7 +103,9 @@ class TritonLanguage(PythonLanguage):
 
 
 def _docstring(about: list[str]) -> list[str]:
-    lines = [" ".join(line.split()).replace("\\", r"\\").replace('"', r"\"") for line in about]
+    if not about:
+        return []
+    lines = [line.replace("\\", r"\\").replace('"', r"\"") for line in about]
     if len(lines) == 1:
         return [f'"""{lines[0]}"""']
     first, *others = lines

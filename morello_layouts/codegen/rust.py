@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from morello_layouts.codegen.formulas import Formulas
+from morello_layouts.codegen.formulas import PADDING_LAST, Formulas
 from morello_layouts.codegen.language import ProgramLanguage, words
 from morello_layouts.codegen.printer import ATOM, Printer, Text
 from morello_layouts.codegen.widths import Kind, Widths
@@ -57,14 +57,12 @@ class RustLanguage(ProgramLanguage):
         body += [self.statement(*binding) for binding in program.bindings]
         body.append(results[0] if is_single else f"({_comma(results)})")
         returned = types[0] if is_single else f"({_comma(types)})"
-        about = [*formulas.about.split("\n"), *([formulas.domain] if formulas.domain else [])]
-        if formulas.limits is not None:
-            about.append("The last result is whether the offset holds padding.")
+        about = formulas.comment(PADDING_LAST)
         names = (formulas.name, *formulas.arguments)
         is_snake = all(name == name.lower() for name in names)
         return "\n".join(
             [
-                *(f"/// {' '.join(line.split())}".rstrip() for line in about),
+                *(f"/// {line}" for line in about),
                 *([] if is_snake else ["#[allow(non_snake_case)]"]),
                 "#[inline]",
                 f"pub fn {formulas.name}({', '.join(arguments)}) -> {returned} {{",

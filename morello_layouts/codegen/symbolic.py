@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from morello_layouts.codegen.formulas import PADDING, Formulas
+from morello_layouts.codegen.formulas import PADDING, PADDING_LAST, Formulas
 from morello_layouts.codegen.language import Language, unsupported
 from morello_layouts.expr import Atom, Digit, Linear, variable
 from morello_layouts.expr.latex import latex
@@ -97,14 +97,14 @@ class SympyLanguage(Language):
         symbols += [f'{name} = Symbol("{name}", integer=True, positive=True)'
                     for name in formulas.sizes]  # fmt: skip
         comma = "," if len(formulas.arguments) == 1 else ""
-        about = [*formulas.about.split("\n"), *([formulas.domain] if formulas.domain else [])]
+        about = formulas.comment(PADDING_LAST)
         value = values[0] if single else f"Tuple({', '.join(values)})"
         words = {"Lambda", "Symbol", *re.findall(r"\b(?:Mod|floor|ceiling|Tuple)\b", value)}
         return "\n".join(
             [
                 f"from sympy import {', '.join(sorted(words))}",
                 "",
-                *(f"# {' '.join(line.split())}".rstrip() for line in about),
+                *(f"# {line}" for line in about),
                 *symbols,
                 f"{formulas.name} = Lambda(({', '.join(formulas.arguments)}{comma}), {value})",
             ]
