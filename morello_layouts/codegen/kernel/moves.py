@@ -121,7 +121,8 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM) -> Moves:
     found = [
         replace(nest, stream=x and _aligned(nest)) for nest, x in zip(found, large, strict=True)
     ]
-    apart = Apart(source, target) if elements is None else None
+    empty = 0 in known(source.shape)
+    apart = Apart(source, target) if elements is None and not empty else None
     return Moves(itemsize, fill, fills, tuple(found), apart)
 
 

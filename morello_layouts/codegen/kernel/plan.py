@@ -58,8 +58,11 @@ def nests(box: Box, itemsize: int) -> list[Nest]:
     >>> nest.loops, nest.micro
     ((Axis(count=8, source=4000, target=512),), Copy(size=512))
     """
-    axes = tuple(Axis(a.count, a.source * itemsize, a.target * itemsize) for a in box.axes)
-    return list(_planned(Box(box.source * itemsize, box.target * itemsize, axes), itemsize))
+    axes = [Axis(a.count, a.source * itemsize, a.target * itemsize) for a in box.axes]
+    word = min(itemsize & -itemsize, 16)
+    if word < itemsize:  # an item that no register holds is a run of words
+        axes.append(Axis(itemsize // word, word, word))
+    return list(_planned(Box(box.source * itemsize, box.target * itemsize, tuple(axes)), word))
 
 
 def fill_nest(box: Box, itemsize: int) -> Nest:

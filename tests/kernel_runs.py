@@ -1,0 +1,99 @@
+"""Many relayout kernels in one C file: built once, each held against the NumPy recipe."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.codegen.kernel import Kernel
+from morello_layouts.codegen.kernel.emit_c import c_file, join
+from morello_layouts.recipe import pack_array
+
+# Helpers as functions: inlined, a file of a thousand kernels takes a minute to build.
+QUICK = ("-O0", "-DRELAYOUT_INLINE=static __attribute__((unused))")
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+MARGIN = 64
+
+
+@dataclass(frozen=True)
+class Case:
+    """A relayout of elements of a size."""
+
+    source: Any
+    target: Any
+    shape: tuple[int, ...]
+    itemsize: int
+    streams: bool = False
+
+    @property
+    def fill(self) -> bytes | None:
+        """Padding of equal bytes, of unequal ones, and left as it is, by turns."""
+        turn = (sum(map(ord, f"{self.source}{self.target}")) + self.itemsize) % 3
+        return (bytes([7] * self.itemsize), bytes(range(1, self.itemsize + 1)), None)[turn]
+
+    def kernel(self, name: str = "relayout") -> Kernel:
+        source, target = (ml.index_map(x, self.shape).recipe for x in (self.source, self.target))
+        return Kernel(source, target, self.itemsize, self.fill, name, f"{self}")
+
+    def buffers(self, before: int) -> tuple[np.ndarray, np.ndarray]:
+        """What is read, and what the NumPy recipe then expects; ``before`` is in the target."""
+        whole = self.itemsize in (1, 2, 4, 8)
+        items = np.dtype(f"u{self.itemsize}" if whole else (np.void, self.itemsize))
+        count = math.prod(self.shape)
+        seed = np.random.default_rng(count)
+        array = seed.integers(0, 256, count * self.itemsize, np.uint8).view(items)
+        array = array.reshape(self.shape)
+        padding = self.fill or bytes([before] * self.itemsize)
+        fill = np.frombuffer(padding, items)[0]
+        kernel = self.kernel()
+        return pack_array(kernel.source, array, fill), pack_array(kernel.target, array, fill)
+
+
+def compilers() -> list[str]:
+    return [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+def need(*names: str) -> None:
+    for name in names:
+        if shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+
+def file_of(cases: Sequence[Case]) -> str:
+    return join([
+        c_file(case.kernel(f"k{k}"), 0 if case.streams else 1 << 60)
+        for k, case in enumerate(cases)
+    ])  # fmt: skip
+
+
+def build(cases: Sequence[Case], place: Path, *command: str) -> ctypes.CDLL:
+    """The library of the kernels k0, k1, … of some cases."""
+    text, library = place / "kernels.c", place / "kernels.so"
+    text.write_text(file_of(cases), encoding="utf-8")
+    subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def run_all(cases: Sequence[Case], place: Path, *command: str) -> None:
+    """Build the kernels, run each, compare byte for byte, and look for writes past the ends."""
+    library = build(cases, place, *command)
+    for k, case in enumerate(cases):
+        source, expected = case.buffers(0xAA)
+        data = np.full(expected.nbytes + 3 * MARGIN, 0xAA, np.uint8)
+        start = -data.ctypes.data % MARGIN + MARGIN + (0 if case.streams else case.itemsize)
+        end = start + expected.nbytes
+        function = getattr(library, f"k{k}")
+        function(ctypes.c_void_p(data.ctypes.data + start), ctypes.c_void_p(source.ctypes.data))
+        assert data[start:end].tobytes() == expected.tobytes(), case
+        assert (data[:start] == 0xAA).all(), case
+        assert (data[end:] == 0xAA).all(), case

@@ -1,0 +1,120 @@
+"""Relayout kernels in C against the recipe in NumPy: every ordered pair, every size of element."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
+from kernel_runs import QUICK, Case, compilers, need, run_all
+from xla_strategies import LARGEST_SPAN, sizes, tiles
+
+import morello_layouts as ml
+
+MATRICES = [
+    "[0, 1]",
+    "[1, 0]",
+    "{1,0:T(8,128)}",
+    "{0,1:T(8,128)}",
+    "{1,0:T(16,128)(2,1)}",
+    "{1,0:T(8,128)(2,1)}",
+    "{1,0:T(8,128)(4,1)}",
+    "{1,0:T(8,128)(2,1,1,1)}",
+    "{1,0:T(3,5)(2,2)}",
+]
+PACKED = ["[0, 1]", "[0, 1, 1 oe(16)]", "[1, 0, 1 p(4)]", "[0, 1, 1 p(4)]"]
+IMAGES = ["NCHW", "NHWC", "[0, 1, 2, 3, 1 p(16)]"]
+ODD = [
+    "{1,0}",
+    "{0,1}",
+    "{1,0:T(*,6)}",
+    "{1,0:T(4,6)(2,1)L(100)}",
+    "{1,0:T(2)}",
+    "{1,0:T(3,2)(2,4)}",
+    "{1,0:T(2,8,4)}",
+]
+
+GROUPS = [
+    (MATRICES, (64, 256)),
+    (MATRICES, (1000, 1000)),
+    (MATRICES, (401, 399)),
+    (PACKED, (64, 256)),
+    (IMAGES, (2, 32, 14, 14)),
+    (ODD, (9, 31)),
+    (ODD, (0, 3)),
+]
+
+CASES = [
+    Case(a, b, shape, itemsize, streams=(i + j) % 2 == 0)
+    for layouts, shape in GROUPS
+    for itemsize in (1, 2, 4, 8)
+    for i, a in enumerate(layouts)
+    for j, b in enumerate(layouts)
+]
+SOME = CASES[::11]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_pair(part: int, tmp_path: Path) -> None:
+    need("gcc")
+    run_all(CASES[part::4], tmp_path, "gcc", *QUICK)
+
+
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("-O1", "-march=native"),
+        (*QUICK, "-march=native"),
+        (*QUICK, "-DRELAYOUT_VECTOR=0"),
+        ("-O1", "-DRELAYOUT_VECTOR=0"),
+    ],
+    ids=["inlined", "native", "plain", "plain, inlined"],
+)
+def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    cases = SOME if "-O0" in flags else SOME[::4]
+    run_all(cases, tmp_path, compiler, *flags)
+
+
+def test_all_the_optimisation_that_users_get(tmp_path: Path) -> None:
+    need("gcc")
+    run_all(SOME[::8], tmp_path, "gcc", "-O3", "-march=native")
+
+
+@pytest.mark.parametrize("itemsize", [3, 6, 12, 16, 24])
+def test_items_of_other_sizes(itemsize: int, tmp_path: Path) -> None:
+    need("gcc")
+    layouts = ["[0, 1]", "[1, 0]", "{0,1:T(8,128)}", "{1,0:T(8,128)(2,1)}"]
+    run_all(
+        [Case(a, b, (19, 139), itemsize) for a in layouts for b in layouts], tmp_path, "gcc", *QUICK
+    )
+
+
+@st.composite
+def layouts(draw: st.DrawFn, rank: int) -> ml.XlaLayout:
+    count = draw(st.integers(0, 2))
+    return ml.XlaLayout(
+        tuple(draw(st.permutations(range(rank)))),
+        tiles=tuple(draw(st.lists(tiles(), min_size=count, max_size=count))),
+        tail_padding_alignment_in_elements=draw(st.sampled_from([1, 1, 7, 100])),
+    )
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> Case:
+    """Two random layouts of one array."""
+    shape = draw(sizes())
+    source, target = draw(layouts(len(shape))), draw(layouts(len(shape)))
+    itemsize, streams = draw(st.sampled_from((1, 2, 4, 8))), draw(st.booleans())
+    case = Case(source, target, shape, itemsize, streams)
+    kernel = case.kernel()
+    assume(max(kernel.source.size, kernel.target.size) < LARGEST_SPAN)
+    return case
+
+
+@given(cases=st.lists(pairs(), min_size=20, max_size=40))
+@settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.generate))
+def test_random_pairs(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> None:
+    need("gcc")
+    run_all(cases, tmp_path_factory.mktemp("random"), "gcc", *QUICK)
