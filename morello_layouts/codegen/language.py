@@ -164,7 +164,8 @@ def _checks(formulas: Formulas, lowering: Lowering, widths: Widths | None) -> li
     known = {one.name: one for one in formulas.assumptions}
     for size in formulas.sizes:
         assumed, node = known.get(size, Assumption(size)), lowering.size(size)
-        checks.append(nodes.truth(Op.GE, node, nodes.const(assumed.lo)))
+        least = assumed.lo if assumed.lo > assumed.divisor else 1  # a multiple is no less anyway
+        checks.append(nodes.truth(Op.GE, node, nodes.const(least)))
         if assumed.hi is not None:
             checks.append(nodes.truth(Op.LE, node, nodes.const(assumed.hi)))
         if assumed.divisor > 1:

@@ -67,10 +67,6 @@ class Lowering:
         """The condition that a form is not below a bound."""
         return self.nodes.truth(Op.GE, self.form(form), self.number(bound))
 
-    def at_most(self, form: Linear, bound: Number) -> Node:
-        """The condition that a form is not above a bound."""
-        return self.nodes.truth(Op.LE, self.form(form), self.number(bound))
-
     def number(self, value: Number) -> Node:
         """An integer, or what computes a symbolic size. Every printed size passes here."""
         if not isinstance(value, Size):
