@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice, product
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from morello_layouts.api.digits import Digit, Digits, probed, traced
@@ -14,6 +14,7 @@ from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.size import Size
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
+from morello_layouts.recipe import Split
 from morello_layouts.xla import XlaLayout
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["equality", "morello_of_digits", "morello_of_known", "morello_of_symbolic"]
 
 _MOST_WITNESSES: Final = 64  # sizes at which a layout with symbolic sizes is looked at
+_MOST_TILES: Final = 3  # sizes of tiles that these stand above
 
 
 def equality(m: IndexMap, found: MorelloLayout | XlaLayout) -> Proof:
@@ -198,17 +200,21 @@ def morello_of_symbolic(m: IndexMap) -> MorelloLayout:
 
 
 def _witnesses(m: IndexMap) -> Iterator[dict[str, int]]:
-    """Small sizes that are as assumed, the smallest first."""
+    """Some sizes that are as assumed, the smallest first: small ones, and just above each tile."""
     known = {one.name: one for one in m.assumptions}
+    tiles = {t for step in m.recipe.steps if isinstance(step, Split) for t in step.tiles if t}
     names = m.recipe.names
-    each = [_small(known.get(name, Assumption(name))) for name in names]
-    for sizes in sorted(islice(product(*each), _MOST_WITNESSES), key=sum):
+    each = [_sizes(known.get(name, Assumption(name)), tiles) for name in names]
+    grid = sorted(product(*each), key=sum)
+    for sizes in (*grid[: _MOST_WITNESSES - 1], grid[-1]):
         yield dict(zip(names, sizes, strict=True))
 
 
-def _small(one: Assumption) -> list[int]:
-    least = -(-one.lo // one.divisor) * one.divisor
-    return [n for k in (0, 1, 2, 4) if one.holds_of(n := least + k * one.divisor)]
+def _sizes(one: Assumption, tiles: Iterable[int]) -> list[int]:
+    """The first two sizes that are as assumed, and the first above each of the largest tiles."""
+    above = (one.lo, one.lo + one.divisor, *(t + 1 for t in sorted(tiles)[-_MOST_TILES:]))
+    multiples = {-(-n // one.divisor) * one.divisor for n in above}
+    return sorted(n for n in multiples if one.holds_of(n))
 
 
 def _remedy(m: IndexMap) -> str:
