@@ -10,15 +10,31 @@ from numpy.typing import NDArray
 
 from morello_layouts import notation
 from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.api.relayouts import fill_bytes
+from morello_layouts.codegen.kernel import compiled_relayout
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.formula import IndexMap
-from morello_layouts.recipe import elements_of, pack_array, to_bytes, unpack_array
+from morello_layouts.recipe import (
+    Recipe,
+    elements_of,
+    known,
+    pack_array,
+    to_bytes,
+    unpack_array,
+)
 from morello_layouts.xla import XlaShape, numpy_type
 
 __all__ = ["pack", "unpack"]
 
 
-def pack(layout: LayoutLike, array: Any, *, fill: Any = 0, as_bytes: bool = False) -> NDArray[Any]:
+def pack(
+    layout: LayoutLike,
+    array: Any,
+    *,
+    fill: Any = 0,
+    as_bytes: bool = False,
+    compiled: bool = False,
+) -> NDArray[Any]:
     """The buffer that holds an array in a layout: 1-D, one item for each slot.
 
     Args:
@@ -27,6 +43,7 @@ def pack(layout: LayoutLike, array: Any, *, fill: Any = 0, as_bytes: bool = Fals
         fill: what padding holds.
         as_bytes: give bytes, each element in as many bits as the device uses: those that the
             XLA shape says (``E(4)``: 4, low bits first), else those of an item of the array.
+        compiled: build a kernel for the layout by the system's C compiler, once, and run that.
 
     Raises:
         ShapeError: where the array is not of the layout's shape.
@@ -41,7 +58,12 @@ def pack(layout: LayoutLike, array: Any, *, fill: Any = 0, as_bytes: bool = Fals
     m = index_map(layout, array.shape)
     if m.padding:
         _check_fill(fill, array.dtype)
-    buffer = pack_array(m.recipe, array, fill)
+    if compiled:
+        padding = fill_bytes(fill if m.padding else 0, array.dtype)
+        move = compiled_relayout(Recipe(array.shape), m.recipe, array.dtype, padding)
+        buffer = move(np.ascontiguousarray(array).reshape(-1))
+    else:
+        buffer = pack_array(m.recipe, array, fill)
     return to_bytes(buffer, _bits(layout, array.dtype)) if as_bytes else buffer
 
 
@@ -52,6 +74,7 @@ def unpack(
     *,
     as_bytes: bool = False,
     dtype: Any = None,
+    compiled: bool = False,
 ) -> NDArray[Any]:
     """The array that lies in a 1-D buffer in a layout; what padding holds does not matter.
 
@@ -61,6 +84,7 @@ def unpack(
         shape: the sizes, where the layout does not carry them.
         as_bytes: the buffer is bytes, as :func:`pack` gives them.
         dtype: the NumPy type of the items that bytes become; left out, that of the XLA type.
+        compiled: build a kernel for the layout by the system's C compiler, once, and run that.
 
     Raises:
         ShapeError: where the buffer is not of the layout's size.
@@ -81,6 +105,10 @@ def unpack(
             f"the layout spans {m.size} elements",
             f"give a 1-D array of {m.size} items",
         )
+    if compiled:
+        shape = known(m.recipe.shape)
+        move = compiled_relayout(m.recipe, Recipe(shape), buffer.dtype)
+        return move(buffer).reshape(shape)
     return unpack_array(m.recipe, buffer)
 
 

@@ -14,7 +14,7 @@ from morello_layouts.xla import ELEMENT_BITS, XlaShape, numpy_type
 if TYPE_CHECKING:
     from morello_layouts.codegen.kernel import CompiledRelayout
 
-__all__ = ["Relayout", "item_type", "named_type"]
+__all__ = ["Relayout", "fill_bytes", "item_type", "named_type"]
 
 
 @dataclass(frozen=True)

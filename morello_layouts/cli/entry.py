@@ -15,6 +15,7 @@ from morello_layouts.cli.convert_command import convert
 from morello_layouts.cli.default_command import default
 from morello_layouts.cli.explain_command import explain
 from morello_layouts.cli.proof_commands import equal, prove
+from morello_layouts.cli.relayout_command import relayout
 from morello_layouts.cli.screen import print_error
 from morello_layouts.cli.simplify_command import simplify
 from morello_layouts.cli.status import Status
@@ -53,6 +54,7 @@ Examples:
   morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
   morello-layouts code "f32[3,5]{1,0:T(2,2)}" --target c --function
+  morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
 """,
 )
 @click.version_option(morello_layouts.__version__, prog_name=NAME)
@@ -60,7 +62,7 @@ def commands() -> None:
     """Tensor memory layouts: what a layout's text means, its index formula, and proofs."""
 
 
-for command in (explain, prove, equal, simplify, default, code, convert):
+for command in (explain, prove, equal, simplify, default, code, convert, relayout):
     commands.add_command(command)
 
 

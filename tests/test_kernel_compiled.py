@@ -1,0 +1,204 @@
+"""Relayouts as functions, with a compiler and without one; and the command that prints kernels."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_runs import need
+
+import morello_layouts as ml
+from morello_layouts.codegen.kernel import build, compiled
+
+LAYOUT = "{1,0:T(8,128)(2,1)}"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(folder))
+    compiled._compiled.cache_clear()
+
+
+def array(dtype: str = "int32") -> np.ndarray:
+    return np.arange(19 * 140).reshape(19, 140).astype(dtype)
+
+
+@pytest.mark.parametrize("with_compiler", [True, False])
+@pytest.mark.parametrize("fill", [0, 3, None])
+def test_a_function_on_buffers(
+    with_compiler: bool, fill: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    r = ml.relayout("[0, 1]", LAYOUT, (19, 140))
+    if with_compiler:
+        need("gcc")
+        f = r.compile("int32", fill=fill)
+        assert f.by.endswith("gcc")
+    else:
+        monkeypatch.setenv("CC", "")
+        with pytest.warns(RuntimeWarning, match="no C compiler"):
+            f = r.compile("int32", fill=fill)
+        assert f.by == "NumPy"
+        assert f.function is None
+    expected = ml.pack(LAYOUT, array(), fill=fill or 0)
+    made = f(array().reshape(-1))
+    assert made.dtype == np.int32
+    assert (made == expected).all()
+    out = np.full(r.target.size, -5, np.int32)
+    assert f(array().reshape(-1), out) is out
+    assert (out == ml.pack(LAYOUT, array(), fill=-5 if fill is None else fill)).all()
+
+
+def test_pack_and_unpack_compiled() -> None:
+    need("gcc")
+    for dtype in ("int8", "float16", "float32", "complex128"):
+        x = array(dtype)
+        buffer = ml.pack(LAYOUT, x, fill=1, compiled=True)
+        assert buffer.dtype == x.dtype
+        assert (buffer == ml.pack(LAYOUT, x, fill=1)).all()
+        assert (ml.unpack(LAYOUT, buffer, x.shape, compiled=True) == x).all()
+    assert (
+        ml.pack(LAYOUT, array()[:, ::-1], compiled=True) == ml.pack(LAYOUT, array()[:, ::-1])
+    ).all()
+    assert ml.pack(
+        "u4[4]{0:E(4)}", np.uint8([1, 2, 3, 4]), as_bytes=True, compiled=True
+    ).tolist() == [33, 67]
+    assert ml.pack("{0}", np.zeros(0, np.int8), compiled=True).shape == (0,)
+    assert ml.unpack("f32[]", np.float32([7]), compiled=True).shape == ()
+
+
+def test_the_type_comes_from_the_text() -> None:
+    need("gcc")
+    f = ml.relayout("bf16[4,6]{1,0}", "{0,1}").compile()
+    assert f.dtype == np.uint16
+    with pytest.raises(ml.LayoutError, match="type of an item is not known"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile()
+    with pytest.raises(ml.LayoutError, match="no type of items"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("object")
+
+
+def test_reshaped_and_transposed_between() -> None:
+    need("gcc")
+    target = "f32[2,3,2,2]{3,2,1,0:T(2,128)}"
+    r = ml.relayout("f32[4,6]{1,0:T(2,2)}", target, transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2))
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    made = r.compile()(ml.pack("f32[4,6]{1,0:T(2,2)}", x))
+    assert (made == ml.pack(target, x.reshape(2, 2, 3, 2).transpose(0, 2, 1, 3))).all()
+
+
+@pytest.mark.parametrize(
+    ("buffer", "out", "message"),
+    [
+        (np.zeros(5, np.int32), None, "buffer has the shape"),
+        (np.zeros((4, 6), np.int32), None, "buffer has the shape"),
+        (np.zeros(24, np.int64), None, "buffer is an array of int64"),
+        (np.zeros(24, np.int32), np.zeros(23, np.int32), "out has the shape"),
+        (np.zeros(24, np.int32), np.zeros(48, np.int32)[::2], "out cannot take"),
+        (np.zeros(24, np.int32), np.zeros(24, np.float32), "out cannot take"),
+        (np.zeros(24, np.int32), "the buffer", "shares memory"),
+    ],
+)
+def test_what_a_function_refuses(buffer: Any, out: Any, message: str) -> None:
+    need("gcc")
+    f = ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
+    with pytest.raises(ml.LayoutError, match=message):
+        f(buffer, buffer if isinstance(out, str) else out)
+
+
+def test_a_kernel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    built = []
+    monkeypatch.setattr(
+        build, "_run", lambda words, run=build._run: (built.append(words), run(words))
+    )
+    r = ml.relayout("[0, 1]", "[1, 0]", (5, 7))
+    for _ in range(2):
+        compiled._compiled.cache_clear()
+        assert r.compile("int8")(np.arange(35, dtype=np.int8))[1] == 7
+    assert len(built) == 1
+
+
+def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    with pytest.raises(ml.LayoutError, match="refused the kernel"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", "/dev/null/kernels")
+    with pytest.raises(ml.LayoutError, match="could not be built"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"target": "fortran"}, "no kernel is written"),
+        ({"name": "9lives"}, "no name for a function"),
+        ({"fill": 300}, "padding cannot hold 300"),
+        ({"fill": "x"}, "padding cannot hold 'x'"),
+    ],
+)
+def test_what_kernels_refuse(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ml.LayoutError, match=message):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).kernel(**{"dtype": "uint8"} | given)
+
+
+def test_generating_a_kernel_takes_under_50_ms() -> None:
+    r = ml.relayout("[0, 1]", "{1,0:T(8,128)(2,1)}", (4001, 3999))
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        r.kernel("c", "uint16")
+        times.append(time.process_time() - start)
+    assert min(times) < 0.050
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "morello_layouts", "relayout", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "tile.c"
+    done = command("f32[9,20]{1,0}", "{1,0:T(8,128)}", "-o", str(path), "--name", "tile")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "void tile(void *restrict target, const void *restrict source)" in path.read_text()
+    done = command(
+        "NCHW", "NHWC", "--shape", "1x2x3x4", "--dtype", "bf16", "--target", "python", "--json"
+    )
+    said = json.loads(done.stdout)
+    assert said["language"] == "python"
+    assert said["dtype"] == "bf16"
+    assert "def relayout(source, target=None):" in said["kernel"]
+    assert (
+        command("[0]", "[0]", "--shape", "4", "--dtype", "u8", "--target", "cuda").returncode == 0
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("[0, 1]", "[1, 0]"),
+        ("[0, 1]", "[1, 0]", "--shape", "4x6"),
+        ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "nothing"),
+        ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "--target", "cobol"),
+        ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "-o", "/dev/null/x"),
+        ("f32[4,6]", "f32[6,4]"),
+        ("f32[M,6]", "{0,1}"),
+    ],
+)
+def test_what_the_command_refuses(words: tuple[str, ...]) -> None:
+    done = command(*words)
+    assert done.returncode == 2, done.stdout
+    assert done.stderr
+    assert "Traceback" not in done.stderr
