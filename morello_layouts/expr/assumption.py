@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import lcm
 
@@ -39,6 +39,10 @@ class Assumption:
                 f"no multiple of {self.divisor} lies in {self.lo}..{self.hi}",
                 "assume less",
             )
+        # The ends themselves are as assumed.
+        object.__setattr__(self, "lo", -(-self.lo // self.divisor) * self.divisor)
+        if self.hi is not None:
+            object.__setattr__(self, "hi", self.hi // self.divisor * self.divisor)
 
     def and_also(self, other: Assumption) -> Assumption:
         """What both say of the size."""
@@ -56,8 +60,10 @@ class Assumption:
         return self.lo <= value and below and value % self.divisor == 0
 
     def __str__(self) -> str:
+        if self.lo == self.hi:
+            return f"{self.name} = {self.lo}"
         parts = [f"{self.divisor} divides {self.name}"] if self.divisor > 1 else []
-        if self.lo > 1:
+        if self.lo > self.divisor:
             parts.append(f"{self.name} >= {self.lo}")
         if self.hi is not None:
             parts.append(f"{self.name} <= {self.hi}")
@@ -76,17 +82,21 @@ def merged(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
 def under(assumptions: Iterable[Assumption], value: Number) -> Number:
     """A size that says what is assumed to divide it: N is 8·(N/8) where 8 divides N.
 
+    A size that can have one value only is that number.
+
     >>> print(under([Assumption("N", divisor=8)], Size.named("N")) % 8)
     0
     """
     if isinstance(value, int):
         return value
-    divisors = {one.name: one.divisor for one in assumptions}
+    by_name = {one.name: one for one in assumptions}
 
     def multiple(name: str) -> Number:
-        divisor = divisors.get(name, 1)
+        one = by_name.get(name, Assumption(name))
+        if one.lo == one.hi:
+            return one.lo
         named = Size.named(name)
-        return named if divisor == 1 else exact_quotient(named, divisor) * divisor
+        return named if one.divisor == 1 else exact_quotient(named, one.divisor) * one.divisor
 
     changed: Number = value.evaluate({name: multiple(name) for name in value.names()})
     return changed
@@ -102,17 +112,25 @@ def narrowed(assumptions: Iterable[Assumption], value: Number) -> Number:
     """
     if isinstance(value, int):
         return value
-    ranges = {one.name: one for one in assumptions}
+    ranges = {one.name: one for one in assumptions if one.hi is not None}
+
+    smallest = {name: one.lo for name, one in ranges.items()}
+    greatest = {name: one.hi for name, one in ranges.items()}
 
     def known(atom: Name) -> Number:
-        size = atom.numerator.as_atom() if isinstance(atom, Quotient) else atom
-        one = ranges.get(size) if isinstance(size, str) else None
-        divisor = atom.divisor if isinstance(atom, Quotient) else 1
-        if one is not None and one.hi is not None:
-            least, largest = -(-one.lo // divisor), -(-one.hi // divisor)
+        if isinstance(atom, Quotient) and _grows(atom.numerator, ranges):
+            least, largest = (
+                -(-atom.numerator.evaluate(values) // atom.divisor)
+                for values in (smallest, greatest)
+            )
             if least == largest:
-                return least
+                return int(least)
         return Size(((((atom, 1),), 1),))
 
     changed: Number = value.fold(known)
     return changed
+
+
+def _grows(size: Size, ranges: Mapping[str, Assumption]) -> bool:
+    """Whether a size is largest where all its names are, and these are bounded."""
+    return size.names() <= ranges.keys() and all(c > 0 for _, c in size.terms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
@@ -126,7 +126,8 @@ class IndexMap:
         2048
         """
         values = {name: as_index(value) for name, value in sizes.items()}
-        _require_names(values, self.recipe.names)
+        fixed = {one.name for one in self.assumptions} - set(self.recipe.names)
+        _require_names(values.keys() - fixed, self.recipe.names)
         _require_assumed(values, (*map(Assumption, values), *self.assumptions))
 
         def given(n: Number) -> Number:
@@ -302,8 +303,8 @@ def _bounded(form: Linear, shape: Sequence[Number], known: Iterable[Assumption])
     return substitute(form, bounds) if bounds else form
 
 
-def _require_names(values: Mapping[str, int], names: Sequence[str]) -> None:
-    if set(values) != set(names):
+def _require_names(values: Set[str], names: Sequence[str]) -> None:
+    if values != set(names):
         raise ShapeError(
             f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
             f"the symbolic sizes are {', '.join(names) or 'none'}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeAlias
@@ -14,6 +14,7 @@ from morello_layouts.expr.size import Number
 from morello_layouts.formula import FormulaMap, IndexMap
 from morello_layouts.proof.condition import Condition
 from morello_layouts.proof.proof import AtSizes, Proof
+from morello_layouts.proof.smallest import first_sizes, point_of
 from morello_layouts.proof.value import NotAffineError
 from morello_layouts.recipe import Split
 
@@ -25,6 +26,7 @@ BUDGET = 2_000_000
 """ISL operations that one question may take before it is called undecided; about a second."""
 
 _MOST_AXES = 200  # logical and physical; the budget does not count the making of relations
+_MOST_SETTLED = 8  # sizes left open that are asked about one by one
 _MOST_SPLITS = 40  # of axes, where places in memory are compared; popular layouts have up to 8
 
 
@@ -77,35 +79,46 @@ def for_sizes(
     question: str,
     condition: Condition,
     maps: tuple[AnyMap, ...],
-    ask: Callable[..., Proof],
+    ask: Deciding,
     *,
     more: str = "",
     open_for: isl.Set | None = None,
 ) -> Proof:
-    """The answer where the sizes decide, with the smallest sizes for which it is no."""
+    """The answer where the sizes decide, with the smallest sizes for which it is no.
+
+    Args:
+        question: what was asked.
+        condition: the sizes for which it is yes.
+        maps: what it was asked of.
+        ask: asks it again, of maps at given sizes.
+        more: what else to say.
+        open_for: sizes for which it was not decided.
+    """
+    names = tuple(dict.fromkeys(name for m in maps for name in _names_in_order(m)))
+
+    def at(sizes: Mapping[str, int]) -> Proof:
+        return ask(*(m.at(**{n: sizes[n] for n in _names_in_order(m)}) for m in maps))
+
+    left = condition.space.sizes.subtract(condition.space.sizes) if open_for is None else open_for
+    condition, left = _settled(condition, left, names, at)
     named = {name: s for m in maps for name, s in m.size_symbols.items()}
-    undecided = open_for is not None and not open_for.is_empty()
     words = condition.words()
     if condition.is_always:
         reason = f"ISL: {words}{more}"
         return Proof(question, True, reason, condition=condition.sympy(named), when=words)
-    names = tuple(dict.fromkeys(name for m in maps for name in _names_in_order(m)))
-    excluded = (
-        condition if open_for is None else replace(condition, holds=condition.holds.union(open_for))
-    )
-    sizes = excluded.first_failure(names)
-    counterexample = None
-    if sizes is not None:
-        concrete = ask(*(m.at(**{n: sizes[n] for n in _names_in_order(m)}) for m in maps))
-        counterexample = AtSizes(sizes, concrete.counterexample)
-        more = f"; at {_equations(sizes)}: {concrete.reason}"
-    if undecided:
-        return Proof(
-            question,
-            False if sizes is not None else None,
-            f"ISL: {words.replace('exactly ', 'certainly ')}, other sizes are open{more}",
-            counterexample,
-        )
+    apart = condition.space.sizes.subtract(condition.holds).subtract(left)
+    sizes = first_sizes(apart, condition.space, names)
+    if sizes is None:
+        # Products of sizes are taken for independent, and these may not exist.
+        reason = f"ISL: {words}, and no sizes were found for which it is not so"
+        return Proof(question, None, reason)
+    concrete = at(sizes)
+    counterexample = AtSizes(sizes, concrete.counterexample)
+    equations = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+    more = f"; at {equations}: {concrete.reason}{more}"
+    if not left.is_empty():
+        certain = words.replace("exactly", "certainly")
+        return Proof(question, False, f"ISL: {certain}, other sizes are open{more}", counterexample)
     return Proof(
         question,
         False,
@@ -116,11 +129,27 @@ def for_sizes(
     )
 
 
+def _settled(
+    condition: Condition,
+    left: isl.Set,
+    names: tuple[str, ...],
+    at: Callable[[Mapping[str, int]], Proof],
+) -> tuple[Condition, isl.Set]:
+    """The condition with what single sizes say that were left open, where these are few."""
+    for _ in range(_MOST_SETTLED):
+        sizes = first_sizes(left, condition.space, names)
+        if sizes is None:
+            break
+        answer, point = at(sizes), point_of(sizes, condition.space)
+        if answer.holds is None:
+            break
+        left = left.subtract(point)
+        if answer.holds:
+            condition = replace(condition, holds=condition.holds.union(point))
+    return condition, left
+
+
 def _names_in_order(m: AnyMap) -> list[str]:
     """The names of sizes as they stand in the shape."""
     found = [name for n in shape_of(m) if not isinstance(n, int) for name in sorted(n.names())]
     return list(dict.fromkeys(found))
-
-
-def _equations(sizes: dict[str, int]) -> str:
-    return ", ".join(f"{name} = {n}" for name, n in sizes.items())

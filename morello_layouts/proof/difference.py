@@ -64,17 +64,24 @@ class Difference:
     def for_sizes(self) -> tuple[isl.Set, isl.Set]:
         """The sizes for which they are equal everywhere, and those for which that is open."""
         assumed = self.space.sizes
-        equal, decided = isl.Set.empty(assumed.get_space()), isl.Set.empty(assumed.get_space())
-        for case in _cases(_factors(self.groups), self.space):
-            sizes = case.sizes.intersect(assumed)
-            if sizes.is_empty():
-                continue
+        factors = _factors(self.groups)
+        if len(factors) > _MOST_FACTORS:
+            return assumed.subtract(assumed), assumed
+        none = isl.Set.empty(assumed.get_space())
+        equal = left = none
+        everywhere = True
+        for case in _cases(factors, self.space):
             groups = [case.in_place(group) for group in self.groups]
-            same = sizes.subtract(union((_nonzero(g) for g in groups), assumed.get_space()))
-            apart = union((_signed(g) for g in groups), assumed.get_space()).intersect(sizes)
-            equal = equal.union(same)
-            decided = decided.union(same).union(apart)
-        return equal, assumed.subtract(decided)
+            different = union(map(_nonzero, groups), none.get_space()).intersect(case.sizes)
+            if different.is_empty():
+                equal = equal.union(case.sizes)
+                continue
+            everywhere = False
+            # Sets are kept small: each case is decided by itself.
+            apart = union(map(_signed, groups), none.get_space()).intersect(case.sizes)
+            equal = equal.union(case.sizes.subtract(different.coalesce()))
+            left = left.union(different.coalesce().subtract(apart.coalesce()))
+        return (assumed if everywhere else equal.coalesce()), left.coalesce()
 
 
 def _groups(one: Axes, other: Axes) -> Iterator[tuple[Axes, Axes]]:
@@ -136,8 +143,6 @@ class _Case:
 
 
 def _cases(factors: Sequence[Name], space: Space) -> Iterator[_Case]:
-    if len(factors) > _MOST_FACTORS:
-        return
     for least in every((False, True), repeat=len(factors)):
         sizes, values = space.sizes, dict[Name, Number]()
         for k, (name, at_minimum) in enumerate(zip(factors, least, strict=True)):
@@ -154,7 +159,8 @@ def _cases(factors: Sequence[Name], space: Space) -> Iterator[_Case]:
                     continue
             values[name] = 1 if at_minimum else more + 2
             sizes = sizes.intersect(_at(_number(name, space), 1, at_minimum))
-        yield _Case(sizes, values)
+        if not sizes.is_empty():
+            yield _Case(sizes, values)
 
 
 def _number(name: Name, space: Space) -> isl.Aff:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from morello_layouts.errors import ShapeError
@@ -13,6 +14,7 @@ from morello_layouts.formula import FormulaMap, IndexMap
 from morello_layouts.proof.asking import AnyMap, for_sizes, shape_of, within_budget
 from morello_layouts.proof.condition import Condition
 from morello_layouts.proof.difference import Difference
+from morello_layouts.proof.linear import linear_offset
 from morello_layouts.proof.proof import Proof
 from morello_layouts.proof.relation import offset_of_recipe, physical_coordinates, value_of_form
 from morello_layouts.proof.space import Space
@@ -96,9 +98,12 @@ def _difference(a: AnyMap, b: AnyMap, context: Any) -> Difference:
         return _difference_of(a.recipe, b.recipe, assumptions, context)
     except NotAffineError:
         shared = _without_common_start(a.recipe, b.recipe)
-        if shared is None:
-            raise
-        return _difference_of(*shared, assumptions, context)
+        if shared is not None:
+            with suppress(NotAffineError):
+                return _difference_of(*shared, assumptions, context)
+        parameters = parameters_of([a.recipe, b.recipe], assumptions)
+        one, other = (linear_offset(m.recipe, parameters, context) for m in (a, b))
+        return Difference((one - other,), Space.of(a.recipe.shape, context, parameters))
 
 
 def _assumptions(m: AnyMap) -> tuple[Assumption, ...]:

@@ -28,7 +28,7 @@ class Parameters:
 
     Attributes:
         monomials: what each parameter stands for: a name or a product.
-        assumptions: what is assumed of names.
+        assumptions: what is assumed of names, of those in products too.
     """
 
     monomials: tuple[Monomial, ...] = ()
@@ -41,8 +41,7 @@ class Parameters:
         for number in numbers:
             if isinstance(number, Size):
                 found.update(dict.fromkeys(_parameters(number)))
-        known = tuple(one for one in assumptions if ((one.name, 1),) in found)
-        return Parameters(tuple(found), known)
+        return Parameters(tuple(found), tuple(assumptions))
 
     @property
     def are_names(self) -> bool:

@@ -24,7 +24,7 @@ from morello_layouts.proof.space import Parameters, Space, at_least
 from morello_layouts.proof.value import Value, differ, together, union
 from morello_layouts.recipe import Merge, Recipe, logical_coordinates
 
-__all__ = ["Stage", "parameters_of", "stages"]
+__all__ = ["Stage", "parameters_of", "pieces", "stages"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ _Limit = tuple[isl.Aff, Number]
 
 def stages(recipe: Recipe, parameters: Parameters, context: Any) -> list[Stage]:
     """A recipe as pieces between merges of symbolic sizes; most recipes are one piece."""
-    return [Stage(piece, Space.of(piece.shape, context, parameters)) for piece in _pieces(recipe)]
+    return [Stage(p, Space.of(p.shape, context, parameters)) for p, _ in pieces(recipe)]
 
 
 def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:
@@ -127,16 +127,16 @@ def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) 
     return Parameters.of([*numbers, *(r.tail_padding for r in recipes)], assumptions)
 
 
-def _pieces(recipe: Recipe) -> Iterator[Recipe]:
-    """Recipes between the merges that multiply by symbolic sizes.
+def pieces(recipe: Recipe) -> Iterator[tuple[Recipe, Merge | None]]:
+    """Recipes between the merges that multiply by symbolic sizes, each with the merge after it.
 
-    Such a merge itself is left out: the next piece starts from the box of its axes joined.
+    Such a merge is no part of them: the next piece starts from the box of its axes joined.
     """
     start, shape = 0, recipe.shape
     for k, step in enumerate(recipe.steps):
         if isinstance(step, Merge):
             inner = (n for run in step.groups(recipe.shapes[k]) for n in run[1:])
             if not all(isinstance(n, int) for n in inner):
-                yield Recipe(shape, recipe.steps[start:k])
+                yield Recipe(shape, recipe.steps[start:k]), step
                 start, shape = k + 1, recipe.shapes[k + 1]
-    yield Recipe(shape, recipe.steps[start:])
+    yield Recipe(shape, recipe.steps[start:]), None

@@ -148,8 +148,12 @@ class Recipe:
     tail_padding: Number = 0
 
     def __post_init__(self) -> None:
-        if not is_nonnegative(self.tail_padding):
-            raise ShapeError(f"a tail padding of {self.tail_padding} elements is negative")
+        if is_nonnegative(-1 - self.tail_padding):
+            raise ShapeError(
+                f"a tail padding of {self.tail_padding} elements is negative",
+                "it is what a buffer has more than its axes hold",
+                "give 0 or more",
+            )
         self.shapes  # raises where a step does not fit  # noqa: B018
 
     @cached_property
