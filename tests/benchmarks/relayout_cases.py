@@ -1,0 +1,240 @@
+"""The relayouts that are measured, and those who do them: kernels, NumPy, torch and oneDNN."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+import morello_layouts as ml
+from morello_layouts.codegen.kernel.moves import boxes_of
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+
+Move = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A relayout of bytes: its name, the layouts, the shape, and bytes of an element."""
+
+    name: str
+    source: str
+    target: str
+    shape: tuple[int, ...]
+    itemsize: int
+
+    @property
+    def recipes(self) -> tuple[Recipe, Recipe]:
+        maps = (ml.index_map(text, self.shape) for text in (self.source, self.target))
+        source, target = (m.recipe for m in maps)
+        return source, target
+
+
+NCHW16C = "[0, 1, 2, 3, 1 p(16)]"
+LARGE = (
+    Case("f32 2048x2048 → T(8,128)", "[0, 1]", "{1,0:T(8,128)}", (2048, 2048), 4),
+    Case("bf16 4096x4096 → T(8,128)(2,1)", "[0, 1]", "{1,0:T(8,128)(2,1)}", (4096, 4096), 2),
+    Case("int8 4096x4096 → T(8,128)(4,1)", "[0, 1]", "{1,0:T(8,128)(4,1)}", (4096, 4096), 1),
+    Case("f32 2048x2048 transposed", "[0, 1]", "[1, 0]", (2048, 2048), 4),
+    Case("16 bits, 4096x4096 transposed", "[0, 1]", "[1, 0]", (4096, 4096), 2),
+    Case("8 bits, 4096x4096 transposed", "[0, 1]", "[1, 0]", (4096, 4096), 1),
+    Case("f32 32x64x56x56 NCHW → NCHW16c", "NCHW", NCHW16C, (32, 64, 56, 56), 4),
+    Case("f32 32x64x56x56 NCHW16c → NCHW", NCHW16C, "NCHW", (32, 64, 56, 56), 4),
+    Case("f32 32x64x56x56 NCHW → NHWC", "NCHW", "NHWC", (32, 64, 56, 56), 4),
+    Case("f32 2048x2048 → odd-even 16", "[0, 1]", "[0, 1, 1 oe(16)]", (2048, 2048), 4),
+    Case("f32 1000x1000 → T(8,128)", "[0, 1]", "{1,0:T(8,128)}", (1000, 1000), 4),
+    Case("bf16 4001x3999 → T(8,128)(2,1)", "[0, 1]", "{1,0:T(8,128)(2,1)}", (4001, 3999), 2),
+    Case("bf16 T(8,128)(2,1) → 4001x3999", "{1,0:T(8,128)(2,1)}", "[0, 1]", (4001, 3999), 2),
+    Case("f32 T(8,128) → {0,1}T(8,128)", "{1,0:T(8,128)}", "{0,1:T(8,128)}", (2048, 2048), 4),
+    Case(
+        "bf16 T(8,128) → T(16,128)(2,1)", "{1,0:T(8,128)}", "{1,0:T(16,128)(2,1)}", (4096, 4096), 2
+    ),
+)
+SMALL = (
+    Case("f32 256x256 → T(8,128)", "[0, 1]", "{1,0:T(8,128)}", (256, 256), 4),
+    Case("bf16 256x512 → T(8,128)(2,1)", "[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2),
+    Case("int8 512x512 → T(8,128)(4,1)", "[0, 1]", "{1,0:T(8,128)(4,1)}", (512, 512), 1),
+    Case("f32 256x256 transposed", "[0, 1]", "[1, 0]", (256, 256), 4),
+    Case("16 bits, 360x360 transposed", "[0, 1]", "[1, 0]", (360, 360), 2),
+    Case("8 bits, 512x512 transposed", "[0, 1]", "[1, 0]", (512, 512), 1),
+    Case("f32 1x64x28x28 NCHW → NHWC", "NCHW", "NHWC", (1, 64, 28, 28), 4),
+)
+
+
+def room(size: int) -> np.ndarray:
+    """Bytes that start at a page and are in memory."""
+    data = np.ones(size + 4096, np.uint8)
+    start = -data.ctypes.data % 4096
+    return data[start : start + size]
+
+
+def data_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """The source buffer, and what the target is to hold; finite numbers in each type."""
+    kind = np.dtype(f"u{case.itemsize}")
+    source, _ = case.recipes
+    seed = np.random.default_rng(0)
+    high = {1: 120, 2: 0x7F00, 4: 0x7F000000}[case.itemsize]
+    array = seed.integers(0, high, case.shape, dtype=np.uint64).astype(kind)
+    given = room(source.size * case.itemsize).view(kind)
+    given[...] = ml.pack(case.source, array)
+    return given, ml.pack(case.target, array)
+
+
+def kernel(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
+    f = ml.relayout(case.source, case.target, case.shape).compile(source.dtype)
+    s, t, run = source.ctypes.data, out.ctypes.data, f.function
+    return lambda: run(t, s)
+
+
+def memcpy(out: np.ndarray) -> Move:
+    given = room(out.nbytes)
+    libc = ctypes.CDLL(None).memcpy
+    libc.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    s, t, n = given.ctypes.data, out.ctypes.data, out.nbytes
+    return lambda: libc(t, s, n) if given.size else None
+
+
+def numpys(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
+    """pad, reshape and transpose make a view where they can; one copy writes the target."""
+    a, b = case.recipes
+    target = out[: out.size - b.tail_padding].reshape(b.physical_shape)
+
+    def run() -> None:
+        view = source.reshape(a.physical_shape)
+        for step, before in reversed(list(zip(a.steps, a.shapes, strict=False))):
+            match step:
+                case Pad():
+                    view = view[tuple(slice(n) for n in before)]
+                case Transpose(order):
+                    view = view.transpose(np.argsort(order))
+                case Split() | Merge():
+                    view = view.reshape(before)
+        for step, before, after in zip(b.steps, b.shapes, b.shapes[1:], strict=False):
+            match step:
+                case Pad():
+                    view = np.pad(view, [(0, m - n) for n, m in zip(before, after, strict=True)])
+                case Transpose(order):
+                    view = view.transpose(order)
+                case Split() | Merge():
+                    view = view.reshape(after)
+        np.copyto(target, view)
+
+    return run
+
+
+def torchs(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
+    """permute, and copy_ into what is there already; on one thread."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    a, b = case.recipes
+    kind = {1: np.int8, 2: np.int16, 4: np.float32}[case.itemsize]
+    given = torch.from_numpy(source.view(kind)).view(a.physical_shape)
+    target = torch.from_numpy(out.view(kind)).view(b.physical_shape)
+
+    def run() -> None:
+        view = given
+        for step, before in reversed(list(zip(a.steps, a.shapes, strict=False))):
+            match step:
+                case Pad():
+                    view = view[tuple(slice(n) for n in before)]
+                case Transpose(order):
+                    view = view.permute(*np.argsort(order).tolist())
+                case Split() | Merge():
+                    view = view.reshape(before)
+        for step, before, after in zip(b.steps, b.shapes, b.shapes[1:], strict=False):
+            match step:
+                case Pad():
+                    more = [(0, m - n) for n, m in zip(before, after, strict=True)]
+                    flat = [x for pair in reversed(more) for x in pair]
+                    view = torch.nn.functional.pad(view, flat)
+                case Transpose(order):
+                    view = view.permute(*order)
+                case Split() | Merge():
+                    view = view.reshape(after)
+        target.copy_(view)
+
+    return run
+
+
+ONEDNN = r"""
+#include <dnnl.h>
+#include <stdlib.h>
+typedef struct { dnnl_primitive_t reorder; dnnl_stream_t stream; dnnl_exec_arg_t args[2]; } move;
+#define TRY(x) do { if ((x) != dnnl_success) return 0; } while (0)
+void *make(int n, const int64_t *dims, const int64_t *from, const int64_t *to, int type,
+           void *s, void *t) {
+    static dnnl_engine_t engine;
+    dnnl_memory_desc_t a, b; dnnl_memory_t x, y; dnnl_primitive_desc_t desc;
+    move *made = malloc(sizeof *made);
+    if (!engine) TRY(dnnl_engine_create(&engine, dnnl_cpu, 0));
+    TRY(dnnl_memory_desc_init_by_strides(&a, n, dims, (dnnl_data_type_t)type, from));
+    TRY(dnnl_memory_desc_init_by_strides(&b, n, dims, (dnnl_data_type_t)type, to));
+    TRY(dnnl_reorder_primitive_desc_create(&desc, &a, engine, &b, engine, 0));
+    TRY(dnnl_primitive_create(&made->reorder, desc));
+    TRY(dnnl_stream_create(&made->stream, engine, dnnl_stream_default_flags));
+    TRY(dnnl_memory_create(&x, &a, engine, s));
+    TRY(dnnl_memory_create(&y, &b, engine, t));
+    made->args[0] = (dnnl_exec_arg_t){DNNL_ARG_FROM, x};
+    made->args[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, y};
+    return made;
+}
+void run(int n, move **moves) {
+    for (int i = 0; i < n; i++) {
+        dnnl_primitive_execute(moves[i]->reorder, moves[i]->stream, 2, moves[i]->args);
+        dnnl_stream_wait(moves[i]->stream);
+    }
+}
+int types[3] = {dnnl_s8, dnnl_bf16, dnnl_f32};
+"""
+_built: list[ctypes.CDLL | None] = []
+
+
+def _onednn() -> ctypes.CDLL | None:
+    if not _built:
+        _built.append(None)
+        place = Path(tempfile.mkdtemp())
+        (place / "reorder.c").write_text(ONEDNN)
+        words = ["gcc", "-O2", "-shared", "-fPIC", "reorder.c", "-o", "reorder.so", "-ldnnl"]
+        if (
+            shutil.which("gcc")
+            and not subprocess.run(words, cwd=place, capture_output=True, check=False).returncode
+        ):
+            _built[0] = ctypes.CDLL(str(place / "reorder.so"))
+    return _built[0]
+
+
+def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
+    """A reorder between two strided tensors for each box of elements; padding is left."""
+    library = _onednn()
+    if library is None:
+        return None
+    library.make.restype = ctypes.c_void_p
+    boxes, _ = boxes_of(*case.recipes)
+    kind = (ctypes.c_int * 3).in_dll(library, "types")[{1: 0, 2: 1, 4: 2}[case.itemsize]]
+    moves = []
+    for box in boxes or ():
+        axes = sorted(box.axes, key=lambda axis: -axis.target)
+        columns = [(a.count, a.source, a.target) for a in axes]
+        arrays = [(ctypes.c_int64 * len(c))(*c) for c in zip(*columns, strict=True)]
+        places = (
+            ctypes.c_void_p(source.ctypes.data + box.source * case.itemsize),
+            ctypes.c_void_p(out.ctypes.data + box.target * case.itemsize),
+        )
+        made = library.make(len(columns), *arrays, kind, *places)
+        if not made:
+            return None
+        moves.append(made)
+    handles = (ctypes.c_void_p * len(moves))(*moves)
+    return lambda: library.run(len(moves), handles)

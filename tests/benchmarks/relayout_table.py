@@ -1,0 +1,125 @@
+"""Relayout kernels beside memcpy, NumPy, torch and oneDNN: the tables of docs/relayout_kernels.md.
+
+``python tests/benchmarks/relayout_table.py`` prints them, ``--write`` puts them into the page. One
+thread each. Rounds are interleaved: in each round everybody moves the buffer twice, and the second
+time is taken, as processor time of the thread, which other programs on the machine disturb least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from time import thread_time
+
+import numpy as np
+from relayout_cases import LARGE, SMALL, Case, data_of, kernel, memcpy, numpys, onednn, room, torchs
+
+PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+WHO = ("kernel", "oneDNN", "torch", "NumPy")
+
+
+def measure(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
+    """Gigabytes of the target that memcpy writes a second, and everybody's ratio to its time."""
+    source, expected = data_of(case)
+    out = room(expected.nbytes).view(expected.dtype)
+    makers = {"kernel": kernel, "oneDNN": onednn, "torch": torchs, "NumPy": numpys}
+    runs = {"memcpy": memcpy(out)}
+    for name, make in makers.items():
+        run = make(case, source, out)
+        if run is None:
+            continue
+        out[...] = 0
+        run()
+        if out.tobytes() != expected.tobytes():
+            raise SystemExit(f"{name} moves {case.name} to wrong places")
+        runs[name] = run
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            run()
+            start = thread_time()
+            run()
+            times[name].append(thread_time() - start)
+    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    base = medians.pop("memcpy")
+    return expected.nbytes / base * 1e-9, {name: t / base for name, t in medians.items()}
+
+
+def table(cases: Sequence[Case], rounds: int) -> list[str]:
+    lines = [
+        "| relayout | MiB written | memcpy, GB/s | " + " | ".join(WHO) + " |",
+        "|---|---:|---:|" + "---:|" * len(WHO),
+    ]
+    ratios: dict[str, list[float]] = {name: [] for name in WHO}
+    for case in cases:
+        speed, found = measure(case, rounds)
+        size = case.recipes[1].size * case.itemsize / 2**20
+        cells = []
+        for name in WHO:
+            if name in found:
+                ratios[name].append(found[name])
+            cells.append(f"{found[name]:.2f}" if name in found else "—")
+        lines.append(f"| {case.name} | {size:.2f} | {speed:.0f} | " + " | ".join(cells) + " |")
+        sys.stderr.write(lines[-1] + "\n")
+    means = [f"{statistics.geometric_mean(r):.2f}" if r else "—" for r in ratios.values()]
+    return [*lines, "| **geometric mean** | | | " + " | ".join(means) + " |"]
+
+
+def machine() -> str:
+    lscpu = subprocess.run(["lscpu"], capture_output=True, text=True, check=False).stdout
+    told = dict(line.split(":", 1) for line in lscpu.splitlines() if ":" in line)
+    caches = [f"{name} {told[name].strip()}" for name in told if "cache" in name]
+    gcc = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False).stdout
+    flags = told.get("Flags", "").split()
+    widest = next((f for f in ("avx512bw", "avx2", "sse2") if f in flags), platform.machine())
+    versions = [f"NumPy {np.__version__}"]
+    for name in ("torch",):
+        try:
+            versions.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            versions.append(f"no {name}")
+    found = subprocess.run(
+        ["dpkg-query", "-W", "-f", "oneDNN ${Version}", "libdnnl-dev"],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    model = (
+        f"{told.get('Model name', platform.processor()).strip()} "
+        f"(family {told.get('CPU family', '?').strip()}, {widest}), "
+        f"{told.get('CPU(s)', '?').strip()} cores of a virtual machine"
+    )
+    parts = [
+        model,
+        "; ".join(caches),
+        f"{gcc.splitlines()[0] if gcc else 'no gcc'}, -O3 -march=native",
+        ", ".join([*versions, found or "no oneDNN"]),
+    ]
+    return "Machine: " + ". ".join(parts) + "."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the tables into the page")
+    parser.add_argument("--rounds", type=int, default=21)
+    given = parser.parse_args()
+    lines = [
+        machine(), "", "Larger than the first two caches:", "", *table(LARGE, given.rounds),
+        "", "Within them:", "", *table(SMALL, given.rounds * 20),
+    ]  # fmt: skip
+    text = "\n".join(lines)
+    sys.stdout.write(text + "\n")
+    if given.write:
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        _, after = rest.split(END)
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
