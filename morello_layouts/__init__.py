@@ -48,6 +48,7 @@ from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaS
 
 if TYPE_CHECKING:
     from morello_layouts import tpu
+    from morello_layouts.doctor import Diagnosis, diagnose
     from morello_layouts.hlo import (
         HloComputation,
         HloInstruction,
@@ -68,6 +69,7 @@ __all__ = [
     "Bitcast",
     "CostModel",
     "Derivation",
+    "Diagnosis",
     "Dynamic",
     "FormulaMap",
     "HloComputation",
@@ -100,6 +102,7 @@ __all__ = [
     "batched_col_major",
     "code",
     "col_major",
+    "diagnose",
     "from_sympy",
     "index_map",
     "is_bijective",
@@ -121,6 +124,7 @@ __all__ = [
 ]
 
 _PROOF = {"AtSizes", "Bitcast", "Proof"}
+_DOCTOR = {"Diagnosis", "diagnose"}
 _HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
 
 
@@ -130,6 +134,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("morello_layouts.proof"), name)
     if name == "tpu":
         return import_module("morello_layouts.tpu")
+    if name in _DOCTOR:
+        return getattr(import_module("morello_layouts.doctor"), name)
     if name in _HLO:
         return getattr(import_module("morello_layouts.hlo"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,6 +21,7 @@ FLOOR = {
     "api": 3,
     "cli": 3,
     "hlo": 3,
+    "doctor": 3,
     # 2: text, proofs, drawings, printers: each takes values of floor 1 or 0
     "notation": 2,
     "proof": 2,
@@ -41,9 +42,10 @@ FLOOR = {
 # Neighbours on one floor that may be imported; every other pair on one floor is a fault.
 NEIGHBOURS = {
     "__main__": {"cli"},
-    "cli": {TOP, "api", "hlo"},
+    "cli": {TOP, "api", "hlo", "doctor"},
+    "doctor": {"api", "hlo"},
     "api": {"hlo"},
-    TOP: {"api", "hlo"},
+    TOP: {"api", "hlo", "doctor"},
     "tpu": {"xla"},
     "recipe": {"errors", "expr"},  # symbolic sizes
     "expr": {"errors"},

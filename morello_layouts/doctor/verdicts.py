@@ -1,0 +1,192 @@
+"""What an instruction that keeps the elements does to the bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from morello_layouts.api import is_bitcast
+from morello_layouts.doctor.amounts import space_name
+from morello_layouts.errors import LayoutError
+from morello_layouts.hlo import HloInstruction
+from morello_layouts.notation.xla import XlaValue
+from morello_layouts.xla import XlaLayout, XlaShape, XlaTuple
+
+__all__ = ["MOVES", "Effect", "Judge", "Verdict"]
+
+MOVES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
+"""The opcodes that keep every element and may move it."""
+
+Effect: TypeAlias = Literal[
+    "free", "duplicates", "memory space", "retiles", "transposes", "reshapes", "unknown"
+]
+
+_WORDS: Final[dict[Effect, str]] = {
+    "free": "free: the same bytes",
+    "duplicates": "writes the same bytes a second time",
+    "memory space": "moves the same bytes",
+    "retiles": "rewrites the array in another layout",
+    "transposes": "rewrites the array in another order of dimensions",
+    "reshapes": "rewrites the array for another shape",
+    "unknown": "not known",
+}
+
+_ORDER: Final = re.compile(r"\{\s*(?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*+)?\s*\}", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of the bytes.
+
+    Attributes:
+        effect: ``free``; ``duplicates``, the same bytes at a second place; ``memory space``, the
+            same bytes elsewhere; ``retiles``, ``transposes``, ``reshapes``, where elements move;
+            ``unknown``, for the reason given.
+        holds: whether the operand's bytes serve the result; None where not decided.
+        kind: of the proof, such as ``retile``; None without one.
+        operand: the type of what is read, as text; None where the dump does not hold it.
+        result: the type of what is written.
+        memory_spaces: of both; None without an operand.
+        moved_bytes: bytes that are written, padding included.
+        reason: why, in words.
+
+    >>> from morello_layouts import diagnose, read_hlo
+    >>> verdict = diagnose(read_hlo("%b = f32[4,2]{1,0} reshape(f32[8]{0} %a)")).moves[0].verdict
+    >>> verdict.effect, verdict.holds, verdict.moved_bytes
+    ('free', True, 0)
+    """
+
+    effect: Effect
+    holds: bool | None
+    kind: str | None
+    operand: str | None
+    result: str
+    memory_spaces: tuple[int, int] | None
+    moved_bytes: int
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """The effect in words, with the memory spaces where they differ."""
+        words = _WORDS[self.effect]
+        if self.memory_spaces is not None and self.memory_spaces[0] != self.memory_spaces[1]:
+            before, after = map(space_name, self.memory_spaces)
+            words += f", {before} to {after}"
+        return words
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON takes them."""
+        return {
+            "effect": self.effect,
+            "holds": self.holds,
+            "kind": self.kind,
+            "operand": self.operand,
+            "result": self.result,
+            "memory_spaces": self.memory_spaces and list(self.memory_spaces),
+            "moved_bytes": self.moved_bytes,
+            "text": self.text,
+            "reason": self.reason,
+        }
+
+
+_Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
+
+
+class Judge:
+    """Answers what instructions do to the bytes; an equal question is answered once.
+
+    Attributes:
+        answers: what was asked, and the verdicts.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[_Question, Verdict] = {}
+
+    def of(self, instruction: HloInstruction) -> Verdict:
+        """The verdict on an instruction whose opcode is one of ``MOVES``."""
+        opcode, result = instruction.opcode, instruction.shape
+        if opcode == "copy-start" and isinstance(result, XlaTuple) and result.shapes:
+            result = result.shapes[0]  # the destination; then the source, and a context
+        order = ""
+        if opcode == "transpose":
+            order = instruction.attributes.get("dimensions", "")
+        question = (opcode, _operand(instruction), result, order)
+        known = self.answers.get(question)
+        if known is None:
+            known = self.answers[question] = _verdict(*question)
+        return known
+
+
+def _operand(instruction: HloInstruction) -> XlaValue | None:
+    """The type of the first operand: of the instruction that it is, or as the dump repeats it."""
+    for operand in instruction.operands[:1]:
+        if not isinstance(operand, str):
+            return operand.shape
+    return instruction.operand_shapes[0] if instruction.operand_shapes else None
+
+
+def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdict:
+    if not isinstance(x, XlaShape) or not isinstance(y, XlaShape):
+        what = "operand's type is not in the text" if x is None else "value is a tuple, no array"
+        return Verdict(
+            "unknown", None, None, None if x is None else str(x), str(y), None, 0, f"the {what}"
+        )
+    spaces = (_space(x), _space(y))
+    try:
+        size = y.byte_size
+        holds, kind, reason = _proof(opcode, x, y, order)
+    except LayoutError as error:
+        reason = error.what.partition("\n")[0]
+        return Verdict("unknown", None, None, str(x), str(y), spaces, 0, reason)
+    effect = _effect(opcode, holds, x, y)
+    moved = 0 if effect in ("free", "unknown") else size
+    return Verdict(effect, holds, kind, str(x), str(y), spaces, moved, reason)
+
+
+def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | None, str, str]:
+    """Whether the bytes of x serve y, of which kind that is, and why."""
+    one, other = _bare(x), _bare(y)
+    if opcode != "transpose" and one == other:
+        return True, "same", "the layouts are the same"
+    if opcode == "transpose":
+        if _ORDER.fullmatch(order) is None:
+            raise LayoutError(
+                "the attribute dimensions is no order of dimensions",
+                "a transpose says there which dimension each of its result is",
+                "write for example dimensions={1,0}",
+            )
+        dims = tuple(map(int, _NUMBER.findall(order)))
+        answer = is_bitcast(one, other, correspondence=dims)
+    else:
+        how: Literal["any", "row-major"] = "any" if opcode == "bitcast" else "row-major"
+        answer = is_bitcast(one, other, correspondence=how)
+    return answer.holds, answer.kind, answer.reason
+
+
+def _effect(opcode: str, holds: bool | None, x: XlaShape, y: XlaShape) -> Effect:
+    if holds is None:
+        return "unknown"
+    if opcode in ("copy", "copy-start"):
+        if holds:
+            return "duplicates" if _space(x) == _space(y) else "memory space"
+        return "retiles" if _wide_order(x) == _wide_order(y) else "transposes"
+    if holds:
+        return "free"
+    return "transposes" if opcode == "transpose" else "reshapes"
+
+
+def _bare(x: XlaShape) -> XlaShape:
+    """The array without its memory space, which does not change the order of its bytes."""
+    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
+
+
+def _space(x: XlaShape) -> int:
+    return 0 if x.layout is None else x.layout.memory_space
+
+
+def _wide_order(x: XlaShape) -> list[int]:
+    """Dimensions in the order of memory, those of size 1 left out."""
+    layout: XlaLayout | None = x.layout
+    return [] if layout is None else [k for k in layout.major_to_minor if x.dims[k] != 1]
