@@ -79,12 +79,7 @@ def _candidate(m: IndexMap) -> MorelloLayout:
     Raises:
         NoTranslationError: where there is none.
     """
-    if 0 in m.recipe.shape:
-        raise _none(
-            m,
-            "Morello's dimensions have at least one element, and here a size is 0",
-            "use sizes of 1 and more",
-        )
+    _require_elements(m)
     digits: Digits | str | None = traced(m.recipe)
     if digits is None:
         _require_no_gap(m)
@@ -97,6 +92,16 @@ def _candidate(m: IndexMap) -> MorelloLayout:
     if isinstance(found, str):
         raise _none(m, found, "keep it in XLA's notation")
     return found
+
+
+def _require_elements(m: IndexMap) -> None:
+    """Raise where a size is 0."""
+    if 0 in m.recipe.shape:
+        raise _none(
+            m,
+            "Morello's dimensions have at least one element, and here a size is 0",
+            "use sizes of 1 and more",
+        )
 
 
 def _require_no_gap(m: IndexMap) -> None:
@@ -172,6 +177,7 @@ def morello_of_symbolic(m: IndexMap) -> MorelloLayout:
     >>> print(morello_of_symbolic(index_map("f32[M,N]{0,1}")))
     [1, 0]
     """
+    _require_elements(m)
     digits = traced(m.recipe)
     read = None if digits is None else morello_of_digits(digits, m)
     if isinstance(read, MorelloLayout) and equality(m, read).holds:

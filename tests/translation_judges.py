@@ -1,0 +1,30 @@
+"""What judges translations: the offsets of all elements, read out of arrays."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+import morello_layouts as ml
+from morello_layouts.api.untranslated import NoTranslationError
+
+Offsets = tuple[int, ...]
+
+
+def offsets(layout: ml.MorelloLayout | ml.XlaLayout, shape: tuple[int, ...]) -> Offsets:
+    """The offset of each element, elements in row-major order, read out of a packed array."""
+    if 0 in shape:
+        return ()
+    packed = ml.pack(ml.index_map(layout, shape), np.arange(1, prod(shape) + 1).reshape(shape))
+    places = np.empty(prod(shape), dtype=np.int64)
+    filled = np.flatnonzero(packed)
+    places[packed[filled] - 1] = filled
+    return tuple(places.tolist())
+
+
+def morello_or_none(layout: ml.XlaLayout, shape: tuple[int, ...]) -> ml.MorelloLayout | None:
+    try:
+        return ml.to_morello(layout, shape)
+    except NoTranslationError:
+        return None
