@@ -56,7 +56,7 @@ def test_the_whole_explanation() -> None:
         "Proof by ISL\n"
         "  one-to-one  yes: no two coordinates share a physical coordinate\n"
         "  onto        no: 9 of 24 offsets hold padding, the first is 9\n"
-        "  formulas    right: there is no coordinate at which any two of them differ\n"
+        "  formulas    right: there is no place at which any two of them differ\n"
         "Offsets\n"
         "  y ↓ x →  0  1 │  2  3 │  4  5\n"
         "        0  0  1 │  4  5 │  8 ░░\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import morello_layouts as ml
@@ -123,3 +125,30 @@ def pack_shape() -> tuple[int, ...]:
     for k in range(45):
         sizes[k % 3] *= 2 + k % 5
     return tuple(sizes)
+
+
+def with_inverse(layout: str, **changes) -> ml.IndexMap:
+    m = ml.index_map(layout)
+    m.__dict__["inverse"] = replace(m.inverse, **changes)
+    return m
+
+
+TAILED = "f32[4,6]{1,0:T(2,2)L(32)}"
+
+
+def test_a_wrong_inverse_is_found() -> None:
+    """verify reads the inverse too: its coordinates, its padding, and the buffer's end."""
+    row, column = ml.index_map(TILED).inverse.forms
+    at_one_slot = column + variable("p", 0, 23) // 17
+    answer = ml.verify(with_inverse(TILED, forms=(row, at_one_slot)))
+    assert answer.holds is False
+    assert answer.reason.startswith("coordinate 1 of the inverse differs from the recipe")
+    for layout in (TILED, TAILED):
+        assert ml.verify(layout).holds is True
+        limits = ml.index_map(layout).inverse.limits
+        for k, limit in enumerate(limits):
+            answer = ml.verify(with_inverse(layout, limits=limits[:k] + limits[k + 1 :]))
+            assert answer.holds is False, limit
+            assert answer.reason.startswith("padding of the inverse")
+        tighter = tuple((form, n - 1) for form, n in limits)
+        assert ml.verify(with_inverse(layout, limits=tighter)).holds is False
