@@ -41,6 +41,7 @@ def join(files: Sequence[CFile]) -> str:
         micro_c.PREAMBLE,
         micro_c.VECTORS,
         micro_c.COPY,
+        micro_c.LANES,
         *(micro_c.helper_text(name) for name in names),
         *(file.function for file in files),
     ]

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from math import log2
 
-from morello_layouts.codegen.kernel.micro import Levels, Micro, Transposition, Unzip, Zip
+from morello_layouts.codegen.kernel.micro import (
+    Levels,
+    Micro,
+    Transposition,
+    Unzip,
+    Zip,
+    offsets,
+)
 
 __all__ = [
     "COPY",
@@ -95,6 +102,37 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
 }
 """
 
+LANES = """\
+/* 64 bytes of four rows, as units of the stage: 16 bytes of each row, a step from unit to unit. */
+RELAYOUT_INLINE void relayout_lanes(
+    unsigned char *t, size_t step, const unsigned char *s0, const unsigned char *s1,
+    const unsigned char *s2, const unsigned char *s3)
+{
+#if RELAYOUT_VECTOR >= 64
+    relayout_vector a0, a1, a2, a3;
+    memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
+    const relayout_vector
+        b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
+        b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
+        b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
+        b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
+        c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
+        c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
+        c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
+        c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
+    memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
+    memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
+#else
+    for (size_t k = 0; k < 4; k++) {
+        memcpy(t + k * step, s0 + k * 16, 16);
+        memcpy(t + k * step + 16, s1 + k * 16, 16);
+        memcpy(t + k * step + 32, s2 + k * 16, 16);
+        memcpy(t + k * step + 48, s3 + k * 16, 16);
+    }
+#endif
+}
+"""
+
 VECTORS = """\
 #if RELAYOUT_VECTOR >= 16
 typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
@@ -148,34 +186,57 @@ def call(micro: Micro, target: str, source: str, stream: str) -> str:
 
 
 def transposition_lines(micro: Transposition, stream: str) -> list[str]:
-    """The two steps of a transposition from ``s0`` to ``t0``: rows side by side, then columns."""
+    """The two steps of a transposition from ``s0`` to ``t0``.
+
+    First the rows are cut into pieces of 16 bytes. A unit of the stage is ``width`` bytes: the same
+    piece of rows i, i + across, i + 2 across, …, which are the lanes of one vector. Then blocks of
+    ``across`` units are transposed within their lanes.
+    """
     name = helper_names(micro)[-1]
-    size = micro.columns * micro.element
-    lines = [
-        f"_Alignas(64) unsigned char stage[{micro.rows * size}];",
-        "unsigned char *row = stage;",
+    across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
+    pieces = micro.columns // across
+    group = pieces * across * width
+    lines = [f"_Alignas({width}) unsigned char stage[{micro.rows // (across * lanes) * group}];"]
+    if len(micro.source) > 1:
+        rows = ", ".join(map(str, offsets(micro.source)))
+        lines.append(f"static const size_t rows[{micro.rows}] = {{{rows}}};")
+    lines += [
+        f"for (size_t g = 0; g < {micro.rows // (across * lanes)}; g++)",
+        f"for (size_t i = 0; i < {across}; i++) {{",
+        f"    unsigned char *u = stage + g * {group} + i * {width};",
     ]
-    lines += _over("j", micro.source, "const unsigned char *s1 = s0", 1)
-    indent = "    " * len(micro.source)
-    if micro.ahead:
-        lines += [f"{indent}RELAYOUT_AHEAD(s1 + {micro.ahead + at});" for at in range(0, size, 64)]
-    lines += [f"{indent}memcpy(row, s1, {size});", f"{indent}row += {size};"]
-    lines += ["    " * k + "}" for k in reversed(range(len(micro.source)))]
-    across = 16 // micro.element
+    for lane in range(lanes):
+        row = f"g * {across * lanes} + {lane * across} + i"
+        row = f"rows[{row}]" if len(micro.source) > 1 else f"({row}) * {micro.source[0][1]}"
+        lines.append(f"    const unsigned char *r{lane} = s0 + {row};")
+        if micro.ahead:
+            ahead = range(micro.ahead, micro.ahead + pieces * 16, 64)
+            lines += [f"    RELAYOUT_AHEAD(r{lane} + {at});" for at in ahead]
+    piece = 0
+    while piece < pieces:
+        unit = f"u + {piece * across * width}"
+        if lanes == 4 and piece + 4 <= pieces:
+            from_rows = ", ".join(f"r{lane} + {piece * 16}" for lane in range(4))
+            lines.append(f"    relayout_lanes({unit}, {across * width}, {from_rows});")
+            piece += 4
+            continue
+        for lane in range(lanes):
+            lines.append(f"    memcpy({unit} + {lane * 16}, r{lane} + {piece * 16}, 16);")
+        piece += 1
+    lines.append("}")
     levels, left = [], across
     for count, stride in micro.target:
         step = min(left, count)
         left //= step
         levels.append((count // step, stride * step))
-    high = micro.width // micro.element
     lines.append("const unsigned char *column = stage;")
     lines += _over("j", tuple(levels), "unsigned char *t1 = t0", 1)
     indent = "    " * len(levels)
-    lines.append(f"{indent}for (size_t y = 0; y < {micro.rows // high}; y++)")
     to = _levels(micro.target)
-    at = f"t1 + y * {micro.width}, column + y * {high * size}"
-    lines.append(f"{indent}    {name}({at}, {size}, {to}, {stream});")
-    lines.append(f"{indent}column += 16;")
+    at = f"t1 + g * {width}, column + g * {group}"
+    lines.append(f"{indent}for (size_t g = 0; g < {micro.rows // (across * lanes)}; g++)")
+    lines.append(f"{indent}    {name}({at}, {width}, {to}, {stream});")
+    lines.append(f"{indent}column += {across * width};")
     return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
 
 
@@ -312,20 +373,7 @@ def _transposition(name: str, element: int, width: int) -> str:
     across, lanes = 16 // element, width // 16
     text = [_type(element, width)]
     for i in range(across):
-        for lane in range(lanes):
-            at = f"s + {lane * across + i} * row"
-            text.append(f"    relayout_u64_16 l{i}_{lane};\n    memcpy(&l{i}_{lane}, {at}, 16);\n")
-        names = [f"l{i}_{lane}" for lane in range(lanes)]
-        size = 16
-        while len(names) > 1:
-            size *= 2
-            joined = []
-            for a, b in zip(names[::2], names[1::2], strict=True):
-                joined.append(f"{a}{b}")
-                picks = list(range(size // 8))
-                text.append(_shuffle(f"{a}{b}", a, b, picks, f"relayout_u64_{size}"))
-            names = joined
-        text.append(f"    const vector a0_{i} = (vector){names[0]};\n")
+        text.append(f"    vector a0_{i};\n    memcpy(&a0_{i}, s + {i} * row, {width});\n")
     low, high = (
         [
             (x if x < across else x - across + width // element) + lane * across
@@ -346,13 +394,14 @@ def _transposition(name: str, element: int, width: int) -> str:
     below = name.removesuffix(str(width)) + str(half)
     halves = (
         f"    {below}(t, s, row, {_NAMES}, stream);\n"
-        f"    {below}(t + {half}, s + {half // element} * row, row, {_NAMES}, stream);\n"
+        f"    {below}(t + {half}, s + {half}, row, {_NAMES}, stream);\n"
     )
     plain = (
         f"    for (size_t x = 0; x < {across}; x++)\n"
         f"        for (size_t y = 0; y < {width // element}; y++)\n"
         f"            memcpy(t + RELAYOUT_AT(x, {_NAMES}) + y * {element},\n"
-        f"                   s + y * row + x * {element}, {element});\n"
+        f"                   s + y % {across} * row + y / {across} * 16 + x * {element},\n"
+        f"                   {element});\n"
     )
     halves = halves if half >= 16 else ""
     more = f"size_t row, {_PARAMETERS}, "
