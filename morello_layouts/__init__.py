@@ -48,7 +48,14 @@ from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaS
 
 if TYPE_CHECKING:
     from morello_layouts import tpu
-    from morello_layouts.doctor import Diagnosis, diagnose
+    from morello_layouts.doctor import (
+        Comparison,
+        Diagnosis,
+        OomReport,
+        compare_hlo,
+        diagnose,
+        read_oom,
+    )
     from morello_layouts.hlo import (
         HloComputation,
         HloInstruction,
@@ -67,6 +74,7 @@ __all__ = [
     "SHIFTS",
     "AtSizes",
     "Bitcast",
+    "Comparison",
     "CostModel",
     "Derivation",
     "Diagnosis",
@@ -83,6 +91,7 @@ __all__ = [
     "Merge",
     "MorelloLayout",
     "OddEven",
+    "OomReport",
     "Packed",
     "Pad",
     "ParseError",
@@ -102,6 +111,7 @@ __all__ = [
     "batched_col_major",
     "code",
     "col_major",
+    "compare_hlo",
     "diagnose",
     "from_sympy",
     "index_map",
@@ -113,6 +123,7 @@ __all__ = [
     "pack",
     "parse",
     "read_hlo",
+    "read_oom",
     "relayout",
     "row_major",
     "simplify",
@@ -124,7 +135,7 @@ __all__ = [
 ]
 
 _PROOF = {"AtSizes", "Bitcast", "Proof"}
-_DOCTOR = {"Diagnosis", "diagnose"}
+_DOCTOR = {"Comparison", "Diagnosis", "OomReport", "compare_hlo", "diagnose", "read_oom"}
 _HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
 
 

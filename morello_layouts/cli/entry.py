@@ -14,6 +14,8 @@ from morello_layouts.cli.code_command import code
 from morello_layouts.cli.convert_command import convert
 from morello_layouts.cli.default_command import default
 from morello_layouts.cli.explain_command import explain
+from morello_layouts.cli.hlo_command import hlo
+from morello_layouts.cli.oom_command import oom
 from morello_layouts.cli.proof_commands import equal, prove
 from morello_layouts.cli.relayout_command import relayout
 from morello_layouts.cli.screen import print_error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-
 from typing import Final
 
 from morello_layouts.doctor.table import Summary, Table

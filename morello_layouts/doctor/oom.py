@@ -1,0 +1,328 @@
+"""The compiler's out-of-memory report, explained."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from morello_layouts.doctor.amounts import bytes_of_text, xla_size
+from morello_layouts.doctor.generation import Generation, generation_of
+from morello_layouts.doctor.oom_tables import oom_summary, oom_tables
+from morello_layouts.doctor.oom_text import Block, blocks_of, header_of
+from morello_layouts.doctor.page import fragment, page
+from morello_layouts.doctor.text import text_of
+from morello_layouts.doctor.wasteful import Alternative, alternative_to
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.hlo.attributes import metadata_of
+from morello_layouts.notation import parse
+from morello_layouts.notation.xla import XlaValue
+from morello_layouts.tpu import LANES, Waste, waste
+from morello_layouts.tpu.generations import packing
+from morello_layouts.words import arrays_of
+from morello_layouts.xla import XlaBuffer, XlaShape, XlaTuple
+
+__all__ = ["Difference", "OomAllocation", "OomReport", "read_oom"]
+
+_SCALAR: Final = re.compile(r"\b[fsu]32\[\]\{:T\((?:128|256)\)\}", re.ASCII)
+_EXPANSION: Final = re.compile(r"([0-9.]{1,12})x expansion", re.ASCII)
+_LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A number of the report that is not what the layout gives.
+
+    >>> str(Difference("Size", "8.00G", "128.00M"))
+    'Size: the report says 8.00G, the layout gives 128.00M'
+    """
+
+    field: str
+    reported: str
+    computed: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: the report says {self.reported}, the layout gives {self.computed}"
+
+    def to_dict(self) -> dict[str, str]:
+        """The fields as JSON takes them."""
+        return {"field": self.field, "reported": self.reported, "computed": self.computed}
+
+
+@dataclass(frozen=True, slots=True)
+class OomAllocation:
+    r"""One allocation of a report.
+
+    Attributes:
+        number: as the report counts; line: of the text, from 1.
+        reported: its values as written: some of size, shape, unpadded, padding, operator, label,
+            kind.
+        shape: the array or tuple that it is for; None where the report says none, or it cannot be
+            read.
+        wastes: bytes and reasons for each array of it.
+        assumed_tiles: whether the report leaves the tiles out, and they were found by its size.
+        differences: where its numbers are not ours.
+        alternative: what would take fewer bytes; None for a tuple, and where
+            nothing is padded.
+        instruction: the instruction's name; source: file and line. None where it does not say.
+        note: why nothing is explained; empty where it is.
+
+    >>> from morello_layouts import read_oom
+    >>> text = "1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K"
+    >>> (found,) = read_oom(text).allocations
+    >>> found.wastes[0].factor, found.differences
+    (4.0, ())
+    """
+
+    number: int
+    line: int
+    reported: dict[str, str]
+    shape: XlaValue | None
+    wastes: tuple[Waste, ...]
+    assumed_tiles: bool
+    differences: tuple[Difference, ...]
+    alternative: Alternative | None
+    instruction: str | None
+    source: str | None
+    note: str = ""
+
+    @property
+    def reserved_bytes(self) -> int | None:
+        """Bytes by the layout; None where it is not known."""
+        return sum(w.reserved_bytes for w in self.wastes) if self.wastes else None
+
+    @property
+    def data_bytes(self) -> int | None:
+        """Bytes of the elements alone."""
+        return sum(w.data_bytes for w in self.wastes) if self.wastes else None
+
+    @property
+    def reported_bytes(self) -> int | None:
+        """What the report says, to its precision."""
+        return bytes_of_text(self.reported.get("size", ""))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON takes them; null for what is not known."""
+        names = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
+        return {
+            "number": self.number,
+            "line": self.line,
+            "reported": {name: self.reported.get(name) for name in names},
+            "shape": None if self.shape is None else str(self.shape),
+            "assumed_tiles": self.assumed_tiles,
+            "data_bytes": self.data_bytes,
+            "reserved_bytes": self.reserved_bytes,
+            "agrees": not self.differences if self.wastes else None,
+            "differences": [each.to_dict() for each in self.differences],
+            "reasons": [reason.text for w in self.wastes for reason in w.reasons],
+            "alternative": None if self.alternative is None else self.alternative.to_dict(),
+            "instruction": self.instruction,
+            "source": self.source,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OomReport:
+    r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
+
+    Attributes:
+        memory_space: such as ``hbm``; used: what the program takes of it; capacity: what there
+            is. As written; None where the report does not say.
+        generation: the generation of TPUs that alternatives are for, and how it is known.
+        allocations: in the order of the text.
+        warnings: what a reader should know.
+
+    >>> from morello_layouts import read_oom
+    >>> report = read_oom("1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K")
+    >>> report.allocations[0].wastes[0].reasons[0].text
+    'second-minor dimension 0 of size 2 is padded to 8: tiles (8,128) have 8 rows'
+    """
+
+    memory_space: str | None
+    used: str | None
+    capacity: str | None
+    generation: Generation
+    allocations: tuple[OomAllocation, ...]
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON takes it; null for what is not known."""
+        return {
+            "memory_space": self.memory_space,
+            "used": self.used,
+            "capacity": self.capacity,
+            "generation": self.generation.name,
+            "generation_reason": self.generation.reason,
+            "allocations": [each.to_dict() for each in self.allocations],
+            "warnings": list(self.warnings),
+        }
+
+    def html(self) -> str:
+        """A page that needs nothing else."""
+        return page(oom_summary(self), oom_tables(self))
+
+    def _repr_html_(self) -> str:
+        return fragment(oom_summary(self), oom_tables(self))
+
+    def __str__(self) -> str:
+        return text_of(oom_summary(self), oom_tables(self))
+
+
+def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> OomReport:
+    """The compiler's out-of-memory report, each allocation with the reason for its size.
+
+    Args:
+        source: the text, which has a newline or "Size:", or the path of a file that holds it;
+            a whole log will do.
+        generation: one of ``ml.tpu.GENERATIONS``, for the alternatives; without it the tiles of
+            scalars tell, or else v5e is taken.
+
+    Raises:
+        ParseError: where the text holds no such report.
+        LayoutError: where a file cannot be read, or there is no such generation.
+
+    >>> from morello_layouts import read_oom
+    >>> report = read_oom('''
+    ...   1. Size: 512.00M
+    ...      Operator: op_type="OneHot" op_name="one_hot"
+    ...      Shape: f32[4,128,128,9,18]{4,3,0,2,1:T(8,128)}
+    ...      Unpadded size: 40.50M
+    ...      Extra memory due to padding: 471.50M (12.6x expansion)
+    ... ''', "v3")
+    >>> found = report.allocations[0]
+    >>> found.reserved_bytes, found.differences, found.alternative.suggestion.factor
+    (536870912, (), 1.0)
+    """
+    text = _text_of(source)
+    blocks = list(blocks_of(text))
+    space, used, capacity = header_of(text)
+    if not blocks and space is None:
+        raise ParseError(
+            "there is no out-of-memory report in this text",
+            "an allocation is a line 'Size: 4.00G' with 'Shape: …' below it",
+            "give the compiler's message as it was printed; the whole log will do",
+            text="",
+            position=0,
+        )
+    warnings = () if blocks else ("the report lists no allocations",)
+    scalars = (parse(match[0]) for match in _SCALAR.finditer(text))
+    chosen = generation_of(generation, (x for x in scalars if isinstance(x, XlaShape)))
+    return OomReport(
+        space, used, capacity, chosen, tuple(_allocations(blocks, chosen.name)), warnings
+    )
+
+
+def _text_of(source: str | os.PathLike[str]) -> str:
+    if isinstance(source, str) and ("\n" in source or "Size:" in source):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        raise LayoutError(
+            f"{source!r:.60} is no report",
+            "it is neither text nor a path",
+            "give a path, or the text of a report",
+        )
+    try:
+        return Path(source).read_text(encoding="utf-8-sig", errors="replace")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LayoutError(
+            f"{os.fspath(source)!r:.200} cannot be read: {reason}",
+            "text without newline and 'Size:' is taken for the path of a file",
+            "give the path of a file that holds a report, or the text itself",
+        ) from None
+
+
+def _allocations(blocks: Sequence[Block], generation: str) -> Iterator[OomAllocation]:
+    alternatives: dict[XlaShape, Alternative] = {}
+    for block in blocks:
+        found = _allocation(block, generation)
+        if isinstance(found.shape, XlaShape) and any(w.padding_bytes for w in found.wastes):
+            shape = found.wastes[0].shape
+            if shape not in alternatives:
+                alternatives[shape] = alternative_to(shape, generation)
+            found = replace(found, alternative=alternatives[shape])
+        yield found
+
+
+def _allocation(block: Block, generation: str) -> OomAllocation:
+    values = block.values
+    label = _LABELLED.match(values.get("label", ""))
+    source = metadata_of(f"{{{values.get('operator', '')}}}", None).source
+    shape, wastes, note = _wastes(values.get("shape"))
+    differences = _differences(values, wastes)
+    assumed = False
+    if differences and isinstance(shape, XlaShape):
+        tiled = _with_tiles(shape, values, generation)
+        if tiled is not None:
+            wastes, differences, assumed = (tiled,), (), True
+    return OomAllocation(
+        block.number,
+        block.line,
+        values,
+        shape,
+        wastes,
+        assumed,
+        differences,
+        None,
+        None if label is None else label[1],
+        source,
+        note,
+    )
+
+
+def _wastes(text: str | None) -> tuple[XlaValue | None, tuple[Waste, ...], str]:
+    """The type of an allocation, what its arrays take, and why that is not known."""
+    if not text:
+        return None, (), "the report gives no shape: no array of the program"
+    try:
+        shape = parse(text)
+        if not isinstance(shape, XlaShape | XlaTuple | XlaBuffer):
+            return None, (), f"the shape {text:.80} is not one of XLA"
+        arrays = (array for _, array in arrays_of(shape))
+        return shape, tuple(waste(array) for array in arrays if array.layout is not None), ""
+    except LayoutError as error:
+        return None, (), f"the shape {text:.80} is not understood: {error.what}"
+
+
+def _differences(values: dict[str, str], wastes: Sequence[Waste]) -> tuple[Difference, ...]:
+    """Where the numbers are not ours, in the report's own rounding."""
+    if not wastes:
+        return ()
+    reserved = sum(w.reserved_bytes for w in wastes)
+    data = sum(w.data_bytes for w in wastes)
+    expansion = _EXPANSION.search(values.get("padding", ""))
+    ours = [
+        ("Size", values.get("size"), xla_size(reserved)),
+        ("Unpadded size", values.get("unpadded"), xla_size(data)),
+        ("Extra memory", values.get("padding", "").partition("(")[0], xla_size(reserved - data)),
+        ("Expansion", expansion and expansion[1], f"{reserved / data:.1f}" if data else None),
+    ]
+    return tuple(
+        Difference(name, said.strip(), computed)
+        for name, said, computed in ours
+        if said and computed and said.strip().removesuffix("iB") != computed
+    )
+
+
+def _with_tiles(shape: XlaShape, values: dict[str, str], generation: str) -> Waste | None:
+    """The same array with the tiles that the report leaves out, where its numbers tell them."""
+    layout = shape.layout
+    if layout is None or layout.tiles or len(shape.dims) < 2:
+        return None
+    try:
+        kind = packing(shape.element_type, generation)
+    except LayoutError:
+        return None
+    more = ((kind.per_word, 1),) if kind.per_word > 1 else ()
+    rows = kind.register_rows
+    while rows:
+        tiled = replace(layout, tiles=((rows, LANES), *more))
+        found = waste(replace(shape, layout=tiled))
+        if not _differences(values, (found,)):
+            return found
+        rows //= 2
+    return None

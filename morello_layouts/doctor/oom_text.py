@@ -1,0 +1,120 @@
+"""The text of an out-of-memory report, as XLA prints it and as people paste it.
+
+An allocation is a block of lines such as::
+
+    1. Size: 4.00G
+       Shape: bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}
+       Unpadded size: 1.00G
+       Extra memory due to padding: 3.00G (4.0x expansion)
+       XLA label: broadcast.6042.remat3 = broadcast(bitcast.26), dimensions={2,3}
+       Allocation type: HLO temp
+       ==========================
+
+What a log writes before each line is skipped. Other compilers than the TPU's print ``Buffer 1:``
+before the block, ``XLA Label`` and sizes such as ``6.00MiB``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+__all__ = ["Block", "blocks_of", "header_of"]
+
+_KEYS: Final = {
+    "Size": "size",
+    "Operator": "operator",
+    "Shape": "shape",
+    "Entry Parameter Subshape": "shape",
+    "Unpadded size": "unpadded",
+    "Extra memory due to padding": "padding",
+    "XLA label": "label",
+    "XLA Label": "label",
+    "Allocation type": "kind",
+}
+
+# The first key of a line; a number stands before the first of a block.
+_LINE: Final = re.compile(
+    rf"(?:^|(?<=\s))(?:([0-9]{{1,9}})\\?\.\s{{1,9}})?({'|'.join(_KEYS)}): ?(.*)", re.ASCII
+)
+_NUMBER: Final = re.compile(r"(?:^|\s)Buffer ([0-9]{1,9}):\s*$", re.ASCII)
+_END: Final = re.compile(r"={10}")
+_ESCAPED: Final = re.compile(r"\\n(?=\s*(?:[0-9]{1,9}\. )?(?:" + "|".join([*_KEYS, "=="]) + "))")
+_HEADER: Final = re.compile(
+    r"[Rr]an out of memory in memory space ([A-Za-z_]{1,20})"
+    r"(?:\W{1,9}Used ([0-9.]{1,12}[KMGTPE]?B?) of ([0-9.]{1,12}[KMGTPE]?B?))?",
+    re.ASCII,
+)
+_LONGEST: Final = 1 << 16  # characters of a value that are kept
+
+
+@dataclass(slots=True)
+class Block:
+    """An allocation as it is written: its number, and the values by the names of ``_KEYS``."""
+
+    number: int
+    line: int
+    values: dict[str, str] = field(default_factory=dict)
+
+
+def header_of(text: str) -> tuple[str | None, str | None, str | None]:
+    """The memory space, what was used of it, and what it holds; None for what is not said.
+
+    >>> header_of("Ran out of memory in memory space hbm. Used 41.74G of 16.00G hbm.")
+    ('hbm', '41.74G', '16.00G')
+    """
+    match = _HEADER.search(text)
+    return (None, None, None) if match is None else (match[1], match[2], match[3])
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    r"""The allocations of a report, in the order of the text.
+
+    >>> for block in blocks_of("E1 log.cc:7]   1. Size: 6.00G\nE1 log.cc:7]      Shape: u32[9,1]"):
+    ...     print(block.number, block.values)
+    1 {'size': '6.00G', 'shape': 'u32[9,1]'}
+    """
+    block: Block | None = None
+    number = 0
+    for at, line in enumerate(_lines(text), 1):
+        match = _LINE.search(line)
+        if match is None:
+            counted = _NUMBER.search(line)
+            number = number if counted is None else int(counted[1]) - 1
+            if _END.search(line):
+                if block is not None:
+                    yield block
+                block = None
+            elif block is not None:
+                _continue(block, line)
+            continue
+        name, value = _KEYS[match[2]], match[3].strip()[:_LONGEST]
+        if name == "size":
+            if block is not None:
+                yield block
+            number = int(match[1]) if match[1] else number + 1
+            block = Block(number, at)
+        if block is not None and name not in block.values:
+            block.values[name] = value
+    if block is not None:
+        yield block
+
+
+def _lines(text: str) -> Iterator[str]:
+    r"""The lines; a text that a log has on one line with ``\n`` in it too."""
+    for line in text.splitlines():
+        if "\\n" in line:
+            yield from _ESCAPED.split(line)
+        else:
+            yield line
+
+
+def _continue(block: Block, line: str) -> None:
+    """Append a line to a type that is broken over several."""
+    shape = block.values.get("shape", "")
+    if block.values and next(reversed(block.values)) == "shape":
+        brackets = sum(map(shape.count, "([{")) - sum(map(shape.count, ")]}"))
+        if brackets > 0 and len(shape) < _LONGEST:
+            block.values["shape"] = shape + line.strip()
