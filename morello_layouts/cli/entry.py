@@ -57,6 +57,8 @@ Examples:
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
   morello-layouts code "f32[3,5]{1,0:T(2,2)}" --target c --function
   morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
+  morello-layouts hlo module.after_optimizations.txt --top 5
+  morello-layouts oom log.txt
 """,
 )
 @click.version_option(morello_layouts.__version__, prog_name=NAME)
@@ -64,7 +66,7 @@ def commands() -> None:
     """Tensor memory layouts: what a layout's text means, its index formula, and proofs."""
 
 
-for command in (explain, prove, equal, simplify, default, code, convert, relayout):
+for command in (explain, prove, equal, simplify, default, code, convert, relayout, hlo, oom):
     commands.add_command(command)
 
 
