@@ -11,12 +11,17 @@ from morello_layouts.api.untranslated import NoTranslationError
 
 Offsets = tuple[int, ...]
 
+MOST_AXES = 32  # of arrays, in older NumPy; past these the formula is asked
+
 
 def offsets(layout: ml.MorelloLayout | ml.XlaLayout, shape: tuple[int, ...]) -> Offsets:
     """The offset of each element, elements in row-major order, read out of a packed array."""
     if 0 in shape:
         return ()
-    packed = ml.pack(ml.index_map(layout, shape), np.arange(1, prod(shape) + 1).reshape(shape))
+    m = ml.index_map(layout, shape)
+    if len(m.physical_shape) > MOST_AXES:
+        return tuple(np.broadcast_to(m(*np.indices(shape)), shape).ravel().tolist())
+    packed = ml.pack(m, np.arange(1, prod(shape) + 1).reshape(shape))
     places = np.empty(prod(shape), dtype=np.int64)
     filled = np.flatnonzero(packed)
     places[packed[filled] - 1] = filled
