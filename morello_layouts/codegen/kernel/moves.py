@@ -16,7 +16,14 @@ from morello_layouts.codegen.kernel.micro import (
     Zip,
     offsets,
 )
-from morello_layouts.codegen.kernel.plan import WIDEST, Nest, fill_nest, nests
+from morello_layouts.codegen.kernel.plan import (
+    SMALL_BLOCK,
+    TARGET_BLOCK,
+    WIDEST,
+    Nest,
+    fill_nest,
+    nests,
+)
 from morello_layouts.errors import ShapeError
 from morello_layouts.recipe import Recipe, known
 
@@ -25,6 +32,7 @@ __all__ = ["STREAM_FROM", "Apart", "Kernel", "Moves", "boxes_of", "moves_of"]
 # Bytes of a target from which stores go past the caches. Transpositions write to many places at
 # once, and gain from it at a quarter of that.
 STREAM_FROM = 1 << 23
+_HASTE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +122,20 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM) -> Moves:
     """
     source, target, itemsize, fill = kernel.source, kernel.target, kernel.itemsize, kernel.fill
     elements, padding = boxes_of(source, target)
-    found = [nest for box in elements or () for nest in nests(box, itemsize)]
-    fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
     (size,) = known((target.size,))
-    large = [size * itemsize * _haste(nest) >= stream_from for nest in found]
-    found = [
-        replace(nest, stream=x and _aligned(nest)) for nest, x in zip(found, large, strict=True)
-    ]
+    reach = size * itemsize
+    block = TARGET_BLOCK if reach * _HASTE >= stream_from else SMALL_BLOCK
+    found = [nest for box in elements or () for nest in nests(box, itemsize, block)]
+    fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
+    found = [replace(nest, stream=_large(nest, reach, stream_from)) for nest in found]
     empty = 0 in known(source.shape)
     apart = Apart(source, target) if elements is None and not empty else None
     return Moves(itemsize, fill, fills, tuple(found), apart)
 
 
-def _haste(nest: Nest) -> int:
-    return 4 if isinstance(nest.micro, Transposition) else 1
+def _large(nest: Nest, reach: int, stream_from: int) -> bool:
+    haste = _HASTE if isinstance(nest.micro, Transposition) else 1
+    return reach * haste >= stream_from and _aligned(nest)
 
 
 def _aligned(nest: Nest) -> bool:

@@ -22,10 +22,11 @@ from morello_layouts.codegen.kernel.micro import (
     Zip,
 )
 
-__all__ = ["WIDEST", "Nest", "fill_nest", "nests"]
+__all__ = ["SMALL_BLOCK", "TARGET_BLOCK", "WIDEST", "Nest", "fill_nest", "nests"]
 
 SOURCE_BLOCK = 128
 TARGET_BLOCK = 256
+SMALL_BLOCK = 128  # where the target stays in the caches
 STAGE = 1 << 15
 WIDEST = 64
 MOST_LEVELS = 3
@@ -50,8 +51,13 @@ class Nest:
     stream: bool = False
 
 
-def nests(box: Box, itemsize: int) -> list[Nest]:
+def nests(box: Box, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
     """The loops that move a box of elements of a size.
+
+    Args:
+        box: what is moved, in elements.
+        itemsize: bytes of an element.
+        block: bytes along the target that are transposed at once.
 
     >>> box = Box(0, 0, (Axis(8, 1000, 128), Axis(128, 1, 1)))
     >>> (nest,) = nests(box, 4)
@@ -62,7 +68,9 @@ def nests(box: Box, itemsize: int) -> list[Nest]:
     word = min(itemsize & -itemsize, 16)
     if word < itemsize:  # an item that no register holds is a run of words
         axes.append(Axis(itemsize // word, word, word))
-    return list(_planned(Box(box.source * itemsize, box.target * itemsize, tuple(axes)), word))
+    return list(
+        _planned(Box(box.source * itemsize, box.target * itemsize, tuple(axes)), word, block)
+    )
 
 
 def fill_nest(box: Box, itemsize: int) -> Nest:
@@ -99,7 +107,7 @@ def _merged(axes: list[Axis]) -> list[Axis]:
     return axes
 
 
-def _planned(box: Box, element: int) -> Iterator[Nest]:
+def _planned(box: Box, element: int, block: int) -> Iterator[Nest]:
     axes = _merged(list(box.axes))
     box = replace(box, axes=tuple(axes))
     run = next((a for a in axes if a.source == a.target == element), None)
@@ -107,12 +115,12 @@ def _planned(box: Box, element: int) -> Iterator[Nest]:
         size = run.count * element
         rest = [a for a in axes if a is not run]
         if size <= 16 and size & (size - 1) == 0:
-            yield from _planned(replace(box, axes=tuple(rest)), size)
+            yield from _planned(replace(box, axes=tuple(rest)), size, block)
             return
         yield _nest(box, rest, Copy(size), size)
         return
     for attempt in (_zip, _unzip, _transposition):
-        found = attempt(box, axes, element)
+        found = attempt(box, axes, element, block)
         if found is not None:
             yield from found
             return
@@ -172,20 +180,22 @@ def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
     ]
 
 
-def _replanned(boxes: list[Box], element: int) -> Iterator[Nest]:
+def _replanned(boxes: list[Box], element: int, block: int) -> Iterator[Nest]:
     for box in boxes:
-        yield from _planned(box, element)
+        yield from _planned(box, element, block)
 
 
-def _zip(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
-    return _zipped(box, axes, element, source=True)
+def _zip(box: Box, axes: list[Axis], element: int, block: int) -> Iterator[Nest] | None:
+    return _zipped(box, axes, element, block, source=True)
 
 
-def _unzip(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
-    return _zipped(box, axes, element, source=False)
+def _unzip(box: Box, axes: list[Axis], element: int, block: int) -> Iterator[Nest] | None:
+    return _zipped(box, axes, element, block, source=False)
 
 
-def _zipped(box: Box, axes: list[Axis], element: int, *, source: bool) -> Iterator[Nest] | None:
+def _zipped(
+    box: Box, axes: list[Axis], element: int, block: int, *, source: bool
+) -> Iterator[Nest] | None:
     """Interleaving, where rows of one buffer are dense in the other; ``source``: rows of it."""
     rows: list[Axis] = []
     for axis in _chain(axes, element, source=not source):
@@ -202,7 +212,7 @@ def _zipped(box: Box, axes: list[Axis], element: int, *, source: bool) -> Iterat
         return None
     boxes = _cut(box, axis, width // element, width // element)
     if boxes:
-        return _replanned(boxes, element)
+        return _replanned(boxes, element, block)
     rest = [a for a in axes if a is not axis and all(a is not b for b in rows)]
     step = width // element
     inner = Axis(axis.count // step, axis.source * step, axis.target * step)
@@ -212,12 +222,12 @@ def _zipped(box: Box, axes: list[Axis], element: int, *, source: bool) -> Iterat
     return iter([_with_loops(box, [*loops, inner], micro)])
 
 
-def _transposition(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] | None:
+def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iterator[Nest] | None:
     if element > 8:
         return None
     x_chain, y_chain = (_chain(axes, element, source=side) for side in (True, False))
     for width in (64, 32, 16):
-        y = _block(y_chain, TARGET_BLOCK // element, width // element)
+        y = _block(y_chain, block // element, width // element)
         if y is None:
             continue
         rows = prod(count for _, count in y)
@@ -230,7 +240,7 @@ def _transposition(box: Box, axes: list[Axis], element: int) -> Iterator[Nest] |
             axis, count = taken[-1]
             boxes = _cut(box, axis, count, max(1, unit // before))
             if boxes:
-                return _replanned(boxes, element)
+                return _replanned(boxes, element, block)
         loops = sorted(_left(_left(axes, x), y), key=_outer)
         source, target = _levels(y, source=True), _levels(x, source=False)
         ahead = loops[-1].source if loops else 0
