@@ -1,0 +1,232 @@
+"""How long proofs take: writes the tables of docs/benchmarks.md.
+
+    python tests/benchmarks/proofs.py
+
+Every question is asked of every layout of the corpora, with sizes grown until the array has 2^30
+elements and more; then of the popular layouts with a name for every size.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from popular import POPULAR
+from simplify_page import machine, table
+
+import morello_layouts as ml
+
+DATA = Path(__file__).parents[1] / "data"
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- begin proofs: proofs.py -->\n", "<!-- end proofs -->"
+LEAST = 2**30
+ROUNDS = 3
+AIM = 50
+"""Milliseconds that a question with names may take."""
+
+NAMES = "ABCDE"
+
+Map = ml.IndexMap
+Sizes = tuple[int | str, ...]
+Layout = tuple[ml.XlaLayout | ml.MorelloLayout, Sizes]
+
+
+def grown(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Sizes doubled in turn, the first one first; what is odd stays odd, so padding stays."""
+    found, k = list(sizes), 0
+    while prod(found) < LEAST:
+        if found[k] > 1 or max(found) == 1:
+            found[k] = 2 * found[k] - found[k] % 2 if found[k] > 1 else 2
+        k = (k + 1) % len(found)
+    return tuple(found)
+
+
+def arrays(shape: ml.XlaShape | ml.XlaTuple) -> Iterator[ml.XlaShape]:
+    """The arrays of a shape that have elements and dimensions."""
+    if isinstance(shape, ml.XlaTuple):
+        for element in shape.shapes:
+            yield from arrays(element)
+    elif isinstance(shape, ml.XlaShape) and shape.layout is not None and shape.dims:
+        yield shape
+
+
+def of_texts(texts: list[str]) -> list[Layout]:
+    """Distinct layouts at distinct shapes."""
+    parsed = [shape for text in texts for shape in arrays(ml.parse(text))]
+    # What is split over several buffers has no one offset; inside of a piece it has.
+    plain = [(replace(x.layout, split_configs=()), grown(x.dims)) for x in parsed]
+    return list(dict.fromkeys(plain))
+
+
+def popular() -> list[Layout]:
+    """The popular layouts at their own shapes."""
+    found: list[Layout] = []
+    for _, text, shape in POPULAR:
+        layout = ml.parse(text)
+        xla = isinstance(layout, ml.XlaShape)
+        found.append((layout.layout, layout.dims) if xla else (layout, shape))
+    return found
+
+
+def corpora() -> dict[str, list[Layout]]:
+    lines = (DATA / "hlo_shapes.txt").read_text("utf-8").splitlines()
+    with gzip.open(DATA / "tpu_element_order.jsonl.gz", "rt") as rows:
+        orders = [json.loads(row)["shape"] for row in rows]
+    return {
+        "HLO programs": of_texts(lines),
+        "popular layouts": [(layout, grown_to_fit(layout, sizes)) for layout, sizes in popular()],
+        "TPU element orders": of_texts(orders),
+    }
+
+
+def grown_to_fit(layout: ml.XlaLayout | ml.MorelloLayout, sizes: tuple[int, ...]) -> Sizes:
+    """Sizes grown; those of a Morello layout stay multiples of what its packs demand."""
+    if isinstance(layout, ml.XlaLayout):
+        return grown(sizes)
+    found = list(sizes)
+    while prod(found) < LEAST:
+        found = [2 * n for n in found]
+    return tuple(found)
+
+
+def named(layout: Layout) -> Layout:
+    return layout[0], tuple(NAMES[: len(layout[1])])
+
+
+def index_map(layout: Layout, like: Map | None = None) -> Map:
+    """The map of a layout; of sizes it assumes what another one does."""
+    how, sizes = layout
+    assuming = None if like is None else like.assumptions
+    if isinstance(how, ml.XlaLayout):
+        return ml.index_map(ml.XlaShape("u8", sizes, how), assuming=assuming)
+    return ml.index_map(how, sizes, assuming=assuming)
+
+
+def row_major(layout: Layout) -> Layout:
+    """Without tiles and in the order of the dimensions: most layouts differ from that."""
+    rank = len(layout[1])
+    return ml.XlaLayout(tuple(range(rank))[::-1]), layout[1]
+
+
+def said_otherwise(layout: Layout) -> Layout | None:
+    """The same with a 1 before each tile, so with more steps; None without tiles."""
+    how, sizes = layout
+    if not isinstance(how, ml.XlaLayout) or not how.tiles:
+        return None
+    return replace(how, tiles=tuple((1, *tile) for tile in how.tiles)), sizes
+
+
+def about(question: Callable[[Map], Any]) -> Callable[[Layout], Callable[[], Any] | None]:
+    """A question about one map, which is made beforehand."""
+
+    def of(layout: Layout) -> Callable[[], Any]:
+        m = index_map(layout)
+        return lambda: question(m)
+
+    return of
+
+
+def against(
+    other: Callable[[Layout], Layout | None],
+) -> Callable[[Layout], Callable[[], Any] | None]:
+    """Whether a map is equivalent to another one."""
+
+    def of(layout: Layout) -> Callable[[], Any] | None:
+        second = other(layout)
+        if second is None:
+            return None
+        m = index_map(layout)
+        n = index_map(second, like=m)
+        return lambda: ml.are_equivalent(m, n)
+
+    return of
+
+
+QUESTIONS = {
+    "`is_injective`": about(ml.is_injective),
+    "`is_surjective`": about(ml.is_surjective),
+    "`is_bijective`": about(ml.is_bijective),
+    "`verify`": about(ml.verify),
+    "`are_equivalent`, row-major": against(row_major),
+    "`are_equivalent`, said otherwise": against(said_otherwise),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question to one layout: milliseconds, and what is left open."""
+
+    layout: Layout
+    question: str
+    milliseconds: float
+    undecided: bool
+    partly: bool
+
+    def __str__(self) -> str:
+        how = str(self.layout[0])
+        left = "undecided" if self.undecided else "some sizes open" if self.partly else ""
+        return f"`{how}`, {self.question}: {self.milliseconds:.0f} ms{left and ', ' + left}"
+
+
+def answers(layouts: list[Layout]) -> list[Answer]:
+    """Every question to every layout, the median of some calls each."""
+    found = []
+    for question, question_of in QUESTIONS.items():
+        for layout in layouts:
+            ask = question_of(layout)
+            if ask is None:
+                continue
+            taken = []
+            for _ in range(ROUNDS):
+                start = process_time()
+                proof = ask()
+                taken.append(process_time() - start)
+            some = proof.holds is False and proof.condition is None
+            partly = some and any(isinstance(n, str) for n in layout[1])
+            time = 1e3 * statistics.median(taken)
+            found.append(Answer(layout, question, time, proof.holds is None, partly))
+    return found
+
+
+def rows(name: str, found: list[Answer]) -> list[list[object]]:
+    """How many were asked, median and largest milliseconds, how many are undecided and open."""
+    lines = []
+    for question in QUESTIONS:
+        mine = [one for one in found if one.question == question]
+        times = [one.milliseconds for one in mine]
+        figures = [f"{statistics.median(times):.1f}", f"{max(times):.1f}"]
+        left = [sum(one.undecided for one in mine), sum(one.partly for one in mine)]
+        lines.append([name, question, len(mine), *figures, *left])
+    return lines
+
+
+def main() -> None:
+    answers([named(popular()[-3])])  # what loads on first use is loaded
+    head = ["layouts", "question", "asked", "median, ms", "max, ms", "undecided"]
+    large = [row for name, own in corpora().items() for row in rows(name, answers(own))]
+    symbolic = answers([named(layout) for layout in popular()])
+    short = [row[:-1] for row in large]
+    more = [one for one in symbolic if one.milliseconds > AIM or one.undecided or one.partly]
+    text = (
+        f"{machine()}; processor time, medians of {ROUNDS} calls.\n\n"
+        f"Numbers for sizes, 2^30 elements and more:\n\n{table(head, short, 2)}\n\n"
+        f"A name for every size:\n\n"
+        f"{table([*head, 'partly open'], rows('popular layouts', symbolic), 2)}\n\n"
+    )
+    if more:
+        text += f"Past {AIM} ms, or left open, with names:\n\n"
+        text += "".join(f"- {one}\n" for one in more) + "\n"
+    page = PAGE.read_text("utf-8")
+    before, _, rest = page.partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.partition(END)[2]}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
