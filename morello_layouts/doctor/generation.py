@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from morello_layouts.tpu.generations import packing
+from morello_layouts.tpu.generations import LANES, packing
 from morello_layouts.xla import XlaShape
 
 __all__ = ["Generation", "generation_of"]
 
 _DEFAULT: Final = "v5e"
+_OLD: Final = ((256,),)
+_NEW: Final = ((128,),)
 
 
 class Generation(NamedTuple):
@@ -41,12 +43,17 @@ def generation_of(given: str | None, shapes: Iterable[XlaShape]) -> Generation:
         packing("f32", given)  # raises where there is none
         return Generation(given, "as given")
     for shape in shapes:
-        tiles = None if shape.layout is None or shape.dims else shape.layout.tiles
-        if shape.element_type in ("f32", "s32", "u32") and tiles in (((128,),), ((256,),)):
-            is_old = tiles == ((256,),)
-            which = "v2 and v3" if is_old else "v4 and later"
-            tile = "T(256)" if is_old else "T(128)"
-            return Generation(
-                "v3" if is_old else _DEFAULT, f"a guess: scalars lie in {tile}, as on {which}"
-            )
+        tiles = _tiles_of_short(shape)
+        if tiles == _OLD:
+            return Generation("v3", "a guess: scalars lie in T(256), as on v2 and v3")
+        if tiles == _NEW:
+            return Generation(_DEFAULT, "a guess: scalars lie in T(128), as on v4 and later")
     return Generation(_DEFAULT, "assumed: nothing in the text tells")
+
+
+def _tiles_of_short(x: XlaShape) -> tuple[tuple[int, ...], ...] | None:
+    """The tiles of a 32-bit scalar, or of an array that is as short; None for others."""
+    is_short = not x.dims or (len(x.dims) == 1 and isinstance(n := x.dims[0], int) and n <= LANES)
+    if x.layout is None or not is_short or x.element_type not in ("f32", "s32", "u32"):
+        return None
+    return x.layout.tiles

@@ -16,7 +16,7 @@ from morello_layouts.doctor.oom_text import Block, blocks_of, header_of
 from morello_layouts.doctor.page import fragment, page
 from morello_layouts.doctor.text import text_of
 from morello_layouts.doctor.wasteful import Alternative, alternative_to
-from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.errors import LayoutError
 from morello_layouts.hlo.attributes import metadata_of
 from morello_layouts.notation import parse
 from morello_layouts.notation.xla import XlaValue
@@ -182,8 +182,8 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
             scalars tell, or else v5e is taken.
 
     Raises:
-        ParseError: where the text holds no such report.
-        LayoutError: where a file cannot be read, or there is no such generation.
+        LayoutError: where the text holds no such report, a file cannot be read, or there is no
+            such generation.
 
     >>> from morello_layouts import read_oom
     >>> report = read_oom('''
@@ -201,12 +201,10 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     blocks = list(blocks_of(text))
     space, used, capacity = header_of(text)
     if not blocks and space is None:
-        raise ParseError(
+        raise LayoutError(
             "there is no out-of-memory report in this text",
             "an allocation is a line 'Size: 4.00G' with 'Shape: …' below it",
             "give the compiler's message as it was printed; the whole log will do",
-            text="",
-            position=0,
         )
     warnings = () if blocks else ("the report lists no allocations",)
     scalars = (parse(match[0]) for match in _SCALAR.finditer(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
@@ -148,6 +149,12 @@ def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdic
 def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | None, str, str]:
     """Whether the bytes of x serve y, of which kind that is, and why."""
     one, other = _bare(x), _bare(y)
+    if not _keeps_elements(opcode, x, y):
+        raise LayoutError(
+            f"{opcode} does not make {y} of {x}",
+            "it keeps every element",
+            "look at the text: another shape must have been meant",
+        )
     if opcode != "transpose" and one == other:
         return True, "same", "the layouts are the same"
     if opcode == "transpose":
@@ -163,6 +170,15 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
         how: Literal["any", "row-major"] = "any" if opcode == "bitcast" else "row-major"
         answer = is_bitcast(one, other, correspondence=how)
     return answer.holds, answer.kind, answer.reason
+
+
+def _keeps_elements(opcode: str, x: XlaShape, y: XlaShape) -> bool:
+    """Whether an instruction of an opcode may have these shapes."""
+    if opcode in ("copy", "copy-start"):
+        return x.dims == y.dims and x.element_type == y.element_type
+    if opcode == "reshape":
+        return prod(x.shape) == prod(y.shape) and x.element_type == y.element_type
+    return True
 
 
 def _effect(opcode: str, holds: bool | None, x: XlaShape, y: XlaShape) -> Effect:

@@ -160,26 +160,31 @@ def wasteful_arrays(
     buffers: Iterable[Buffer], costs: Costs, generation: str, top: int | None
 ) -> tuple[tuple[WastefulArray, ...], int]:
     """The arrays that pad most, each type and layout once, and how many of these there are."""
-    groups: dict[int, list[Buffer]] = {}
-    wastes: dict[XlaShape, int] = {}
+    by_cost: dict[int, tuple[Waste, list[Buffer]]] = {}
     for buffer in buffers:
         cost = costs.of(buffer.shape)
         if cost is not None and cost.padding_bytes > 0:
-            key = wastes.setdefault(_anywhere(cost.shape), len(wastes))
-            groups.setdefault(key, []).append(buffer)
-    found = [(waste(shape), groups[key]) for shape, key in wastes.items()]
+            by_cost.setdefault(id(cost), (cost, []))[1].append(buffer)
+    groups: dict[XlaShape, list[Buffer]] = {}
+    for cost, places in by_cost.values():
+        groups.setdefault(_anywhere(cost.shape), []).extend(places)
+    found = [(waste(shape), places) for shape, places in groups.items()]
     found.sort(key=lambda pair: (-pair[0].padding_bytes, -len(pair[1])))
     arrays = (
         WastefulArray(
             cost,
             _spaces(places),
             alternative_to(cost.shape, generation),
-            tuple(map(Place.of, places[:_MOST_PLACES])),
+            tuple(map(Place.of, sorted(places, key=_line)[:_MOST_PLACES])),
             len(places),
         )
         for cost, places in found[:top]
     )
     return tuple(arrays), len(found)
+
+
+def _line(buffer: Buffer) -> int:
+    return buffer.instruction.line
 
 
 def _anywhere(x: XlaShape) -> XlaShape:

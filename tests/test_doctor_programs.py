@@ -1,0 +1,148 @@
+"""The doctor on 44 programs of the TPU compiler."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from doctor_programs import NAMES, diagnosis, module
+from hlo_xla import recorded
+
+import morello_layouts as ml
+from morello_layouts.doctor import verdicts
+from morello_layouts.doctor.buffers import buffers_of, fused_names
+from morello_layouts.doctor.usage import Bytes
+from morello_layouts.words import arrays_of
+
+FACTS = recorded()
+MOVES = {"copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start"}
+
+
+def byte_size(text: str) -> int:
+    return sum(array.byte_size for _, array in arrays_of(ml.parse(text)))  # type: ignore[arg-type]
+
+
+def test_every_bitcast_is_free() -> None:
+    bitcasts = [m for name in NAMES for m in diagnosis(name).moves if m.opcode == "bitcast"]
+    assert len(bitcasts) == 164
+    assert [m for m in bitcasts if m.verdict.effect != "free" or not m.verdict.holds] == []
+    assert sum(m.written_bytes for m in bitcasts) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counts_and_bytes_are_those_of_xla(name: str) -> None:
+    facts, totals = FACTS[name], diagnosis(name).totals
+    rows = [row for c in facts["computations"].values() for row in c["instructions"]]
+    assert totals.instructions == len(rows)
+    assert totals.computations == len(facts["computations"])
+    entry = facts["computations"][facts["entry"]]
+    parameters = [row[2] for row in entry["instructions"] if row[1] == "parameter"]
+    (output,) = (row[2] for row in entry["instructions"] if row[0] == entry["root"])
+    assert totals.parameters.reserved_bytes == sum(map(byte_size, parameters))
+    assert totals.outputs.reserved_bytes == byte_size(output)
+    fused = {
+        called
+        for row in rows
+        if row[1] not in ("while", "conditional", "call")
+        for called in row[4]
+    }
+    assert totals.fused_computations == len(fused)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_agree(name: str) -> None:
+    found = diagnosis(name)
+    whole = found.totals.parameters + found.totals.results
+    for uses in (found.layouts, found.spaces):
+        assert sum((use.bytes for use in uses), Bytes()) == whole
+    assert found.wasteful_count == len(found.wasteful)
+    padding = sum(array.waste.padding_bytes * array.count for array in found.wasteful)
+    assert padding == whole.padding_bytes
+    for array in found.wasteful:
+        assert array.waste.reserved_bytes > array.waste.data_bytes > 0
+        assert sum(n for _, n in array.spaces) == array.count >= len(array.places) > 0
+        assert array.waste.reasons
+    for array in found.wasteful:
+        best = array.alternative.suggestion
+        assert (best is None) == bool(array.alternative.reason)
+        assert best is None or best.byte_size < array.waste.reserved_bytes
+    order = [array.waste.padding_bytes for array in found.wasteful]
+    assert order == sorted(order, reverse=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_move_has_a_verdict_or_a_reason_for_none(name: str) -> None:
+    found = diagnosis(name)
+    assert [m.instruction for m in found.moves] == [
+        i for i in module(name).instructions if i.opcode in MOVES
+    ]
+    for move in found.moves:
+        verdict = move.verdict
+        assert verdict.reason
+        assert (verdict.holds is None) == (verdict.effect == "unknown")
+        assert (verdict.moved_bytes > 0) == (verdict.effect not in ("free", "unknown"))
+        if verdict.effect in ("free", "duplicates", "memory space"):
+            assert verdict.holds is True
+        if verdict.effect == "memory space":
+            assert verdict.memory_spaces is not None
+            assert verdict.memory_spaces[0] != verdict.memory_spaces[1]
+    sums = found.move_sums
+    assert sum(s.count for s in sums) == len(found.moves)
+    assert sum(s.written_bytes for s in sums) == sum(m.written_bytes for m in found.moves)
+
+
+def test_only_split_arrays_are_not_judged() -> None:
+    unknown = [m for name in NAMES for m in diagnosis(name).moves if m.verdict.effect == "unknown"]
+    assert len(unknown) == 2
+    assert all("SC(0:24)} splits the array" in m.verdict.reason for m in unknown)
+
+
+def test_equal_questions_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+    is_bitcast = verdicts.is_bitcast
+
+    def counting(*arguments: object, **options: object) -> ml.Bitcast:
+        asked.append((*arguments, *options.values()))
+        return is_bitcast(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verdicts, "is_bitcast", counting)
+    text = "\n".join(f"%c.{k} = f32[8,16]{{0,1}} copy(f32[8,16]{{1,0}} %x)" for k in range(9))
+    report = ml.diagnose(text)
+    assert len(asked) == 1
+    assert len(report.moves) == 9
+    assert len({id(move.verdict) for move in report.moves}) == 1
+
+
+def test_the_generation_is_guessed() -> None:
+    guesses = {name: diagnosis(name).generation for name in NAMES}
+    told = {n: g.name for n, g in guesses.items() if g.reason.startswith("a guess: scalars")}
+    assert len(told) == 24
+    assert all((found == "v3") == name.startswith("v3_") for name, found in told.items())
+    assert all(g.reason.startswith("assumed") for n, g in guesses.items() if n not in told)
+
+
+def test_a_buffer_is_counted_once() -> None:
+    found = module("v5e_small_second_minor")
+    names = [b.instruction.opcode for b in buffers_of(found, fused_names(found))]
+    assert {"bitcast", "tuple", "get-tuple-element", "copy-done"}.isdisjoint(names)
+    # The destination and the context; the source is an operand of it.
+    started = [
+        b.path
+        for b in buffers_of(found, fused_names(found))
+        if b.instruction.opcode == "copy-start"
+    ]
+    assert started == [(0,), (2,)] * 5
+
+
+@pytest.mark.parametrize("name", NAMES[::6])
+def test_reports_print(name: str) -> None:
+    report = diagnosis(name)
+    whole = json.loads(json.dumps(report.to_dict()))
+    assert whole["module"] == module(name).name
+    assert len(whole["moves"]) == len(report.moves)
+    text = str(report)
+    assert text.splitlines()[0] == module(name).name
+    assert "Memory spaces" in text
+    for array in report.wasteful:
+        assert f"  {array.waste.shape}\n" in text
+        assert array.waste.reasons[0].text in text
