@@ -11,6 +11,7 @@ from kernel_runs import QUICK, Case, compilers, need, run_all
 from xla_strategies import LARGEST_SPAN, sizes, tiles
 
 import morello_layouts as ml
+from morello_layouts.codegen.kernel.moves import Kernel, moves_of
 
 MATRICES = [
     "[0, 1]",
@@ -34,6 +35,8 @@ ODD = [
     "{1,0:T(3,2)(2,4)}",
     "{1,0:T(2,8,4)}",
 ]
+# More boxes than loop nests are written for.
+MANY = ["{3,2,1,0:T(5,5,5,5)(3,3,3,3)(2,2,2,2)}", "{0,1,2,3}"]
 
 GROUPS = [
     (MATRICES, (64, 256)),
@@ -43,6 +46,7 @@ GROUPS = [
     (IMAGES, (2, 32, 14, 14)),
     (ODD, (9, 31)),
     (ODD, (0, 3)),
+    (MANY, (7, 7, 7, 7)),
 ]
 
 CASES = [
@@ -118,3 +122,11 @@ def pairs(draw: st.DrawFn) -> Case:
 def test_random_pairs(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> None:
     need("gcc")
     run_all(cases, tmp_path_factory.mktemp("random"), "gcc", *QUICK)
+
+
+def test_very_many_boxes_become_one_loop() -> None:
+    source, target = (ml.index_map(layout, (7, 7, 7, 7)).recipe for layout in MANY)
+    assert moves_of(Kernel(source, target, 4)).apart
+    assert moves_of(Kernel(target, source, 4)).apart
+    few = (ml.index_map(layout, (7, 7)).recipe for layout in ("[0, 1]", "{1,0:T(5,5)(3,3)}"))
+    assert moves_of(Kernel(*few, 4)).apart is None

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from morello_layouts.codegen.kernel.digits import Digit, Digits, Mixed
 
 __all__ = ["Axis", "Box", "element_boxes", "padding_boxes"]
+
+# Above this many, elements are moved one by one: each box is a loop nest of its own.
+MOST_BOXES = 200
 
 # For each digit, from the largest unit on, the first value and how many.
 _Ranges = tuple[tuple[int, int], ...]
@@ -46,14 +50,11 @@ class Box:
         >>> Box(0, 0, (Axis(8, 4, 32), Axis(3, 1, 1))).size
         24
         """
-        size = 1
-        for axis in self.axes:
-            size *= axis.count
-        return size
+        return prod(axis.count for axis in self.axes)
 
 
-def element_boxes(sizes: Sequence[int], mixed: Sequence[Sequence[Mixed]]) -> list[Box]:
-    """Boxes that together hold every element once, over common digits.
+def element_boxes(sizes: Sequence[int], mixed: Sequence[Sequence[Mixed]]) -> list[Box] | None:
+    """Boxes that together hold every element once, over common digits; None for very many.
 
     >>> boxes = element_boxes((20,), ((Mixed(1, 1, 4), Mixed(8, 8, 1)),))
     >>> [(box.target, box.size) for box in boxes]
@@ -63,6 +64,8 @@ def element_boxes(sizes: Sequence[int], mixed: Sequence[Sequence[Mixed]]) -> lis
         _within([digit.unit for digit in reversed(chain)], size)
         for size, chain in zip(sizes, mixed, strict=False)
     ]
+    if prod(map(len, per_dim)) > MOST_BOXES:
+        return None
     digits = [digit for chain in mixed for digit in reversed(chain)]
     boxes = []
     for choice in product(*per_dim):
@@ -78,8 +81,10 @@ def element_boxes(sizes: Sequence[int], mixed: Sequence[Sequence[Mixed]]) -> lis
     return boxes
 
 
-def padding_boxes(target: Digits, tail: int, size: int) -> list[Box]:
+def padding_boxes(target: Digits, tail: int, size: int) -> list[Box] | None:
     """Boxes of the places that hold no element, ``tail`` of them at the end of ``size`` places.
+
+    None for very many.
 
     >>> from morello_layouts import index_map
     >>> from morello_layouts.codegen.kernel.digits import digits_of
@@ -89,7 +94,7 @@ def padding_boxes(target: Digits, tail: int, size: int) -> list[Box]:
     """
     order = sorted(range(len(target.sizes)), key=lambda dim: _reach(target.chains[dim]))[::-1]
     boxes: list[Box] = []
-    for k, gap in enumerate(order):
+    for k in range(len(order)):
         parts: list[list[_Ranges]] = []
         for j, dim in enumerate(order):
             chain = target.chains[dim][::-1]
@@ -99,13 +104,14 @@ def padding_boxes(target: Digits, tail: int, size: int) -> list[Box]:
                 parts.append(_outside(chain, target.sizes[dim]))
             else:
                 parts.append([tuple((0, digit.extent) for digit in chain)])
+        if prod(map(len, parts)) + len(boxes) > MOST_BOXES:
+            return None
         digits = [digit for dim in order for digit in target.chains[dim][::-1]]
         for choice in product(*parts):
             pairs = list(zip(digits, [r for part in choice for r in part], strict=True))
             start = sum(digit.stride * lo for digit, (lo, _) in pairs)
             axes = [Axis(n, 0, digit.stride) for digit, (_, n) in pairs if n > 1]
             boxes.append(Box(0, start, tuple(sorted(axes, key=lambda axis: -axis.target))))
-        del gap
     if tail:
         boxes.append(Box(0, size - tail, (Axis(tail, 0, 1),) if tail > 1 else ()))
     return boxes

@@ -94,9 +94,10 @@ class Moves:
 
 
 def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box]]:
-    """Boxes of elements, None where there are no common digits; and boxes of what to fill.
+    """Boxes of elements, and boxes of what to fill.
 
-    Without common digits the second may hold elements, and is filled before they are moved.
+    The first is None where there are no common digits, or too many boxes. The second may then hold
+    elements, and is filled before they are moved.
     """
     if source.shape != target.shape:
         raise ShapeError(
@@ -108,9 +109,10 @@ def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box
     shape, (size, tail) = known(source.shape), known((target.size, target.tail_padding))
     mixed = common_digits(a, b) if a and b else None
     elements = None if mixed is None else element_boxes(shape, mixed)
-    if b:
-        return elements, padding_boxes(b, tail, size)
-    return elements, [Box(0, 0, (Axis(size, 0, 1),))]
+    padding = padding_boxes(b, tail, size) if b else None
+    if padding is None:
+        return None, [Box(0, 0, (Axis(size, 0, 1),))]
+    return elements, padding
 
 
 def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM) -> Moves:
