@@ -74,8 +74,8 @@ def test_exit_statuses(arguments: tuple[str, ...], status: int) -> None:
 @pytest.mark.parametrize("command", [("prove", "f32[6]"), ("equal", "f32[6]", "f32[6]")])
 def test_undecided(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     undecided = Proof("is it so?", None, "ISL spent its budget of 5 operations")
-    monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", lambda *_: undecided)
-    monkeypatch.setattr(api, "are_equivalent", lambda *_: undecided)
+    monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", lambda *_, **__: undecided)
+    monkeypatch.setattr(api, "are_equivalent", lambda *_, **__: undecided)
     result = run(*command)
     assert result.exit_code == 3
     assert result.stdout == "is it so? undecided: ISL spent its budget of 5 operations\n"
@@ -142,11 +142,11 @@ def test_json_of_simplify() -> None:
     ("arguments", "expected"),
     [
         (
-            ("explain", "[0, 1]", "--shape", "6xq"),
+            ("explain", "[0, 1]", "--shape", "6x8.5"),
             (
-                "--shape '6xq' is no shape: 'q' is no size\n"
+                "--shape '6x8.5' is no shape: '8.5' is no size\n"
                 "a shape is one size for each dimension, with x or a comma between them\n"
-                "write for example --shape 6x8, or --shape '()' for a scalar\n"
+                "write for example --shape 6x8, --shape M,N, or --shape '()' for a scalar\n"
             ),
         ),
         (
@@ -233,7 +233,7 @@ def test_the_examples_of_the_help_work(line: str) -> None:
 
     name, *arguments = shlex.split(line)
     assert name == "morello-layouts"
-    assert run(*arguments).exit_code == 0
+    assert run(*arguments).exit_code in {0, 1}  # done or proved, or disproved
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_main_ends_the_process(arguments: list[str], status: int) -> None:
 
 
 def test_an_interrupt_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", interrupted)

@@ -164,14 +164,19 @@ def test_huge_shapes() -> None:
 
 def test_proofs_that_do_not_hold() -> None:
     """No layout that parses is so; the words for it are there."""
-    wrong = Proof("q", False, "(0,) and (1,) share an offset", ((0,), (1,)), "8 | N")
+    wrong = Proof("q", False, "(0,) and (1,) share an offset", ((0,), (1,)))
     unknown = Proof("q", None, "ISL spent its budget of 5 operations")
     rows = [(row.label, row.text) for row in proof_rows(Proofs(wrong, wrong, unknown))]
     assert rows == [
         ("one-to-one", "NO: (0,) and (1,) share an offset"),
         ("formulas", "undecided: ISL spent its budget of 5 operations"),
-        ("condition", "8 | N"),
     ]
+
+
+def test_an_answer_that_depends_on_sizes() -> None:
+    rows = explain("bf16[M,N]{1,0:T(8,128)(2,1)}")
+    assert "onto        depends: exactly when 8 divides M and 128 divides N" in rows
+    assert "onto        yes: for all sizes" in explain("[1, 0, 1 p(4)]", "--shape", "MxN")
 
 
 KEYS = {

@@ -16,7 +16,7 @@ from morello_layouts.cli.default_command import default
 from morello_layouts.cli.explain_command import explain
 from morello_layouts.cli.hlo_command import hlo
 from morello_layouts.cli.oom_command import oom
-from morello_layouts.cli.proof_commands import equal, prove
+from morello_layouts.cli.proof_commands import bitcast, equal, prove
 from morello_layouts.cli.relayout_command import relayout
 from morello_layouts.cli.screen import print_error
 from morello_layouts.cli.simplify_command import simplify
@@ -52,6 +52,7 @@ Examples:
   morello-layouts explain "[1, 0, 1 p(4)]" --shape 6x8
   morello-layouts prove --injective "f32[3,5]{1,0:T(2,2)}"
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
+  morello-layouts bitcast "f32[4,6]" "f32[2,2,3,2]"
   morello-layouts simplify "(32*i + j)//8" --bounds i=0..31,j=0..31
   morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
@@ -66,7 +67,19 @@ def commands() -> None:
     """Tensor memory layouts: what a layout's text means, its index formula, and proofs."""
 
 
-for command in (explain, prove, equal, simplify, default, code, convert, relayout, hlo, oom):
+for command in (
+    explain,
+    prove,
+    equal,
+    bitcast,
+    simplify,
+    default,
+    code,
+    convert,
+    relayout,
+    hlo,
+    oom,
+):
     commands.add_command(command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from morello_layouts.api.sizes import Shape
 from morello_layouts.cli.options import json_option, shape_option, text_argument
 from morello_layouts.cli.screen import print_json
 from morello_layouts.cli.status import Status
@@ -36,7 +37,7 @@ known is null.
 @shape_option
 @click.option("--derivation", is_flag=True, help="Show how the textbook formula was simplified.")
 @json_option
-def explain(text: str, shape: tuple[int, ...] | None, derivation: bool, as_json: bool) -> Status:
+def explain(text: str, shape: Shape | None, derivation: bool, as_json: bool) -> Status:
     """Say what each part of the layout TEXT means, with its formula, sizes, proof and picture.
 
     TEXT is an XLA shape or layout, a tuple of shapes, an instruction of HLO, of which the result

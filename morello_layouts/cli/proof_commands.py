@@ -1,4 +1,4 @@
-"""``prove`` and ``equal``: questions that ISL decides."""
+"""``prove``, ``equal`` and ``bitcast``: questions that ISL decides."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 import click
 
 from morello_layouts import api
-from morello_layouts.cli.options import json_option, layouts_with_shape, shape_option, text_argument
+from morello_layouts.api.sizes import Shape
+from morello_layouts.cli.options import (
+    assuming_option,
+    json_option,
+    layouts_with_shape,
+    shape_option,
+    text_argument,
+)
 from morello_layouts.cli.screen import print_json, print_text
 from morello_layouts.cli.status import Status, status_of
+from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
+    from morello_layouts.proof.bitcast import Correspondence
 
-__all__ = ["equal", "prove"]
+__all__ = ["bitcast", "equal", "prove"]
 
 _QUESTIONS = {
     "bijective": api.is_bijective,
@@ -29,10 +38,12 @@ _QUESTIONS = {
 Examples:
   morello-layouts prove "[1, 0, 1 p(4)]" --shape 6x8
   morello-layouts prove --injective "f32[3,5]{1,0:T(2,2)}"
+  morello-layouts prove --onto "bf16[M,N]{1,0:T(8,128)(2,1)}"
 
 \b
-JSON: question, holds (true, false, or null for undecided), reason, counterexample, condition,
-padding. Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
+JSON: question, holds (true, false, or null for undecided), reason, counterexample, condition and
+when (of symbolic sizes, as an expression and in words), padding, assumptions.
+Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
 """
 )
 @text_argument("text")
@@ -50,13 +61,19 @@ padding. Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
 )
 @click.option(
     "--formula", "question", flag_value="formula",
-    help="The simplified and the textbook formula equal the layout everywhere.",
+    help="The formulas and the inverse equal the layout everywhere.",
 )  # fmt: skip
+@assuming_option
 @json_option
-def prove(text: str, shape: tuple[int, ...] | None, question: str, as_json: bool) -> Status:
-    """Prove or disprove that the layout TEXT is one-to-one and onto its buffer."""
+def prove(
+    text: str, shape: Shape | None, question: str, assuming: str | None, as_json: bool
+) -> Status:
+    """Prove or disprove that the layout TEXT is one-to-one and onto its buffer.
+
+    Sizes may be names; then it is asked for all sizes, and the answer says for which it is so.
+    """
     (layout,) = layouts_with_shape([text], shape)
-    return _answer(_QUESTIONS[question](layout, shape), as_json)
+    return _answer(_QUESTIONS[question](layout, shape, assuming=assuming), as_json)
 
 
 @click.command(
@@ -64,6 +81,7 @@ def prove(text: str, shape: tuple[int, ...] | None, question: str, as_json: bool
 Examples:
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
   morello-layouts equal "[0, 1]" "{1,0}" --shape 6x8
+  morello-layouts equal "f32[M,N]{1,0:T(2,128)}" "f32[M,N]{1,0:T(8,128)}"
 
 \b
 JSON and exit status as of prove.
@@ -72,14 +90,69 @@ JSON and exit status as of prove.
 @text_argument("a")
 @text_argument("b")
 @shape_option
+@assuming_option
 @json_option
-def equal(a: str, b: str, shape: tuple[int, ...] | None, as_json: bool) -> Status:
+def equal(a: str, b: str, shape: Shape | None, assuming: str | None, as_json: bool) -> Status:
     """Prove or disprove that layouts A and B give every element the same offset.
 
     A layout whose text carries no shape takes that of the other one.
     """
     first, second = layouts_with_shape([a, b], shape)
-    return _answer(api.are_equivalent(first, second, shape), as_json)
+    return _answer(api.are_equivalent(first, second, shape, assuming=assuming), as_json)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  morello-layouts bitcast "f32[4,6]{1,0}" "f32[2,2,3,2]{3,2,1,0}"
+  morello-layouts bitcast "f32[2,3]{1,0}" "f32[3,2]{0,1}" --transpose 1,0
+  morello-layouts bitcast "bf16[64,64]{1,0:T(8,128)(2,1)}" "bf16[64,64]{0,1:T(8,128)(2,1)}" --any
+
+\b
+JSON as of prove, and kind (same, retile, reshape, transpose, padding, copy), correspondence, slot
+(the first that holds something else), memory_spaces.
+Exit status: 0 the bytes serve both, 1 they do not, 2 bad input, 3 undecided.
+"""
+)
+@text_argument("a")
+@text_argument("b")
+@shape_option
+@click.option(
+    "--transpose", metavar="1,0", help="B is A with its dimensions in this order, as in NumPy."
+)
+@click.option("--any", "in_any_way", is_flag=True, help="Any reshape or transpose that is free.")
+@assuming_option
+@json_option
+def bitcast(  # noqa: PLR0917  click gives each option by its name
+    a: str,
+    b: str,
+    shape: Shape | None,
+    transpose: str | None,
+    in_any_way: bool,
+    assuming: str | None,
+    as_json: bool,
+) -> Status:
+    """Say whether the bytes of an array of layout A serve as one of layout B, or must be copied.
+
+    Elements correspond in row-major order unless an option says otherwise.
+    """
+    first, second = layouts_with_shape([a, b], shape)
+    correspondence: Correspondence = "any" if in_any_way else "row-major"
+    if transpose is not None:
+        correspondence = _order(transpose)
+    answer = api.is_bitcast(first, second, shape, correspondence=correspondence, assuming=assuming)
+    return _answer(answer, as_json)
+
+
+def _order(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.strip().strip("()[]{}").split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise LayoutError(
+            f"--transpose {text!r} is no order of dimensions",
+            "a transpose names each dimension once, from 0",
+            "write for example --transpose 1,0",
+        )
+    return tuple(map(int, parts))
 
 
 def _answer(proof: Proof, as_json: bool) -> Status:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from morello_layouts import api, notation
+from morello_layouts.api.sizes import Shape
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
@@ -56,7 +57,7 @@ class ArrayReport:
     notes: tuple[str, ...]
 
 
-def reports_of(text: str, shape: Sequence[int] | None) -> tuple[str, Iterator[ArrayReport]]:
+def reports_of(text: str, shape: Shape | None) -> tuple[str, Iterator[ArrayReport]]:
     """The text as it is printed, and a report on each of its arrays.
 
     Raises:
@@ -78,10 +79,13 @@ def reports_of(text: str, shape: Sequence[int] | None) -> tuple[str, Iterator[Ar
 def _report(
     path: tuple[int, ...],
     layout: XlaShape | XlaLayout | MorelloLayout,
-    shape: Sequence[int] | None,
+    shape: Shape | None,
 ) -> ArrayReport:
     carried = layout.dims if isinstance(layout, XlaShape) else shape
-    explanation = explain(layout, shape)
+    # Words are about sizes that are numbers, formulas about any.
+    known = tuple(n for n in shape or () if isinstance(n, int))
+    named = shape is None or len(known) < len(shape)
+    explanation = explain(layout, None if named else known)
     if carried is None:
         return ArrayReport(path, explanation, None, None, None, None, (_NO_SHAPE,))
     array = layout if isinstance(layout, XlaShape) else None

@@ -145,14 +145,15 @@ def proof_rows(proofs: Proofs) -> list[Row]:
         # Padding is no fault: the word is the same as where there is none, but for yes and no.
         rows.append(_verdict("onto", bijective, {True: "yes", False: "no"}, reason))
     rows.append(_verdict("formulas", verified, {True: "right", False: "WRONG"}))
-    return rows + [
-        Row("condition", proof.condition)
-        for proof in (bijective, verified)
-        if proof.condition is not None
-    ]
+    return rows
+
+
+_ALARMING = ("NO", "WRONG", "undecided")
 
 
 def _verdict(label: str, proof: Proof, words: dict[bool, str], reason: str | None = None) -> Row:
     word = "undecided" if proof.holds is None else words[proof.holds]
+    if proof.holds is False and proof.when is not None and proof.condition != False:  # noqa: E712
+        word = "depends"
     reason = (proof.reason if reason is None else reason).removeprefix("ISL: ")
-    return Row(label, f"{word}: {reason}", style="" if word in ("yes", "no", "right") else "red")
+    return Row(label, f"{word}: {reason}", style="red" if word in _ALARMING else "")

@@ -115,7 +115,7 @@ def for_sizes(
     concrete = at(sizes)
     counterexample = AtSizes(sizes, concrete.counterexample)
     equations = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-    more = f"; at {equations}: {concrete.reason}{more}"
+    more = f"; at {equations}: {concrete.reason}"
     if not left.is_empty():
         certain = words.replace("exactly", "certainly")
         return Proof(question, False, f"ISL: {certain}, other sizes are open{more}", counterexample)
