@@ -54,7 +54,8 @@ def index_map(
     known = assumptions_of(assuming)
     match layout:
         case IndexMap():
-            return _same_shape(layout, layout.recipe.shape, given)
+            m = layout.assume(known)
+            return _same_shape(m, m.recipe.shape, given, m.assumptions)
         case XlaShape():
             sizes = tuple(Size.named(n) if isinstance(n, str) else n for n in layout.dims)
             if None in sizes:

@@ -292,7 +292,8 @@ class Linear:
             text = body if size == 1 else f"{_before(size)}*{body}"
             parts.append(f"- {text}" if negative else f"+ {text}")
         if self.const or not parts:
-            parts.append(f"- {-self.const}" if sign(self.const) < 0 else f"+ {self.const}")
+            negative = sign(self.const) < 0
+            parts.append(f"- {_before(-self.const)}" if negative else f"+ {self.const}")
         first, *rest = parts
         lead = first[2:] if first[0] == "+" else f"-{first[2:]}"
         return " ".join([lead, *rest])

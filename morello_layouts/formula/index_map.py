@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear, rewrite, variable
-from morello_layouts.expr.assumption import Assumption, merged, narrowed
+from morello_layouts.expr.assumption import Assumption, merged, narrowed, under
 from morello_layouts.expr.latex import latex
 from morello_layouts.expr.size import Number
 from morello_layouts.expr.substitute import map_numbers, substitute
@@ -114,6 +114,25 @@ class IndexMap:
         return tuple(
             n if isinstance(n, int) else size_to_sympy(n, self.size_symbols) for n in sizes
         )
+
+    def assume(self, assumptions: Iterable[Assumption]) -> IndexMap:
+        """The index map with more assumed of its symbolic sizes.
+
+        >>> from morello_layouts import index_map
+        >>> from morello_layouts.expr.assumption import Assumption
+        >>> print(index_map("f32[M,N]{1,0:T(8,128)}").assume([Assumption("N", divisor=128)]))
+        (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
+        """
+        everything = merged((*self.assumptions, *assumptions))
+        if everything == self.assumptions:
+            return self
+
+        def change(n: Number) -> Number:
+            return narrowed(everything, under(everything, n))
+
+        recipe = self.recipe.map_sizes(change)
+        form = _bounded(map_numbers(self.textbook_form, change), recipe.shape, everything)
+        return replace(self, recipe=recipe, textbook_form=form, assumptions=everything)
 
     def at(self, **sizes: int) -> IndexMap:
         """The index map at given sizes, in place of the symbolic ones.

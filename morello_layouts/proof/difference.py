@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from itertools import product as every
 from math import prod
 from typing import Final
@@ -143,24 +144,52 @@ class _Case:
 
 
 def _cases(factors: Sequence[Name], space: Space) -> Iterator[_Case]:
-    for least in every((False, True), repeat=len(factors)):
+    """Kinds of sizes that cover all of them, for the factors of each size in every combination."""
+    by_base = [list(group) for _, group in groupby(factors, key=_base)]
+    for kinds in every(*(list(_kinds(group, space)) for group in by_base)):
         sizes, values = space.sizes, dict[Name, Number]()
-        for k, (name, at_minimum) in enumerate(zip(factors, least, strict=True)):
-            more = Size.named(f"_{k}")
-            before = factors[k - 1] if k else None
-            if before is not None and _base(before) == _base(name):
-                ratio, rest = divmod(_divisor(before), _divisor(name))
-                if rest == 0:
-                    # ⌈N/8⌉ is 16·⌈N/128⌉, or less by 1 and more.
-                    values[name] = values[before] * ratio - (0 if at_minimum else more + 1)
-                    gap = _number(before, space).scale_val(space.val(ratio))
-                    gap = gap.sub(_number(name, space))
-                    sizes = sizes.intersect(_at(gap, 0, at_minimum))
-                    continue
-            values[name] = 1 if at_minimum else more + 2
-            sizes = sizes.intersect(_at(_number(name, space), 1, at_minimum))
+        for kind in kinds:
+            sizes = sizes.intersect(kind.sizes)
+            values.update(kind.factors)
         if not sizes.is_empty():
             yield _Case(sizes, values)
+
+
+def _kinds(group: Sequence[Name], space: Space) -> Iterator[_Case]:
+    """What a size and its quotients may be.
+
+    The size is its least value, or larger. Then of each quotient: 16·⌈N/128⌉ is ⌈N/8⌉, or more by 1
+    and more; the first, which has none before it, is 1 or more.
+    """
+    name = _base(group[0])
+    least = _least(name, space)
+    others = space.sizes
+    if least is not None:
+        alone = _at(_number(name, space), least, at_minimum=True)
+        yield _Case(alone, {one: -(-least // _divisor(one)) for one in group})
+        others = _at(_number(name, space), least, at_minimum=False)
+    for choice in every((False, True), repeat=len(group)):
+        sizes, values = others, dict[Name, Number]()
+        for k, (one, at_minimum) in enumerate(zip(group, choice, strict=True)):
+            more = Size.named(f"_{one}")
+            ratio, rest = divmod(_divisor(group[k - 1]), _divisor(one)) if k else (0, 1)
+            if rest == 0:
+                before = group[k - 1]
+                values[one] = values[before] * ratio - (0 if at_minimum else more + 1)
+                gap = _number(before, space).scale_val(space.val(ratio))
+                sizes = sizes.intersect(_at(gap.sub(_number(one, space)), 0, at_minimum))
+            else:
+                values[one] = 1 if at_minimum else more + 2
+                sizes = sizes.intersect(_at(_number(one, space), 1, at_minimum))
+        yield _Case(sizes, values)
+
+
+def _least(name: str, space: Space) -> int | None:
+    """The least value of a size that is a parameter."""
+    if ((name, 1),) not in space.parameters.monomials:
+        return None
+    assumed = {one.name: one.lo for one in space.parameters.assumptions}
+    return assumed.get(name, 1)
 
 
 def _number(name: Name, space: Space) -> isl.Aff:
