@@ -80,6 +80,8 @@ class Difference:
             everywhere = False
             # Sets are kept small: each case is decided by itself.
             apart = union(map(_signed, groups), none.get_space()).intersect(case.sizes)
+            if case.sizes.is_subset(apart):
+                continue
             equal = equal.union(case.sizes.subtract(different.coalesce()))
             left = left.union(different.coalesce().subtract(apart.coalesce()))
         return (assumed if everywhere else equal.coalesce()), left.coalesce()
