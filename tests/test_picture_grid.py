@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.picture import fitted_picture, picture_of, terminal_lines
+from morello_layouts.picture import fitted_view, view_of, terminal_lines
 from morello_layouts.picture.visible import visible_indices
 
 BOOK_ROW_MAJOR = [list(range(8 * r, 8 * r + 8)) for r in range(6)]
@@ -21,7 +21,7 @@ FIGURE_2 = [[16 * (r // 2) + 2 * c + r % 2 for c in range(8)] for r in range(4)]
 
 
 def offsets(picture: ml.IndexMap | object, slice_: int = 0) -> list[list[int]]:
-    grid = picture_of(picture).grids[slice_]  # type: ignore[arg-type]
+    grid = view_of(picture).grids[slice_]  # type: ignore[arg-type]
     rows = [[cell.offset for cell in row if cell and not cell.is_padding] for row in grid.cells]
     return [row for row in rows if row]
 
@@ -50,7 +50,7 @@ def test_figure_2_has_the_numbers_of_the_document() -> None:
 
 
 def test_figure_1_shows_its_padding_and_tiles() -> None:
-    (grid,) = picture_of(ml.index_map("f32[3,5]{1,0:T(2,2)}")).grids
+    (grid,) = view_of(ml.index_map("f32[3,5]{1,0:T(2,2)}")).grids
     assert (grid.rows, grid.columns) == ((0, 1, 2, 3), (0, 1, 2, 3, 4, 5))
     padding = {c.coordinate: c.offset for row in grid.cells for c in row if c and c.is_padding}
     assert padding[0, 5] == 9
@@ -62,7 +62,7 @@ def test_figure_1_shows_its_padding_and_tiles() -> None:
 
 
 def test_figure_4_element_6_5() -> None:
-    (grid,) = picture_of(ml.index_map("bf16[8,8]{1,0:T(2,4)(2,1,1,1)}")).grids
+    (grid,) = view_of(ml.index_map("bf16[8,8]{1,0:T(2,4)(2,1,1,1)}")).grids
     cell = grid.cells[6][5]
     assert cell is not None
     assert (cell.coordinate, cell.offset, cell.tile) == ((6, 5), 51, (3, 1))
@@ -80,24 +80,24 @@ def test_only_what_lies_in_one_piece_is_a_tile(
     text: str, shape: tuple[int, ...], tiles: list[tuple[int, ...]]
 ) -> None:
     """Even indices before odd ones are a split too, but make no tiles."""
-    assert [cell.tile for cell in picture_of(ml.index_map(text, shape)).cells()] == tiles
+    assert [cell.tile for cell in view_of(ml.index_map(text, shape)).cells()] == tiles
 
 
 def test_one_dimensional_tiles_are_the_outermost() -> None:
-    picture = picture_of(ml.index_map("bf16[1000]{0:T(512)(128)(2,1)}"), max_columns=40)
+    picture = view_of(ml.index_map("bf16[1000]{0:T(512)(128)(2,1)}"), max_columns=40)
     tiles = {cell.coordinate[0]: cell.tile for cell in picture.cells()}
     assert tiles[511] == (0,)
     assert tiles[512] == (1,)
 
 
 def test_joined_dimensions_have_staggered_tiles() -> None:
-    (grid, *_) = picture_of(ml.index_map("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}")).grids
+    (grid, *_) = view_of(ml.index_map("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}")).grids
     assert [cell.tile[1] for cell in grid.cells[0] if cell] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
     assert [cell.tile[1] for cell in grid.cells[1] if cell] == [3, 3, 4, 4, 4, 5, 5, 5, 6, 6]
 
 
 def test_no_elements_no_grid() -> None:
-    picture = picture_of(ml.index_map("f32[0,4]"))
+    picture = view_of(ml.index_map("f32[0,4]"))
     assert (picture.grids, picture.slices) == ((), 0)
     assert [line.plain for line in terminal_lines(picture, ("y", "x"))] == [
         "the array has no elements"
@@ -105,7 +105,7 @@ def test_no_elements_no_grid() -> None:
 
 
 def test_slices_run_in_row_major_order() -> None:
-    picture = picture_of(ml.index_map("f32[2,3,2,2]"), max_slices=4)
+    picture = view_of(ml.index_map("f32[2,3,2,2]"), max_slices=4)
     assert [grid.at for grid in picture.grids] == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert picture.hidden_slices == 2
 
@@ -113,7 +113,7 @@ def test_slices_run_in_row_major_order() -> None:
 def test_huge_shapes_are_instant() -> None:
     m = ml.index_map(f"u8[{2**62},{2**62},{2**62}]{{2,1,0:T(8,128)(4,1)}}")
     start = time.perf_counter()
-    picture = fitted_picture(m, ("z", "y", "x"), 100)
+    picture = fitted_view(m, ("z", "y", "x"), 100)
     assert time.perf_counter() - start < 1
     assert picture.hidden_slices == 2**62 - 2
     assert all(cell.offset == m(*cell.coordinate) for cell in picture.cells())
@@ -129,7 +129,7 @@ def test_every_cell_says_what_the_index_map_says(
     order = sorted(range(len(shape)), reverse=descending)
     text = f"bf16[{','.join(map(str, shape))}]{{{','.join(map(str, order))}:{tiles}}}"
     m = ml.index_map(text.replace(":}", "}"))
-    shown = list(picture_of(m).cells())
+    shown = list(view_of(m).cells())
     for cell in shown:
         if cell.is_padding:
             assert 0 <= cell.offset < m.size

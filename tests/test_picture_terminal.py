@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.picture import ASCII, UNICODE, fitted_picture, picture_of, terminal_lines
+from morello_layouts.picture import ASCII, UNICODE, fitted_view, view_of, terminal_lines
 
 
 def drawn(text: str, shape: tuple[int, ...] | None = None, names: str = "yx", **more: int) -> str:
-    picture = picture_of(ml.index_map(text, shape), **more)
+    picture = view_of(ml.index_map(text, shape), **more)
     return "\n".join(line.plain for line in terminal_lines(picture, tuple(names)))
 
 
@@ -92,7 +92,7 @@ def test_slices_are_named_and_counted() -> None:
 
 
 def test_ascii_is_ascii() -> None:
-    picture = picture_of(ml.index_map("bf16[100,200]{1,0:T(8,128)(2,1)}"))
+    picture = view_of(ml.index_map("bf16[100,200]{1,0:T(8,128)(2,1)}"))
     text = "\n".join(line.plain for line in terminal_lines(picture, ("y", "x"), ASCII))
     assert text.isascii()
     assert "#" in text
@@ -100,7 +100,7 @@ def test_ascii_is_ascii() -> None:
 
 
 def test_colour_only_repeats_the_borders() -> None:
-    picture = picture_of(ml.index_map("f32[4,4]{1,0:T(2,2)}"))
+    picture = view_of(ml.index_map("f32[4,4]{1,0:T(2,2)}"))
     for line in terminal_lines(picture, ("y", "x"), UNICODE):
         cells = [(span.start, str(span.style)) for span in line.spans if span.style != "dim"]
         for (start, first), (end, second) in pairwise(cells):
@@ -118,7 +118,7 @@ def test_colour_only_repeats_the_borders() -> None:
 )
 def test_pictures_fit_the_width(text: str, names: str, width: int) -> None:
     m = ml.index_map(text)
-    lines = terminal_lines(fitted_picture(m, tuple(names), width), tuple(names))
+    lines = terminal_lines(fitted_view(m, tuple(names), width), tuple(names))
     longest = max(len(line.plain) for line in lines)
     assert longest <= max(width, 66)
     assert width > 120 or longest > width // 2

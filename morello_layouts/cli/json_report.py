@@ -8,7 +8,7 @@ from typing import Any
 from morello_layouts.cli.report import ArrayReport, Proofs
 from morello_layouts.cli.simplify_command import derivation_steps
 from morello_layouts.formula import IndexMap
-from morello_layouts.picture import Cell, Grid, fitted_picture
+from morello_layouts.picture import Cell, Grid, fitted_view
 from morello_layouts.words import Explanation
 
 __all__ = ["array_dict"]
@@ -69,7 +69,7 @@ def _proofs(proofs: Proofs) -> dict[str, Any]:
 
 
 def _picture(m: IndexMap, names: tuple[str, ...]) -> dict[str, Any]:
-    picture = fitted_picture(m, names, _WIDTH)
+    picture = fitted_view(m, names, _WIDTH)
     return {"slices": picture.slices, "grids": [_grid(grid) for grid in picture.grids]}
 
 

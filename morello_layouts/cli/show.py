@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from morello_layouts.cli.rows import Row, formula_rows, memory_rows, proof_rows, tpu_rows, word_rows
 from morello_layouts.cli.screen import console, has_unicode, plain, text_width, wrapped
-from morello_layouts.picture import ASCII, UNICODE, fitted_picture, terminal_lines
+from morello_layouts.picture import ASCII, UNICODE, fitted_view, terminal_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,7 +113,7 @@ class Screen:
         assert report.index is not None
         names = report.explanation.names
         self.line("Offsets", "bold")
-        picture = fitted_picture(report.index, names, self.console.width - 2)
+        picture = fitted_view(report.index, names, self.console.width - 2)
         for line in terminal_lines(picture, names, self.glyphs):
             line.pad_left(2)
             self.console.print(line, soft_wrap=True)

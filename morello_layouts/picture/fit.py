@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from math import prod
 
 from morello_layouts.formula import IndexMap
-from morello_layouts.picture.grid import Picture, picture_of
+from morello_layouts.picture.grid import View, view_of
 from morello_layouts.picture.terminal import terminal_lines
 
-__all__ = ["fitted_picture"]
+__all__ = ["fitted_view"]
 
 _MOST_COLUMNS = 34
 _FEWEST_COLUMNS = 5
 
 
-def fitted_picture(m: IndexMap, names: Sequence[str], width: int) -> Picture:
+def fitted_view(m: IndexMap, names: Sequence[str], width: int) -> View:
     """As many columns of the array as fit lines of a width; fewer rows where there are slices.
 
     Args:
@@ -23,11 +23,11 @@ def fitted_picture(m: IndexMap, names: Sequence[str], width: int) -> Picture:
         names: a name for each dimension.
         width: of a line, in characters. Below about 60, wide offsets may not fit.
     """
-    slices = prod(m.shape[:-2])
+    slices = prod(m.recipe.shape[:-2])
     rows = 12 if slices <= 1 else 8
     columns = _MOST_COLUMNS
     while True:
-        picture = picture_of(m, max_rows=rows, max_columns=columns)
+        picture = view_of(m, max_rows=rows, max_columns=columns)
         excess = max(len(line.plain) for line in terminal_lines(picture, names)) - width
         if excess <= 0 or columns == _FEWEST_COLUMNS:
             return picture

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from morello_layouts.picture.grid import Cell, Grid, Picture
+from morello_layouts.picture.grid import Cell, Grid, View
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -38,7 +38,7 @@ UNICODE: Final = Glyphs("│", "─", "┼", "…", "⋮", "░", "→", "↓")
 ASCII: Final = Glyphs("|", "-", "+", "~", ":", "#", ">", "v")
 
 
-def terminal_lines(picture: Picture, names: Sequence[str], glyphs: Glyphs = UNICODE) -> list[Text]:
+def terminal_lines(picture: View, names: Sequence[str], glyphs: Glyphs = UNICODE) -> list[Text]:
     """The picture, line by line.
 
     Args:
@@ -47,11 +47,11 @@ def terminal_lines(picture: Picture, names: Sequence[str], glyphs: Glyphs = UNIC
         glyphs: the characters to draw with.
 
     >>> from morello_layouts.formula import IndexMap
-    >>> from morello_layouts.picture import picture_of
+    >>> from morello_layouts.picture import view_of
     >>> from morello_layouts.recipe import Recipe, Split, Transpose
     >>> recipe = Recipe((2, 4), (Split((None, 2)), Transpose((1, 0, 2))))
     >>> m = IndexMap.of(recipe, lambda d, shape: d[0])
-    >>> for line in terminal_lines(picture_of(m), ("y", "x"), ASCII):
+    >>> for line in terminal_lines(view_of(m), ("y", "x"), ASCII):
     ...     print(line.plain)
     y v x > 0 1 | 2 3
           0 0 1 | 4 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from morello_layouts.recipe import (
     Merge,
@@ -12,8 +13,6 @@ from morello_layouts.recipe import (
     Split,
     Transpose,
     known,
-    linear_index,
-    physical_coordinates,
 )
 
 __all__ = ["OutermostTiles"]
@@ -26,8 +25,8 @@ class OutermostTiles:
     >>> from morello_layouts.recipe import Pad
     >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
     >>> tiles = OutermostTiles(recipe)
-    >>> tiles.extents, tiles.sizes, tiles.index((2, 3))
-    ((4, 6), (2, 2), (1, 1))
+    >>> tiles.extents, tiles.sizes
+    ((4, 6), (2, 2))
     """
 
     recipe: Recipe
@@ -65,12 +64,6 @@ class OutermostTiles:
         axes = iter(range(count))
         return tuple(_block(span, [order.index(next(axes)) for _ in span]) for span in spans)
 
-    def index(self, coordinate: Sequence[int]) -> tuple[int, ...]:
-        """Which outermost tile a coordinate lies in: one number for each axis that is split."""
-        at = physical_coordinates(self._before, coordinate, 0)
-        blocks = zip(at, self._blocks, strict=True) if self._blocks else ()
-        return tuple(x // block for x, block in blocks if block is not None)
-
     @cached_property
     def _axis_of_dim(self) -> tuple[int | None, ...]:
         """Each logical dimension's axis before the first split, None where it is joined."""
@@ -100,22 +93,10 @@ class OutermostTiles:
         return tuple(None if axis is None else blocks[axis] for axis in self._axis_of_dim)
 
 
-def offset_of(recipe: Recipe, coordinate: Sequence[int]) -> int:
-    """The offset of one coordinate, by the recipe."""
-    return linear_index(physical_coordinates(recipe, coordinate, 0), recipe.physical_shape, 0)
-
-
 def _parts(n: int, tile: int | None) -> tuple[int, ...]:
     return (n,) if tile is None else (n // tile, tile)
 
 
 def _block(span: Sequence[int], places: Sequence[int]) -> int | None:
     """The block of an axis split into ``span``, whose parts lie at these places in memory."""
-    return _product(span[1:]) if len(span) > 1 and places[0] == min(places) else None
-
-
-def _product(sizes: Sequence[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
+    return prod(span[1:]) if len(span) > 1 and places[0] == min(places) else None

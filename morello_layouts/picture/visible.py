@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GAP", "visible_indices"]
+__all__ = ["GAP", "visible_in_tiles", "visible_indices"]
 
 GAP = None
 """Stands among indices where some are left out."""
@@ -32,6 +32,30 @@ def visible_indices(size: int, extent: int, tile: int | None, limit: int) -> tup
     # A gap stands after the head, and one after the border.
     head = room - 2 - len(border) - bool(border)
     return _with_gaps(sorted({*range(max(head, 1)), *border, *ends}), extent)
+
+
+def visible_in_tiles(
+    size: int, extent: int, tile: int | None, limit: int
+) -> tuple[int | None, ...]:
+    """The same, but with the ends of every tile where tiles are few, and whole where it fits.
+
+    >>> visible_in_tiles(16, 16, 8, 12)
+    (0, 1, 2, 3, None, 7, 8, 9, 10, 11, None, 15)
+    >>> visible_in_tiles(10, 16, 8, 16)
+    (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    """
+    if extent <= limit:
+        return tuple(range(extent))
+    count = 0 if tile is None else -(-extent // tile)
+    each = limit // count if count else 0
+    if tile is None or each < 5 or tile <= each:
+        return visible_indices(size, extent, tile, limit)
+    head = min(each - 2, 4)
+    starts = range(0, count * tile, tile)
+    ends = {start + tile - 1 for start in starts}
+    heads = {start + k for start in starts for k in range(head)}
+    edge = {size - 1, size} if size < extent else {size - 1}
+    return _with_gaps(sorted(k for k in heads | ends | edge if k < extent), extent)
 
 
 def _padding(size: int, extent: int, limit: int) -> list[int]:
