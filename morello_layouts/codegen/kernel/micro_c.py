@@ -103,33 +103,37 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
 """
 
 LANES = """\
-/* 64 bytes of four rows, as units of the stage: 16 bytes of each row, a step from unit to unit. */
+/* 64 bytes of four rows, as units of the stage: 16 bytes of each row, a step from unit to unit.
+   Shuffles are the faster way within the caches, short loads where rows come from memory. */
 RELAYOUT_INLINE void relayout_lanes(
     unsigned char *t, size_t step, const unsigned char *s0, const unsigned char *s1,
-    const unsigned char *s2, const unsigned char *s3)
+    const unsigned char *s2, const unsigned char *s3, int far)
 {
 #if RELAYOUT_VECTOR >= 64
-    relayout_vector a0, a1, a2, a3;
-    memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
-    const relayout_vector
-        b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
-        b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
-        b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
-        b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
-        c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
-        c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
-        c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
-        c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
-    memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
-    memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
-#else
+    if (!far) {
+        relayout_vector a0, a1, a2, a3;
+        memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
+        const relayout_vector
+            b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
+            b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
+            b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
+            b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
+            c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
+            c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
+            c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
+            c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
+        memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
+        memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
+        return;
+    }
+#endif
+    (void)far;
     for (size_t k = 0; k < 4; k++) {
         memcpy(t + k * step, s0 + k * 16, 16);
         memcpy(t + k * step + 16, s1 + k * 16, 16);
         memcpy(t + k * step + 32, s2 + k * 16, 16);
         memcpy(t + k * step + 48, s3 + k * 16, 16);
     }
-#endif
 }
 """
 
@@ -196,6 +200,7 @@ def transposition_lines(micro: Transposition, stream: str) -> list[str]:
     across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces = micro.columns // across
     group = pieces * across * width
+    far = int(stream == "stream")
     lines = [f"_Alignas({width}) unsigned char stage[{micro.rows // (across * lanes) * group}];"]
     if len(micro.source) > 1:
         rows = ", ".join(map(str, offsets(micro.source)))
@@ -217,7 +222,7 @@ def transposition_lines(micro: Transposition, stream: str) -> list[str]:
         unit = f"u + {piece * across * width}"
         if lanes == 4 and piece + 4 <= pieces:
             from_rows = ", ".join(f"r{lane} + {piece * 16}" for lane in range(4))
-            lines.append(f"    relayout_lanes({unit}, {across * width}, {from_rows});")
+            lines.append(f"    relayout_lanes({unit}, {across * width}, {from_rows}, {far});")
             piece += 4
             continue
         for lane in range(lanes):
