@@ -150,6 +150,11 @@ def test_a_fragment_has_no_script() -> None:
             9,
         ),
         ("bf16[35]{0:T(256)(128)(2,1)}", "columns: dimension 0: 35 of 256", 1),
+        (
+            "pred[8,128]{1,0:T(8,128)E(32)}",
+            "1: 128 of 128; rows: dimension 0: 8 of 8; elements: 8",
+            1,
+        ),
         ("f32[18]{0:T(8,128)}", "rows: no dimension: 1 of 8", 1),
         (
             "f32[5,1,1,7]{3,0,2,1:T(8,128)}",

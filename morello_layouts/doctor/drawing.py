@@ -8,7 +8,7 @@ from html import escape
 from typing import Final
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.xla import COMBINE, XlaShape
+from morello_layouts.xla import COMBINE, XlaShape, bits_of
 
 __all__ = ["tile_drawing"]
 
@@ -65,7 +65,7 @@ def tile_drawing(shape: XlaShape) -> str:
         axes = _axes(shape)
     except LayoutError:
         return ""
-    return "" if axes is None else _svg(*axes, f"tiles of {shape}")
+    return "" if axes is None else _svg(*axes, _bits(shape), f"tiles of {shape}")
 
 
 def _axes(shape: XlaShape) -> tuple[_Axis, _Axis] | None:
@@ -85,16 +85,22 @@ def _axes(shape: XlaShape) -> tuple[_Axis, _Axis] | None:
     return _Axis(f"dimension {second}", shape.shape[second], tile[-2]), columns
 
 
-def _svg(rows: _Axis, columns: _Axis, title: str) -> str:
+def _bits(shape: XlaShape) -> tuple[int, int]:
+    """Bits that an element needs, and those that it takes."""
+    return min(shape.bits, bits_of(shape.element_type)), shape.bits
+
+
+def _svg(rows: _Axis, columns: _Axis, bits: tuple[int, int], title: str) -> str:
     height = max(16, min(_TALLEST, _ROW * rows.tile))
     ys, bottom = _places(rows, height, _TOP)
     xs, right = _places(columns, _WIDTH, 1)
     tiles = "".join(
-        _tile(x, y, height, columns.filled(c), rows.filled(r))
+        _tile(x, y, height, (columns.filled(c), rows.filled(r)), bits[0] / bits[1])
         for r, y in zip(rows.shown, ys, strict=True)
         for c, x in zip(columns.shown, xs, strict=True)
     )
     words = f"columns: {columns.words}" + (f"; rows: {rows.words}" if rows.name else "")
+    words += f"; elements: {bits[0]} of {bits[1]} bits" if bits[0] < bits[1] else ""
     width = max(right + 2, 7 * len(words))
     parts = [
         f'<svg class="tiles" role="img" {_box(width, bottom + 4)}>',
@@ -124,13 +130,13 @@ def _places(axis: _Axis, extent: int, start: int) -> tuple[list[int], int]:
     return places, at
 
 
-def _tile(x: int, y: int, height: int, wide: float, tall: float) -> str:
+def _tile(x: int, y: int, height: int, filled: tuple[float, float], dense: float) -> str:
     outline = f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{height}"'
-    data_width, data_height = max(1.0, _WIDTH * wide), max(1.0, height * tall)
+    data_width, data_height = max(3.0, _WIDTH * filled[0]), max(3.0, height * filled[1])
     return (
         f'<g>{outline} fill="url(#padding)"/>'
         f'<rect x="{x}" y="{y}" width="{data_width:.4g}" height="{data_height:.4g}" '
-        f'class="data" fill="#3b82c4"/>'
+        f'class="data" fill="#3b82c4" fill-opacity="{dense:.4g}"/>'
         f'{outline} fill="none" stroke="currentColor"/></g>'
     )
 
