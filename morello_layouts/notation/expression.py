@@ -14,7 +14,7 @@ from morello_layouts.notation.grammar import Syntax, parse_tree
 __all__ = ["parse_bounds", "parse_expression", "parse_number"]
 
 _SYNTAX = Syntax(
-    form="an expression is made of integers, names, + - * // %, floor(a/b), Mod(a, b), parentheses",
+    form="an expression is made of integers, names, + - * // %, floor(a/b), ceil(a/b), Mod(a, b)",
     example="write for example (32*i + j)//8",
     names={
         "INT": "a number",

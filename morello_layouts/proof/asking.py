@@ -18,7 +18,15 @@ from morello_layouts.proof.smallest import first_sizes, point_of
 from morello_layouts.proof.value import NotAffineError
 from morello_layouts.recipe import Split
 
-__all__ = ["BUDGET", "AnyMap", "for_sizes", "shape_of", "within_budget"]
+__all__ = [
+    "BUDGET",
+    "AnyMap",
+    "Deciding",
+    "for_sizes",
+    "names_in_order",
+    "shape_of",
+    "within_budget",
+]
 
 AnyMap: TypeAlias = IndexMap | FormulaMap
 
@@ -94,10 +102,10 @@ def for_sizes(
         more: what else to say.
         open_for: sizes for which it was not decided.
     """
-    names = tuple(dict.fromkeys(name for m in maps for name in _names_in_order(m)))
+    names = tuple(dict.fromkeys(name for m in maps for name in names_in_order(m)))
 
     def at(sizes: Mapping[str, int]) -> Proof:
-        return ask(*(m.at(**{n: sizes[n] for n in _names_in_order(m)}) for m in maps))
+        return ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
 
     left = condition.space.sizes.subtract(condition.space.sizes) if open_for is None else open_for
     condition, left = _settled(condition, left, names, at)
@@ -149,7 +157,7 @@ def _settled(
     return condition, left
 
 
-def _names_in_order(m: AnyMap) -> list[str]:
+def names_in_order(m: AnyMap) -> list[str]:
     """The names of sizes as they stand in the shape."""
     found = [name for n in shape_of(m) if not isinstance(n, int) for name in sorted(n.names())]
     return list(dict.fromkeys(found))

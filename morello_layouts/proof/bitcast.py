@@ -128,7 +128,8 @@ def _rank(answer: Bitcast) -> int:
 
 
 def _for_some_sizes(answer: Proof) -> bool:
-    return answer.holds is False and answer.when not in (None, NEVER)
+    open_for_some = answer.when is None and isinstance(answer.counterexample, AtSizes)
+    return answer.holds is False and (open_for_some or answer.when not in {None, NEVER})
 
 
 def _pairs(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Iterator[_Pair]:
@@ -223,7 +224,7 @@ def _answer(pair: _Pair, same: Proof) -> Bitcast:
     elif same.holds and pair.first.recipe.size != pair.second.recipe.size:
         kind = "padding"
     slot = _first_slot(pair, same) if same.holds is False else None
-    reason = _SAID[kind] if same.holds is not False or kind == "copy" else f"if free: {_SAID[kind]}"
+    reason = _SAID[kind] if same.holds or kind == "copy" else f"if free: {_SAID[kind]}"
     if slot is not None:
         reason += f"; slot {slot} is the first that holds something else"
     values = {f: getattr(same, f) for f in Proof.__dataclass_fields__}

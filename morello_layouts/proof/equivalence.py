@@ -19,6 +19,7 @@ from morello_layouts.proof.proof import Proof
 from morello_layouts.proof.relation import offset_of_recipe, physical_coordinates, value_of_form
 from morello_layouts.proof.space import Space
 from morello_layouts.proof.stages import parameters_of
+from morello_layouts.proof.trial import by_trial
 from morello_layouts.proof.value import NotAffineError, Value, differ, first_point
 from morello_layouts.recipe import Recipe
 
@@ -42,7 +43,10 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
             "give both at the same shape",
         )
     sizes = _spans(a, b)
-    difference = _difference(a, b, context)
+    try:
+        difference = _difference(a, b, context)
+    except NotAffineError as error:
+        return by_trial(SAME, (a, b), are_equivalent, f"{error.what}: {error.why}")
     if not difference.space.parameters.monomials:
         at = difference.concrete
         if at.is_empty():
@@ -54,7 +58,8 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
     equal, left = difference.for_sizes()
     found = Condition(equal, difference.space)
     if not left.is_empty() and found.is_never and left.is_equal(difference.space.sizes):
-        return Proof(SAME, None, "the difference is a polynomial in sizes without one sign")
+        why = "the difference is a polynomial in sizes without one sign"
+        return by_trial(SAME, (a, b), are_equivalent, why)
     return for_sizes(SAME, found, (a, b), are_equivalent, more=sizes, open_for=left)
 
 

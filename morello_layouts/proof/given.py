@@ -67,7 +67,7 @@ def _shown(values: Any) -> str:
 def _values(m: FormulaMap) -> Any:
     """What the map gives at every coordinate, one column each, in row-major order."""
     shape = known(m.sizes)
-    at = np.indices(shape).reshape(len(shape), -1)
+    at = np.indices(shape).reshape(len(shape), prod(shape))
     given = m(*at) if shape else m()
     rows = given if isinstance(given, tuple) else (given,)
     return np.stack([np.asarray(row).reshape(-1) for row in rows])

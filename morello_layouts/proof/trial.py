@@ -1,0 +1,76 @@
+"""What can be said for all sizes where a question leaves ISL's theory.
+
+A counterexample at small sizes answers it, and it may be decided where a tile divides a size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from typing import Final
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr.assumption import Assumption, merged
+from morello_layouts.formula import IndexMap
+from morello_layouts.proof.asking import AnyMap, Deciding, names_in_order
+from morello_layouts.proof.proof import AtSizes, Proof
+from morello_layouts.recipe import Split
+
+__all__ = ["by_trial"]
+
+_MOST_TRIED: Final = 48  # sizes asked about one by one
+
+
+def by_trial(question: str, maps: tuple[AnyMap, ...], ask: Deciding, why: str) -> Proof:
+    """A counterexample at small sizes, and a divisor of a size for which it holds, if there are.
+
+    Args:
+        question: what was asked.
+        maps: what it was asked of.
+        ask: asks it again.
+        why: why it was not decided for all sizes.
+    """
+    names = tuple(dict.fromkeys(name for m in maps for name in names_in_order(m)))
+    assumed = {one.name: one for m in maps if isinstance(m, IndexMap) for one in m.assumptions}
+    certain = _divisible(maps, ask, assumed)
+    for sizes in islice(_sizes(names, assumed), _MOST_TRIED if names else 0):
+        try:
+            found = ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
+        except ShapeError:
+            continue
+        if found.holds is False:
+            words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+            reason = f"{certain}at {words}: {found.reason}"
+            return Proof(question, False, reason, AtSizes(sizes, found.counterexample))
+    return Proof(question, None, f"{certain}{why}")
+
+
+def _sizes(names: tuple[str, ...], assumed: Mapping[str, Assumption]) -> Iterator[dict[str, int]]:
+    """Sizes in growing boxes, each box in lexicographic order."""
+    ones = [assumed.get(name, Assumption(name)) for name in names]
+    for reach in range(1, _MOST_TRIED):
+        for steps in product(range(reach), repeat=len(names)):
+            values = [one.lo + step * one.divisor for one, step in zip(ones, steps, strict=True)]
+            if max(steps, default=0) == reach - 1 and all(
+                one.holds_of(n) for one, n in zip(ones, values, strict=True)
+            ):
+                yield dict(zip(names, values, strict=True))
+
+
+def _divisible(maps: tuple[AnyMap, ...], ask: Deciding, assumed: Mapping[str, Assumption]) -> str:
+    """That it certainly holds where a tile divides a size, in words."""
+    recipes = [m for m in maps if isinstance(m, IndexMap)]
+    if len(recipes) < len(maps):
+        return ""
+    tiles = {
+        t for m in recipes for step in m.recipe.steps if isinstance(step, Split)
+        for t in step.tiles if t is not None and t > 1
+    }  # fmt: skip
+    names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
+    for name, tile in product(names, sorted(tiles)):
+        more = Assumption(name, divisor=tile)
+        if merged((*assumed.values(), more)) == merged(assumed.values()):
+            continue
+        if ask(*(m.assume([more]) for m in recipes)).holds:
+            return f"certainly when {tile} divides {name}, other sizes are open; "
+    return ""

@@ -1,0 +1,183 @@
+"""Formulas that users write: held against layouts, composed, and looked at on their own."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from xla_strategies import small_arrays
+
+import morello_layouts as ml
+
+MORELLO_S_OWN = "6*(2*(d0 % 2) + (d0//2) % 2) + 2*d1 + d0 % 2"
+"""What Morello computes for [0 oe(4), 1, 0 p(2)] on 8x3: even and odd apart before dividing."""
+
+
+def test_morello_s_odd_even_collides_and_ours_does_not() -> None:
+    ours = ml.index_map("[0 oe(4), 1, 0 p(2)]", (8, 3))
+    theirs = ml.from_sympy({"shape": (8, 3), "size": 24}, MORELLO_S_OWN)
+    collision = ml.is_injective(theirs)
+    assert (collision.holds, collision.counterexample) == (False, ((0, 0), (4, 0)))
+    assert theirs(0, 0) == theirs(4, 0)
+    assert ml.is_bijective(theirs).holds is False
+    assert ml.is_surjective(theirs).holds is False
+    different = ml.are_equivalent(theirs, ours)
+    assert (different.holds, different.counterexample) == (False, (1, 0))
+    assert ml.is_bijective(ours).holds is True
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"shape": (6, 8)},
+        (6, 8),
+        {"shape": (6, 8), "names": ("d0", "d1")},
+        {"d0": 6, "d1": 8},
+    ],
+)
+def test_ways_to_give_the_shape(domain) -> None:
+    mine = ml.from_sympy(domain, "24*(d1//4) + 4*d0 + d1%4")
+    assert mine.shape == (6, 8)
+    assert ml.are_equivalent(mine, "[1, 0, 1 p(4)]").holds is True
+    assert str(mine) == "(d0, d1) -> 24*(d1//4) + 4*d0 + d1%4"
+
+
+def test_sympy_in_and_out() -> None:
+    i, j = sympy.symbols("i j", integer=True, nonnegative=True)
+    mine = ml.from_sympy({i: 6, j: 8}, 24 * sympy.floor(j / 4) + 4 * i + sympy.Mod(j, 4))
+    assert ml.are_equivalent("[1, 0, 1 p(4)]", mine).holds is True
+    assert mine.expr == ml.index_map("[1, 0, 1 p(4)]", (6, 8)).expr
+
+
+@given(small_arrays())
+@settings(max_examples=50, deadline=None)
+def test_a_layout_s_own_formula_is_the_layout(array: ml.XlaShape) -> None:
+    m = ml.index_map(array)
+    if 0 in m.shape:
+        return
+    again = ml.from_sympy({"shape": m.shape, "size": m.size}, m.expr)
+    assert ml.are_equivalent(again, m).holds is True
+    assert ml.is_injective(again).holds is True
+    assert ml.is_surjective(again).padding == m.padding
+    off = ml.from_sympy({"shape": m.shape}, m.expr + 1)
+    answer = ml.are_equivalent(off, m)
+    assert (answer.holds, answer.counterexample) == (False, (0,) * len(m.shape))
+
+
+def test_for_all_sizes() -> None:
+    rows = ml.from_sympy({"i": "M", "j": "N"}, "N*i + j")
+    assert ml.are_equivalent(rows, "f32[M,N]{1,0}").holds is True
+    assert ml.is_injective(rows).holds is True
+    tiled = ml.are_equivalent(rows, "f32[M,N]{1,0:T(8,128)}")
+    assert tiled.when == "exactly when N = 128, or M = 1 and N <= 127"
+    pairs = ml.from_sympy({"i": "M", "j": "N"}, "N*i + 2*(j//2)")
+    answer = ml.is_injective(pairs)
+    assert answer.holds is False
+    assert str(answer.counterexample) == "((0, 0), (0, 1)) at M = 1, N = 2"
+
+
+def test_large_arrays_are_not_looked_at_one_by_one() -> None:
+    shape = (1 << 20, 1 << 12)
+    assert ml.is_injective(ml.from_sympy(shape, "4096*d0 + d1")).holds is True
+    swizzled = ml.from_sympy(shape, "4096*d0 + 2*(d1 % 2048) + d1//2048")
+    assert ml.is_injective(swizzled).holds is True
+    unclear = ml.is_injective(ml.from_sympy(shape, "4095*d0 + d1"))
+    assert unclear.holds is None
+    assert "no recipe to read" in unclear.reason
+
+
+def test_several_formulas_are_coordinates_in_memory() -> None:
+    tiles = ml.from_sympy((4, 6), ("d0//2", "d1//2", "d0%2", "d1%2"))
+    assert tiles(3, 5) == (1, 2, 1, 1)
+    assert ml.are_equivalent(tiles, "f32[4,6]{1,0:T(2,2)}").holds is True
+    assert ml.is_injective(tiles).holds is True
+    turned = ml.from_sympy((4, 6), ("d0//2", "d1//2", "d1%2", "d0%2"))
+    answer = ml.are_equivalent(turned, "f32[4,6]{1,0:T(2,2)}")
+    assert answer.counterexample == (0, 1)
+    assert answer.reason.startswith("at (0, 1) the offsets are (0, 0, 1, 0) and (0, 0, 0, 1)")
+
+
+def test_composition() -> None:
+    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
+    rows = ml.from_sympy((24,), ("d0//6", "d0%6"))
+    flat = tiled.compose(rows)
+    assert [flat(k) for k in range(24)] == [tiled(k // 6, k % 6) for k in range(24)]
+    assert (flat(np.arange(24)) == [tiled(k // 6, k % 6) for k in range(24)]).all()
+    # Through memory and back: the inverse's coordinates, composed with the map, are the identity.
+    back = ml.from_sympy((tiled.size,), [e.subs("p", "d0") for e in inverse_over_d0(tiled)])
+    assert str(tiled.compose(back)) == "(d0) -> d0"
+
+
+def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
+    p = next(iter(m.inverse.exprs[0].free_symbols))
+    return [e.xreplace({p: sympy.Symbol("d0", integer=True)}) for e in m.inverse.exprs]
+
+
+@pytest.mark.parametrize(
+    ("domain", "expr", "error", "what"),
+    [
+        ({}, "d0", ml.ShapeError, "{} has no shape"),
+        ({"shape": (3,), "sides": 4}, "d0", ml.ShapeError, "has no shape"),
+        ({"shape": (3,), "names": ("i", "j")}, "i", ml.ShapeError, "i, j are given for 1"),
+        ({"shape": (3, 3), "names": ("i", "i")}, "i", ml.ShapeError, "i, i are given for 2"),
+        ((3,), "d0 + q", ml.LayoutError, "d0 + q holds q"),
+        ((3,), "d0 * d0", ml.LayoutError, "product of two variables"),
+        ((3,), "d0 +", ml.ParseError, "found the end of the text"),
+        ((3.5,), "d0", ml.ShapeError, "size 0 of the shape is 3.5"),
+        ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
+    ],
+)
+def test_mistakes(domain, expr, error, what: str) -> None:
+    with pytest.raises(error, match=re.escape(what)):
+        ml.from_sympy(domain, expr)
+
+
+def test_maps_that_do_not_fit_each_other() -> None:
+    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
+    with pytest.raises(ml.ShapeError, match="the inner map gives 1 coordinates"):
+        tiled.compose(ml.from_sympy((24,), "d0"))
+    with pytest.raises(ml.ShapeError, match="coordinate 0 of the inner map is d0//5"):
+        tiled.compose(ml.from_sympy((24,), ("d0//5", "d0%6")))
+    with pytest.raises(ml.ShapeError, match="one map gives 2 numbers, the other 4"):
+        ml.are_equivalent(ml.from_sympy((4, 6), ("d0", "d1")), tiled)
+    with pytest.raises(ml.ShapeError, match="the map has no buffer"):
+        ml.is_surjective(ml.from_sympy((4, 6), "6*d0 + d1"))
+    with pytest.raises(ml.UnsupportedError, match="nothing to be held against"):
+        ml.verify(ml.from_sympy((4, 6), "6*d0 + d1"))
+    with pytest.raises(ml.ShapeError, match="the maps have the shapes"):
+        ml.are_equivalent(ml.from_sympy((4, 6), "6*d0 + d1"), "f32[6,4]{1,0}")
+
+
+RESHAPES = [
+    ("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0:T(2,2)}", (2, 2, 3, 2), None),
+    ("f32[4,6]{0,1:T(2,4)}", "f32[6,4]{1,0:T(8,128)}", None, (1, 0)),
+    ("f32[4,6]{1,0:T(2,4)}", "f32[2,3,2,2]{3,2,1,0}", (2, 2, 3, 2), (0, 2, 1, 3)),
+    ("f32[24]{0:T(5)}", "f32[4,3,2]{0,2,1}", (2, 3, 4), (2, 1, 0)),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "reshape", "transpose"), RESHAPES)
+def test_relayouts_through_a_change_of_shape(source, target, reshape, transpose) -> None:
+    r = ml.relayout(source, target, reshape=reshape, transpose=transpose)
+    a, b = ml.index_map(source), ml.index_map(target)
+    elements = np.arange(np.prod(a.shape)).reshape(a.shape)
+    changed = elements if reshape is None else elements.reshape(reshape)
+    changed = changed if transpose is None else changed.transpose(transpose)
+    there, here = ml.pack(a, elements, fill=-1), ml.pack(b, changed, fill=-1)
+    for p, element in enumerate(here):
+        found = r(p)
+        assert (found is None) == (element < 0)
+        assert found is None or there[found] == element
+    assert ml.verify(r.target).holds is True
+
+
+def test_a_target_without_a_shape_takes_the_changed_one() -> None:
+    r = ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(1, 0))
+    assert (r.target.source, str(r)) == ("[4,6] transposed by [1, 0] as [1, 0] at 6x4", "p -> p")
+    with pytest.raises(ml.ShapeError, match=r"\[0, 0\] is no order of 2 dimensions"):
+        ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(0, 0))
+    with pytest.raises(ml.ShapeError, match="leave reshape out"):
+        ml.relayout("f32[4,6]", "f32[6,4]", reshape=(2, 12))
