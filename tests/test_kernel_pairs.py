@@ -124,6 +124,13 @@ def test_random_pairs(cases: list[Case], tmp_path_factory: pytest.TempPathFactor
     run_all(cases, tmp_path_factory.mktemp("random"), "gcc", *QUICK)
 
 
+def test_an_empty_array_writes_nothing(tmp_path: Path) -> None:
+    need("gcc")
+    layouts = ["{1,0,2:T(*,5)}", "{2,0,1:T(4,*,8,6)(*,4)}", "{2,1,0:T(2,4)L(7)}", "{0,1,2}"]
+    cases = [Case(a, b, (0, 3, 7), e) for a in layouts for b in layouts for e in (1, 2, 4)]
+    run_all(cases, tmp_path, "gcc", *QUICK)
+
+
 def test_very_many_boxes_become_one_loop() -> None:
     source, target = (ml.index_map(layout, (7, 7, 7, 7)).recipe for layout in MANY)
     assert moves_of(Kernel(source, target, 4)).apart

@@ -105,8 +105,10 @@ def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box
             "a relayout moves each element of one array",
             "give both layouts at the same shape",
         )
-    a, b = digits_of(source), digits_of(target)
     shape, (size, tail) = known(source.shape), known((target.size, target.tail_padding))
+    if 0 in shape and size == tail:
+        return [], [Box(0, 0, (Axis(tail, 0, 1),))] if tail else []
+    a, b = digits_of(source), digits_of(target)
     mixed = common_digits(a, b) if a and b else None
     elements = None if mixed is None else element_boxes(shape, mixed)
     padding = padding_boxes(b, tail, size) if b else None
