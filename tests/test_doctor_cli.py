@@ -18,8 +18,9 @@ from morello_layouts.cli.entry import commands
 PROGRAM = programs()["v5e_small_second_minor"]
 
 
-def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
-    result = CliRunner().invoke(commands, arguments, input=stdin)
+def run(*arguments: str, stdin: str | bytes | None = None, width: int | None = None) -> Result:
+    columns = None if width is None else str(width)
+    result = CliRunner().invoke(commands, arguments, input=stdin, env={"COLUMNS": columns})
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -35,6 +36,12 @@ def test_hlo_prints_the_report(dump: str) -> None:
     result = run("hlo", dump)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == f"{ml.diagnose(PROGRAM)}\n"
+
+
+def test_what_is_said_below_rows_is_wrapped(dump: str) -> None:
+    whole, narrow = run("hlo", dump).stdout, run("hlo", dump, width=100).stdout
+    assert max(map(len, whole.splitlines())) > 100 >= max(map(len, narrow.splitlines()))
+    assert narrow.split() == whole.split()
 
 
 def test_top_and_generation(dump: str) -> None:

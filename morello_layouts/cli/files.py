@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 
-from morello_layouts.cli.screen import plain, print_json, print_text
+from morello_layouts.cli.screen import console, plain, print_json, print_text, text_width
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ class Report(Protocol):
 
     def html(self) -> str:
         """It as a page."""
+
+    def text(self, width: int | None = None) -> str:
+        """It as text."""
 
 
 def standard_input() -> str:
@@ -71,7 +74,8 @@ def print_report(report: Report, *, as_json: bool, html: str | None) -> None:
     if as_json:
         print_json(report.to_dict())
     elif html is None:
-        print_text(str(report))
+        width = text_width(console())
+        print_text(report.text(width if width < sys.maxsize else None))
 
 
 def write(path: str, text: str) -> None:

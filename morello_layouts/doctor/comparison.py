@@ -13,7 +13,7 @@ from morello_layouts.doctor.moves import Move, moves_of
 from morello_layouts.doctor.page import fragment, page
 from morello_layouts.doctor.text import text_of
 from morello_layouts.doctor.usage import Bytes, Costs, Totals, totals_of
-from morello_layouts.doctor.verdicts import Judge
+from morello_layouts.doctor.verdicts import Effect, Judge
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.xla import XlaShape
 
@@ -89,7 +89,7 @@ class MoveChange:
     """
 
     opcode: str
-    effect: str
+    effect: Effect
     operand: str | None
     result: str
     before: int
@@ -158,8 +158,12 @@ class Comparison:
     def _repr_html_(self) -> str:
         return fragment(comparison_summary(self), comparison_tables(self))
 
+    def text(self, width: int | None = None) -> str:
+        """The report as text; what is said below rows is wrapped to a width, if one is given."""
+        return text_of(comparison_summary(self), comparison_tables(self), width)
+
     def __str__(self) -> str:
-        return text_of(comparison_summary(self), comparison_tables(self))
+        return self.text()
 
 
 def compare_hlo(
@@ -254,7 +258,7 @@ def _layouts(
 
 
 def _moves(before: Iterable[Move], after: Iterable[Move]) -> tuple[MoveChange, ...]:
-    counts: dict[tuple[str, str, str | None, str], list[int]] = {}
+    counts: dict[tuple[str, Effect, str | None, str], list[int]] = {}
     for side, moves in enumerate((before, after)):
         for move in moves:
             v = move.verdict

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.doctor.amounts import bytes_text
 from morello_layouts.doctor.table import Cell, Row, Summary, Table, cell, number, size
+from morello_layouts.doctor.verdicts import effect_words
 
 if TYPE_CHECKING:
     from morello_layouts.doctor.comparison import Comparison
@@ -75,7 +76,7 @@ def comparison_tables(found: Comparison) -> Iterator[Table]:
         ],
     )
     for title, sign in (("New copies and the like", 1), ("Copies and the like that are gone", -1)):
-        yield _cut(title, ("written", "times", "opcode", "from and to"), _moves(found, sign))
+        yield _cut(title, ("written", "times", "opcode", "result"), _moves(found, sign))
 
 
 def _moves(found: Comparison, sign: int) -> list[Row]:
@@ -85,9 +86,9 @@ def _moves(found: Comparison, sign: int) -> list[Row]:
                 added(each.difference),
                 number(abs(each.after - each.before)),
                 cell(each.opcode),
-                cell(f"{each.operand or '?'} -> {each.result}"),
+                cell(each.result),
             ),
-            (each.effect,),
+            (f"from {each.operand or '?'}: {effect_words(each.effect)}",),
         )
         for each in found.moves
         if (each.after - each.before) * sign > 0

@@ -91,8 +91,12 @@ class Diagnosis:
     def _repr_html_(self) -> str:
         return fragment(diagnosis_summary(self), diagnosis_tables(self))
 
+    def text(self, width: int | None = None) -> str:
+        """The report as text; what is said below rows is wrapped to a width, if one is given."""
+        return text_of(diagnosis_summary(self), diagnosis_tables(self), width)
+
     def __str__(self) -> str:
-        return text_of(diagnosis_summary(self), diagnosis_tables(self))
+        return self.text()
 
 
 def diagnose(

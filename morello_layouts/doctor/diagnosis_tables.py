@@ -18,6 +18,7 @@ from morello_layouts.doctor.table import (
     number,
     size,
 )
+from morello_layouts.doctor.verdicts import effect_words
 from morello_layouts.doctor.wasteful import Alternative, WastefulArray
 from morello_layouts.tpu import Waste
 from morello_layouts.words.names import count, listed
@@ -83,7 +84,7 @@ def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
                     number(s.count),
                     number(s.fused),
                     cell(s.opcode),
-                    cell(s.effect),
+                    cell(effect_words(s.effect)),
                 )
             )
             for s in found.move_sums
@@ -92,7 +93,7 @@ def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
     groups = _not_free(found.moves)
     yield Table(
         "The largest of these that are not free",
-        ("written", "times", "opcode", "from and to"),
+        ("written", "times", "opcode", "result"),
         tuple(map(_move_row, groups[:_MOST_MOVES])),
         "" if len(groups) <= _MOST_MOVES else f"{_MOST_MOVES:,} of {len(groups):,}",
     )
@@ -162,9 +163,10 @@ def _move_row(group: list[Move]) -> Row:
             size(first.written_bytes * len(group)),
             number(len(group)),
             cell(first.opcode),
-            cell(f"{verdict.operand or '?'} -> {verdict.result}"),
+            cell(verdict.result),
         ),
         (
+            f"from {verdict.operand or '?'}",
             f"{verdict.text}: {verdict.reason}" + (" (in a fusion)" if first.is_fused else ""),
             _where([move.place for move in group[:_MOST_PLACES]], len(group)),
         ),

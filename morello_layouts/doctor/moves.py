@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from morello_layouts.doctor.buffers import is_fused
-from morello_layouts.doctor.verdicts import MOVES, Judge, Verdict
+from morello_layouts.doctor.verdicts import MOVES, Effect, Judge, Verdict
 from morello_layouts.hlo import HloInstruction, HloModule
 
 __all__ = ["Move", "MoveSum", "move_sums", "moves_of"]
@@ -75,7 +75,7 @@ class MoveSum:
     """
 
     opcode: str
-    effect: str
+    effect: Effect
     count: int
     fused: int
     written_bytes: int
@@ -102,7 +102,7 @@ def moves_of(module: HloModule, fused: frozenset[str], judge: Judge) -> Iterator
 
 def move_sums(moves: Iterable[Move]) -> tuple[MoveSum, ...]:
     """Moves by opcode and effect, the most bytes written first."""
-    found: dict[tuple[str, str], list[Move]] = {}
+    found: dict[tuple[str, Effect], list[Move]] = {}
     for move in moves:
         found.setdefault((move.opcode, move.verdict.effect), []).append(move)
     sums = (

@@ -168,8 +168,12 @@ class OomReport:
     def _repr_html_(self) -> str:
         return fragment(oom_summary(self), oom_tables(self))
 
+    def text(self, width: int | None = None) -> str:
+        """The report as text; what is said below rows is wrapped to a width, if one is given."""
+        return text_of(oom_summary(self), oom_tables(self), width)
+
     def __str__(self) -> str:
-        return text_of(oom_summary(self), oom_tables(self))
+        return self.text()
 
 
 def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> OomReport:

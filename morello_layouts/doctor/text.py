@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from textwrap import wrap
 from typing import Final
 
 from morello_layouts.doctor.table import Summary, Table
@@ -12,8 +13,8 @@ __all__ = ["text_of"]
 _INDENT: Final = " " * 6  # of what is said below a row
 
 
-def text_of(summary: Summary, tables: Iterable[Table]) -> str:
-    """A report for a terminal or a log.
+def text_of(summary: Summary, tables: Iterable[Table], width: int | None = None) -> str:
+    """A report for a terminal or a log; what is said below rows is wrapped to a width.
 
     >>> from morello_layouts.doctor.table import Row, cell, number
     >>> rows = (Row((number(12), cell("a")), ("why",)), Row((number(3), cell("b"))))
@@ -29,11 +30,11 @@ def text_of(summary: Summary, tables: Iterable[Table]) -> str:
     lines = [summary.title, *summary.lines, *(f"warning: {each}" for each in summary.warnings)]
     for table in tables:
         if table.rows:
-            lines += ["", *_lines(table)]
+            lines += ["", *_lines(table, width)]
     return "\n".join(lines)
 
 
-def _lines(table: Table) -> Iterator[str]:
+def _lines(table: Table, width: int | None) -> Iterator[str]:
     yield table.title if not table.note else f"{table.title}: {table.note}"
     columns = range(len(table.columns))
     is_number = [isinstance(table.rows[0].cells[k].value, int | float) for k in columns]
@@ -45,4 +46,18 @@ def _lines(table: Table) -> Iterator[str]:
             text[k].rjust(widths[k]) if is_number[k] else text[k].ljust(widths[k]) for k in columns
         )
         yield f"  {'  '.join(aligned)}".rstrip()
-        yield from (f"{_INDENT}{detail}" for detail in details)
+        for detail in details:
+            yield from _wrapped(detail, width)
+
+
+def _wrapped(detail: str, width: int | None) -> list[str]:
+    if width is None or len(detail) + len(_INDENT) <= width:
+        return [_INDENT + detail]
+    return wrap(
+        detail,
+        max(width, 40),
+        initial_indent=_INDENT,
+        subsequent_indent=f"{_INDENT}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

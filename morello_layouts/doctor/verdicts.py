@@ -14,7 +14,7 @@ from morello_layouts.hlo import HloInstruction
 from morello_layouts.notation.xla import XlaValue
 from morello_layouts.xla import XlaLayout, XlaShape, XlaTuple
 
-__all__ = ["MOVES", "Effect", "Judge", "Verdict"]
+__all__ = ["MOVES", "Effect", "Judge", "Verdict", "effect_words"]
 
 MOVES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
 """The opcodes that keep every element and may move it."""
@@ -90,6 +90,15 @@ class Verdict:
             "text": self.text,
             "reason": self.reason,
         }
+
+
+def effect_words(effect: Effect) -> str:
+    """An effect in words.
+
+    >>> effect_words("memory space")
+    'moves the same bytes to another memory space'
+    """
+    return _WORDS[effect] + (" to another memory space" if effect == "memory space" else "")
 
 
 _Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
