@@ -134,6 +134,12 @@ def test_every_element_order(row: dict[str, Any]) -> None:
     np.testing.assert_array_equal(order[m(*np.indices(m.shape))], elements)
     np.testing.assert_array_equal(ml.pack(m, elements, fill=-1), order)
     np.testing.assert_array_equal(ml.unpack(m, order), elements)
+    at = m.coordinates(np.arange(m.size))
+    padding = order < 0
+    assert all((x[padding] == -1).all() for x in at)
+    if at:
+        found = np.ravel_multi_index([x[~padding] for x in at], m.shape)
+        np.testing.assert_array_equal(found, order[~padding])
     assert ml.verify(m).holds is True
     proof = ml.is_bijective(m)
     assert (proof.holds, proof.padding) == (m.padding == 0, m.padding)

@@ -67,9 +67,9 @@ def within_budget(question: str, bounded_by_splits: bool = True) -> Callable[[De
             except isl.Error as error:
                 if "maximal number of operations" not in str(error):
                     raise
-                return Proof(question, None, f"ISL spent its budget of {allowed} operations")
+                answer = Proof(question, None, f"ISL spent its budget of {allowed} operations")
             except NotAffineError as error:
-                return Proof(question, None, f"{error.what}: {error.why}")
+                answer = Proof(question, None, f"{error.what}: {error.why}")
             assumed = merged(one for m in maps for one in m.assumptions)
             return replace(answer, assumptions=tuple(map(str, assumed)))
 

@@ -29,13 +29,18 @@ EQUAL: Final = "do both expressions have the same value everywhere?"
 SAME: Final = "do both maps give every coordinate the same offset?"
 
 
-@within_budget(SAME)
-def are_equivalent(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
+def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Whether two maps over one shape give each coordinate the same offset.
 
     Raises:
         ShapeError: where the shapes differ.
     """
+    answer = _decided(a, b, budget=budget)
+    return answer if answer.holds is not None else by_trial(answer, (a, b), _decided)
+
+
+@within_budget(SAME)
+def _decided(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
     if shape_of(a) != shape_of(b):
         raise ShapeError(
             f"the maps have the shapes {a.shape} and {b.shape}",
@@ -43,10 +48,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
             "give both at the same shape",
         )
     sizes = _spans(a, b)
-    try:
-        difference = _difference(a, b, context)
-    except NotAffineError as error:
-        return by_trial(SAME, (a, b), are_equivalent, f"{error.what}: {error.why}")
+    difference = _difference(a, b, context)
     if not difference.space.parameters.monomials:
         at = difference.concrete
         if at.is_empty():
@@ -58,9 +60,8 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
     equal, left = difference.for_sizes()
     found = Condition(equal, difference.space)
     if not left.is_empty() and found.is_never and left.is_equal(difference.space.sizes):
-        why = "the difference is a polynomial in sizes without one sign"
-        return by_trial(SAME, (a, b), are_equivalent, why)
-    return for_sizes(SAME, found, (a, b), are_equivalent, more=sizes, open_for=left)
+        return Proof(SAME, None, "the difference is a polynomial in sizes without one sign")
+    return for_sizes(SAME, found, (a, b), _decided, more=sizes, open_for=left)
 
 
 @within_budget(EQUAL)

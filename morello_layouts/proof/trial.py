@@ -6,11 +6,13 @@ A counterexample at small sizes answers it, and it may be decided where a tile d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from itertools import islice, product
 from typing import Final
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr.assumption import Assumption, merged
+from morello_layouts.expr.assumption import Assumption
 from morello_layouts.formula import IndexMap
 from morello_layouts.proof.asking import AnyMap, Deciding, names_in_order
 from morello_layouts.proof.proof import AtSizes, Proof
@@ -21,28 +23,27 @@ __all__ = ["by_trial"]
 _MOST_TRIED: Final = 48  # sizes asked about one by one
 
 
-def by_trial(question: str, maps: tuple[AnyMap, ...], ask: Deciding, why: str) -> Proof:
+def by_trial(undecided: Proof, maps: tuple[AnyMap, ...], ask: Deciding) -> Proof:
     """A counterexample at small sizes, and a divisor of a size for which it holds, if there are.
 
     Args:
-        question: what was asked.
-        maps: what it was asked of.
+        undecided: the answer for all sizes.
+        maps: what was asked about.
         ask: asks it again.
-        why: why it was not decided for all sizes.
     """
     names = tuple(dict.fromkeys(name for m in maps for name in names_in_order(m)))
+    if not names:
+        return undecided
     assumed = {one.name: one for m in maps if isinstance(m, IndexMap) for one in m.assumptions}
-    certain = _divisible(maps, ask, assumed)
-    for sizes in islice(_sizes(names, assumed), _MOST_TRIED if names else 0):
-        try:
-            found = ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
-        except ShapeError:
-            continue
+    certain = _divisible(maps, ask)
+    for sizes in islice(_sizes(names, assumed), _MOST_TRIED):
+        found = ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
         if found.holds is False:
             words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-            reason = f"{certain}at {words}: {found.reason}"
-            return Proof(question, False, reason, AtSizes(sizes, found.counterexample))
-    return Proof(question, None, f"{certain}{why}")
+            reason = f"{certain}other sizes are open; at {words}: {found.reason}"
+            at = AtSizes(sizes, found.counterexample)
+            return replace(undecided, holds=False, reason=reason, counterexample=at)
+    return replace(undecided, reason=f"{certain}{undecided.reason}")
 
 
 def _sizes(names: tuple[str, ...], assumed: Mapping[str, Assumption]) -> Iterator[dict[str, int]]:
@@ -57,7 +58,7 @@ def _sizes(names: tuple[str, ...], assumed: Mapping[str, Assumption]) -> Iterato
                 yield dict(zip(names, values, strict=True))
 
 
-def _divisible(maps: tuple[AnyMap, ...], ask: Deciding, assumed: Mapping[str, Assumption]) -> str:
+def _divisible(maps: tuple[AnyMap, ...], ask: Deciding) -> str:
     """That it certainly holds where a tile divides a size, in words."""
     recipes = [m for m in maps if isinstance(m, IndexMap)]
     if len(recipes) < len(maps):
@@ -68,9 +69,11 @@ def _divisible(maps: tuple[AnyMap, ...], ask: Deciding, assumed: Mapping[str, As
     }  # fmt: skip
     names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
     for name, tile in product(names, sorted(tiles)):
-        more = Assumption(name, divisor=tile)
-        if merged((*assumed.values(), more)) == merged(assumed.values()):
-            continue
-        if ask(*(m.assume([more]) for m in recipes)).holds:
-            return f"certainly when {tile} divides {name}, other sizes are open; "
+        with suppress(ShapeError):  # where no such size is left
+            divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
+            if all(n.assumptions == m.assumptions for n, m in zip(divided, recipes, strict=True)):
+                continue
+            if not ask(*divided).holds:
+                continue
+            return f"certainly when {tile} divides {name}, "
     return ""
