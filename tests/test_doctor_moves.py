@@ -140,3 +140,40 @@ def test_a_loop_body_is_no_fusion() -> None:
     found = move(text)
     assert not found.is_fused
     assert found.written_bytes == 512
+
+
+CONDITIONAL = """
+%branch (p: f32[8,16]) -> f32[8,16] {
+  %p = f32[8,16]{1,0} parameter(0)
+  ROOT %n = f32[8,16]{1,0} negate(%p)
+}
+ENTRY %main (a: f32[8,16], i: s32[]) -> f32[8,16] {
+  %a = f32[8,16]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  ROOT %c = f32[8,16]{1,0} conditional(%i, %a, %a), branch_computations={%branch, %branch}
+}
+"""
+
+
+def test_what_a_branch_gives_is_counted_once() -> None:
+    totals = ml.diagnose(CONDITIONAL).totals
+    assert (totals.results.arrays, totals.results.reserved_bytes) == (1, 512)
+    assert (totals.parameters.arrays, totals.fused_computations) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "size"),
+    [
+        ("(f32[8]{0}, f32[16]{0}) all-gather-start(f32[8]{0} %a)", 64),
+        ("f32[16]{0} all-gather-done((f32[8]{0}, f32[16]{0}) %a)", 0),
+        ("f32[8]{0} all-reduce-start(f32[8]{0} %a)", 32),
+        ("((f32[8]{0}), f32[4]{0}, u32[]) async-start(f32[8]{0} %a)", 20),
+        ("(f32[8]{0}, f32[8]{0}) fusion(f32[8]{0} %a)", 64),
+        ("(f32[8]{0}, f32[8]{0}) tuple(%a, %a)", 0),
+        ("f32[8]{0} get-tuple-element((f32[8]{0}) %a), index=0", 0),
+        ("token[] after-all()", 0),
+    ],
+)
+def test_bytes_that_are_written(instruction: str, size: int) -> None:
+    report = ml.diagnose(f"%r = {instruction}")
+    assert report.totals.results.reserved_bytes == size

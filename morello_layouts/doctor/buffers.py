@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
@@ -10,18 +11,19 @@ from morello_layouts.hlo.patterns import CALLED_BY
 from morello_layouts.words import arrays_of
 from morello_layouts.xla import XlaShape
 
-__all__ = ["Buffer", "buffers_of", "fused_names", "is_fused"]
+__all__ = ["Buffer", "anywhere", "buffers_of", "fused_names", "is_fused"]
 
-# The computations that these call run with buffers of their own; those of a fusion, a reduce or a
-# sort work on values that are never stored.
-_RUNNING: Final = frozenset({"while", "conditional", "call", "async-start"})
+# The computations that these call run with buffers of their own, and give their results. Those of
+# a fusion, a reduce or a sort work on values that are never stored; that of an asynchronous start
+# writes what the start gives.
+_RUNNING: Final = frozenset({"while", "conditional", "call"})
 
 _CALLS: Final = tuple(f"{attribute}=" for attribute in CALLED_BY)
 
 # Their results are names for the bytes of others.
 _NAMING: Final = frozenset(
-    {"tuple", "get-tuple-element", "bitcast", "while", "call", "opt-barrier", "after-all"}
-    | {"optimization-barrier", "add-dependency", "domain"}
+    {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call"}
+    | {"opt-barrier", "optimization-barrier", "after-all", "add-dependency", "domain"}
 )
 
 # Results that repeat the operands, by the position in the tuple.
@@ -96,6 +98,16 @@ def _written(instruction: HloInstruction, computation: HloComputation) -> Iterat
     for path, array in arrays_of(shape):
         if repeated is None or path[:1] != (repeated,):
             yield Buffer(instruction, computation.name, path, array, is_parameter)
+
+
+def anywhere(x: XlaShape) -> XlaShape:
+    """The array without its memory space, which does not change the order of its bytes.
+
+    >>> from morello_layouts.notation import parse
+    >>> print(anywhere(parse("f32[8]{0:S(1)}")))
+    f32[8]{0}
+    """
+    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
 
 
 def fused_names(module: HloModule) -> frozenset[str]:

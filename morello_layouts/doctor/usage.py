@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from morello_layouts.doctor.amounts import space_name
-from morello_layouts.doctor.buffers import Buffer
+from morello_layouts.doctor.buffers import Buffer, anywhere
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloModule
 from morello_layouts.notation.xla import XlaValue
@@ -187,7 +187,7 @@ def layout_uses(
     for shape, size in by_shape.items():
         if shape.layout is None or not size.arrays:
             continue
-        text = str(replace(shape.layout, memory_space=0))
+        text = str(anywhere(shape).layout)
         layouts[text] = layouts.get(text, Bytes()) + size
         space = shape.layout.memory_space
         spaces[space] = spaces.get(space, Bytes()) + size

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
 from morello_layouts.doctor.amounts import space_name
+from morello_layouts.doctor.buffers import anywhere
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction
 from morello_layouts.notation.xla import XlaValue
@@ -157,7 +158,7 @@ def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdic
 
 def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | None, str, str]:
     """Whether the bytes of x serve y, of which kind that is, and why."""
-    one, other = _bare(x), _bare(y)
+    one, other = anywhere(x), anywhere(y)
     if not _keeps_elements(opcode, x, y):
         raise LayoutError(
             f"{opcode} does not make {y} of {x}",
@@ -200,11 +201,6 @@ def _effect(opcode: str, holds: bool | None, x: XlaShape, y: XlaShape) -> Effect
     if holds:
         return "free"
     return "transposes" if opcode == "transpose" else "reshapes"
-
-
-def _bare(x: XlaShape) -> XlaShape:
-    """The array without its memory space, which does not change the order of its bytes."""
-    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
 
 
 def _space(x: XlaShape) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from morello_layouts.doctor.buffers import Buffer
+from morello_layouts.doctor.buffers import Buffer, anywhere
 from morello_layouts.doctor.usage import Costs
 from morello_layouts.errors import LayoutError
 from morello_layouts.tpu import Suggestion, Waste, suggest, waste
@@ -167,7 +167,7 @@ def wasteful_arrays(
             by_cost.setdefault(id(cost), (cost, []))[1].append(buffer)
     groups: dict[XlaShape, list[Buffer]] = {}
     for cost, places in by_cost.values():
-        groups.setdefault(_anywhere(cost.shape), []).extend(places)
+        groups.setdefault(anywhere(cost.shape), []).extend(places)
     found = [(waste(shape), places) for shape, places in groups.items()]
     found.sort(key=lambda pair: (-pair[0].padding_bytes, -len(pair[1])))
     arrays = (
@@ -185,11 +185,6 @@ def wasteful_arrays(
 
 def _line(buffer: Buffer) -> int:
     return buffer.instruction.line
-
-
-def _anywhere(x: XlaShape) -> XlaShape:
-    """The array without its memory space."""
-    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
 
 
 def _spaces(buffers: Iterable[Buffer]) -> tuple[tuple[int, int], ...]:
