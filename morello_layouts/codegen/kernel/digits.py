@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias
 
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose, known
@@ -172,8 +171,3 @@ def _stride(chain: Sequence[Digit], unit: int) -> int | None:
     if own is None:
         return 0
     return None if unit % own.unit else own.stride * (unit // own.unit)
-
-
-def room(chain: Sequence[Digit]) -> int:
-    """Places that a dimension takes in its buffer, padding included."""
-    return prod(digit.extent for digit in chain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from morello_layouts.codegen.kernel import micro_c
+from morello_layouts.codegen.kernel import c_head, micro_c
 from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.fusion import Shared, Tree
 from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition
@@ -38,10 +38,10 @@ def join(files: Sequence[CFile]) -> str:
     """One file of several kernels."""
     names = dict.fromkeys(name for file in files for name in file.helpers)
     parts = [
-        micro_c.PREAMBLE,
-        micro_c.VECTORS,
-        micro_c.COPY,
-        micro_c.LANES,
+        c_head.PREAMBLE,
+        c_head.VECTORS,
+        c_head.COPY,
+        c_head.LANES,
         *(micro_c.helper_text(name) for name in names),
         *(file.function for file in files),
     ]

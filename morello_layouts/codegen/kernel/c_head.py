@@ -1,0 +1,136 @@
+"""What every kernel in C begins with: the vectors of the target, streaming stores, copies."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["COPY", "LANES", "PREAMBLE", "VECTORS"]
+
+PREAMBLE: Final = """\
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(RELAYOUT_INLINE)
+#if defined(__GNUC__)
+#define RELAYOUT_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define RELAYOUT_INLINE static inline
+#endif
+#endif
+
+/* Bytes of a vector: what the target has; 0 without the extensions of gcc 12 or clang. */
+#if !defined(RELAYOUT_VECTOR)
+#define RELAYOUT_VECTOR 0
+#if defined(__GNUC__) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#undef RELAYOUT_VECTOR
+#if defined(__AVX512BW__)
+#define RELAYOUT_VECTOR 64
+#elif defined(__AVX2__)
+#define RELAYOUT_VECTOR 32
+#else
+#define RELAYOUT_VECTOR 16
+#endif
+#endif
+#endif
+#endif
+
+/* Stores past the caches, for targets larger than they are. */
+#if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
+#include <immintrin.h>
+#define RELAYOUT_FENCE() _mm_sfence()
+#define RELAYOUT_STREAM_16(t, v) _mm_stream_si128((__m128i *)(void *)(t), (__m128i)(v))
+#define RELAYOUT_STREAM_32(t, v) _mm256_stream_si256((__m256i *)(void *)(t), (__m256i)(v))
+#define RELAYOUT_STREAM_64(t, v) _mm512_stream_si512((__m512i *)(void *)(t), (__m512i)(v))
+#else
+#define RELAYOUT_FENCE() ((void)0)
+#define RELAYOUT_STREAM_16(t, v) memcpy((t), &(v), 16)
+#define RELAYOUT_STREAM_32(t, v) memcpy((t), &(v), 32)
+#define RELAYOUT_STREAM_64(t, v) memcpy((t), &(v), 64)
+#endif
+
+#if defined(__GNUC__)
+#define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
+#else
+#define RELAYOUT_AHEAD(s) ((void)0)
+#endif
+
+/* Where item i of a chain of at most three axes lies. */
+#define RELAYOUT_AT(i, n0, s0, n1, s1, s2) \\
+    ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \\
+     + (size_t)(i) / (n0) / (n1) * (s2))
+"""
+
+COPY: Final = """\
+RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n, int stream)
+{
+#if RELAYOUT_VECTOR > 0
+    if (stream && n % RELAYOUT_VECTOR == 0) {
+        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            RELAYOUT_STREAM(t + i, v);
+        }
+        return;
+    }
+#endif
+    (void)stream;
+    memcpy(t, s, n);
+}
+"""
+
+LANES: Final = """\
+/* 64 bytes of four rows, as units of the stage: 16 bytes of each row, a step from unit to unit.
+   Shuffles are the faster way within the caches, short loads where rows come from memory. */
+RELAYOUT_INLINE void relayout_lanes(
+    unsigned char *t, size_t step, const unsigned char *s0, const unsigned char *s1,
+    const unsigned char *s2, const unsigned char *s3, int far)
+{
+#if RELAYOUT_VECTOR >= 64
+    if (!far) {
+        relayout_vector a0, a1, a2, a3;
+        memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
+        const relayout_vector
+            b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
+            b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
+            b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
+            b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
+            c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
+            c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
+            c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
+            c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
+        memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
+        memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
+        return;
+    }
+#endif
+    (void)far;
+    for (size_t k = 0; k < 4; k++) {
+        memcpy(t + k * step, s0 + k * 16, 16);
+        memcpy(t + k * step + 16, s1 + k * 16, 16);
+        memcpy(t + k * step + 32, s2 + k * 16, 16);
+        memcpy(t + k * step + 48, s3 + k * 16, 16);
+    }
+}
+"""
+
+VECTORS: Final = """\
+#if RELAYOUT_VECTOR >= 16
+typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
+#endif
+#if RELAYOUT_VECTOR >= 32
+typedef uint64_t relayout_u64_32 __attribute__((vector_size(32)));
+#endif
+#if RELAYOUT_VECTOR >= 64
+typedef uint64_t relayout_u64_64 __attribute__((vector_size(64)));
+typedef relayout_u64_64 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_64
+#elif RELAYOUT_VECTOR >= 32
+typedef relayout_u64_32 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_32
+#elif RELAYOUT_VECTOR >= 16
+typedef relayout_u64_16 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_16
+#endif
+"""
