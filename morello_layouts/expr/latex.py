@@ -34,7 +34,8 @@ def _atom(atom: Atom) -> str:
         divisor = _number(atom.divisor)
         inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
     if atom.modulus is None:
-        return inner
+        several = atom.is_group and len(atom.of.terms) + (atom.of.const != 0) > 1
+        return rf"\left({inner}\right)" if several else inner
     if len(atom.of.terms) + (atom.of.const != 0) > 1 and atom.divisor == 1:
         inner = rf"\left({inner}\right)"
     return rf"\left({inner} \bmod {_number(atom.modulus)}\right)"
