@@ -23,6 +23,12 @@ def move(text: str) -> Move:
         ("f32[8,16]{1,0:S(1)} copy(f32[8,16]{1,0} %a)", "memory space", True, 512),
         ("f32[8,16]{0,1} copy(f32[8,16]{1,0} %a)", "transposes", False, 512),
         ("f32[8,16]{1,0:T(8,128)} copy(f32[8,16]{1,0} %a)", "retiles", False, 4096),
+        (
+            "f32[16,1,8]{2,0,1:T(8,128)} copy(f32[16,1,8]{2,1,0:T(8,128)} %a)",
+            "retiles",
+            False,
+            8192,
+        ),
         ("f32[1,16]{0,1} copy(f32[1,16]{1,0} %a)", "duplicates", True, 64),
         ("f32[16,8]{1,0} transpose(f32[8,16]{1,0} %a), dimensions={1,0}", "transposes", False, 512),
         ("f32[16,8]{0,1} transpose(f32[8,16]{1,0} %a), dimensions={1,0}", "free", True, 0),

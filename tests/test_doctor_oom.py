@@ -195,6 +195,15 @@ def test_a_report_on_one_line() -> None:
     assert found == [(e.number, e.wastes, e.differences) for e in ml.read_oom(WHOLE).allocations]
 
 
+def test_numbers_are_those_of_the_report() -> None:
+    text = block(*KNOWN[0], number=7) + block(*KNOWN[0], number=9) + "Size: 1.0K\n"
+    report = ml.read_oom(text)
+    assert [each.number for each in report.allocations] == [7, 9, 10]
+    first, second, _ = report.allocations
+    assert first.alternative is second.alternative  # equal arrays are asked about once
+    assert "  4.00x      2  bf16[2048,1," in str(report)
+
+
 def test_a_type_that_is_broken_over_lines() -> None:
     text = block("(f32[8]{0:T(256)},\n       f32[9]{0:T(256)})", "68B", "2.0K", "1.9K", "30.1")
     found = only(text)
@@ -301,6 +310,7 @@ def test_sizes_as_xla_prints_them() -> None:
     assert [xla_size(n) for n in (0, 1023, 1024, 1536, 1 << 20, (1 << 20) - 1)] == [
         "0B", "1023B", "1.0K", "1.5K", "1.00M", "1024.0K",
     ]  # fmt: skip
+    assert xla_size(1053697) == "1.00M"  # whole KiB first, then the rest is rounded
     assert xla_size(1 << 70) == "1024.00E"
     for n in (5, 10_000, 123_456_789, 1 << 40):
         assert re.fullmatch(r"[\d.]+[KMGT]?B?", xla_size(n))

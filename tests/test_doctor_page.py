@@ -167,6 +167,7 @@ def test_drawings(text: str, words: str, tiles: int) -> None:
     drawing = tile_drawing(ml.parse(text))  # type: ignore[arg-type]
     assert words in drawing
     assert drawing.count("<g>") == tiles
+    assert drawing.count(f'fill-opacity="{"0.25" if "E(32)" in text else "1"}"') == tiles
     Tree(drawing)
 
 
