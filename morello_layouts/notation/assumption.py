@@ -26,7 +26,7 @@ def parse_assumptions(text: str) -> list[Assumption]:
         ParseError: with a caret at what is no assumption.
 
     >>> [str(one) for one in parse_assumptions("M % 8 == 0, 1 <= N <= 128")]
-    ['8 divides M', 'N <= 128']
+    ['8 divides M', 'N >= 1', 'N <= 128']
     """
     found: list[Assumption] = []
     position = 0
