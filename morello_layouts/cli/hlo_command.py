@@ -29,14 +29,14 @@ Examples:
 JSON: module, generation, generation_reason, totals (instructions, computations,
 fused_computations; parameters, outputs, results, each of arrays, data_bytes, reserved_bytes,
 padding_bytes, factor), wasteful_count, wasteful (each of shape, data_bytes, reserved_bytes,
-padding_bytes, factor, reasons, alternative (layout, changes, reserved_bytes, factor, hint), count,
-memory_spaces, places (instruction, opcode, computation, line, op_name, source)), move_sums (opcode, effect, count, fused, written_bytes), moves (each of instruction, opcode,
-computation, line, op_name, source, is_fused, written_bytes, effect, holds, kind, operand, result,
-memory_spaces, moved_bytes, text, reason), layouts, memory_spaces, warnings. Of two dumps: before,
-after (totals), types (type, before, after, difference), layouts (instruction, opcode, before,
-after, before_bytes, after_bytes, difference), moves (opcode, effect, operand, result, before,
-after, moved_bytes, difference), warnings.
-What is not known is null.
+padding_bytes, factor, reasons, alternative (layout, changes, reserved_bytes, factor, hint),
+count, memory_spaces, places (instruction, opcode, computation, line, op_name, source)),
+move_sums (opcode, effect, count, fused, written_bytes), moves (each of instruction, opcode,
+computation, line, op_name, source, is_fused, written_bytes, effect, holds, kind, operand,
+result, memory_spaces, moved_bytes, text, reason), layouts, memory_spaces, warnings. Of two
+dumps: before, after (totals), types (type, before, after, difference), layouts (instruction,
+opcode, before, after, before_bytes, after_bytes, difference), moves (opcode, effect, operand,
+result, before, after, moved_bytes, difference), warnings. What is not known is null.
 """
 )
 @click.argument("file")
