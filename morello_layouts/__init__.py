@@ -15,6 +15,7 @@ from morello_layouts.api import (
     Relayout,
     are_equivalent,
     code,
+    draw,
     from_sympy,
     index_map,
     is_bijective,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         HloProgramShape,
         read_hlo,
     )
+    from morello_layouts.picture import Picture
     from morello_layouts.proof import AtSizes, Bitcast, Proof
 
 __version__ = "0.1.0"
@@ -95,6 +97,7 @@ __all__ = [
     "Packed",
     "Pad",
     "ParseError",
+    "Picture",
     "Proof",
     "Recipe",
     "Relayout",
@@ -113,6 +116,7 @@ __all__ = [
     "col_major",
     "compare_hlo",
     "diagnose",
+    "draw",
     "from_sympy",
     "index_map",
     "is_bijective",
@@ -147,6 +151,8 @@ def __getattr__(name: str) -> Any:
         return import_module("morello_layouts.tpu")
     if name in _DOCTOR:
         return getattr(import_module("morello_layouts.doctor"), name)
+    if name == "Picture":
+        return import_module("morello_layouts.picture").Picture
     if name in _HLO:
         return getattr(import_module("morello_layouts.hlo"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.picture import fitted_view, view_of, terminal_lines
+from morello_layouts.picture import fitted_view, terminal_lines, view_of
 from morello_layouts.picture.visible import visible_indices
 
 BOOK_ROW_MAJOR = [list(range(8 * r, 8 * r + 8)) for r in range(6)]

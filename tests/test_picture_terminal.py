@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.picture import ASCII, UNICODE, fitted_view, view_of, terminal_lines
+from morello_layouts.picture import ASCII, UNICODE, fitted_view, terminal_lines, view_of
 
 
 def drawn(text: str, shape: tuple[int, ...] | None = None, names: str = "yx", **more: int) -> str:

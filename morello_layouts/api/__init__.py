@@ -5,6 +5,7 @@ from morello_layouts.api.bitcasts import is_bitcast
 from morello_layouts.api.expressions import simplify
 from morello_layouts.api.formulas import from_sympy
 from morello_layouts.api.layouts import index_map, relayout
+from morello_layouts.api.pictures import draw
 from morello_layouts.api.printing import code
 from morello_layouts.api.proofs import (
     are_equivalent,
@@ -20,6 +21,7 @@ __all__ = [
     "Relayout",
     "are_equivalent",
     "code",
+    "draw",
     "from_sympy",
     "index_map",
     "is_bijective",

@@ -8,6 +8,7 @@ from math import prod
 from morello_layouts.formula import IndexMap
 from morello_layouts.picture.grid import View, view_of
 from morello_layouts.picture.terminal import terminal_lines
+from morello_layouts.recipe import known
 
 __all__ = ["fitted_view"]
 
@@ -23,7 +24,7 @@ def fitted_view(m: IndexMap, names: Sequence[str], width: int) -> View:
         names: a name for each dimension.
         width: of a line, in characters. Below about 60, wide offsets may not fit.
     """
-    slices = prod(m.recipe.shape[:-2])
+    slices = prod(known(m.recipe.shape)[:-2])
     rows = 12 if slices <= 1 else 8
     columns = _MOST_COLUMNS
     while True:

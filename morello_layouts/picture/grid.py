@@ -17,7 +17,7 @@ from morello_layouts.formula import IndexMap
 from morello_layouts.picture.levels import Level, levels_of, tile_numbers
 from morello_layouts.picture.strip import Strip, integers, strip_of
 from morello_layouts.picture.tiles import OutermostTiles
-from morello_layouts.picture.visible import visible_indices, visible_in_tiles
+from morello_layouts.picture.visible import visible_in_tiles, visible_indices
 from morello_layouts.recipe import delinearize, known, linear_index, physical_coordinates
 
 __all__ = ["Cell", "Grid", "View", "view_of"]

@@ -99,7 +99,7 @@ def _by_span(places: list[int], spans: list[list[int]]) -> list[list[int]]:
 
 def _cuts(spans: list[list[int]], places: list[list[int]]) -> list[int]:
     """After how many axes in memory tiles are told apart, for each level of one tiling."""
-    cuts = []
+    cuts: list[int] = []
     for j in range(max(map(len, spans), default=1) - 1):
         heads = [at[j] for at in places if len(at) > j + 1 and at[: j + 1] == sorted(at)[: j + 1]]
         if heads and (not cuts or max(heads) + 1 > cuts[-1]):

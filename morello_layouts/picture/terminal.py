@@ -5,11 +5,12 @@ Tiles are told apart by borders; colour only repeats what the borders say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from morello_layouts.picture.borders import border_between
 from morello_layouts.picture.grid import Cell, Grid, View
 
 if TYPE_CHECKING:
@@ -32,19 +33,28 @@ class Glyphs:
     padding: str
     arrow: str
     down: str
+    dot: str
+    box: str
+    moved: str
 
 
-UNICODE: Final = Glyphs("│", "─", "┼", "…", "⋮", "░", "→", "↓")
-ASCII: Final = Glyphs("|", "-", "+", "~", ":", "#", ">", "v")
+UNICODE: Final = Glyphs("│", "─", "┼", "…", "⋮", "░", "→", "↓", "•", "▫", "*")
+ASCII: Final = Glyphs("|", "-", "+", "~", ":", "#", ">", "v", "o", "=", "*")
 
 
-def terminal_lines(picture: View, names: Sequence[str], glyphs: Glyphs = UNICODE) -> list[Text]:
+def terminal_lines(
+    picture: View,
+    names: Sequence[str],
+    glyphs: Glyphs = UNICODE,
+    marks: Mapping[tuple[int, ...], str] | None = None,
+) -> list[Text]:
     """The picture, line by line.
 
     Args:
         picture: what to draw.
         names: a name for each dimension, such as ``("y", "x")``.
         glyphs: the characters to draw with.
+        marks: characters that stand before the offset, by the coordinate of the cell.
 
     >>> from morello_layouts.formula import IndexMap
     >>> from morello_layouts.picture import view_of
@@ -66,7 +76,7 @@ def terminal_lines(picture: View, names: Sequence[str], glyphs: Glyphs = UNICODE
         if grid.at:
             at = ", ".join(f"{name}={x}" for name, x in zip(names, grid.at, strict=False))
             lines.append(Text(at, style="bold"))
-        lines += _Drawing(grid, names[len(grid.at) :], glyphs).lines()
+        lines += _Drawing(grid, names[len(grid.at) :], glyphs, marks or {}).lines()
     if picture.hidden_slices:
         more = "slice" if picture.hidden_slices == 1 else "slices"
         lines.append(Text(f"{_amount(picture.hidden_slices)} more {more}", style="dim"))
@@ -78,8 +88,14 @@ def terminal_lines(picture: View, names: Sequence[str], glyphs: Glyphs = UNICODE
 class _Drawing:
     """One grid: its column widths and borders, then its lines."""
 
-    def __init__(self, grid: Grid, names: Sequence[str], glyphs: Glyphs) -> None:
-        self.grid, self.glyphs = grid, glyphs
+    def __init__(
+        self,
+        grid: Grid,
+        names: Sequence[str],
+        glyphs: Glyphs,
+        marks: Mapping[tuple[int, ...], str],
+    ) -> None:
+        self.grid, self.glyphs, self.marks = grid, glyphs, marks
         self.has_rows = len(names) > 1
         down = f"{names[0]} {glyphs.down} " if self.has_rows else ""
         across = f"{names[-1]} {glyphs.arrow}" if names else ""
@@ -88,7 +104,7 @@ class _Drawing:
         self.label_width = max(map(len, (self.corner, *row_labels)), default=0)
         labels = [self.index_text(column) for column in grid.columns] if names else []
         shown = [cell for row in grid.cells for cell in row if cell is not None]
-        offsets = [len(str(cell.offset)) for cell in shown if not cell.is_padding]
+        offsets = [len(self.offset_text(cell)) for cell in shown if not cell.is_padding]
         self.header = labels
         self.width = max([1, *offsets, *map(len, labels)])
         self.right = _borders(list(zip(*grid.cells, strict=True)))
@@ -109,7 +125,10 @@ class _Drawing:
     def cell_text(self, cell: Cell | None, row: int | None) -> str:
         if cell is None:
             return self.glyphs.gap_down if row is None else self.glyphs.gap
-        return self.glyphs.padding * self.width if cell.is_padding else str(cell.offset)
+        return self.glyphs.padding * self.width if cell.is_padding else self.offset_text(cell)
+
+    def offset_text(self, cell: Cell) -> str:
+        return f"{self.marks.get(cell.coordinate, '')}{cell.offset}"
 
     def line(self, label: str, texts: Sequence[str], row: int | None) -> Text:
         """A row of cells; of the header where ``row`` is None, whose borders run through."""
@@ -149,10 +168,7 @@ class _Drawing:
 def _borders(lines: Sequence[Sequence[Cell | None]]) -> list[list[bool]]:
     """Between each line of cells and the next: where tiles end. A gap has no border."""
     return [
-        [
-            a is not None and b is not None and a.tile != b.tile
-            for a, b in zip(before, after, strict=True)
-        ]
+        [border_between(a, b) == 0 for a, b in zip(before, after, strict=True)]
         for before, after in pairwise(lines)
     ]
 

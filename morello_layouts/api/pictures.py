@@ -1,0 +1,141 @@
+"""Pictures of layouts, in whatever form they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from morello_layouts import notation
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
+from morello_layouts.api.sizes import Shape
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.formula import FormulaMap, IndexMap
+from morello_layouts.formula.arguments import as_index
+from morello_layouts.xla import XlaShape
+
+if TYPE_CHECKING:
+    from morello_layouts.picture import Picture
+    from morello_layouts.picture.style import Colour
+
+__all__ = ["draw"]
+
+
+def draw(
+    layout: LayoutLike,
+    other: LayoutLike | Shape | None = None,
+    shape: Shape | None = None,
+    *,
+    colour: Colour = "tile",
+    word_bits: int = 32,
+    element_bits: int | None = None,
+    dots: Iterable[Sequence[int]] = (),
+    boxes: Iterable[Sequence[int]] = (),
+    box_tiles: int = 0,
+    max_rows: int | None = None,
+    max_columns: int | None = None,
+    max_slices: int = 4,
+    max_slots: int = 256,
+) -> Picture:
+    """The picture of a layout: the offset in each cell, the tiles, the padding, and the memory.
+
+    Args:
+        layout: text, a layout, or an index map, of known sizes.
+        other: a second layout of the same array, drawn beside the first; what lies elsewhere in
+            the other is marked. A tuple or list of sizes is taken for the shape.
+        shape: the sizes, for a layout that carries none.
+        colour: ``"tile"``: one colour for each outermost tile; ``"word"``: one for each word.
+        word_bits: bits of a word.
+        element_bits: bits of an element; left out, those of the type that the text names.
+        dots: coordinates of cells to mark with a dot.
+        boxes: coordinates of cells to mark with a box.
+        box_tiles: the level whose tiles get a box each, 1 for the outermost; 0 for none.
+        max_rows: rows shown of a slice, at least 5; left out, all of up to 32x128 cells, and
+            about 20 of more.
+        max_columns: columns shown, as ``max_rows``.
+        max_slices: slices shown of an array of more than two dimensions.
+        max_slots: slots of the buffer that are shown whole; 0 for no memory strip.
+
+    Raises:
+        ParseError: where text is in no notation.
+        ShapeError: where the shape is missing, or shapes differ, or a mark is outside.
+        UnsupportedError: where sizes are symbolic; ``.at(…)`` gives them.
+
+    >>> print(draw("f32[3,5]{1,0:T(2,2)}", max_slots=0))
+    f32[3,5]{1,0:T(2,2)}
+    (d0, d1) -> 12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2
+    d0 ↓ d1 →  0  1 │  2  3 │  4  5
+            0  0  1 │  4  5 │  8 ░░
+            1  2  3 │  6  7 │ 10 ░░
+             ───────┼───────┼──────
+            2 12 13 │ 16 17 │ 20 ░░
+            3 ░░ ░░ │ ░░ ░░ │ ░░ ░░
+    ░ padding
+    >>> draw("[0, 1]", "[1, 0]", (6, 8), dots=[(2, 3)]).svg().count('class="cell"')
+    96
+    """
+    from morello_layouts.picture import Limits, Style, picture_of
+
+    second, sizes = _second_and_shape(other, shape)
+    layouts = [layout] if second is None else [layout, second]
+    for one in layouts:
+        _require_recipe(one)
+    maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
+    styles = [
+        Style(
+            colour=colour,
+            word_bits=as_index(word_bits),
+            element_bits=_bits(one, m) if element_bits is None else as_index(element_bits),
+            dots=tuple(map(_coordinate, dots)),
+            boxes=tuple(map(_coordinate, boxes)),
+            box_tiles=as_index(box_tiles),
+        )
+        for one, m in zip(layouts, maps, strict=True)
+    ]
+    return picture_of(maps, styles, Limits(max_rows, max_columns, max_slices, max_slots))
+
+
+def _second_and_shape(
+    other: LayoutLike | Shape | None, shape: Shape | None
+) -> tuple[LayoutLike | None, Shape | None]:
+    """What was meant by the second argument: a layout, or a shape."""
+    if not isinstance(other, tuple | list):
+        return cast("LayoutLike | None", other), shape
+    if shape is not None:
+        raise LayoutError(
+            f"two shapes were given: {other} and {shape}",
+            "a second layout is text, a layout or an index map",
+            "leave one of them out",
+        )
+    return None, other
+
+
+def _coordinate(given: Sequence[int]) -> tuple[int, ...]:
+    return tuple(as_index(x) for x in given)
+
+
+def _require_recipe(layout: object) -> None:
+    if isinstance(layout, FormulaMap):
+        raise UnsupportedError(
+            f"{layout} is a formula alone",
+            "a picture shows tiles, which a formula does not say",
+            "draw a layout or its index map",
+        )
+
+
+def _bits(layout: LayoutLike, m: IndexMap) -> int | None:
+    """Bits of an element where the layout's text names its type."""
+    if isinstance(layout, IndexMap):
+        return _bits_of_source(m.source)
+    parsed = notation.parse(layout) if isinstance(layout, str) else layout
+    return parsed.bits if isinstance(parsed, XlaShape) else None
+
+
+def _bits_of_source(source: str) -> int | None:
+    try:
+        parsed = notation.parse(source)
+    except LayoutError:
+        return None
+    # An XLA layout alone is mapped as one of u8, whatever its elements are.
+    if not isinstance(parsed, XlaShape) or parsed.element_type == "u8":
+        return None
+    return parsed.bits

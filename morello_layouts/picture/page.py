@@ -1,0 +1,169 @@
+"""A picture as a page of HTML that loads nothing: hover cells and slots, play the recipe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+
+from morello_layouts.expr.form import Linear, printing_order
+from morello_layouts.picture.borders import borders
+from morello_layouts.picture.grid import Cell
+from morello_layouts.picture.markup import element, escaped
+from morello_layouts.picture.panel import Panel
+from morello_layouts.picture.stages import stages_of
+from morello_layouts.picture.strip import integers
+from morello_layouts.picture.svg import picture_svg
+from morello_layouts.recipe import known
+
+__all__ = ["page"]
+
+_MOST_PLAYED: Final = 1200  # cells that move
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def page(panels: Sequence[Panel]) -> str:
+    """The page: the picture, what is said of the cell under the pointer, the recipe's steps."""
+    title = " beside ".join(panel.title for panel in panels)
+    data = json.dumps([_data(panel) for panel in panels], separators=(",", ":"))
+    players = "".join(_player(k, panel) for k, panel in enumerate(panels))
+    details = "".join(_details(k, panel) for k, panel in enumerate(panels))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n"
+        f"<body>\n<h1>{escaped(title)}</h1>\n"
+        '<p class="how">Point at a cell or a slot to see where it lies and why; click to keep it; '
+        "the arrow keys move from cell to cell.</p>\n"
+        f'<div class="wide" id="picture" tabindex="0">{picture_svg(panels)}</div>\n'
+        f'<div class="details" aria-live="polite">{details}</div>\n{players}'
+        f'<script type="application/json" id="data">{_in_script(data)}</script>\n'
+        f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _resource(name: str) -> str:
+    return files("morello_layouts.picture").joinpath(name).read_text(encoding="utf-8")
+
+
+def _in_script(data: str) -> str:
+    """JSON that no script element can end early."""
+    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _details(k: int, panel: Panel) -> str:
+    heading = element("h2", escaped(panel.title))
+    hint = '<p class="hint">no cell is chosen</p>'
+    return f'<section data-panel="{k}">{heading}{hint}<table hidden></table></section>'
+
+
+def _player(k: int, panel: Panel) -> str:
+    if not _is_played(panel):
+        return ""
+    steps = len(panel.map.recipe.steps)
+    return (
+        f'<section class="player" data-panel="{k}"><h2>Step by step: {escaped(panel.title)}</h2>'
+        '<div class="controls"><button class="back">◀ Back</button>'
+        '<button class="next">Next ▶</button><button class="play">Play</button>'
+        f'<input type="range" min="0" max="{steps + 1}" value="0" aria-label="step">'
+        '<output class="step"></output></div><p class="words"></p>'
+        '<div class="wide"><svg class="ml-picture stage" role="img"></svg></div></section>\n'
+    )
+
+
+def _is_played(panel: Panel) -> bool:
+    cells = sum(1 for _ in panel.view.cells())
+    return 0 < cells <= _MOST_PLAYED
+
+
+def _data(panel: Panel) -> dict[str, Any]:
+    """What the script knows of a panel."""
+    cells, places = _placed(panel)
+    slots = [s for s in (panel.view.strip.slots if panel.view.strip else ()) if s is not None]
+    offsets = list(dict.fromkeys([*(c.offset for c in cells), *(s.offset for s in slots)]))
+    (size, tail) = known((panel.map.recipe.size, panel.map.recipe.tail_padding))
+    inside = [p for p in offsets if p < size - tail]
+    stages = stages_of(panel.map.recipe, inside)
+    order = {offset: k for k, offset in enumerate(inside)}
+    return {
+        "names": panel.names,
+        "size": size,
+        "levels": [{"name": str(level), "split": level.split} for level in panel.view.levels],
+        "stages": [
+            {"name": stage.name, "shape": stage.shape, "words": stage.words} for stage in stages
+        ],
+        "terms": _terms(panel),
+        "cells": [
+            {
+                "c": cell.coordinate,
+                "o": cell.offset,
+                "k": panel.colour(cell),
+                "t": cell.tiles,
+                "at": place,
+                "e": panel.elsewhere.get(cell.coordinate),
+            }
+            for cell, place in zip(cells, places, strict=True)
+        ],
+        "slots": [{"o": s.offset, "c": s.coordinate, "t": s.tiles} for s in slots],
+        "values": _values(panel, inside),
+        "steps": {
+            offset: [stage.coordinates[k] for stage in stages] for offset, k in order.items()
+        },
+        "numbers": {offset: [stage.numbers[k] for stage in stages] for offset, k in order.items()},
+        "gaps": _gaps(panel),
+    }
+
+
+def _placed(panel: Panel) -> tuple[list[Cell], list[tuple[int, int, int]]]:
+    """The cells, and of each the slice, row and column where it is drawn."""
+    cells, places = [], []
+    for k, grid in enumerate(panel.view.grids):
+        for row, line in enumerate(grid.cells):
+            for column, cell in enumerate(line):
+                if cell is not None:
+                    cells.append(cell)
+                    places.append((k, row, column))
+    return cells, places
+
+
+def _terms(panel: Panel) -> list[str]:
+    """The terms of the formula as text, the largest stride first."""
+    form = panel.map.form
+    terms = [str(Linear((term,), 0)) for term in printing_order(form.terms)]
+    return [*terms, str(form.const)] if form.const or not terms else terms
+
+
+def _values(panel: Panel, offsets: list[int]) -> dict[int, list[int]]:
+    """What each term is for the element at an offset; nothing for padding."""
+    form = panel.map.form
+    at = panel.map.coordinates(integers(offsets, known((panel.map.recipe.size,))[0]))
+    if not panel.view.shape:
+        return {offset: [0] for offset in offsets[:1]}
+    there = [k for k, x in enumerate(at[0].tolist()) if x >= 0]
+    variables = {f"d{k}": x[there] for k, x in enumerate(at)}
+    columns = [
+        np.broadcast_to(Linear((term,), 0).evaluate(variables), (len(there),)).tolist()
+        for term in printing_order(form.terms)
+    ]
+    if form.const or not columns:
+        columns.append([form.const] * len(there))
+    rows = zip(*columns, strict=True)
+    return {offsets[k]: list(values) for k, values in zip(there, rows, strict=True)}
+
+
+def _gaps(panel: Panel) -> dict[str, list[int | None]]:
+    """Between rows and between columns the level of the border, where it runs through."""
+    if not panel.view.grids:
+        return {"rows": [], "columns": []}
+    grid = panel.view.grids[0]
+    lines = {"rows": borders(grid.cells), "columns": borders(list(zip(*grid.cells, strict=True)))}
+    return {name: [_through(levels) for levels in between] for name, between in lines.items()}
+
+
+def _through(levels: Sequence[int | None]) -> int | None:
+    shown = set(levels)
+    return None if None in shown else max(level for level in shown if level is not None)

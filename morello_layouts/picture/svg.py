@@ -1,0 +1,212 @@
+"""A picture as SVG: its panels side by side, with their strips, scales and legends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Final
+
+from morello_layouts.formula import IndexMap
+from morello_layouts.picture.colours import DARK, LIGHT, Paper
+from morello_layouts.picture.legend import legend
+from morello_layouts.picture.markup import element, escaped, number
+from morello_layouts.picture.panel import Panel
+from morello_layouts.picture.scale import draw_scale, scale_of
+from morello_layouts.picture.svg_grid import Drawn, cell_width, draw_grid, text_width
+from morello_layouts.picture.svg_strip import draw_strip, slot_width
+
+__all__ = ["compact_svg", "picture_svg"]
+
+_MARGIN: Final = 14
+_BETWEEN: Final = 36  # panels
+_LINE: Final = 18
+_NARROWEST: Final = 400
+_STRIP: Final = 660  # the memory strip, where the grid is narrower
+_WIDEST: Final = 1100  # of slices side by side
+
+
+def picture_svg(panels: Sequence[Panel]) -> str:
+    """The panels as an SVG document, which needs nothing else."""
+    parts: list[str] = []
+    x, height = float(_MARGIN), 0.0
+    for panel in panels:
+        drawn = _panel(panel, x, _MARGIN)
+        parts.append(element("g", drawn.markup, class_="panel"))
+        x += drawn.width + _BETWEEN
+        height = max(height, drawn.height)
+    title = " beside ".join(panel.title for panel in panels)
+    return _document(parts, x - _BETWEEN + _MARGIN, height + 2 * _MARGIN, title, "ml-picture")
+
+
+def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str:
+    """The tiles and the padding of the last two dimensions as a small SVG, without cells.
+
+    It says its sizes in words, and can stand in a page's text.
+
+    Raises:
+        UnsupportedError: where sizes are symbolic.
+
+    >>> from morello_layouts import index_map
+    >>> small = compact_svg(index_map("f32[9,18]{1,0:T(8,128)}"))
+    >>> small.startswith("<svg"), "9x18 in 16x128" in small
+    (True, True)
+    """
+    if 0 in m.shape:
+        text = element("text", "no elements", class_="l", x=2, y=14)
+        return _document([text], 90, 20, m.source, "ml-picture ml-compact")
+    drawn = draw_scale(scale_of(m), 1, 0, widest=widest, tallest=tallest)
+    title = m.source or str(m)
+    return _document([drawn.markup], drawn.width + 3, drawn.height, title, "ml-picture ml-compact")
+
+
+def _document(parts: Sequence[str], width: float, height: float, title: str, class_: str) -> str:
+    size = f'width="{number(width)}" height="{number(height)}"'
+    box = f'viewBox="0 0 {number(width)} {number(height)}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{class_}" role="img" {size} {box}>'
+        f"<title>{escaped(title)}</title><style>{_STYLE}</style>{_HATCH}"
+        f'<rect class="paper" {size}/>{"".join(parts)}</svg>\n'
+    )
+
+
+def _panel(panel: Panel, x: float, y: float) -> Drawn:
+    """The parts of a panel, one below the other."""
+    grids, strip = panel.view.grids, panel.view.strip
+    body = _grids(panel, x, 0)
+    room = max(body.width, _NARROWEST)
+    strip_room = room
+    if strip is not None:
+        whole = len(strip.slots) * slot_width(strip) + 1
+        strip_room = max(room, min(whole, _STRIP))
+        room = max(room, strip_room if whole > room else whole)
+    stack = _Stack(y)
+    stack.add(_heading(panel, x, y, room), 6)
+    if not grids:
+        text = element("text", "the array has no elements", class_="t", x=x, y=stack.y + 14)
+        stack.add(Drawn(text, text_width("the array has no elements", 12), 20))
+        return stack.drawn()
+    stack.add(_grids(panel, x, stack.y))
+    if strip is not None:
+        stack.add(draw_strip(panel, strip, x, stack.y, strip_room))
+    if panel.view.is_cut:
+        shown = (grids[0].rows, grids[0].columns)
+        stack.add(draw_scale(scale_of(panel.map), x, stack.y, shown=shown))
+    stack.add(legend(panel, x, stack.y, max(stack.width, _NARROWEST)), 0)
+    return stack.drawn()
+
+
+class _Stack:
+    """Drawings one below the other."""
+
+    def __init__(self, y: float) -> None:
+        self.top = self.y = y
+        self.width = 0.0
+        self.parts: list[str] = []
+
+    def add(self, drawn: Drawn, gap: float = 12) -> None:
+        self.parts.append(drawn.markup)
+        self.width = max(self.width, drawn.width)
+        self.y += drawn.height + gap
+
+    def drawn(self) -> Drawn:
+        return Drawn("".join(self.parts), self.width, self.y - self.top)
+
+
+def _heading(panel: Panel, x: float, y: float, room: float) -> Drawn:
+    """The layout's text and its formula, in lines that fit."""
+    parts, widest, top = [], 0.0, y
+    for text, class_, size in ((panel.title, "h", 13.0), (str(panel.map), "t", 12.0)):
+        for line in _wrapped(text, int(room / text_width("0", size))):
+            top += _LINE
+            parts.append(element("text", escaped(line), class_=class_, x=x, y=top - 5))
+            widest = max(widest, text_width(line, size))
+    return Drawn("".join(parts), widest, top + 4 - y)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(text, max(width, 30), subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _grids(panel: Panel, x: float, y: float) -> Drawn:
+    """The slices, side by side while there is room."""
+    width = cell_width(panel)
+    parts: list[str] = []
+    at, top, tallest, widest = x, y, 0.0, 0.0
+    for grid in panel.view.grids:
+        drawn = draw_grid(panel, grid, at, top, width)
+        if at > x and at + drawn.width > x + _WIDEST:
+            at, top = x, top + tallest + 16
+            tallest = 0.0
+            drawn = draw_grid(panel, grid, at, top, width)
+        parts.append(drawn.markup)
+        widest = max(widest, at + drawn.width - x)
+        tallest = max(tallest, drawn.height)
+        at += drawn.width + 24
+    if panel.view.hidden_slices:
+        more = _hidden(panel.view.hidden_slices)
+        parts.append(element("text", more, class_="t", x=x, y=top + tallest + 16))
+        tallest += 22
+        widest = max(widest, text_width(more, 12))
+    return Drawn("".join(parts), widest, top + tallest - y)
+
+
+def _hidden(count: int) -> str:
+    return f"and {count:,} more {'slice' if count == 1 else 'slices'}"
+
+
+def _rules(paper: Paper) -> Iterator[str]:
+    yield f".paper{{fill:{paper.background}}}"
+    yield f"text{{fill:{paper.ink}}}"
+    yield f"text.l,text.n{{fill:{paper.dim}}}"
+    yield f".cell rect,.slot rect{{stroke:{paper.line}}}"
+    yield f".b0,.b1{{stroke:{paper.ink}}}"
+    yield f".b2,.dots{{stroke:{paper.dim}}}"
+    yield f".mark{{stroke:{paper.red}}}"
+    yield f".dot{{fill:{paper.red};stroke:{paper.background}}}"
+    yield f".moved,.bar{{fill:{paper.ink}}}"
+    yield f".hatch{{fill:{paper.background}}}"
+    yield f".stripe{{stroke:{paper.dim}}}"
+    for k, pastel in enumerate(paper.pastels):
+        yield f".c{k}{{fill:{pastel}}}"
+
+
+def _scoped(rules: Iterator[str]) -> str:
+    """Rules that hold inside of pictures only, wherever these stand."""
+    scoped = []
+    for rule in rules:
+        selectors, _, body = rule.partition("{")
+        names = ",".join(f".ml-picture {name}" for name in selectors.split(","))
+        scoped.append(f"{names}{{{body}")
+    return "".join(scoped)
+
+
+_SHAPES: Final = (
+    'text{font:12px "DejaVu Sans Mono",ui-monospace,Menlo,Consolas,monospace}',
+    "text.h{font-size:13px;font-weight:bold}",
+    "text.l{font-size:11px}",
+    "text.o{font-size:13px;text-anchor:middle}",
+    "text.s{font-size:11px;text-anchor:middle}",
+    "text.n,text.w{font-size:10px;text-anchor:middle}",
+    "text.m{text-anchor:middle}",
+    "text.e{text-anchor:end}",
+    ".p{fill:url(#ml-hatch)}",
+    ".b0,.b1,.b2,.mark{fill:none;stroke-linecap:square}",
+    ".b0{stroke-width:2.6}",
+    ".b1{stroke-width:1.2}",
+    ".b2{stroke-width:.9;stroke-dasharray:2 2}",
+    ".mark{stroke-width:2}",
+    ".dot{stroke-width:1}",
+    ".stripe{stroke-width:1;fill:none}",
+    ".dots{stroke-width:2;stroke-linecap:round;fill:none}",
+)
+
+_STYLE: Final = (
+    f"{_scoped(iter(_SHAPES))}{_scoped(_rules(LIGHT))}"
+    f"@media (prefers-color-scheme:dark){{{_scoped(_rules(DARK))}}}"
+)
+
+_HATCH: Final = (
+    '<defs><pattern id="ml-hatch" width="8" height="8" patternUnits="userSpaceOnUse">'
+    '<rect class="hatch" width="8" height="8"/>'
+    '<path class="stripe" d="M-2 2l4-4M0 8l8-8M6 10l4-4"/></pattern></defs>'
+)
