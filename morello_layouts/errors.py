@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = ["LayoutError", "ParseError", "ShapeError", "UnsupportedError"]
 
 _WINDOW = 72  # characters of a long source line shown around the caret
@@ -28,6 +30,17 @@ class LayoutError(ValueError):
     ) -> None:
         self.what, self.why, self.fix, self.part = what, why, fix, part
         super().__init__("\n".join(line for line in (what, why, fix) if line))
+
+    def __reduce__(self) -> Any:
+        """What pickle and copy need: an exception's own way knows its text alone."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[LayoutError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class ShapeError(LayoutError):

@@ -149,6 +149,7 @@ def test_memory_spaces_never_decide() -> None:
     ("a", "b", "correspondence", "what"),
     [
         ("f32[2,3]", "f32[7]", "any", "arrays of the shapes (2, 3) and (7,) do not correspond"),
+        ("f32[9]", "f32[8]", "any", "arrays of the shapes (9,) and (8,) do not correspond"),
         ("f32[2,3]", "f32[3,2]", "sideways", "no correspondence is named 'sideways'"),
         ("f32[2,3]", "f32[3,2]", (0, 2), "(0, 2) is no order of 2 dimensions"),
         ("f32[2,3]", "f32[3,2]{1,0:E(24)}", "any",

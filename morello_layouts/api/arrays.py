@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts import notation
+from morello_layouts.api.elements import as_elements
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.api.relayouts import fill_bytes
 from morello_layouts.codegen.kernel import compiled_relayout
@@ -41,21 +42,25 @@ def pack(
         layout: text, a layout, or an index map.
         array: the array, of the layout's shape.
         fill: what padding holds.
-        as_bytes: give bytes, each element in as many bits as the device uses: those that the
-            XLA shape says (``E(4)``: 4, low bits first), else those of an item of the array.
+        as_bytes: give bytes, each element in the XLA shape's type and in as many bits as the
+            device uses: those that it says (``E(4)``: 4, low bits first); without an XLA shape
+            as an item of the array.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
 
     Raises:
         ShapeError: where the array is not of the layout's shape.
+        LayoutError: where bytes are asked for and a value does not fit the element type.
 
     >>> pack("{1,0:T(2,2)}", [[1, 2, 3]], fill=0)
     array([1, 2, 0, 0, 3, 0, 0, 0])
     >>> pack("u4[4]{0:E(4)}", [1, 2, 3, 4], as_bytes=True)
     array([33, 67], dtype=uint8)
     """
-    array = np.asarray(array)
+    array = _array(array)
     layout = notation.parse(layout) if isinstance(layout, str) else layout
     m = index_map(layout, array.shape)
+    if as_bytes and isinstance(layout, XlaShape):
+        array = as_elements(array, layout)
     if m.padding:
         _check_fill(fill, array.dtype)
     if compiled:
@@ -112,6 +117,17 @@ def unpack(
     return unpack_array(m.recipe, buffer)
 
 
+def _array(given: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise LayoutError(
+            "the lists have different lengths",
+            "an array has one length along each dimension",
+            "give an array, or lists of one length",
+        ) from None
+
+
 def _check_fill(fill: Any, dtype: np.dtype[Any]) -> None:
     """Raise LayoutError where padding cannot hold the value as it is."""
     given = np.asarray(fill)
@@ -137,7 +153,14 @@ def _dtype(layout: object, given: Any) -> np.dtype[Any]:
     if given is None and isinstance(layout, XlaShape):
         given = numpy_type(layout.element_type)
     if given is not None:
-        dtype: np.dtype[Any] = np.dtype(given)
+        try:
+            dtype: np.dtype[Any] = np.dtype(given)
+        except TypeError:
+            raise LayoutError(
+                f"{given!r} is no type of NumPy",
+                "bytes become items of a type",
+                "give dtype, such as dtype='float32'",
+            ) from None
         return dtype
     raise LayoutError(
         f"{layout} does not say what the bytes hold",

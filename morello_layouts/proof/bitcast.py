@@ -114,7 +114,7 @@ def is_bitcast(
     if best is None:
         raise ShapeError(
             f"arrays of the shapes {a.shape} and {b.shape} do not correspond",
-            "a bitcast keeps the number of elements, or all dimensions but for padding",
+            "a bitcast keeps the number of elements, or the buffer and all dimensions but padding",
             'name a transpose, or ask with correspondence="any"',
         )
     return best
@@ -157,7 +157,8 @@ def _row_major(a: IndexMap, b: IndexMap) -> Iterator[_Pair]:
         yield _Pair(a, b, kind, "the same coordinates")
     elif prod(one) == prod(other) != 0:
         yield _reshaped(a, b, "reshape", "row-major")
-    elif len(one) == len(other):
+    elif len(one) == len(other) and a.recipe.size == b.recipe.size:
+        # Of buffers of one size, what one array has more is padding of the other.
         small = _smaller(one, other)
         if small is not None:
             yield _Pair(_cropped(a, small), _cropped(b, small), "padding", "the same coordinates")
