@@ -8,7 +8,14 @@ import click
 
 from morello_layouts import api
 from morello_layouts.api.printing import Formulable, inverse_of
-from morello_layouts.cli.options import json_option, layouts_with_shape, shape_option, text_argument
+from morello_layouts.api.sizes import Shape
+from morello_layouts.cli.options import (
+    assuming_option,
+    json_option,
+    layouts_with_shape,
+    shape_option,
+    text_argument,
+)
 from morello_layouts.cli.screen import print_json, print_text
 from morello_layouts.cli.status import Status
 from morello_layouts.codegen import TARGETS
@@ -25,6 +32,7 @@ Examples:
   morello-layouts code "[1, 0, 1 p(4)]" --shape 6x8 --target rust --function
   morello-layouts code "f32[3,5]{1,0:T(2,2)}" --inverse --target python
   morello-layouts code "f32[M,N]{1,0:T(8,128)}" --target cuda --function --shift
+  morello-layouts code "f32[M,N]{1,0:T(8,128)}" --assuming "N % 128 == 0"
   morello-layouts code "(32*i + j)//8" --bounds i=0..31,j=0..31 --target mlir
 
 \b
@@ -33,6 +41,7 @@ JSON: text, target, code.
 )
 @text_argument("text")
 @shape_option
+@assuming_option
 @click.option(
     "--target", type=click.Choice(TARGETS), default="c", show_default=True, help="The language."
 )
@@ -52,7 +61,8 @@ JSON: text, target, code.
 def code(
     *,
     text: str,
-    shape: tuple[int, ...] | None,
+    shape: Shape | None,
+    assuming: str | None,
     target: str,
     bounds: str | None,
     inverse: bool,
@@ -70,7 +80,7 @@ def code(
         _refuse_for_expressions(inverse, shape)
     else:
         (layout,) = layouts_with_shape([text], shape)
-        of = api.index_map(layout, shape)
+        of = api.index_map(layout, shape, assuming=assuming)
         if inverse:
             of = inverse_of(of)
     found = api.code(
@@ -92,7 +102,7 @@ def code(
     return Status.DONE
 
 
-def _refuse_for_expressions(inverse: bool, shape: tuple[int, ...] | None) -> None:
+def _refuse_for_expressions(inverse: bool, shape: Shape | None) -> None:
     if inverse or shape is not None:
         raise LayoutError(
             f"{'--inverse' if inverse else '--shape'} was given for an expression",
