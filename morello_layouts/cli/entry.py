@@ -13,6 +13,7 @@ import morello_layouts
 from morello_layouts.cli.code_command import code
 from morello_layouts.cli.convert_command import convert
 from morello_layouts.cli.default_command import default
+from morello_layouts.cli.draw_command import draw
 from morello_layouts.cli.explain_command import explain
 from morello_layouts.cli.hlo_command import hlo
 from morello_layouts.cli.oom_command import oom
@@ -57,6 +58,7 @@ Examples:
   morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
   morello-layouts code "f32[3,5]{1,0:T(2,2)}" --target c --function
+  morello-layouts draw "f32[3,5]{1,0:T(2,2)}" -o figure.svg
   morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
   morello-layouts hlo module.after_optimizations.txt --top 5
   morello-layouts oom log.txt
@@ -79,6 +81,7 @@ for command in (
     relayout,
     hlo,
     oom,
+    draw,
 ):
     commands.add_command(command)
 

@@ -1,5 +1,6 @@
 "use strict";
 // The pictures are in the page already; the data beside them says what each cell is.
+// Offsets are text here: those of a huge array are no numbers that JavaScript can hold.
 const panels = JSON.parse(document.getElementById("data").textContent);
 const drawn = [...document.querySelectorAll("#picture g.panel")];
 const key = coordinate => coordinate.join(",");
@@ -13,7 +14,7 @@ panels.forEach((panel, k) => {
   panel.slotOf = new Map(panel.slots.filter(slot => slot.c).map(slot => [key(slot.c), slot]));
   panel.marks = new Map(); // offset → elements that stand for it
   for (const place of drawn[k].querySelectorAll("g.cell[data-o],g.slot[data-o]"))
-    remember(panel, Number(place.dataset.o), place, k);
+    remember(panel, place.dataset.o, place, k);
 });
 
 function remember(panel, offset, place, k) {
@@ -39,7 +40,7 @@ function found(panel, offset) {
 
 function show(k, offset) {
   const here = found(panels[k], offset);
-  for (const place of document.querySelectorAll(".on")) place.classList.remove("on");
+  for (const place of document.querySelectorAll(".on")) ring(place, false);
   panels.forEach((panel, other) => {
     let at = other === k ? offset : null;
     if (other !== k && here.coordinate) {
@@ -47,9 +48,20 @@ function show(k, offset) {
       const same = panel.byCoordinate.get(name) || panel.slotOf.get(name);
       at = same ? same.o : null;
     }
-    for (const place of panel.marks.get(at) || []) place.classList.add("on");
+    for (const place of panel.marks.get(at) || []) ring(place, true);
     describe(panel, other, at);
   });
+}
+
+// A frame inside of the place, which its neighbours do not cover.
+function ring(place, isOn) {
+  place.classList.toggle("on", isOn);
+  const old = place.querySelector(".ring");
+  if (old) old.remove();
+  if (!isOn) return;
+  const box = place.querySelector("rect"), size = name => Number(box.getAttribute(name) || 0);
+  place.append(make("rect", { class: "ring", x: size("x") + 2, y: size("y") + 2,
+    width: size("width") - 4, height: size("height") - 4 }));
 }
 
 function describe(panel, k, offset) {
@@ -69,7 +81,7 @@ function describe(panel, k, offset) {
     line.insertCell().textContent = value;
     line.insertCell().textContent = note;
   };
-  row("slot", String(offset), `of ${panel.size}`);
+  row("slot", offset, `of ${panel.size}`);
   if (place.isPadding)
     row("holds", "padding", place.coordinate ? `${bracketed(place.coordinate)} is outside` : "");
   else row("element", bracketed(place.coordinate), panel.names.join(", "));
@@ -83,7 +95,7 @@ function describe(panel, k, offset) {
   const values = panel.values[offset];
   if (values) {
     panel.terms.forEach((term, j) => row(j ? "+" : "offset", term, `= ${values[j]}`));
-    row("=", String(values.reduce((a, b) => a + b, 0)), "", "sum");
+    row("=", String(values.reduce((a, b) => a + BigInt(b), 0n)), "", "sum");
   }
 }
 
@@ -122,7 +134,7 @@ for (const section of document.querySelectorAll(".player")) player(section);
 function player(section) {
   const k = Number(section.dataset.panel), panel = panels[k], last = panel.stages.length;
   const svg = section.querySelector("svg"), range = section.querySelector("input");
-  const digits = String(panel.size).length, width = Math.max(30, digits * 8 + 12), height = 28;
+  const digits = panel.size.length, width = Math.max(30, digits * 8 + 12), height = 28;
   const trail = make("path", { class: "trail" });
   const nodes = panel.cells.map(cell => {
     const group = make("g", { class: "cell", "data-o": cell.o });
@@ -172,7 +184,7 @@ function player(section) {
       node.title.textContent = `${bracketed(node.cell.c)}: ${away ? "not there yet" : number}`;
       right = Math.max(right, x + width);
       bottom = Math.max(bottom, y + height);
-      if (!away) order.push([number, x + 4 + width / 2, y + 4 + height / 2]);
+      if (!away) order.push([Number(number), x + 4 + width / 2, y + 4 + height / 2]);
     }
     svg.setAttribute("width", right + 8);
     svg.setAttribute("height", bottom + 8);
@@ -200,15 +212,15 @@ function player(section) {
 // Where a cell stands in memory: in lines; slots that are not shown leave their place open
 // where the whole buffer is small, and none where it is not.
 function lines(panel, nodes, width) {
-  const sorted = [...nodes].sort((a, b) => a.cell.o - b.cell.o);
+  const sorted = [...nodes].sort((a, b) => (BigInt(a.cell.o) < BigInt(b.cell.o) ? -1 : 1));
   const rank = new Map(sorted.map((node, j) => [node, j]));
-  const whole = panel.size <= 2 * nodes.length + 64;
+  const whole = Number(panel.size) <= 2 * nodes.length + 64;
   const shape = panel.stages[panel.stages.length - 1].shape;
   let run = 1;
   for (const size of [...shape].reverse()) if (run * size * width <= 1000) run *= size; else break;
   const count = Math.max(run, Math.floor(1000 / width / run) * run);
   return node => {
-    const at = whole ? node.cell.o : rank.get(node);
+    const at = whole ? Number(node.cell.o) : rank.get(node);
     return [at % count * width, Math.floor(at / count) * 44];
   };
 }

@@ -91,7 +91,7 @@ def _data(panel: Panel) -> dict[str, Any]:
     order = {offset: k for k, offset in enumerate(inside)}
     return {
         "names": panel.names,
-        "size": size,
+        "size": str(size),
         "levels": [{"name": str(level), "split": level.split} for level in panel.view.levels],
         "stages": [
             {"name": stage.name, "shape": stage.shape, "words": stage.words} for stage in stages
@@ -100,7 +100,7 @@ def _data(panel: Panel) -> dict[str, Any]:
         "cells": [
             {
                 "c": cell.coordinate,
-                "o": cell.offset,
+                "o": str(cell.offset),
                 "k": panel.colour(cell),
                 "t": cell.tiles,
                 "at": place,
@@ -108,12 +108,14 @@ def _data(panel: Panel) -> dict[str, Any]:
             }
             for cell, place in zip(cells, places, strict=True)
         ],
-        "slots": [{"o": s.offset, "c": s.coordinate, "t": s.tiles} for s in slots],
+        "slots": [{"o": str(s.offset), "c": s.coordinate, "t": s.tiles} for s in slots],
         "values": _values(panel, inside),
         "steps": {
             offset: [stage.coordinates[k] for stage in stages] for offset, k in order.items()
         },
-        "numbers": {offset: [stage.numbers[k] for stage in stages] for offset, k in order.items()},
+        "numbers": {
+            offset: [_exact(stage.numbers[k]) for stage in stages] for offset, k in order.items()
+        },
         "gaps": _gaps(panel),
     }
 
@@ -137,12 +139,12 @@ def _terms(panel: Panel) -> list[str]:
     return [*terms, str(form.const)] if form.const or not terms else terms
 
 
-def _values(panel: Panel, offsets: list[int]) -> dict[int, list[int]]:
+def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
     """What each term is for the element at an offset; nothing for padding."""
     form = panel.map.form
     at = panel.map.coordinates(integers(offsets, known((panel.map.recipe.size,))[0]))
     if not panel.view.shape:
-        return {offset: [0] for offset in offsets[:1]}
+        return {offset: ["0"] for offset in offsets[:1]}
     there = [k for k, x in enumerate(at[0].tolist()) if x >= 0]
     variables = {f"d{k}": x[there] for k, x in enumerate(at)}
     columns = [
@@ -152,7 +154,12 @@ def _values(panel: Panel, offsets: list[int]) -> dict[int, list[int]]:
     if form.const or not columns:
         columns.append([form.const] * len(there))
     rows = zip(*columns, strict=True)
-    return {offsets[k]: list(values) for k, values in zip(there, rows, strict=True)}
+    return {offsets[k]: [str(x) for x in values] for k, values in zip(there, rows, strict=True)}
+
+
+def _exact(number: int | None) -> str | None:
+    """A number as text: JavaScript's own are exact up to 2**53."""
+    return None if number is None else str(number)
 
 
 def _gaps(panel: Panel) -> dict[str, list[int | None]]:

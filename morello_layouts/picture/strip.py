@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from morello_layouts.formula import IndexMap
 from morello_layouts.picture.levels import Level, tile_numbers
 from morello_layouts.recipe import delinearize, known, logical_coordinates
 
-__all__ = ["Slot", "Strip", "integers", "strip_of"]
+__all__ = ["Slot", "Strip", "integers", "slots_per_line", "strip_of"]
 
 _HEAD = 20  # slots shown at the start of a buffer that is cut
 
@@ -38,10 +40,12 @@ class Strip:
     Attributes:
         size: slots of the whole buffer.
         slots: those shown.
+        axes: sizes of the axes in memory.
     """
 
     size: int
     slots: tuple[Slot | None, ...]
+    axes: tuple[int, ...] = ()
 
     @property
     def is_cut(self) -> bool:
@@ -64,7 +68,22 @@ def strip_of(m: IndexMap, levels: tuple[Level, ...], limit: int) -> Strip:
     for before, offset in zip([-1, *shown], shown, strict=False):
         entries += [None] if offset > before + 1 else []
         entries.append(slots[offset])
-    return Strip(size, tuple(entries))
+    return Strip(size, tuple(entries), known(m.recipe.physical_shape))
+
+
+def slots_per_line(strip: Strip, most: int) -> int:
+    """Slots in a line: whole runs of the axes in memory, in lines of much the same length.
+
+    >>> slots = tuple(Slot(k, (k,), ()) for k in range(24))
+    >>> slots_per_line(Strip(24, slots, (2, 3, 2, 2)), 20)
+    12
+    """
+    total, most = len(strip.slots), max(most, 1)
+    if total <= most or strip.is_cut:
+        return max(min(most, total), 1)
+    run = max(n for n in accumulate(reversed(strip.axes), mul, initial=1) if n <= most)
+    lines = -(-total // (most // run * run))
+    return -(-total // (run * lines)) * run
 
 
 def _shown(m: IndexMap, levels: tuple[Level, ...], size: int, limit: int) -> list[int]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
-from operator import mul
+from itertools import pairwise
 
 from morello_layouts.picture.borders import border_between
 from morello_layouts.picture.markup import element, escaped, number
 from morello_layouts.picture.panel import Panel
-from morello_layouts.picture.strip import Slot, Strip
+from morello_layouts.picture.strip import Slot, Strip, slots_per_line
 from morello_layouts.picture.svg_grid import Drawn, dots, text_width
-from morello_layouts.recipe import known
 
 __all__ = ["draw_strip", "slot_width"]
 
@@ -30,7 +28,7 @@ def slot_width(strip: Strip) -> float:
 def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> Drawn:
     """The strip, its upper left corner at (x, y), in lines that fit the room."""
     width = slot_width(strip)
-    count = _per_line(panel, strip, int(room // width))
+    count = slots_per_line(strip, int(room // width))
     parts = [element("text", _title(strip), class_="t", x=x, y=y + 11)]
     lines = [strip.slots[k : k + count] for k in range(0, len(strip.slots), count)]
     before: Slot | None = None
@@ -51,22 +49,6 @@ def _title(strip: Strip) -> str:
 def _inside(slot: Slot) -> str:
     """The coordinate of the element in a slot; a scalar's has no numbers."""
     return "" if slot.coordinate is None else ",".join(map(str, slot.coordinate)) or "()"
-
-
-def _per_line(panel: Panel, strip: Strip, most: int) -> int:
-    """Slots in a line: whole runs of the axes in memory, in lines of much the same length."""
-    total = len(strip.slots)
-    if total <= most or strip.is_cut:
-        return max(min(most, total), 1)
-    run = max(n for n in _runs(panel) if n <= max(most, 1))
-    lines = -(-total // (most // run * run or 1))
-    return -(-total // (run * lines)) * run
-
-
-def _runs(panel: Panel) -> Iterator[int]:
-    """How many slots the innermost axes in memory span: none, the last, the last two."""
-    sizes = known(panel.map.recipe.physical_shape)
-    return accumulate(reversed(sizes), mul, initial=1)
 
 
 def _border(panel: Panel, before: Slot | None, slot: Slot | None) -> int | None:

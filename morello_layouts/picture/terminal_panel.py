@@ -10,7 +10,7 @@ from morello_layouts.picture.borders import border_between
 from morello_layouts.picture.fit import fitted_view
 from morello_layouts.picture.grid import View
 from morello_layouts.picture.panel import Panel, coordinate_text
-from morello_layouts.picture.strip import Slot, Strip
+from morello_layouts.picture.strip import Slot, Strip, slots_per_line
 from morello_layouts.picture.terminal import UNICODE, Glyphs, terminal_lines
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
     inside = [_inside(slot, glyphs) for slot in slots]
     above = [glyphs.gap if slot is None else str(slot.offset) for slot in slots]
     each = max(map(len, (*inside, *above)), default=1)
-    count = max((width - len(_LABEL)) // (each + 3), 1)
+    # A border takes two characters more; there are few in a line.
+    count = slots_per_line(strip, (width - len(_LABEL)) // (each + 2))
     before: Slot | None = None
     for start in range(0, len(slots), count):
         first, second = _LABEL if start == 0 else " " * len(_LABEL), " " * len(_LABEL)
