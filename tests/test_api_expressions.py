@@ -53,3 +53,10 @@ def test_verified_results_are_proved() -> None:
     assert str(found) == "4*i + floor(j/8)"
     with pytest.raises(ml.UnsupportedError, match="symbolic"):
         ml.simplify("(N*i + j)//N", {"i": (0, 7), "j": (0, "N - 1")}, verify=True)
+
+
+def test_sizes_are_not_multiplied_out_without_end() -> None:
+    names = [f"N{k}" for k in range(14)]
+    product = "*".join(f"({name} + 1)" for name in names)
+    with pytest.raises(ml.UnsupportedError, match="products of sizes are multiplied out"):
+        ml.simplify(f"{product}*i", {name: (1, None) for name in names})

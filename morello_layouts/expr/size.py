@@ -12,7 +12,7 @@ from math import gcd as integer_gcd
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.quotient import Quotient
 
 __all__ = [
@@ -31,6 +31,8 @@ __all__ = [
 
 Name: TypeAlias = "str | Quotient"
 """What a polynomial is made of: a size's name, or a rounded quotient of sizes."""
+
+_MOST_TERMS: Final = 500
 
 Monomial: TypeAlias = tuple[tuple[Name, int], ...]
 """Names with their powers, by name; the empty one is 1."""
@@ -127,6 +129,12 @@ class Size:
     def __mul__(self, other: Number) -> Number:
         if not isinstance(other, int | Size):
             return NotImplemented
+        if isinstance(other, Size) and len(self.terms) * len(other.terms) > _MOST_TERMS:
+            raise UnsupportedError(
+                f"a size of up to {len(self.terms) * len(other.terms)} terms",
+                f"products of sizes are multiplied out, up to {_MOST_TERMS} terms",
+                "name the product, and say what is known of it",
+            )
         return _number((_times(m, n), c * d) for m, c in self.terms for n, d in _terms(other))
 
     __rmul__ = __mul__
