@@ -34,7 +34,7 @@ def draw(
     max_rows: int | None = None,
     max_columns: int | None = None,
     max_slices: int = 4,
-    max_slots: int = 256,
+    max_slots: int = 128,
 ) -> Picture:
     """The picture of a layout: the offset in each cell, the tiles, the padding, and the memory.
 

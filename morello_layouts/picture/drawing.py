@@ -41,7 +41,7 @@ class Limits:
     rows: int | None = None
     columns: int | None = None
     slices: int = 4
-    slots: int = 256
+    slots: int = 128
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,4 +63,4 @@ def _sample(kind: str, x: float, y: float) -> str:
             return element("path", class_="moved", d=f"M{x + 6:g} {y + 4:g}h8l-8 8z")
         case _:
             sample = element("rect", class_=kind, x=x + 2, y=y + 1, width=16, height=14)
-            return sample if kind == "mark" else element("g", sample, class_="cell")
+            return sample if kind == "mark" else element("g", sample, class_="sample")

@@ -104,11 +104,17 @@ def _cuts(spans: list[list[int]], places: list[list[int]]) -> list[int]:
         heads = [at[j] for at in places if len(at) > j + 1 and at[: j + 1] == sorted(at)[: j + 1]]
         if heads and (not cuts or max(heads) + 1 > cuts[-1]):
             cuts.append(max(heads) + 1)
-    # What is split twice and lies innermost is one more level: words of a Morello layout.
-    innermost = sum(map(len, spans)) - 1
-    if cuts and cuts[-1] < innermost and any(len(at) > 2 and at[-1] == innermost for at in places):
+    # Of what is split twice the parts that lie innermost are one more level, such as words.
+    inner = {at[k]: len(at) for n, at in zip(spans, places, strict=True) for k in _large(n)}
+    innermost = max(inner, default=0)
+    if cuts and cuts[-1] < innermost and inner[innermost] > 2:
         cuts.append(innermost)
     return cuts
+
+
+def _large(span: list[int]) -> list[int]:
+    """The parts of an axis that have more than one index."""
+    return [k for k, n in enumerate(span) if n > 1]
 
 
 def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tuple[int, ...]]:

@@ -191,7 +191,7 @@ function player(section) {
     svg.setAttribute("viewBox", `0 0 ${right + 8} ${bottom + 8}`);
     order.sort((a, b) => a[0] - b[0]);
     // A line through the cells in order says more than numbers, while there are few.
-    const points = order.length <= 300 && stage < last ? order : [];
+    const points = order.length <= 300 && !panel.isCut && stage < last ? order : [];
     trail.setAttribute("d", points.map(([, x, y], j) => `${j ? "L" : "M"}${x} ${y}`).join(""));
   }
   const stop = () => { clearInterval(timer); timer = null; };

@@ -117,6 +117,7 @@ def _data(panel: Panel) -> dict[str, Any]:
             offset: [_exact(stage.numbers[k]) for stage in stages] for offset, k in order.items()
         },
         "gaps": _gaps(panel),
+        "isCut": panel.view.is_cut or panel.view.hidden_slices > 0,
     }
 
 

@@ -21,7 +21,7 @@ _MARGIN: Final = 14
 _BETWEEN: Final = 36  # panels
 _LINE: Final = 18
 _NARROWEST: Final = 400
-_STRIP: Final = 660  # the memory strip, where the grid is narrower
+_STRIP: Final = 760  # the memory strip, where the grid is narrower
 _WIDEST: Final = 1100  # of slices side by side
 
 
@@ -158,7 +158,7 @@ def _rules(paper: Paper) -> Iterator[str]:
     yield f".paper{{fill:{paper.background}}}"
     yield f"text{{fill:{paper.ink}}}"
     yield f"text.l,text.n{{fill:{paper.dim}}}"
-    yield f".cell rect,.slot rect{{stroke:{paper.line}}}"
+    yield f".cell rect,.slot rect,.sample rect{{stroke:{paper.line}}}"
     yield f".b0,.b1{{stroke:{paper.ink}}}"
     yield f".b2,.dots{{stroke:{paper.dim}}}"
     yield f".mark{{stroke:{paper.red}}}"

@@ -172,7 +172,7 @@ class _GridDrawing:
                 x, y = self.xs[column], self.ys[row]
                 width, height = self.xs[column + 1] - x, self.ys[row + 1] - y
                 if cell.coordinate in self.panel.elsewhere:
-                    corner = f"M{number(x + 1)} {number(y + 1)}h8l-8 8z"
+                    corner = f"M{number(x + 1)} {number(y + 1)}h7l-7 7z"
                     yield element("path", class_="moved", d=corner)
                 if cell.coordinate in boxed:
                     yield _box((x + 2, y + 2, width - 4, height - 4), "mark")

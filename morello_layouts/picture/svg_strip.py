@@ -22,7 +22,7 @@ def slot_width(strip: Strip) -> float:
     slots = [slot for slot in strip.slots if slot is not None]
     inside = max((len(_inside(slot)) for slot in slots), default=1)
     above = max((len(str(slot.offset)) for slot in slots), default=1)
-    return max(24, text_width("0" * inside, 11) + 8, text_width("0" * above, 10) + 6)
+    return max(24, text_width("0" * inside, 11) + 9, text_width("0" * above, 10) + 6)
 
 
 def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> Drawn:
@@ -37,7 +37,8 @@ def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> D
         parts += _line(panel, (before, *line), x, top, width)
         before = line[-1]
     longest = max((len(line) for line in lines), default=0)
-    return Drawn("".join(parts), longest * width + 2, 34 + len(lines) * _LINE - 14)
+    widest = max(longest * width + 2, text_width(_title(strip), 12))
+    return Drawn("".join(parts), widest, 34 + len(lines) * _LINE - 14)
 
 
 def _title(strip: Strip) -> str:
@@ -52,12 +53,11 @@ def _inside(slot: Slot) -> str:
 
 
 def _border(panel: Panel, before: Slot | None, slot: Slot | None) -> int | None:
-    """The level of the border between slots; between words there is one too."""
-    border = border_between(before, slot)
-    if border is None and before is not None and slot is not None:
-        words = (panel.style.words_of(before.offset), panel.style.words_of(slot.offset))
-        return 1 if panel.style.colour == "word" and words[0] != words[1] else None
-    return border
+    """The level of the border between slots; where colours show words, that between words."""
+    if panel.style.colour != "word" or before is None or slot is None:
+        return border_between(before, slot)
+    words = panel.style.words_of(before.offset), panel.style.words_of(slot.offset)
+    return None if words[0] == words[1] else 0
 
 
 def _line(
@@ -90,7 +90,7 @@ def _slot(panel: Panel, slot: Slot, x: float, y: float, width: float) -> str:
     is_dotted = slot.coordinate in panel.style.dots
     dot = element("circle", class_="dot", cx=x + width - 5, cy=y + 5, r=3) if is_dotted else ""
     is_moved = slot.coordinate in panel.elsewhere
-    corner = f"M{number(x + 1)} {number(y + 1)}h7l-7 7z"
+    corner = f"M{number(x + 1)} {number(y + 1)}h6l-6 6z"
     moved = element("path", class_="moved", d=corner) if is_moved else ""
     return (
         f'<g class="slot" data-o="{slot.offset}"><title>{escaped(panel.described(slot))}</title>'

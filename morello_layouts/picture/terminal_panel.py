@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,9 @@ def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
     inside = [_inside(slot, glyphs) for slot in slots]
     above = [glyphs.gap if slot is None else str(slot.offset) for slot in slots]
     each = max(map(len, (*inside, *above)), default=1)
-    # A border takes two characters more; there are few in a line.
-    count = slots_per_line(strip, (width - len(_LABEL)) // (each + 2))
+    edges = sum(border_between(a, b) == 0 for a, b in pairwise(slots))
+    spacing = 3 if 4 * edges > len(slots) else 1.5  # a border takes two characters more
+    count = slots_per_line(strip, int((width - len(_LABEL)) / (each + spacing)))
     before: Slot | None = None
     for start in range(0, len(slots), count):
         first, second = _LABEL if start == 0 else " " * len(_LABEL), " " * len(_LABEL)
