@@ -48,6 +48,8 @@ def test_a_layout_may_come_in_any_form() -> None:
         (("f32[2,3]",), {"word_bits": 0}, "word_bits is 0"),
         (("(f32[2], f32[3])",), {}, "not one array"),
         (("nothing",), {}, "no layout begins like this"),
+        (("u8[9999,9999]",), {"max_rows": 9999, "max_columns": 9999}, "99,980,001 cells"),
+        (("u8[9999,9999]",), {"max_slots": 10**9}, "99,980,001 slots"),
     ],
 )
 def test_what_is_refused(

@@ -59,6 +59,7 @@ UNSEEN = {
 
 # Heavy libraries, and the only packages that may import them; None is any package, and lazily.
 HEAVY: dict[str, set[str] | None] = {
+    "cairosvg": {"picture"},
     "click": {"cli"},
     "islpy": {"proof"},
     "lark": {"notation"},

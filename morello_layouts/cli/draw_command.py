@@ -77,8 +77,8 @@ slots are left out), moved (coordinate, offset in the other layout).
 @click.option("--mark", multiple=True, metavar="6,5", callback=_coordinates, help="Dot a cell.")
 @click.option("--box", multiple=True, metavar="6,5", callback=_coordinates, help="Box a cell.")
 @click.option("--box-tiles", type=int, default=0, help="Box each tile of a level, from 1.")
-@click.option("--rows", type=click.IntRange(5, 4096), help="Show at most so many rows.")
-@click.option("--columns", type=click.IntRange(5, 4096), help="Show at most so many columns.")
+@click.option("--rows", type=click.IntRange(5), help="Show at most so many rows.")
+@click.option("--columns", type=click.IntRange(5), help="Show at most so many columns.")
 @json_option
 def draw(
     *,

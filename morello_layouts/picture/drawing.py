@@ -25,6 +25,7 @@ __all__ = ["Limits", "Picture", "picture_of"]
 _WHOLE_ROWS, _WHOLE_COLUMNS = 32, 128
 _CUT_ROWS, _CUT_COLUMNS = 20, 24
 _MOST_COMPARED = 2**20
+_MOST_CELLS = 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,7 @@ def _require_known(m: IndexMap) -> None:
 
 def _view(m: IndexMap, limits: Limits) -> View:
     rows, columns = _limits(m, limits)
+    _require_few(m, rows, columns, limits)
     return view_of(
         m,
         max_rows=rows,
@@ -195,6 +197,21 @@ def _view(m: IndexMap, limits: Limits) -> View:
         max_slots=limits.slots or None,
         in_tiles=True,
     )
+
+
+def _require_few(m: IndexMap, rows: int, columns: int, limits: Limits) -> None:
+    tiles = OutermostTiles(m.recipe)
+    shape, (size,) = known(m.recipe.shape), known((m.recipe.size,))
+    height, width = (1, 1, *tiles.extents)[-2:]
+    slices = min(limits.slices, prod(shape[:-2]))
+    cells = min(rows, height) * min(columns, width) * slices
+    slots = size if size <= limits.slots else 0
+    if max(cells, slots) > _MOST_CELLS:
+        raise LayoutError(
+            f"the picture would have {cells:,} cells and {slots:,} slots",
+            f"a picture has at most {_MOST_CELLS:,} of each",
+            "give smaller max_rows, max_columns, max_slices or max_slots, or leave them out",
+        )
 
 
 def _limits(m: IndexMap, limits: Limits) -> tuple[int, int]:
