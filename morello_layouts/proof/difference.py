@@ -30,8 +30,8 @@ from morello_layouts.proof.value import Value, differ, union
 
 __all__ = ["Difference"]
 
-_MOST_FACTORS: Final = 6
-"""Symbolic factors that are told apart: each doubles the cases."""
+_MOST_CASES: Final = 128
+"""Kinds of sizes that are told apart."""
 
 Axes = Sequence[tuple[Value, Number]]
 """Coordinates in memory with the sizes of their axes, most major first."""
@@ -65,13 +65,13 @@ class Difference:
     def for_sizes(self) -> tuple[isl.Set, isl.Set]:
         """The sizes for which they are equal everywhere, and those for which that is open."""
         assumed = self.space.sizes
-        factors = _factors(self.groups)
-        if len(factors) > _MOST_FACTORS:
-            return assumed.subtract(assumed), assumed
         none = isl.Set.empty(assumed.get_space())
+        kinds = [list(_kinds(g, self.space)) for g in _by_base(_factors(self.groups))]
+        if prod(map(len, kinds)) > _MOST_CASES:
+            return none, assumed
         equal = left = none
         everywhere = True
-        for case in _cases(factors, self.space):
+        for case in _cases(kinds, self.space):
             groups = [case.in_place(group) for group in self.groups]
             different = union(map(_nonzero, groups), none.get_space()).intersect(case.sizes)
             if different.is_empty():
@@ -145,12 +145,16 @@ class _Case:
         return total
 
 
-def _cases(factors: Sequence[Name], space: Space) -> Iterator[_Case]:
-    """Kinds of sizes that cover all of them, for the factors of each size in every combination."""
-    by_base = [list(group) for _, group in groupby(factors, key=_base)]
-    for kinds in every(*(list(_kinds(group, space)) for group in by_base)):
+def _by_base(factors: Sequence[Name]) -> list[list[Name]]:
+    """The factors of each size together."""
+    return [list(group) for _, group in groupby(factors, key=_base)]
+
+
+def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
+    """Kinds of sizes that cover all of them, those of each size in every combination."""
+    for together in every(*kinds):
         sizes, values = space.sizes, dict[Name, Number]()
-        for kind in kinds:
+        for kind in together:
             sizes = sizes.intersect(kind.sizes)
             values.update(kind.factors)
         if not sizes.is_empty():
@@ -183,7 +187,8 @@ def _kinds(group: Sequence[Name], space: Space) -> Iterator[_Case]:
             else:
                 values[one] = 1 if at_minimum else more + 2
                 sizes = sizes.intersect(_at(_number(one, space), 1, at_minimum))
-        yield _Case(sizes, values)
+        if not sizes.is_empty():
+            yield _Case(sizes, values)
 
 
 def _least(name: str, space: Space) -> int | None:

@@ -21,6 +21,7 @@ from morello_layouts.recipe import Split
 __all__ = ["by_trial"]
 
 _MOST_TRIED: Final = 48  # sizes asked about one by one
+_MOST_DIVISORS: Final = 6  # asked about for all sizes
 
 
 def by_trial(undecided: Proof, maps: tuple[AnyMap, ...], ask: Deciding) -> Proof:
@@ -68,7 +69,7 @@ def _divisible(maps: tuple[AnyMap, ...], ask: Deciding) -> str:
         for t in step.tiles if t is not None and t > 1
     }  # fmt: skip
     names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
-    for name, tile in product(names, sorted(tiles)):
+    for name, tile in islice(product(names, sorted(tiles)), _MOST_DIVISORS):
         with suppress(ShapeError):  # where no such size is left
             divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
             if all(n.assumptions == m.assumptions for n, m in zip(divided, recipes, strict=True)):
