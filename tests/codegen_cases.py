@@ -176,6 +176,13 @@ def _of_relayouts() -> Iterator[Case]:
         yield Case(f"{a} to {b}", r, count, rows, names=("p",), statements=True)
 
 
+def _of_formula_maps() -> Iterator[Case]:
+    mine = ml.from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*((d0 + 2)%6) + d1%4 - 7")
+    rows = list(product(range(6), range(8)))
+    found = [(24 * (j // 4) + 4 * ((i + 2) % 6) + j % 4 - 7,) for i, j in rows]
+    yield Case("a user's map", mine, rows, found, names=("d0", "d1"))
+
+
 def _of_large() -> Iterator[Case]:
     r = random.Random(31)
     for text in LARGE:
@@ -254,7 +261,10 @@ def _of_random() -> Iterator[Case]:
 @cache
 def cases() -> tuple[Case, ...]:
     """All cases, made once."""
-    makers = (_of_small, _of_relayouts, _of_expressions, _of_large, _of_symbolic, _of_random)
+    makers = (
+        _of_small, _of_relayouts, _of_expressions, _of_formula_maps, _of_large, _of_symbolic,
+        _of_random,
+    )  # fmt: skip
     return tuple(case for maker in makers for case in maker())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,8 +13,8 @@ from morello_layouts.codegen import Formulas, Target, print_formulas
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import OPERATIONS, SHIFTS, Interval, Linear, Var, cheapest, readable
 from morello_layouts.expr.assumption import merged
-from morello_layouts.expr.size import Size
-from morello_layouts.formula import IndexMap, Inverse, Relayout
+from morello_layouts.expr.size import Number, Size
+from morello_layouts.formula import FormulaMap, IndexMap, Inverse, Relayout
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Formulable", "code", "formulas_of", "inverse_of"]
 
-Formulable: TypeAlias = "LayoutLike | Formulas | Inverse | Relayout | sympy.Expr"
-"""What has formulas: layouts, index maps, their inverses, relayouts, expressions."""
+Formulable: TypeAlias = "LayoutLike | Formulas | FormulaMap | Inverse | Relayout | sympy.Expr"
+"""What has formulas: layouts, index maps, their inverses, relayouts, formulas of users."""
 
 Simplified: TypeAlias = Literal["readable", "cheapest"]
 
@@ -44,7 +44,8 @@ def code(
     """A formula as source text, in integers only.
 
     An index map and an expression give an expression. An inverse and a relayout give lines that
-    name their results and ``is_padding``, the condition that the offset ``p`` holds padding.
+    name their results and ``is_padding``, the condition that the offset ``p`` holds padding. A map
+    of several formulas gives lines, too, that name them ``x0, x1, …``.
 
     32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
     conversions written out; unsigned where nothing is negative. A value without a known bound, a
@@ -54,11 +55,12 @@ def code(
     of a type that holds the offsets.
 
     Args:
-        of: a layout, its text, an index map, ``m.inverse``, a relayout; or an expression: SymPy,
-            or text with ``bounds``.
+        of: a layout, its text, an index map, ``m.inverse``, a relayout, what :func:`from_sympy`
+            gives; or an expression: SymPy, or text with ``bounds``.
         target: ``"c"``, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``, ``"triton"``,
             ``"latex"`` or ``"sympy"``.
-        bounds: of an expression's variables, as in :func:`simplify`.
+        bounds: of an expression's variables, as in :func:`simplify`. A function has them all as
+            arguments, those that no result needs too.
         shape: the array's sizes, where the layout's text carries none.
         simplified: ``"readable"``, or ``"cheapest"``: fewest operations.
         shift: shifts and masks for powers of two, where operands are nonnegative.
@@ -101,42 +103,74 @@ def formulas_of(
 ) -> Formulas:
     """The readable formulas of whatever has some; arguments as of :func:`code`."""
     if isinstance(of, Formulas):
-        return of if name is None else replace(of, name=name)
-    if isinstance(of, Inverse):
-        return _of_inverse(of, name or "coordinates", "")
-    if isinstance(of, Relayout):
-        return _of_relayout(of, name or "relayout")
+        found = of
+    elif isinstance(of, Inverse):
+        found = _of_inverse(of, "")
+    elif isinstance(of, Relayout):
+        found = _of_relayout(of)
+    elif isinstance(of, FormulaMap):
+        found = _of_formula_map(of)
+    else:
+        found = _of_layout_or_expression(of, bounds, shape)
+    return found if name is None else replace(found, name=name)
+
+
+def _of_layout_or_expression(
+    of: LayoutLike | sympy.Expr,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None,
+    shape: Shape | None,
+) -> Formulas:
     is_layout = isinstance(
         of, IndexMap | MorelloLayout | XlaLayout | XlaShape | XlaTuple | XlaBuffer
     )
     if is_layout or (isinstance(of, str) and bounds is None):
-        return _of_index_map(index_map(of, shape), name or "offset")
+        return _of_index_map(index_map(of, shape))
     if shape is not None:
         raise LayoutError(
             "a shape was given for an expression",
             "an expression's variables have bounds, a layout has a shape",
             "leave one of them out",
         )
-    return _of_expression(of, bounds or {}, name or "value")
+    return _of_expression(of, bounds or {})
 
 
-def _of_index_map(m: IndexMap, name: str) -> Formulas:
-    known = {var.name: var for var in m.textbook_form.variables()}
-    variables, sizes = [], m.textbook_form.sizes()
-    for k, n in enumerate(m.recipe.shape):
-        if isinstance(n, Size):
-            sizes |= n.names()
-        hi = n - 1 if isinstance(n, Size) else max(n - 1, 0)
-        variables.append(known.get(f"d{k}") or Var(f"d{k}", Interval(0, hi)))
+def _of_index_map(m: IndexMap) -> Formulas:
+    variables, sizes = _coordinates(m.recipe.shape, (m.textbook_form,))
     element = ", ".join(var.name for var in variables)
     return Formulas(
-        name,
+        "offset",
         f"Offset of element ({element}) of {m.source or m.recipe}, in elements.",
-        tuple(variables),
+        variables,
         (("offset", m.form),),
         more_sizes=sizes,
         assumptions=m.assumptions,
     )
+
+
+def _of_formula_map(f: FormulaMap) -> Formulas:
+    variables, sizes = _coordinates(f.sizes, f.given)
+    is_offset = len(f.given) == 1
+    return Formulas(
+        "offset" if is_offset else "coordinates",
+        str(f),
+        variables,
+        tuple(("offset" if is_offset else f"x{k}", form) for k, form in enumerate(f.forms)),
+        more_sizes=sizes,
+    )
+
+
+def _coordinates(
+    shape: Sequence[Number], forms: Sequence[Linear]
+) -> tuple[tuple[Var, ...], frozenset[str]]:
+    """The variables ``d0, d1, …`` of an array, those that no form holds too, and all sizes."""
+    known = {var.name: var for form in forms for var in form.variables()}
+    variables, sizes = [], frozenset().union(*(form.sizes() for form in forms))
+    for k, n in enumerate(shape):
+        if isinstance(n, Size):
+            sizes |= n.names()
+        hi = n - 1 if isinstance(n, Size) else max(n - 1, 0)
+        variables.append(known.get(f"d{k}") or Var(f"d{k}", Interval(0, hi)))
+    return tuple(variables), sizes
 
 
 def inverse_of(m: IndexMap) -> Formulas:
@@ -146,24 +180,24 @@ def inverse_of(m: IndexMap) -> Formulas:
     >>> inverse_of(index_map("[1, 0]", (4, 6))).about
     'Coordinates of the element at offset p of [1, 0] at 4x6.'
     """
-    found = _of_inverse(m.inverse, "coordinates", f" of {m.source}" if m.source else "")
+    found = _of_inverse(m.inverse, f" of {m.source}" if m.source else "")
     return replace(found, assumptions=m.assumptions)
 
 
-def _of_inverse(inverse: Inverse, name: str, source: str) -> Formulas:
+def _of_inverse(inverse: Inverse, source: str) -> Formulas:
     results = tuple((f"d{k}", form) for k, form in enumerate(inverse.forms))
     about = f"Coordinates of the element at offset p{source}."
-    return Formulas(name, about, (_offset(inverse, ()),), results, inverse.limits)
+    return Formulas("coordinates", about, (_offset(inverse, ()),), results, inverse.limits)
 
 
-def _of_relayout(r: Relayout, name: str) -> Formulas:
+def _of_relayout(r: Relayout) -> Formulas:
     about = (
         f"Offset in {r.source.source} of what lies at offset p of {r.target.source}, in elements."
     )
     p = _offset(r.inverse, (r.form,))
     known = merged((*r.source.assumptions, *r.target.assumptions))
     results = (("source_offset", r.form),)
-    return Formulas(name, about, (p,), results, r.inverse.limits, assumptions=known)
+    return Formulas("relayout", about, (p,), results, r.inverse.limits, assumptions=known)
 
 
 def _offset(inverse: Inverse, more: tuple[Linear, ...]) -> Var:
@@ -174,15 +208,15 @@ def _offset(inverse: Inverse, more: tuple[Linear, ...]) -> Var:
     return Var("p", Interval(0, 0))
 
 
-def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]], name: str) -> Formulas:
+def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Formulas:
     form = form_of(expr, bounds)
-    known = {var.name: var for var in form.variables()}
-    given = [str(key) for key in bounds]
-    order = sorted(known, key=lambda v: (given.index(v) if v in given else len(given), v))
+    # As they are bounded, then others by name; sizes are no variables.
+    known = {var.name: var for key in bounds for var in form_of(key, bounds).variables()}
+    known |= {var.name: var for var in form.variables()}
     return Formulas(
-        name,
+        "value",
         str(form),
-        tuple(known[v] for v in order),
+        tuple(known.values()),
         (("value", readable(form)[0]),),
         more_sizes=form.sizes(),
     )

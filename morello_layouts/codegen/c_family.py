@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from morello_layouts.codegen.formulas import PADDING, Formulas
@@ -15,14 +16,19 @@ _WORDS = words(
     "auto bool break case char const continue default do double else enum extern false float for "
     "goto if inline int long main register restrict return short signed sizeof static struct "
     "switch true typedef union unsigned void volatile while assert asm typeof "
-    "int32_t int64_t uint32_t uint64_t"
+    "static_assert thread_local alignas alignof linux unix"
 )
 _CPP_WORDS = _WORDS | words(
     "and bitand bitor catch class compl concept constexpr decltype delete dynamic_cast explicit "
     "export friend mutable namespace new noexcept not nullptr operator or private protected "
     "public reinterpret_cast requires static_assert static_cast template this thread_local throw "
-    "try typeid typename using virtual wchar_t xor blockIdx blockDim threadIdx gridDim "
-    "warpSize"
+    "try typeid typename using virtual wchar_t char8_t char16_t char32_t consteval constinit "
+    "co_await co_return co_yield xor and_eq or_eq xor_eq not_eq std blockIdx blockDim threadIdx "
+    "gridDim warpSize"
+)
+# Names that C keeps for compilers, and those of stdint.h.
+_KEPT = re.compile(
+    r"_[A-Z_].*|u?int\w*_t|(U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(MIN|MAX|C)"
 )
 _SUFFIX = {Kind.U32: "u", Kind.I32: "", Kind.U64: "ull", Kind.I64: "ll"}
 
@@ -47,6 +53,10 @@ class CLanguage(ProgramLanguage):
     reserved: ClassVar[frozenset[str]] = _WORDS
     qualifiers: ClassVar[str] = "static inline"
 
+    def is_name(self, name: str) -> bool:
+        """Whether a text may name a variable or a function."""
+        return super().is_name(name) and _KEPT.fullmatch(name) is None
+
     def printer(self, widths: Widths | None) -> Printer:
         """What writes C's operations."""
         return _CPrinter(widths)
@@ -56,26 +66,27 @@ class CLanguage(ProgramLanguage):
         return f"const {_type(kind)} {name} = {text};"
 
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
-        """A function; several results go through pointers, and it returns whether p is padding."""
+        """A function; several results go through pointers, and whether p is padding comes back."""
         program = self.program(formulas, named_results=False, asserts=asserts)
         arguments = [f"{_type(kind)} {name}" for name, kind in self.argument_kinds(formulas)]
         outputs = [r for r in program.results if r[0] != PADDING]
-        is_single = formulas.limits is None and len(outputs) == 1
-        returned = program.results[-1] if formulas.limits is not None else outputs[0]
-        if not is_single:
+        has_result = formulas.is_single or formulas.limits is not None
+        returns = _type(program.results[-1][2]) if has_result else "void"
+        if not formulas.is_single:
             arguments += [f"{_type(kind)} *{name}" for name, _, kind in outputs]
         parameters = ", ".join(arguments) or "void"
         body = [f"assert({check});" for check in program.asserts]
         body += [f"(void){name};" for name in program.unused]
         body += [self.statement(*binding) for binding in program.bindings]
-        if not is_single:
+        if not formulas.is_single:
             body += [f"*{name} = {text};" for name, text, _ in outputs]
-        body.append(f"return {returned[1]};")
-        headers = ["assert.h"] * asserts + ["stdbool.h"] * (returned[2] is None) + ["stdint.h"]
+        if has_result:
+            body.append(f"return {program.results[-1][1]};")
+        headers = ["assert.h"] * asserts + ["stdbool.h"] * (returns == "bool") + ["stdint.h"]
         lines = [*(f"#include <{header}>" for header in headers), ""]
-        returns = "Returns whether the offset holds padding."
-        lines += [f"// {line}" for line in formulas.comment(returns)]
-        lines.append(f"{self.qualifiers} {_type(returned[2])} {formulas.name}({parameters}) {{")
+        about = formulas.comment("Returns whether the offset holds padding.")
+        lines += [f"// {line}" for line in about]
+        lines.append(f"{self.qualifiers} {returns} {formulas.name}({parameters}) {{")
         lines += [f"    {line}" for line in body]
         return "\n".join([*lines, "}"])
 

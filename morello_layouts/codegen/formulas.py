@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from morello_layouts.errors import LayoutError
@@ -17,8 +17,6 @@ PADDING = "is_padding"
 
 PADDING_LAST = "The last result is whether the offset holds padding."
 """What comments say of it where results are a tuple."""
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Formulas:
             found |= form.sizes() | _names(n)
         for var in self.variables:
             found |= _names(var.interval.lo) | _names(var.interval.hi)
-        return tuple(sorted(found - {var.name for var in self.variables}))
+        return tuple(sorted(found))
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -99,17 +97,22 @@ class Formulas:
         """The smallest and largest value of each size that something is assumed of."""
         return {one.name: Interval(one.lo, one.hi) for one in self.assumptions}
 
-    def require_names(self, target: str, reserved: frozenset[str]) -> None:
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one result and no padding condition: what an expression can say."""
+        return self.limits is None and len(self.results) == 1
+
+    def require_names(self, target: str, is_name: Callable[[str], bool]) -> None:
         """See that every name may stand in the target's text.
 
         Raises:
             LayoutError: where one is no identifier, or means something else there.
         """
         # A single result has no name of its own in any text.
-        results = [name for name, _ in self.results] if self.limits is not None else []
-        own = [self.name, *self.arguments, *results, *([PADDING] if results else [])]
+        results = [] if self.is_single else [name for name, _ in self.results]
+        own = [self.name, *self.arguments, *results, *([] if self.limits is None else [PADDING])]
         for name in own:
-            if _NAME.fullmatch(name) is None or name in reserved:
+            if not isinstance(name, str) or not is_name(name):
                 raise LayoutError(
                     f"{name!r} is no name in {target}",
                     "names are letters, digits and underscores, and none of the language's words",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from morello_layouts.expr.assumption import Assumption
 
 __all__ = ["Language", "Program", "ProgramLanguage", "unsupported", "words"]
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 
 class Language(ABC):
     """A target.
@@ -32,6 +35,10 @@ class Language(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     reserved: ClassVar[frozenset[str]] = frozenset()
+
+    def is_name(self, name: str) -> bool:
+        """Whether a text may name a variable or a function."""
+        return _NAME.fullmatch(name) is not None and name not in self.reserved
 
     @abstractmethod
     def expression(self, formulas: Formulas) -> str:

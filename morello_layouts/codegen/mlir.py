@@ -10,6 +10,7 @@ from morello_layouts.codegen.language import Language, unsupported, words
 from morello_layouts.codegen.lowering import Arithmetic, Lowering
 from morello_layouts.codegen.node import Node, Op, users
 from morello_layouts.codegen.printer import Printer
+from morello_layouts.codegen.share import names_besides
 from morello_layouts.codegen.widths import Widths
 from morello_layouts.expr import Linear
 
@@ -62,23 +63,25 @@ class MlirLanguage(Language):
             raise unsupported(self.title, "asserts here", "leave asserts=True out")
         dims = ", ".join(f"%{var.name}" for var in formulas.variables)
         symbols = f"[{', '.join(f'%{name}' for name in formulas.sizes)}]" if formulas.sizes else ""
-        body, types = [], []
-        for k, (_, form) in enumerate(formulas.results):
+        fresh = names_besides(formulas.arguments, "r")
+        body, names, types = [], [], []
+        for _, form in formulas.results:
             text = f"affine_map<{_inputs(formulas)} -> ({_written(form)})>"
-            body.append(f"%r{k} = affine.apply {text}({dims}){symbols}")
+            names.append(f"%{next(fresh)}")
+            body.append(f"{names[-1]} = affine.apply {text}({dims}){symbols}")
             types.append("index")
         if formulas.limits is not None:
+            names.append(f"%{next(fresh)}")
             body += [
                 "%true = arith.constant true",
                 "%false = arith.constant false",
-                f"%r{len(types)} = affine.if {self.elements(formulas)}({dims}){symbols} -> i1 {{",
+                f"{names[-1]} = affine.if {self.elements(formulas)}({dims}){symbols} -> i1 {{",
                 "  affine.yield %false : i1",
                 "} else {",
                 "  affine.yield %true : i1",
                 "}",
             ]
             types.append("i1")
-        results = ", ".join(f"%r{k}" for k in range(len(types)))
         returned = types[0] if len(types) == 1 else f"({', '.join(types)})"
         arguments = ", ".join(f"%{name}: index" for name in formulas.arguments)
         about = formulas.comment(PADDING_LAST)
@@ -87,7 +90,7 @@ class MlirLanguage(Language):
                 *(f"// {line}" for line in about),
                 f"func.func @{formulas.name}({arguments}) -> {returned} {{",
                 *(f"  {line}" for line in body),
-                f"  return {results} : {', '.join(types)}",
+                f"  return {', '.join(names)} : {', '.join(types)}",
                 "}",
             ]
         )

@@ -63,12 +63,11 @@ class PythonLanguage(ProgramLanguage):
         """A function; several results, and whether the offset is padding, are a tuple."""
         program = self.program(formulas, named_results=False, asserts=asserts)
         results = [text for _, text, _ in program.results]
-        is_single = formulas.limits is None and len(results) == 1
         about = formulas.comment(PADDING_LAST)
         body = [*_docstring(about)]
         body += [self.check(text) for text in program.asserts]
         body += [self.statement(*binding) for binding in program.bindings]
-        comma = "," if len(results) == 1 and not is_single else ""
+        comma = "," if len(results) == 1 and not formulas.is_single else ""
         body.append(f"return {', '.join(results)}{comma}")
         lines = [
             *self.head(asserts=asserts),

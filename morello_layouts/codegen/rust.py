@@ -29,7 +29,8 @@ class RustLanguage(ProgramLanguage):
         "abstract as async await become box break const continue crate do dyn else enum extern "
         "false final fn for gen if impl in let loop macro match mod move mut override priv pub "
         "ref return self Self static struct super trait true try type typeof unsafe unsized use "
-        "virtual where while yield i32 u32 i64 u64 bool _"
+        "virtual where while yield i32 u32 i64 u64 bool _ "
+        "None Some Ok Err"
     )
 
     def printer(self, widths: Widths | None) -> Printer:
@@ -51,12 +52,11 @@ class RustLanguage(ProgramLanguage):
         arguments = [f"{name}: {kind.text}" for name, kind in self.argument_kinds(formulas)]
         results = [text for _, text, _ in program.results]
         types = [_type(kind) for _, _, kind in program.results]
-        is_single = formulas.limits is None and len(results) == 1
         body = [f"assert!({check});" for check in program.asserts]
         body += [f"let _ = {name};" for name in program.unused]
         body += [self.statement(*binding) for binding in program.bindings]
-        body.append(results[0] if is_single else f"({_comma(results)})")
-        returned = types[0] if is_single else f"({_comma(types)})"
+        body.append(results[0] if formulas.is_single else f"({_comma(results)})")
+        returned = types[0] if formulas.is_single else f"({_comma(types)})"
         about = formulas.comment(PADDING_LAST)
         names = (formulas.name, *formulas.arguments)
         is_snake = all(name == name.lower() for name in names)

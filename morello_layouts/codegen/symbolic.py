@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from typing import ClassVar
 
@@ -20,6 +21,10 @@ class LatexLanguage(Language):
 
     name: ClassVar[str] = "latex"
     title: ClassVar[str] = "LaTeX"
+
+    def is_name(self, name: str) -> bool:
+        r"""Whether a text may name a variable: mathematics has ``\lambda`` and ``x'``."""
+        return name.isprintable() and name != ""
 
     def __init__(self, *, shift: bool = False) -> None:
         if shift:
@@ -62,6 +67,9 @@ class SympyLanguage(Language):
 
     name: ClassVar[str] = "sympy"
     title: ClassVar[str] = "SymPy"
+    reserved: ClassVar[frozenset[str]] = frozenset(
+        [*keyword.kwlist, "Lambda", "Symbol", "Tuple", "Mod", "floor", "ceiling"]
+    )
 
     def __init__(self, *, shift: bool = False) -> None:
         if shift:

@@ -30,7 +30,7 @@ def print_formulas(
     function: bool = False,
     asserts: bool = False,
 ) -> str:
-    """Formulas in a target: an expression, or lines where there is a padding condition.
+    """Formulas in a target: an expression; lines where several are asked for, or padding.
 
     Args:
         formulas: what to print.
@@ -56,13 +56,12 @@ def print_formulas(
             "asserts check the arguments of a function",
             "give function=True as well",
         )
-    if language.reserved:
-        formulas.require_names(language.title, language.reserved)
+    formulas.require_names(language.title, language.is_name)
     if function:
         return language.function(formulas, asserts=asserts)
-    if formulas.limits is not None:
-        return language.statements(formulas)
-    return language.expression(formulas)
+    if formulas.is_single:
+        return language.expression(formulas)
+    return language.statements(formulas)
 
 
 def _language(target: str, shift: bool) -> Language:
