@@ -33,6 +33,7 @@ Name: TypeAlias = "str | Quotient"
 """What a polynomial is made of: a size's name, or a rounded quotient of sizes."""
 
 _MOST_TERMS: Final = 500
+_MOST_BOUNDS: Final = 32  # polynomials tried in the place of one that holds quotients
 
 Monomial: TypeAlias = tuple[tuple[Name, int], ...]
 """Names with their powers, by name; the empty one is 1."""
@@ -201,12 +202,30 @@ def is_nonnegative(value: Number) -> bool:
     """
     if isinstance(value, int):
         return value >= 0
+    tried = {value: None}
+    left = [value]
+    while left:
+        one = left.pop()
+        if _is_plainly_nonnegative(one):
+            return True
+        for smaller in _smaller(one):
+            if isinstance(smaller, int):
+                if smaller >= 0:
+                    return True
+            elif smaller not in tried and len(tried) < _MOST_BOUNDS:
+                tried[smaller] = None
+                left.append(smaller)
+    return False
+
+
+def _is_plainly_nonnegative(value: Size) -> bool:
+    """Whether no coefficient is negative, of the names or of what they have above 1."""
     if all(c >= 0 for _, c in value.terms):
         return True
+    if all(c <= 0 for _, c in value.terms):
+        return False
     shifted = value.fold(lambda name: Size(((((), 1)), (((name, 1),), 1))))
-    if all(c >= 0 for _, c in _terms(shifted)):
-        return True
-    return any(is_nonnegative(smaller) for smaller in _smaller(value))
+    return all(c >= 0 for _, c in _terms(shifted))
 
 
 def _smaller(value: Size) -> Iterator[Number]:
