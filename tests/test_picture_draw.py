@@ -78,6 +78,9 @@ def test_words_know_their_element_types() -> None:
     given = ml.draw("[0, 1]", (4, 8), colour="word", element_bits=16)
     assert by_text.svg() == by_map.svg()
     assert given.panels[0].word_text(5) == "w2"
+    alone = ml.index_map("{1,0:T(2,4)(2,1)}", (4, 8))
+    with pytest.raises(ml.LayoutError, match="not known"):
+        ml.draw(alone, colour="word")
     wide = ml.draw("f64[4]", colour="word")
     assert wide.panels[0].word_text(1) == "w2-3"
     narrow = ml.draw("s4[16]{0:E(4)}", colour="word")
@@ -165,6 +168,11 @@ def test_the_terminal_shows_marks_and_memory() -> None:
         "• (1) lies at offset 1\n"
         "▫ (2) lies at offset 2"
     )
+
+
+def test_lines_of_memory_begin_without_a_border() -> None:
+    memory = str(ml.draw("f32[3,5]{1,0:T(2,2)}")).splitlines()[-4:]
+    assert [line[7:10] for line in memory] == ["  0", "0,0", " 12", "2,0"]
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])

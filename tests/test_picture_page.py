@@ -145,8 +145,11 @@ def test_hovering_shows_where_an_element_lies_and_why(tmp_path: Path) -> None:
     steps = """
       enter("cell", 17); log.push(chosen(), details(0));
       enter("slot", 9); log.push(chosen(), details(0));
+      log.push([...document.querySelectorAll("#picture .ring")].map(r => r.parentNode.dataset.o));
     """
-    both, cell, padding, hole, _ = driven(ml.draw("f32[3,5]{1,0:T(2,2)}").html(), steps, tmp_path)
+    both, cell, padding, hole, rings, _ = driven(
+        ml.draw("f32[3,5]{1,0:T(2,2)}").html(), steps, tmp_path
+    )
     assert sorted(both) == ["cell17", "slot17"]
     assert cell == [
         ["slot", "17", "of 24"],
@@ -164,6 +167,7 @@ def test_hovering_shows_where_an_element_lies_and_why(tmp_path: Path) -> None:
     ]
     assert sorted(padding) == ["cell9", "slot9"]
     assert hole[1] == ["holds", "padding", "(0, 5) is outside"]
+    assert rings == ["9", "9"], "a frame in the cell and in the slot, and none left behind"
 
 
 def test_clicks_keep_and_arrow_keys_move(tmp_path: Path) -> None:
@@ -209,6 +213,15 @@ def test_the_steps_are_played_one_by_one(tmp_path: Path) -> None:
     assert memory == transpose
 
 
+@pytest.mark.parametrize(("text", "is_there"), [("f32[3,5]", True), ("f32[300,500]", False)])
+def test_the_line_runs_only_where_no_cell_is_left_out(
+    text: str, is_there: bool, tmp_path: Path
+) -> None:
+    steps = 'log.push(document.querySelector(".trail").getAttribute("d"));'
+    line, _ = driven(ml.draw(text, max_rows=5, max_columns=6).html(), steps, tmp_path)
+    assert bool(line) == is_there
+
+
 def test_two_layouts_are_pointed_at_together(tmp_path: Path) -> None:
     steps = """
       enter("cell", 17); log.push(chosen(), details(0)[0], details(1)[0]);
@@ -224,9 +237,10 @@ def test_offsets_past_what_javascript_counts_are_exact(tmp_path: Path) -> None:
     text = f"u8[{size},{size}]{{1,0:T(8,128)(4,1)}}"
     last = ml.index_map(text)(size - 1, size - 1)
     assert last > 2**53
-    steps = f'enter("cell", "{last}"); log.push(details(0).pop());'
-    total, _ = driven(ml.draw(text).html(), steps, tmp_path)
+    steps = f'enter("cell", "{last}"); log.push(details(0).pop(), details(0)[0]);'
+    total, slot, _ = driven(ml.draw(text).html(), steps, tmp_path)
     assert total == ["=", str(last), ""]
+    assert slot == ["slot", str(last), f"of {2**80}"]
 
 
 def test_hostile_titles_do_nothing(tmp_path: Path) -> None:

@@ -237,6 +237,11 @@ def test_the_style_is_for_light_and_dark_and_holds_inside_only() -> None:
         for k, pastel in enumerate(paper.pastels):
             assert f".ml-picture .c{k}{{fill:{pastel}}}" in rules
         assert f".ml-picture .paper{{fill:{paper.background}}}" in rules
+    hatch = re.search(r'<pattern id="(ml-\w+)"', svg)
+    assert hatch is not None
+    assert f".{hatch[1]} .p{{fill:url(#{hatch[1]})}}" in dark
+    assert f'class="ml-picture {hatch[1]}"' in svg
+    dark = dark.replace(f".{hatch[1]} .p", ".ml-picture .p")
     selectors = re.findall(r"[{}]?([^{}]+)\{[^{}]*\}", light + dark)
     assert all(part.startswith(".ml-picture ") for rule in selectors for part in rule.split(",")), (
         "rules leak into the page around"

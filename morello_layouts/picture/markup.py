@@ -1,7 +1,7 @@
 """Elements of SVG and HTML as text.
 
-A library of SVG elements would take a hundred times as long for the thousands of cells of a
-picture; what it would do for us, escaping, is done here, in one place.
+A library of SVG elements takes too long for the thousands of cells of a picture; what it would do
+for us, escaping, is done here, in one place.
 """
 
 from __future__ import annotations

@@ -134,6 +134,7 @@ for (const section of document.querySelectorAll(".player")) player(section);
 function player(section) {
   const k = Number(section.dataset.panel), panel = panels[k], last = panel.stages.length;
   const svg = section.querySelector("svg"), range = section.querySelector("input");
+  svg.classList.add(...document.querySelector("#picture svg").classList); // for the hatching
   const digits = panel.size.length, width = Math.max(30, digits * 8 + 12), height = 28;
   const trail = make("path", { class: "trail" });
   const nodes = panel.cells.map(cell => {

@@ -51,7 +51,11 @@ def _resource(name: str) -> str:
 
 
 def _in_script(data: str) -> str:
-    """JSON that no script element can end early."""
+    r"""JSON that no script element can end early.
+
+    >>> print(_in_script('["</script>&"]'))
+    ["\u003c/script\u003e\u0026"]
+    """
     return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

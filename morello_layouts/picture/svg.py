@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
+from zlib import crc32
 
 from morello_layouts.formula import IndexMap
 from morello_layouts.picture.colours import DARK, LIGHT, Paper
@@ -62,9 +63,13 @@ def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str
 def _document(parts: Sequence[str], width: float, height: float, title: str, class_: str) -> str:
     size = f'width="{number(width)}" height="{number(height)}"'
     box = f'viewBox="0 0 {number(width)} {number(height)}"'
+    # Its own, so that no other picture of a page, hidden perhaps, is asked for the pattern.
+    own = f"ml-{crc32(''.join((title, *parts)).encode('utf-8', 'backslashreplace')):08x}"
+    hatch = f".{own} .p{{fill:url(#{own})}}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{class_}" role="img" {size} {box}>'
-        f"<title>{escaped(title)}</title><style>{_STYLE}</style>{_HATCH}"
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{class_} {own}" role="img" {size} {box}>'
+        f"<title>{escaped(title)}</title><style>{_STYLE}{hatch}</style>"
+        f'<defs><pattern id="{own}"{_HATCH}</defs>'
         f'<rect class="paper" {size}/>{"".join(parts)}</svg>\n'
     )
 
@@ -189,7 +194,6 @@ _SHAPES: Final = (
     "text.n,text.w{font-size:10px;text-anchor:middle}",
     "text.m{text-anchor:middle}",
     "text.e{text-anchor:end}",
-    ".p{fill:url(#ml-hatch)}",
     ".b0,.b1,.b2,.mark{fill:none;stroke-linecap:square}",
     ".b0{stroke-width:2.6}",
     ".b1{stroke-width:1.2}",
@@ -206,7 +210,7 @@ _STYLE: Final = (
 )
 
 _HATCH: Final = (
-    '<defs><pattern id="ml-hatch" width="8" height="8" patternUnits="userSpaceOnUse">'
+    ' width="8" height="8" patternUnits="userSpaceOnUse">'
     '<rect class="hatch" width="8" height="8"/>'
-    '<path class="stripe" d="M-2 2l4-4M0 8l8-8M6 10l4-4"/></pattern></defs>'
+    '<path class="stripe" d="M-2 2l4-4M0 8l8-8M6 10l4-4"/></pattern>'
 )
