@@ -195,6 +195,21 @@ def test_a_report_on_one_line() -> None:
     assert found == [(e.number, e.wastes, e.differences) for e in ml.read_oom(WHOLE).allocations]
 
 
+def test_places_in_a_report_on_one_line() -> None:
+    text = '1. Size: 4.0K\n  Operator: op_name="f" source_file="a.py" source_line=7\n'
+    text += "  Shape: s32[]\n"
+    for on_one in (json.dumps({"message": text}), repr(text)):
+        (found,) = ml.read_oom(on_one).allocations
+        assert found.source == "a.py:7"
+
+
+@pytest.mark.parametrize("escape", ["\x1b", "\\x1b", "\\u001b"])
+def test_colours_are_left_out(escape: str) -> None:
+    green, end = f"{escape}[1;32m", f"{escape}[0m"
+    coloured = re.sub(r"(Size|Shape):(.*)", lambda m: f"{green}{m[1]}:{end}{m[2]}{escape}[m", WHOLE)
+    assert ml.read_oom(coloured) == ml.read_oom(WHOLE)
+
+
 def test_numbers_are_those_of_the_report() -> None:
     text = block(*KNOWN[0], number=7) + block(*KNOWN[0], number=9) + "Size: 1.0K\n"
     report = ml.read_oom(text)

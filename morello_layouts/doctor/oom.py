@@ -12,7 +12,7 @@ from typing import Any, Final
 from morello_layouts.doctor.amounts import bytes_of_text, xla_size
 from morello_layouts.doctor.generation import Generation, generation_of
 from morello_layouts.doctor.oom_tables import oom_summary, oom_tables
-from morello_layouts.doctor.oom_text import Block, blocks_of, header_of
+from morello_layouts.doctor.oom_text import Block, blocks_of, header_of, without_colours
 from morello_layouts.doctor.page import fragment, page
 from morello_layouts.doctor.text import text_of
 from morello_layouts.doctor.wasteful import Alternative, alternative_to
@@ -201,7 +201,7 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     >>> found.reserved_bytes, found.differences, found.alternative.suggestion.factor
     (536870912, (), 1.0)
     """
-    text = _text_of(source)
+    text = without_colours(_text_of(source))
     blocks = list(blocks_of(text))
     space, used, capacity = header_of(text)
     if not blocks and space is None:

@@ -10,8 +10,8 @@ An allocation is a block of lines such as::
        Allocation type: HLO temp
        ==========================
 
-What a log writes before each line is skipped. Other compilers than the TPU's print ``Buffer 1:``
-before the block, ``XLA Label`` and sizes such as ``6.00MiB``.
+What a log writes before each line is skipped, and so are colours. Other compilers than the TPU's
+print ``Buffer 1:`` before the block, ``XLA Label`` and sizes such as ``6.00MiB``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["Block", "blocks_of", "header_of"]
+__all__ = ["Block", "blocks_of", "header_of", "without_colours"]
 
 _KEYS: Final = {
     "Size": "size",
@@ -47,6 +47,8 @@ _HEADER: Final = re.compile(
     r"(?:\W{1,9}Used ([0-9.]{1,12}[KMGTPE]?B?) of ([0-9.]{1,12}[KMGTPE]?B?))?",
     re.ASCII,
 )
+# Colours, as a terminal takes them, and as Python or JSON write them in a string.
+_COLOUR: Final = re.compile(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
 _LONGEST: Final = 1 << 16  # characters of a value that are kept
 
 
@@ -57,6 +59,15 @@ class Block:
     number: int
     line: int
     values: dict[str, str] = field(default_factory=dict)
+
+
+def without_colours(text: str) -> str:
+    r"""The text without a terminal's colours.
+
+    >>> without_colours("\x1b[1mSize:\x1b[0m 4.00G")
+    'Size: 4.00G'
+    """
+    return _COLOUR.sub("", text)
 
 
 def header_of(text: str) -> tuple[str | None, str | None, str | None]:
@@ -103,10 +114,12 @@ def blocks_of(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    r"""The lines; a text that a log has on one line with ``\n`` in it too."""
+    r"""The lines; a text that a log has on one line with ``\n`` in it too, quotes as ``\"``."""
     for line in text.splitlines():
         if "\\n" in line:
-            yield from _ESCAPED.split(line)
+            is_quoted = '=\\"' in line
+            parts = _ESCAPED.split(line)
+            yield from (part.replace('\\"', '"') for part in parts) if is_quoted else parts
         else:
             yield line
 
