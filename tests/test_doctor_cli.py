@@ -145,7 +145,7 @@ def test_a_truncated_dump_gives_what_was_read(tmp_path: Path) -> None:
         (("hlo", "-"), b"\xff\xfe\x00\x01", "no statement of HLO"),
         (("hlo", "-", "--tpu", "v9"), "a = f32[8]{0} b(c)", "no generation"),
         (("hlo", "-", "--top", "-1"), "a = f32[8]{0} b(c)", "--top"),
-        (("hlo", "-", "-"), "a = f32[8]{0} b(c)", "no HLO in this text"),
+        (("hlo", "-", "-"), "a = f32[8]{0} b(c)", "both dumps"),
         (("oom", "/no/such/file"), None, "cannot be read"),
         (("oom", "-"), "", "no out-of-memory report"),
         (("oom", "-"), b"\xff\xfe\x00\x01", "no out-of-memory report"),

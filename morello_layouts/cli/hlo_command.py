@@ -47,7 +47,7 @@ result, before, after, moved_bytes, difference), warnings. What is not known is 
 )  # fmt: skip
 @click.option(
     "--tpu", "generation", metavar="v5e",
-    help="The generation that alternatives are for; if left out, the tiles of scalars tell.",
+    help="The generation that alternatives are for; if left out, the layouts tell.",
 )  # fmt: skip
 @html_option
 @json_option
@@ -75,6 +75,12 @@ def hlo(
             "--tpu was given for a comparison",
             "nothing is suggested where two dumps are compared",
             "leave it out",
+        )
+    elif file == other == "-":
+        raise LayoutError(
+            "both dumps are to come from standard input",
+            "it holds one dump",
+            "give the path of a file for one of them",
         )
     else:
         report = compare_hlo(module_in(file), module_in(other))

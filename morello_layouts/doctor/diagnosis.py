@@ -17,6 +17,7 @@ from morello_layouts.doctor.usage import (
     LayoutUse,
     SpaceUse,
     Totals,
+    entry_arrays,
     layout_uses,
     totals_of,
 )
@@ -114,7 +115,7 @@ def diagnose(
     Args:
         program: a module; or a path or text, for ``read_hlo``.
         generation: one of ``ml.tpu.GENERATIONS``, for the alternatives; without it the tiles of
-            scalars tell, or else v5e is taken.
+            scalars tell, or the layouts of parameters and outputs, or else v5e is taken.
         top: how many of the most wasteful arrays to list; None for all.
 
     Raises:
@@ -136,7 +137,8 @@ def diagnose(
         )
     module = program if isinstance(program, HloModule) else read_hlo(program)
     shapes = (array for i in module.instructions for _, array in arrays_of(i.shape))
-    chosen = generation_of(generation, shapes)
+    parameters, outputs = entry_arrays(module)
+    chosen = generation_of(generation, shapes, (*parameters, *outputs))
     fused = fused_names(module)
     costs, buffers = Costs(), tuple(buffers_of(module, fused))
     wasteful, count = wasteful_arrays(buffers, costs, chosen.name, top)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,16 @@ from morello_layouts.tpu import Waste, waste
 from morello_layouts.words import arrays_of
 from morello_layouts.xla import XlaShape
 
-__all__ = ["Bytes", "Costs", "LayoutUse", "SpaceUse", "Totals", "layout_uses", "totals_of"]
+__all__ = [
+    "Bytes",
+    "Costs",
+    "LayoutUse",
+    "SpaceUse",
+    "Totals",
+    "entry_arrays",
+    "layout_uses",
+    "totals_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,29 +214,33 @@ def totals_of(
     module: HloModule, fused_computations: int, buffers: Iterable[Buffer], costs: Costs
 ) -> Totals:
     """The sums over a program."""
-    parameters, outputs = _entry_types(module)
+    parameters, outputs = entry_arrays(module)
     return Totals(
         len(module),
         len(module.computations),
         fused_computations,
-        costs.sum_of(_arrays(parameters)),
-        costs.sum_of(_arrays(outputs)),
+        costs.sum_of(parameters),
+        costs.sum_of(outputs),
         costs.sum_of(buffer.shape for buffer in buffers if not buffer.is_parameter),
     )
 
 
-def _entry_types(module: HloModule) -> tuple[tuple[XlaValue, ...], tuple[XlaValue, ...]]:
-    """What the program is given and gives, by the header or else by its entry."""
+def entry_arrays(module: HloModule) -> tuple[tuple[XlaShape, ...], tuple[XlaShape, ...]]:
+    """What the program is given and what it gives, by the header or else by its entry."""
+    parameters: Iterable[XlaValue] = ()
+    outputs: Iterable[XlaValue] = ()
     shape = module.entry_computation_layout
     if shape is not None:
-        return shape.parameters, (shape.result,)
-    try:
-        entry = module.entry
-        parameters = tuple(i.shape for i in entry.instructions if i.opcode == "parameter")
-        return parameters, (entry.root.shape,)
-    except LayoutError:  # a part of a dump
-        return (), ()
+        parameters, outputs = shape.parameters, (shape.result,)
+    else:
+        try:
+            entry = module.entry
+            parameters = [i.shape for i in entry.instructions if i.opcode == "parameter"]
+            outputs = (entry.root.shape,)
+        except LayoutError:  # a part of a dump
+            return (), ()
+    return _arrays(parameters), _arrays(outputs)
 
 
-def _arrays(values: Iterable[XlaValue]) -> Iterator[XlaShape]:
-    return (array for value in values for _, array in arrays_of(value))
+def _arrays(values: Iterable[XlaValue]) -> tuple[XlaShape, ...]:
+    return tuple(array for value in values for _, array in arrays_of(value))

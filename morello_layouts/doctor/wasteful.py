@@ -105,6 +105,8 @@ def alternative_to(shape: XlaShape, generation: str) -> Alternative:
     >>> print(alternative_to(parse("s32[1024,8,4]{2,1,0:T(8,128)}"), "v5e").suggestion.shape)
     s32[1024,8,4]{0,2,1:T(4,128)}
     """
+    if any(shape.dynamic_dimensions):
+        return Alternative(None, "nothing is suggested for sizes that change while a program runs")
     try:
         (best,) = suggest(shape.element_type, shape.shape, generation, limit=1)
         if best.byte_size < shape.byte_size:
