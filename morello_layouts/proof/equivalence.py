@@ -60,7 +60,7 @@ def _decided(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
     equal, left = difference.for_sizes()
     found = Condition(equal, difference.space)
     if not left.is_empty() and found.is_never and left.is_equal(difference.space.sizes):
-        return Proof(SAME, None, "the difference is a polynomial in sizes without one sign")
+        return Proof(SAME, None, "too many kinds of sizes, or a difference without one sign")
     return for_sizes(SAME, found, (a, b), _decided, more=sizes, open_for=left)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, product
+from time import process_time
 from typing import Final
 
 from morello_layouts.errors import ShapeError
@@ -22,6 +23,7 @@ __all__ = ["by_trial"]
 
 _MOST_TRIED: Final = 48  # sizes asked about one by one
 _MOST_DIVISORS: Final = 6  # asked about for all sizes
+_MOST_SECONDS: Final = 1.0  # of processor time, before no other divisor is asked about
 
 
 def by_trial(undecided: Proof, maps: tuple[AnyMap, ...], ask: Deciding) -> Proof:
@@ -69,7 +71,10 @@ def _divisible(maps: tuple[AnyMap, ...], ask: Deciding) -> str:
         for t in step.tiles if t is not None and t > 1
     }  # fmt: skip
     names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
+    until = process_time() + _MOST_SECONDS
     for name, tile in islice(product(names, sorted(tiles)), _MOST_DIVISORS):
+        if process_time() > until:
+            break
         with suppress(ShapeError):  # where no such size is left
             divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
             if all(n.assumptions == m.assumptions for n, m in zip(divided, recipes, strict=True)):
