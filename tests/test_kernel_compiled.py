@@ -195,7 +195,8 @@ def test_the_command(tmp_path: Path) -> None:
         ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "--target", "cobol"),
         ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "-o", "/dev/null/x"),
         ("f32[4,6]", "f32[6,4]"),
-        ("f32[M,6]", "{0,1}"),
+        ("f32[M,6]", "{0,1}", "--target", "cuda"),
+        ("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}"),
     ],
 )
 def test_what_the_command_refuses(words: tuple[str, ...]) -> None:

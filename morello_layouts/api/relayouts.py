@@ -12,7 +12,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.xla import ELEMENT_BITS, XlaShape, numpy_type
 
 if TYPE_CHECKING:
-    from morello_layouts.codegen.kernel import CompiledRelayout
+    from morello_layouts.codegen.kernel import CompiledRelayout, SizedRelayout
 
 __all__ = ["Relayout", "fill_bytes", "item_type", "named_type"]
 
@@ -46,14 +46,20 @@ class Relayout(formula.Relayout):
             fill: what padding holds; None leaves it as it is.
             name: the function's name.
 
+        Symbolic sizes are arguments of the function, after the buffers and in the order of their
+        names: one kernel serves all of them. It takes for granted what is assumed of them.
+
         Raises:
             LayoutError: where the type is missing, or the fill is none of its values.
-            UnsupportedError: where there is no such target.
+            UnsupportedError: where there is no such target, or none for symbolic sizes.
 
         >>> from morello_layouts import relayout
         >>> text = relayout("[0, 1]", "[1, 0]", (4, 8)).kernel("c", "float32", name="transpose")
         >>> print(text.splitlines()[-4])
         void transpose(void *restrict target, const void *restrict source)
+        >>> text = relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}").kernel("c")
+        >>> print(text[text.rindex("void relayout(") :].splitlines()[0])
+        void relayout(void *restrict target, const void *restrict source, size_t M, size_t N)
         """
         from morello_layouts.codegen.kernel import Kernel, kernel_text
 
@@ -61,13 +67,15 @@ class Relayout(formula.Relayout):
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
         padding = fill_bytes(fill, items)
         recipes = self.source.recipe, self.target.recipe
-        return kernel_text(Kernel(*recipes, items.itemsize, padding, name, layouts), target)
+        facts = self.target.assumptions
+        return kernel_text(Kernel(*recipes, items.itemsize, padding, name, layouts, facts), target)
 
-    def compile(self, dtype: Any = None, *, fill: Any = 0) -> CompiledRelayout:
+    def compile(self, dtype: Any = None, *, fill: Any = 0) -> CompiledRelayout | SizedRelayout:
         """The kernel as a function on NumPy buffers, built by the system's C compiler.
 
         What is built is kept in a cache folder. Without a compiler the function works by NumPy,
-        and a warning says so.
+        and a warning says so. Where sizes are symbolic, the function takes them at each call,
+        ``f(buffer, M=3, N=5)``.
 
         Args:
             dtype: as of :meth:`kernel`.
@@ -77,13 +85,17 @@ class Relayout(formula.Relayout):
         >>> f = relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int16")
         >>> f([1, 2, 3, 4, 5, 6])
         array([1, 4, 2, 5, 3, 6], dtype=int16)
+        >>> f = relayout("s16[M,N]{1,0}", "{0,1}").compile()
+        >>> f([1, 2, 3, 4, 5, 6], M=2, N=3), f([[1, 2], [3, 4]])
+        (array([1, 4, 2, 5, 3, 6], dtype=int16), array([1, 3, 2, 4], dtype=int16))
         """
-        from morello_layouts.codegen.kernel import compiled_relayout
+        from morello_layouts.codegen.kernel import compiled_relayout, sized_relayout
 
         items = self._items(dtype)
-        return compiled_relayout(
-            self.source.recipe, self.target.recipe, items, fill_bytes(fill, items)
-        )
+        source, target, padding = self.source.recipe, self.target.recipe, fill_bytes(fill, items)
+        if source.names or target.names:
+            return sized_relayout(source, target, items, padding, self.target.assumptions)
+        return compiled_relayout(source, target, items, padding)
 
     def _items(self, dtype: Any) -> np.dtype[Any]:
         given = self.element_type if dtype is None else dtype

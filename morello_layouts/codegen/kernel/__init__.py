@@ -2,6 +2,15 @@
 
 from morello_layouts.codegen.kernel.compiled import CompiledRelayout, compiled_relayout
 from morello_layouts.codegen.kernel.moves import Kernel
+from morello_layouts.codegen.kernel.sized import SizedRelayout, sized_relayout
 from morello_layouts.codegen.kernel.source import KERNEL_TARGETS, kernel_text
 
-__all__ = ["KERNEL_TARGETS", "CompiledRelayout", "Kernel", "compiled_relayout", "kernel_text"]
+__all__ = [
+    "KERNEL_TARGETS",
+    "CompiledRelayout",
+    "Kernel",
+    "SizedRelayout",
+    "compiled_relayout",
+    "kernel_text",
+    "sized_relayout",
+]

@@ -78,6 +78,25 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
     (void)stream;
     memcpy(t, s, n);
 }
+
+/* The same for rows whose length only the call says. */
+RELAYOUT_INLINE void relayout_copy_row(
+    unsigned char *t, const unsigned char *s, size_t n, int stream)
+{
+#if RELAYOUT_VECTOR > 0
+    if (n >= RELAYOUT_VECTOR && n <= 1024 && !stream) {
+        relayout_vector v;
+        for (size_t i = 0; i < n - RELAYOUT_VECTOR; i += RELAYOUT_VECTOR) {
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+        }
+        memcpy(&v, s + n - RELAYOUT_VECTOR, RELAYOUT_VECTOR);
+        memcpy(t + n - RELAYOUT_VECTOR, &v, RELAYOUT_VECTOR);
+        return;
+    }
+#endif
+    relayout_copy(t, s, n, stream);
+}
 """
 
 LANES: Final = """\

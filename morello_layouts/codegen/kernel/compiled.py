@@ -17,7 +17,7 @@ from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
 
-__all__ = ["CompiledRelayout", "compiled_relayout"]
+__all__ = ["CompiledRelayout", "built", "compiled_relayout", "found_compiler"]
 
 _LINE = 64
 _NAME = "relayout"
@@ -135,15 +135,34 @@ def compiled_relayout(
 
     Without a C compiler the result works by the recipes on NumPy arrays, and a warning says so.
     """
+    return _compiled(source, target, dtype, fill, found_compiler())
+
+
+def found_compiler() -> tuple[str, ...] | None:
+    """The command of a C compiler; a warning where there is none."""
     command = compiler()
     if command is None:
         warnings.warn(
             "no C compiler was found (gcc, clang, cc, or what CC names): "
             "this relayout runs by NumPy, several times slower",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return _compiled(source, target, dtype, fill, command)
+    return command
+
+
+def built(kernel: Kernel, command: tuple[str, ...] | None) -> tuple[str, Callable[..., Any] | None]:
+    """The text of a kernel in C, and the function; None for that without a compiler."""
+    text = str(c_file(kernel))
+    if command is None:
+        return text, None
+    import ctypes
+
+    function = load(text, kernel.name, command)
+    sizes = [ctypes.c_size_t] * len(kernel.names)
+    function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, *sizes)
+    function.restype = None
+    return text, function
 
 
 @lru_cache(maxsize=256)
@@ -155,13 +174,6 @@ def _compiled(
     command: tuple[str, ...] | None,
 ) -> CompiledRelayout:
     kernel = Kernel(source, target, dtype.itemsize, fill, _NAME, f"{source}\nto {target}")
-    text = str(c_file(kernel))
-    function = None
-    if command is not None:
-        import ctypes
-
-        function = load(text, _NAME, command)
-        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-        function.restype = None
+    text, function = built(kernel, command)
     by = "NumPy" if command is None else " ".join(command)
     return CompiledRelayout(source, target, dtype, fill, text, by, function)

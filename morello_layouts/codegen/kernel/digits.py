@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose, known
+from morello_layouts.expr.size import Number
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 __all__ = ["Digit", "Digits", "Mixed", "common_digits", "digits_of"]
 
@@ -31,8 +32,8 @@ class Digit:
     """
 
     unit: int
-    extent: int
-    stride: int
+    extent: Number
+    stride: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Digits:
     Dimensions past the array's rank are of size 1; they are axes that hold padding only.
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[Number, ...]
     chains: tuple[tuple[Digit, ...], ...]
 
 
@@ -55,12 +56,12 @@ class Mixed:
     """
 
     unit: int
-    source: int
-    target: int
+    source: Number
+    target: Number
 
 
 # A digit while the recipe is read: its dimension, unit and extent.
-_Piece: TypeAlias = tuple[int, int, int]
+_Piece: TypeAlias = tuple[int, int, Number]
 
 
 class _ApartError(Exception):
@@ -78,9 +79,9 @@ def digits_of(recipe: Recipe) -> Digits | None:
     (Digit(unit=1, extent=2, stride=2), Digit(unit=2, extent=2, stride=12))
     (Digit(unit=1, extent=2, stride=1), Digit(unit=2, extent=3, stride=4))
     """
-    sizes = list(known(recipe.shape))
+    sizes = list(recipe.shape)
     axes: list[list[_Piece]] = [[(dim, 1, n)] if n != 1 else [] for dim, n in enumerate(sizes)]
-    shapes = [known(shape) for shape in recipe.shapes]
+    shapes = recipe.shapes
     try:
         for step, before, after in zip(recipe.steps, shapes, shapes[1:], strict=False):
             match step:
@@ -98,14 +99,14 @@ def digits_of(recipe: Recipe) -> Digits | None:
     except _ApartError:
         return None
     chains: list[list[Digit]] = [[] for _ in sizes]
-    stride = 1
+    stride: Number = 1
     for dim, unit, extent in reversed([piece for axis in axes for piece in axis]):
         chains[dim].append(Digit(unit, extent, stride))
         stride *= extent
     return Digits(tuple(sizes), tuple(tuple(sorted(c, key=lambda d: d.unit)) for c in chains))
 
 
-def _pad(axis: list[_Piece], size: int, padded: int, sizes: list[int]) -> list[_Piece]:
+def _pad(axis: list[_Piece], size: Number, padded: Number, sizes: list[Number]) -> list[_Piece]:
     if size == padded:
         return axis
     if not axis:
@@ -121,10 +122,10 @@ def _pad(axis: list[_Piece], size: int, padded: int, sizes: list[int]) -> list[_
 def _split(axis: list[_Piece], tile: int | None) -> list[list[_Piece]]:
     if tile is None:
         return [axis]
-    major, minor, left = list(axis), [], tile
+    major, minor, left = list(axis), list[_Piece](), tile
     while left > 1:
         dim, unit, extent = major.pop()
-        if extent and left % extent == 0:
+        if isinstance(extent, int) and extent and left % extent == 0:
             minor.append((dim, unit, extent))
             left //= extent
         elif extent % left == 0:
@@ -165,7 +166,7 @@ def common_digits(source: Digits, target: Digits) -> tuple[tuple[Mixed, ...], ..
     return tuple(found)
 
 
-def _stride(chain: Sequence[Digit], unit: int) -> int | None:
+def _stride(chain: Sequence[Digit], unit: int) -> Number | None:
     """How far a step of the unit moves; None where it is no multiple of the chain's own unit."""
     own = next((digit for digit in reversed(chain) if digit.unit <= unit), None)
     if own is None:

@@ -10,6 +10,8 @@ from math import prod
 from morello_layouts.codegen.kernel.boxes import Axis, Box
 from morello_layouts.codegen.kernel.moves import Kernel, boxes_of
 from morello_layouts.codegen.kernel.text import Text, offset_text
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr.size import Number
 from morello_layouts.recipe import Recipe, known
 
 __all__ = ["cuda_text"]
@@ -44,6 +46,12 @@ def cuda_text(kernel: Kernel) -> str:
     """
     source, target, name = kernel.source, kernel.target, kernel.name
     itemsize, fill = kernel.itemsize, kernel.fill
+    if kernel.names:
+        raise UnsupportedError(
+            f"no CUDA is written for symbolic sizes: {', '.join(kernel.names)}",
+            "blocks and digits are constants of these kernels",
+            "give the sizes, or take the kernel in C or Python",
+        )
     elements, padding = boxes_of(source, target)
     kernels: list[tuple[str, str, int, str]] = []  # name, text, blocks, shape of a block
     if fill is not None:
@@ -80,7 +88,7 @@ def _in_words(box: Box, itemsize: int) -> tuple[int, Box]:
     run = itemsize
     while axis := next((a for a in axes if a.source == a.target == run), None):
         axes.remove(axis)
-        run *= axis.count
+        run *= _int(axis.count)
     word = 16
     while any(
         x % word for x in (run, start, end, *(s for a in axes for s in (a.source, a.target)))
@@ -89,6 +97,11 @@ def _in_words(box: Box, itemsize: int) -> tuple[int, Box]:
     if run > word:
         axes.append(Axis(run // word, word, word))
     return word, Box(start, end, tuple(axes))
+
+
+def _int(number: Number) -> int:
+    (found,) = known((number,))
+    return found
 
 
 def _signature(name: str) -> str:
@@ -113,15 +126,15 @@ def _move(name: str, words: tuple[int, Box]) -> tuple[str, str, int, str]:
     word, box = words
     x = next((a for a in box.axes if a.source == word), None)
     y = next((a for a in box.axes if a.target == word), None)
-    if x is not None and y is not None and x is not y and min(x.count, y.count) > 4:
+    if x is not None and y is not None and x is not y and min(_int(x.count), _int(y.count)) > 4:
         return _transpose(name, word, box, x, y)
-    count = prod(a.count for a in box.axes)
+    count = prod(_int(a.count) for a in box.axes)
     text = (
         _signature(name)
         + f"    relayout_index i = (relayout_index)blockIdx.x * {_THREADS} + threadIdx.x;\n"
         f"    if (i >= {count}u) return;\n"
         f"    t += {box.target}u, s += {box.source}u;\n"
-        + _digits(sorted(box.axes, key=lambda a: -a.target), "i")
+        + _digits(sorted(box.axes, key=lambda a: -_int(a.target)), "i")
         + f"    *({_TYPES[word]} *)t = *(const {_TYPES[word]} *)s;\n}}\n"
     )
     return name, text, -(-count // _THREADS), str(_THREADS)
@@ -129,9 +142,9 @@ def _move(name: str, words: tuple[int, Box]) -> tuple[str, str, int, str]:
 
 def _transpose(name: str, word: int, box: Box, x: Axis, y: Axis) -> tuple[str, str, int, str]:
     """Tiles of 32 by 32 words: read along the source, written along the target."""
-    rest = sorted((a for a in box.axes if a is not x and a is not y), key=lambda a: -a.target)
-    wide, high = -(-x.count // _TILE), -(-y.count // _TILE)
-    kind, blocks = _TYPES[word], wide * high * prod(a.count for a in rest)
+    rest = sorted((a for a in box.axes if a is not x and a is not y), key=lambda a: -_int(a.target))
+    wide, high = (-(-_int(axis.count) // _TILE) for axis in (x, y))
+    kind, blocks = _TYPES[word], wide * high * prod(_int(a.count) for a in rest)
     text = (
         _signature(name) + f"    __shared__ {kind} tile[{_TILE}][{_TILE + 1}];\n"
         "    relayout_index i = blockIdx.x;\n"
@@ -162,7 +175,7 @@ def _fill(name: str, box: Box, itemsize: int, fill: bytes) -> tuple[str, str, in
         + _digits([Axis(a.count, 0, a.target * itemsize) for a in box.axes], "i")
         + f"    (void)s;\n    for (int k = 0; k < {itemsize}; k++) t[k] = fill[k];\n}}\n"
     )
-    return name, text, -(-box.size // _THREADS), str(_THREADS)
+    return name, text, -(-_int(box.size) // _THREADS), str(_THREADS)
 
 
 def _apart(name: str, source: Recipe, target: Recipe, itemsize: int) -> tuple[str, str, int, str]:

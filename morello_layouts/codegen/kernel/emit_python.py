@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from morello_layouts.codegen.kernel.boxes import Box
+from morello_layouts.codegen.kernel.extents import estimate
 from morello_layouts.codegen.kernel.moves import Kernel, boxes_of
+from morello_layouts.codegen.kernel.names import expression
 from morello_layouts.codegen.kernel.text import Text, offset_text
+from morello_layouts.expr.size import Number
 from morello_layouts.recipe import Recipe, known
 
 __all__ = ["python_text"]
@@ -12,6 +15,8 @@ __all__ = ["python_text"]
 
 def python_text(kernel: Kernel) -> str:
     """The kernel as a Python function ``name(source, target=None)`` on NumPy arrays.
+
+    Symbolic sizes are further arguments, given by name.
 
     >>> from morello_layouts import index_map
     >>> a, b = (index_map(text, (2, 3)).recipe for text in ("[0, 1]", "[1, 0]"))
@@ -21,9 +26,11 @@ def python_text(kernel: Kernel) -> str:
     source, target, name = kernel.source, kernel.target, kernel.name
     itemsize, fill = kernel.itemsize, kernel.fill
     elements, padding = boxes_of(source, target)
-    (have, want) = known((source.size, target.size))
+    have, want = expression(source.size), expression(target.size)
+    sizes = f", *, {', '.join(kernel.names)}" if kernel.names else ""
     lines = [
         *(f"# {line}".rstrip() for line in kernel.comment.splitlines()),
+        *(f"# {fact}" for fact in kernel.assumptions),
         "import numpy as np",
         "",
         "",
@@ -33,7 +40,7 @@ def python_text(kernel: Kernel) -> str:
         "    return np.lib.stride_tricks.as_strided(buffer[start:], counts, steps)",
         "",
         "",
-        f"def {name}(source, target=None):",
+        f"def {name}(source, target=None{sizes}):",
         f'    """The buffer of {want} items of {itemsize} bytes from one of {have}, both 1-D."""',
         "    if target is None:",
         f"        target = np.{'zeros' if fill is None else 'empty'}({want}, source.dtype)",
@@ -53,14 +60,15 @@ def python_text(kernel: Kernel) -> str:
 
 def _view(buffer: str, box: Box) -> str:
     of_target = buffer == "target"
-    axes = sorted(box.axes, key=lambda axis: -axis.target)
+    axes = sorted(box.axes, key=lambda axis: -estimate(axis.target))
     counts = _tuple([axis.count for axis in axes])
     strides = _tuple([axis.target if of_target else axis.source for axis in axes])
-    return f"moved({buffer}, {box.target if of_target else box.source}, {counts}, {strides})"
+    start = expression(box.target if of_target else box.source)
+    return f"moved({buffer}, {start}, {counts}, {strides})"
 
 
-def _tuple(numbers: list[int]) -> str:
-    return f"({', '.join(map(str, numbers))}{',' if len(numbers) == 1 else ''})"
+def _tuple(numbers: list[Number]) -> str:
+    return f"({', '.join(map(expression, numbers))}{',' if len(numbers) == 1 else ''})"
 
 
 def _apart(source: Recipe, target: Recipe) -> list[str]:

@@ -8,10 +8,11 @@ from math import prod
 from typing import TypeAlias
 
 from morello_layouts.codegen.kernel.boxes import Axis
+from morello_layouts.codegen.kernel.extents import estimate
 from morello_layouts.codegen.kernel.micro import Fill, Move
 from morello_layouts.codegen.kernel.plan import Nest
 
-__all__ = ["Shared", "Tree", "fused"]
+__all__ = ["Shared", "Tree", "fused", "work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,13 @@ def fused(nests: Sequence[Nest]) -> tuple[Tree, ...]:
     >>> rows = Axis(9, 700, 512)
     >>> main, rest = Nest(0, 0, (rows, Axis(5, 32, 64)), Copy(32)), Nest(640, 960, (rows,), Move(4))
     >>> (tree,) = fused([main, rest])
-    >>> tree.axis, [nest.loops for nest in tree.body]
-    (Axis(count=9, source=700, target=512), [(Axis(count=5, source=32, target=64),), ()])
+    >>> tree.axis.count, [[axis.count for axis in nest.loops] for nest in tree.body]
+    (9, [[5], []])
     """
     left = list(nests)
     found: list[Tree] = []
     while left:
-        largest = max(left, key=_work)
+        largest = max(left, key=work)
         inside = [part for nest in left if (part := _within(nest, largest.loops[:1])) is not None]
         if len(inside) < 2:
             found.append(largest)
@@ -54,19 +55,22 @@ def fused(nests: Sequence[Nest]) -> tuple[Tree, ...]:
     return tuple(found)
 
 
-def _work(nest: Nest) -> int:
+def work(nest: Nest) -> int:
+    """How much a nest does, roughly: what orders nests."""
     size = 1 if isinstance(nest.micro, Move) else 64
-    return size * prod(axis.count for axis in nest.loops)
+    return size * prod(estimate(axis.count) for axis in nest.loops)
 
 
 def _within(nest: Nest, loop: tuple[Axis, ...]) -> Nest | None:
     """The nest without a loop, one of its own; None where it has no such loop."""
     for wanted in loop:
         for k, axis in enumerate(nest.loops):
+            if axis.clamp != wanted.clamp or (axis.clamp and axis.count != wanted.count):
+                continue
             inner = axis.count // wanted.count
             steps = replace(axis, count=inner)
             fits = axis.count % wanted.count == 0 and axis.target * inner == wanted.target
             if fits and (isinstance(nest.micro, Fill) or axis.source * inner == wanted.source):
-                rest = [*nest.loops[:k], *([steps] if inner > 1 else []), *nest.loops[k + 1 :]]
+                rest = [*nest.loops[:k], *([steps] if inner != 1 else []), *nest.loops[k + 1 :]]
                 return replace(nest, loops=tuple(rest))
     return None

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from morello_layouts.expr.size import Number
+
 __all__ = ["Copy", "Fill", "Levels", "Micro", "Move", "Transposition", "Unzip", "Zip", "offsets"]
 
 # Pairs (count, stride in bytes), the fastest first: where item i of a chain of axes lies.
-Levels: TypeAlias = tuple[tuple[int, int], ...]
+Levels: TypeAlias = tuple[tuple[int, Number], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Copy:
     Copy(size=512)
     """
 
-    size: int
+    size: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Move:
 class Fill:
     """Write padding over neighbouring bytes."""
 
-    size: int
+    size: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Transposition:
     width: int
     source: Levels
     target: Levels
-    ahead: int = 0
+    ahead: Number = 0
 
     @property
     def rows(self) -> int:
@@ -108,13 +110,13 @@ class Transposition:
 Micro: TypeAlias = Copy | Move | Fill | Zip | Unzip | Transposition
 
 
-def offsets(levels: Levels) -> list[int]:
+def offsets(levels: Levels) -> list[Number]:
     """Where each item lies, in bytes.
 
     >>> offsets(((2, 10), (3, 100)))
     [0, 10, 100, 110, 200, 210]
     """
-    found = [0]
+    found: list[Number] = [0]
     for count, stride in levels:
         found = [x + k * stride for k in range(count) for x in found]
     return found

@@ -7,7 +7,9 @@ address in them is known when compiling.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log2
+from typing import TypeAlias
 
 from morello_layouts.codegen.kernel.micro import (
     Levels,
@@ -17,8 +19,12 @@ from morello_layouts.codegen.kernel.micro import (
     Zip,
     offsets,
 )
+from morello_layouts.expr.size import Number
 
 __all__ = ["call", "helper_names", "helper_text", "transposition_lines"]
+
+# What gives the text of a number.
+_Say: TypeAlias = Callable[[Number], str]
 
 _PARAMETERS = "size_t n0, size_t s0, size_t n1, size_t s1, size_t s2"
 _NAMES = "n0, s0, n1, s1, s2"
@@ -41,18 +47,18 @@ def helper_names(micro: Micro) -> list[str]:
     return [f"{stem}_{w}" for w in widths]
 
 
-def call(micro: Micro, target: str, source: str, stream: str) -> str:
+def call(micro: Micro, target: str, source: str, stream: str, say: _Say = str) -> str:
     """The call of a micro-kernel's helper."""
     name = helper_names(micro)[-1]
     match micro:
         case Zip():
-            return f"{name}({target}, {source}, {_levels(micro.source)}, {stream});"
+            return f"{name}({target}, {source}, {_levels(micro.source, say)}, {stream});"
         case Unzip():
-            return f"{name}({target}, {source}, {_levels(micro.target)}, {stream});"
+            return f"{name}({target}, {source}, {_levels(micro.target, say)}, {stream});"
     raise AssertionError(micro)
 
 
-def transposition_lines(micro: Transposition, stream: str) -> list[str]:
+def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> list[str]:
     """The two steps of a transposition from ``s0`` to ``t0``.
 
     First the rows are cut into pieces of 16 bytes. A unit of the stage is ``width`` bytes: the same
@@ -65,9 +71,12 @@ def transposition_lines(micro: Transposition, stream: str) -> list[str]:
     group = pieces * across * width
     far = int(stream == "stream")
     lines = [f"_Alignas({width}) unsigned char stage[{micro.rows // (across * lanes) * group}];"]
-    if len(micro.source) > 1:
-        rows = ", ".join(map(str, offsets(micro.source)))
-        lines.append(f"static const size_t rows[{micro.rows}] = {{{rows}}};")
+    listed = len(micro.source) > 1
+    if listed:
+        places = offsets(micro.source)
+        kind = "static const" if all(isinstance(at, int) for at in places) else "const"
+        rows = ", ".join(map(say, places))
+        lines.append(f"{kind} size_t rows[{micro.rows}] = {{{rows}}};")
     lines += [
         f"for (size_t g = 0; g < {micro.rows // (across * lanes)}; g++)",
         f"for (size_t i = 0; i < {across}; i++) {{",
@@ -75,10 +84,10 @@ def transposition_lines(micro: Transposition, stream: str) -> list[str]:
     ]
     for lane in range(lanes):
         row = f"g * {across * lanes} + {lane * across} + i"
-        row = f"rows[{row}]" if len(micro.source) > 1 else f"({row}) * {micro.source[0][1]}"
+        row = f"rows[{row}]" if listed else f"({row}) * {say(micro.source[0][1])}"
         lines.append(f"    const unsigned char *r{lane} = s0 + {row};")
-        if micro.ahead:
-            ahead = range(micro.ahead, micro.ahead + pieces * 16, 64)
+        if micro.ahead != 0:
+            ahead = [say(micro.ahead + at) for at in range(0, pieces * 16, 64)]
             lines += [f"    RELAYOUT_AHEAD(r{lane} + {at});" for at in ahead]
     piece = 0
     while piece < pieces:
@@ -92,15 +101,15 @@ def transposition_lines(micro: Transposition, stream: str) -> list[str]:
             lines.append(f"    memcpy({unit} + {lane * 16}, r{lane} + {piece * 16}, 16);")
         piece += 1
     lines.append("}")
-    levels, left = [], across
+    levels, left = list[tuple[int, Number]](), across
     for count, stride in micro.target:
         step = min(left, count)
         left //= step
         levels.append((count // step, stride * step))
     lines.append("const unsigned char *column = stage;")
-    lines += _over("j", tuple(levels), "unsigned char *t1 = t0", 1)
+    lines += _over("j", tuple(levels), "unsigned char *t1 = t0", 1, say)
     indent = "    " * len(levels)
-    to = _levels(micro.target)
+    to = _levels(micro.target, say)
     at = f"t1 + g * {width}, column + g * {group}"
     lines.append(f"{indent}for (size_t g = 0; g < {micro.rows // (across * lanes)}; g++)")
     lines.append(f"{indent}    {name}({at}, {width}, {to}, {stream});")
@@ -108,21 +117,21 @@ def transposition_lines(micro: Transposition, stream: str) -> list[str]:
     return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
 
 
-def _over(index: str, levels: Levels, start: str, first: int) -> list[str]:
+def _over(index: str, levels: Levels, start: str, first: int, say: _Say) -> list[str]:
     """Heads of loops over a chain of axes, the slowest outermost, and the pointer within."""
     lines = []
     for k, (count, _) in reversed(list(enumerate(levels, first))):
         indent = "    " * (len(levels) - (k - first) - 1)
         i = f"{index}{k}"
         lines.append(f"{indent}for (size_t {i} = 0; {i} < {count}; {i}++) {{")
-    terms = "".join(f" + {index}{k} * {stride}" for k, (_, stride) in enumerate(levels, first))
+    terms = "".join(f" + {index}{k} * {say(stride)}" for k, (_, stride) in enumerate(levels, first))
     return [*lines, f"{'    ' * len(levels)}{start}{terms};"]
 
 
-def _levels(levels: Levels) -> str:
-    absent = ((1 << 20, 0),) * (3 - len(levels))
-    (n0, s0), (n1, s1), (_, s2) = [*levels, *absent]
-    return f"{n0}, {s0}, {n1}, {s1}, {s2}"
+def _levels(levels: Levels, say: _Say) -> str:
+    absent: Levels = ((1 << 20, 0),) * 3
+    (n0, s0), (n1, s1), (_, s2) = (*levels, *absent)[:3]
+    return f"{n0}, {say(s0)}, {n1}, {say(s1)}, {say(s2)}"
 
 
 def helper_text(name: str) -> str:

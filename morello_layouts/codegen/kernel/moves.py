@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
 from morello_layouts.codegen.kernel.digits import common_digits, digits_of
-from morello_layouts.codegen.kernel.fusion import Tree, fused
+from morello_layouts.codegen.kernel.extents import estimate
+from morello_layouts.codegen.kernel.fusion import Tree, fused, work
 from morello_layouts.codegen.kernel.micro import (
     Copy,
     Micro,
@@ -14,7 +15,6 @@ from morello_layouts.codegen.kernel.micro import (
     Transposition,
     Unzip,
     Zip,
-    offsets,
 )
 from morello_layouts.codegen.kernel.plan import (
     SMALL_BLOCK,
@@ -24,15 +24,17 @@ from morello_layouts.codegen.kernel.plan import (
     fill_nest,
     nests,
 )
-from morello_layouts.errors import ShapeError
-from morello_layouts.recipe import Recipe, known
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr.assumption import Assumption
+from morello_layouts.expr.size import Number
+from morello_layouts.recipe import Recipe
 
-__all__ = ["STREAM_FROM", "Apart", "Kernel", "Moves", "boxes_of", "moves_of"]
+__all__ = ["HASTE", "STREAM_FROM", "Apart", "Kernel", "Moves", "boxes_of", "moves_of"]
 
 # Bytes of a target from which stores go past the caches. Transpositions write to many places at
 # once, and gain from it at a quarter of that.
 STREAM_FROM = 1 << 23
-_HASTE = 4
+HASTE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Kernel:
         fill: the bytes of an element that padding holds; None leaves padding as it is.
         name: the function's name.
         comment: what the file says of the layouts.
+        assumptions: what is assumed of symbolic sizes.
     """
 
     source: Recipe
@@ -54,6 +57,17 @@ class Kernel:
     fill: bytes | None = None
     name: str = "relayout"
     comment: str = ""
+    assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Symbolic sizes, which are arguments of the function.
+
+        >>> from morello_layouts import index_map
+        >>> Kernel(*(index_map(text).recipe for text in ("f32[M,8]", "f32[M,8]{0,1}")), 4).names
+        ('M',)
+        """
+        return tuple(sorted({*self.source.names, *self.target.names}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,8 @@ class Moves:
         fills: loops over padding.
         nests: loops over elements.
         apart: the recipes, where no loops over digits serve both.
+        conditions: what must be whole cache lines for stores to go past the caches, where only the
+            call says so.
     """
 
     itemsize: int
@@ -81,6 +97,7 @@ class Moves:
     fills: tuple[Nest, ...]
     nests: tuple[Nest, ...]
     apart: Apart | None
+    conditions: tuple[Number, ...] = ()
 
     @property
     def trees(self) -> tuple[Tree, ...]:
@@ -105,55 +122,73 @@ def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box
             "a relayout moves each element of one array",
             "give both layouts at the same shape",
         )
-    shape, (size, tail) = known(source.shape), known((target.size, target.tail_padding))
+    shape, size, tail = source.shape, target.size, target.tail_padding
     if 0 in shape and size == tail:
         return [], [Box(0, 0, (Axis(tail, 0, 1),))] if tail else []
     a, b = digits_of(source), digits_of(target)
     mixed = common_digits(a, b) if a and b else None
     elements = None if mixed is None else element_boxes(shape, mixed)
     padding = padding_boxes(b, tail, size) if b else None
+    if target.names and (elements is None or padding is None):
+        raise UnsupportedError(
+            f"no kernel moves {source} to {target} at all sizes",
+            "the layouts have no digits in common, or too many boxes of them",
+            f"give the sizes: {', '.join(f'{name}=…' for name in target.names)}",
+        )
     if padding is None:
         return None, [Box(0, 0, (Axis(size, 0, 1),))]
     return elements, padding
 
 
-def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM) -> Moves:
+def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | None = None) -> Moves:
     """The loops from one layout's buffer to the other's.
 
     Args:
         kernel: what is asked for.
         stream_from: bytes of a target from which stores go past the caches.
+        large: whether to plan for a target larger than the caches; left out, its size says so.
     """
     source, target, itemsize, fill = kernel.source, kernel.target, kernel.itemsize, kernel.fill
     elements, padding = boxes_of(source, target)
-    (size,) = known((target.size,))
-    reach = size * itemsize
-    block = TARGET_BLOCK if reach * _HASTE >= stream_from else SMALL_BLOCK
+    reach = target.size * itemsize
+    if large is None:
+        large = estimate(reach) * HASTE >= stream_from
+    block = TARGET_BLOCK if large else SMALL_BLOCK
     found = [nest for box in elements or () for nest in nests(box, itemsize, block)]
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
-    found = [replace(nest, stream=_large(nest, reach, stream_from)) for nest in found]
-    empty = 0 in known(source.shape)
-    apart = Apart(source, target) if elements is None and not empty else None
-    return Moves(itemsize, fill, fills, tuple(found), apart)
+    main = max(filter(_streamable, found), key=work, default=None) if large else None
+    conditions = _uneven(main) if main is not None else []
+    found = [
+        replace(nest, stream=large and _large(nest, reach, stream_from, conditions))
+        for nest in found
+    ]
+    apart = Apart(source, target) if elements is None and 0 not in source.shape else None
+    return Moves(itemsize, fill, fills, tuple(found), apart, tuple(conditions))
 
 
-def _large(nest: Nest, reach: int, stream_from: int) -> bool:
-    haste = _HASTE if isinstance(nest.micro, Transposition) else 1
-    return reach * haste >= stream_from and _aligned(nest)
+def _large(nest: Nest, reach: Number, stream_from: int, conditions: list[Number]) -> bool:
+    """Whether stores may go past the caches; of a symbolic reach the call says whether they do."""
+    haste = HASTE if isinstance(nest.micro, Transposition) else 1
+    far = not isinstance(reach, int) or reach * haste >= stream_from
+    return far and all(number in conditions for number in _uneven(nest))
 
 
-def _aligned(nest: Nest) -> bool:
-    """Whether every store is of whole cache lines, the target's start being one."""
+def _streamable(nest: Nest) -> bool:
+    return not any(isinstance(number, int) for number in _uneven(nest))
+
+
+def _uneven(nest: Nest) -> list[Number]:
+    """What moves within the target by no multiple of a cache line, as far as is known."""
     strides = [nest.target, *(axis.target for axis in nest.loops), *_within(nest.micro)]
-    return all(stride % WIDEST == 0 for stride in strides)
+    return list(dict.fromkeys(stride for stride in strides if stride % WIDEST != 0))
 
 
-def _within(micro: Micro) -> list[int]:
+def _within(micro: Micro) -> list[Number]:
     match micro:
         case Copy(size) | Move(size):
             return [size]
         case Zip(width=width):
             return [width]
         case Unzip(width=width) | Transposition(width=width):
-            return [width, *offsets(micro.target)]
+            return [width, *(stride for count, stride in micro.target if count > 1)]
     return [1]

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from morello_layouts.codegen.kernel.boxes import Axis, Box
+from morello_layouts.codegen.kernel.boxes import Axis, Box, Clamp
+from morello_layouts.codegen.kernel.extents import (
+    below,
+    estimate,
+    parted,
+    positive,
+    quotient,
+    reaches,
+    upper,
+)
 from morello_layouts.codegen.kernel.micro import (
     Copy,
     Fill,
@@ -21,6 +30,7 @@ from morello_layouts.codegen.kernel.micro import (
     Unzip,
     Zip,
 )
+from morello_layouts.expr.size import Number
 
 __all__ = ["SMALL_BLOCK", "TARGET_BLOCK", "WIDEST", "Nest", "fill_nest", "nests"]
 
@@ -44,8 +54,8 @@ class Nest:
         stream: whether its stores may go past the caches, where the target starts at a line.
     """
 
-    source: int
-    target: int
+    source: Number
+    target: Number
     loops: tuple[Axis, ...]
     micro: Micro
     stream: bool = False
@@ -62,7 +72,7 @@ def nests(box: Box, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
     >>> box = Box(0, 0, (Axis(8, 1000, 128), Axis(128, 1, 1)))
     >>> (nest,) = nests(box, 4)
     >>> nest.loops, nest.micro
-    ((Axis(count=8, source=4000, target=512),), Copy(size=512))
+    ((Axis(count=8, source=4000, target=512, clamp=None),), Copy(size=512))
     """
     axes = [Axis(a.count, a.source * itemsize, a.target * itemsize) for a in box.axes]
     word = min(itemsize & -itemsize, 16)
@@ -76,7 +86,7 @@ def nests(box: Box, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
 def fill_nest(box: Box, itemsize: int) -> Nest:
     """The loops that fill a box of padding."""
     axes = _merged([Axis(a.count, 0, a.target * itemsize) for a in box.axes])
-    size = itemsize
+    size: Number = itemsize
     run = next((a for a in axes if a.target == itemsize), None)
     if run:
         axes.remove(run)
@@ -85,19 +95,19 @@ def fill_nest(box: Box, itemsize: int) -> Nest:
 
 
 def _by_target(axis: Axis) -> int:
-    return -axis.target
+    return -estimate(axis.target)
 
 
 def _merged(axes: list[Axis]) -> list[Axis]:
     """Join axes of which one continues the other in both buffers."""
-    axes = sorted((a for a in axes if a.count > 1), key=lambda a: (a.target, a.source))
+    axes = sorted((a for a in axes if a.count != 1), key=_by_strides)
     found = True
     while found:
         found = False
         for a in axes:
             for b in axes:
                 joined = b.source == a.source * a.count and b.target == a.target * a.count
-                if a is not b and joined:
+                if a is not b and joined and a.clamp is None and b.clamp is None:
                     axes[axes.index(a)] = Axis(a.count * b.count, a.source, a.target)
                     axes.remove(b)
                     found = True
@@ -107,6 +117,10 @@ def _merged(axes: list[Axis]) -> list[Axis]:
     return axes
 
 
+def _by_strides(axis: Axis) -> tuple[int, int]:
+    return estimate(axis.target), estimate(axis.source)
+
+
 def _planned(box: Box, element: int, block: int) -> Iterator[Nest]:
     axes = _merged(list(box.axes))
     box = replace(box, axes=tuple(axes))
@@ -114,7 +128,7 @@ def _planned(box: Box, element: int, block: int) -> Iterator[Nest]:
     if run:
         size = run.count * element
         rest = [a for a in axes if a is not run]
-        if size <= 16 and size & (size - 1) == 0:
+        if isinstance(size, int) and size <= 16 and size & (size - 1) == 0:
             yield from _planned(replace(box, axes=tuple(rest)), size, block)
             return
         yield _nest(box, rest, Copy(size), size)
@@ -130,7 +144,7 @@ def _planned(box: Box, element: int, block: int) -> Iterator[Nest]:
 def _chain(axes: list[Axis], start: int, *, source: bool) -> list[Axis]:
     """The axes that are neighbours in one buffer, each continuing the one before."""
     chain: list[Axis] = []
-    at = start
+    at: Number = start
     left = list(axes)
     while True:
         following = next((a for a in left if (a.source if source else a.target) == at), None)
@@ -147,11 +161,25 @@ def _levels(taken: list[tuple[Axis, int]], *, source: bool) -> Levels:
 
 def _left(axes: list[Axis], taken: list[tuple[Axis, int]]) -> list[Axis]:
     """The axes without what a block takes of them; the last one taken must be a multiple."""
-    rest = [a for a in axes if all(a is not b for b, _ in taken)]
+    rest = _resolved([a for a in axes if all(a is not b for b, _ in taken)])
     for axis, count in taken:
-        if axis.count > count:
+        if axis.clamp is not None:
+            rest.append(replace(axis, count=axis.count // count))
+        elif axis.count != count:
             rest.append(Axis(axis.count // count, axis.source * count, axis.target * count))
     return rest
+
+
+def _resolved(axes: list[Axis]) -> list[Axis]:
+    """The axes as loops: a clamped one of items becomes steps, and the items of a step."""
+    found = []
+    for axis in axes:
+        if axis.clamp is None:
+            found.append(axis)
+        else:
+            found.append(replace(axis, count=axis.count // axis.clamp.unit))
+            found.append(Axis(axis.clamp.unit, axis.source, axis.target))
+    return found
 
 
 def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
@@ -162,6 +190,9 @@ def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
     """
     if axis.count % whole == 0:
         return None
+    others = tuple(a for a in box.axes if a is not axis)
+    if not isinstance(axis.count, int):
+        return [replace(box, axes=(*others, *part)) for part in _parts(axis, whole, unit)]
     if axis.count < whole:
         whole = unit
     if axis.count % whole == 0:
@@ -169,7 +200,6 @@ def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
     main = axis.count // whole * whole
     rest = -(-(axis.count - main) // unit) * unit
     start = axis.count - rest
-    others = tuple(a for a in box.axes if a is not axis)
     return [
         replace(box, axes=(*others, replace(axis, count=main))),
         Box(
@@ -178,6 +208,29 @@ def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
             (*others, replace(axis, count=rest)),
         ),
     ]
+
+
+def _parts(axis: Axis, whole: int, unit: int) -> Iterator[tuple[Axis, ...]]:
+    """The parts of an axis whose length only the call says, each perhaps empty.
+
+    They are multiples of ``whole``; vectors of ``unit`` items over the rest, the last of which ends
+    with the axis; and where not even one such vector fits, the items.
+    """
+    most, left = upper(axis.count), axis.count
+    main: Number = 0
+    if most is None or most >= (4 * whole if whole == unit else whole):
+        blocks, left = parted(axis.count, whole)
+        main = blocks * whole
+        yield (replace(axis, count=main),)
+    fits = reaches(axis.count, unit)
+    vectors = quotient(left + (unit - 1), unit)
+    if upper(vectors) == 1:
+        vectors = positive(left)
+    clamp = Clamp(unit, main, axis.count - unit)
+    guard = () if fits == 1 else (Axis(fits, 0, 0),)
+    yield (*guard, replace(axis, count=vectors * unit, clamp=clamp))
+    if unit > 1:
+        yield (replace(axis, count=below(axis.count, unit)),)
 
 
 def _replanned(boxes: list[Box], element: int, block: int) -> Iterator[Nest]:
@@ -204,22 +257,35 @@ def _zipped(
         rows.append(axis)
     else:
         return None
-    count = prod(a.count for a in rows)
-    if count & (count - 1) or not 2 <= count <= MOST_ROWS or len(rows) > MOST_LEVELS:
+    counts = [a.count for a in rows if isinstance(a.count, int) and a.clamp is None]
+    count = prod(counts)
+    if len(counts) < len(rows) or len(rows) > MOST_LEVELS:
         return None
-    width = next((w for w in (64, 32, 16) if w <= axis.count * element), None)
-    if width is None or width <= element:
+    if count & (count - 1) or not 2 <= count <= MOST_ROWS:
+        return None
+    width = next((w for w in (64, 32, 16) if _holds(axis, w // element)), None)
+    if width is None or width <= element or _step(axis) not in (1, width // element):
         return None
     boxes = _cut(box, axis, width // element, width // element)
     if boxes:
         return _replanned(boxes, element, block)
-    rest = [a for a in axes if a is not axis and all(a is not b for b in rows)]
+    rest = _resolved([a for a in axes if a is not axis and all(a is not b for b in rows)])
     step = width // element
-    inner = Axis(axis.count // step, axis.source * step, axis.target * step)
-    levels = _levels([(row, row.count) for row in rows], source=source)
+    (inner,) = _left([axis], [(axis, step)]) or [Axis(1, 0, 0)]
+    levels = _levels(list(zip(rows, counts, strict=True)), source=source)
     micro = (Zip if source else Unzip)(element, count, width, levels)
     loops = sorted(rest, key=_outer)
     return iter([_with_loops(box, [*loops, inner], micro)])
+
+
+def _holds(axis: Axis, unit: int) -> bool:
+    """Whether an axis may be cut into vectors of so many items."""
+    if isinstance(axis.count, int):
+        return unit <= axis.count
+    if axis.clamp is not None:
+        return axis.clamp.unit % unit == 0
+    most = upper(axis.count)
+    return most is None or most >= unit
 
 
 def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iterator[Nest] | None:
@@ -228,7 +294,7 @@ def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iter
     x_chain, y_chain = (_chain(axes, element, source=side) for side in (True, False))
     for width in (64, 32, 16):
         y = _block(y_chain, block // element, width // element)
-        if y is None:
+        if y is None or (width == 32 and (upper(y[-1][0].count) or 64) * element < 64):
             continue
         rows = prod(count for _, count in y)
         most = min(SOURCE_BLOCK // element, STAGE // rows // element)
@@ -241,9 +307,9 @@ def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iter
             boxes = _cut(box, axis, count, max(1, unit // before))
             if boxes:
                 return _replanned(boxes, element, block)
-        loops = sorted(_left(_left(axes, x), y), key=_outer)
+        loops = sorted(_left(axes, [*x, *y]), key=_outer)
         source, target = _levels(y, source=True), _levels(x, source=False)
-        ahead = loops[-1].source if loops else 0
+        ahead = next((a.source * _step(a) for a in reversed(loops) if a.source != 0), 0)
         return iter([_with_loops(box, loops, Transposition(element, width, source, target, ahead))])
     return None
 
@@ -260,6 +326,13 @@ def _block(chain: list[Axis], most: int, unit: int) -> list[tuple[Axis, int]] | 
         if size >= most or (size % unit and unit % size):
             break
         step = max(1, unit // size)
+        if not isinstance(axis.count, int):
+            count = _symbolic_block(axis, step, most // size)
+            if count == 0 or len(taken) == MOST_LEVELS:
+                break
+            taken.append((axis, count))
+            size *= count
+            break
         if axis.count < step and step % axis.count:
             return None
         count = min(axis.count, most // size) // step * step if axis.count >= step else axis.count
@@ -272,22 +345,38 @@ def _block(chain: list[Axis], most: int, unit: int) -> list[tuple[Axis, int]] | 
     return taken if taken and size % unit == 0 else None
 
 
-def _nest(box: Box, axes: list[Axis], micro: Micro, run: int, width: int = 0) -> Nest:
+def _symbolic_block(axis: Axis, step: int, most: int) -> int:
+    """How many items a block takes of an axis whose length only the call says; 0 if none."""
+    if not _holds(axis, step):
+        return 0
+    if axis.clamp is not None:
+        return axis.clamp.unit
+    largest = upper(axis.count)
+    whole = most // step * step
+    return step if largest is not None and largest < whole else whole
+
+
+def _step(axis: Axis) -> int:
+    return 1 if axis.clamp is None else axis.clamp.unit
+
+
+def _nest(box: Box, axes: list[Axis], micro: Micro, run: Number, width: int = 0) -> Nest:
     """Loops over the axes: blocks of both buffers within, the rest outside."""
-    outer = list(axes)
+    outer = _resolved(axes)
     inner: list[Axis] = []
     for block, start, source in (
         (TARGET_BLOCK, width or run, False),
         (SOURCE_BLOCK, run, True),
     ):
-        at = start
-        while at < block:
+        at: Number = start
+        while isinstance(at, int) and at < block:
             axis = next((a for a in outer if (a.source if source else a.target) == at), None)
             if axis is None:
                 break
             outer.remove(axis)
             steps = block // at
-            if axis.count > steps and axis.count % steps == 0:
+            longer = not isinstance(axis.count, int) or axis.count > steps
+            if axis.clamp is None and longer and axis.count % steps == 0:
                 inner.append(replace(axis, count=steps))
                 outer.append(Axis(axis.count // steps, axis.source * steps, axis.target * steps))
             else:
@@ -297,8 +386,9 @@ def _nest(box: Box, axes: list[Axis], micro: Micro, run: int, width: int = 0) ->
 
 
 def _outer(axis: Axis) -> tuple[int, int]:
-    return -min(axis.source, axis.target), -axis.source
+    source, target = (_step(axis) * estimate(x) for x in (axis.source, axis.target))
+    return -min(source, target), -source
 
 
 def _with_loops(box: Box, loops: list[Axis], micro: Micro) -> Nest:
-    return Nest(box.source, box.target, tuple(a for a in loops if a.count > 1), micro)
+    return Nest(box.source, box.target, tuple(a for a in loops if a.count != 1), micro)

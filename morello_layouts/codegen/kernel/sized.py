@@ -1,0 +1,187 @@
+"""Relayouts of symbolic sizes as functions on NumPy buffers: one kernel, sizes at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.codegen.kernel.compiled import CompiledRelayout, built, found_compiler
+from morello_layouts.codegen.kernel.moves import Kernel
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr.assumption import Assumption
+from morello_layouts.expr.size import Number, Size
+from morello_layouts.recipe import Recipe
+
+__all__ = ["SizedRelayout", "sized_relayout"]
+
+_NAME = "relayout"
+_MOST_KEPT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SizedRelayout:
+    """A relayout that runs at all sizes: it takes a buffer and the sizes, and gives the other.
+
+    Attributes:
+        source: the recipe of the buffer that is read.
+        target: the recipe of the buffer that is written.
+        assumptions: what is assumed of the sizes; each is checked at each call.
+        dtype: the type of an item.
+        fill: the bytes of an item that padding holds; None leaves padding as it is.
+        text: the kernel in C.
+        by: the compiler's command, or ``"NumPy"`` where none was found.
+        function: what was built; None without a compiler.
+
+    >>> from morello_layouts import relayout
+    >>> f = relayout("u8[M,N]{1,0}", "u8[M,N]{1,0:T(2,2)}").compile()
+    >>> f([1, 2, 3, 4, 5, 6], M=2, N=3)
+    array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+    >>> f([[1, 2], [3, 4]])
+    array([1, 2, 3, 4], dtype=uint8)
+    """
+
+    source: Recipe
+    target: Recipe
+    assumptions: tuple[Assumption, ...]
+    dtype: np.dtype[Any]
+    fill: bytes | None
+    text: str
+    by: str
+    function: Callable[..., Any] | None
+    _kept: dict[tuple[int, ...], CompiledRelayout] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sizes that a call gives, in the order of the C function's arguments.
+
+        >>> from morello_layouts import relayout
+        >>> relayout("u8[M,N]{1,0}", "u8[M,N]{0,1}").compile().names
+        ('M', 'N')
+        """
+        return self.source.names
+
+    def __call__(self, buffer: Any, out: NDArray[Any] | None = None, **sizes: int) -> NDArray[Any]:
+        """The other buffer.
+
+        Args:
+            buffer: one item for each slot of the source layout, 1-D; where that layout is plain
+                row-major order, also the array itself, whose shape then says the sizes.
+            out: where to write, one item for each slot of the target layout; left out, a new array.
+            sizes: each symbolic size by its name.
+
+        Raises:
+            ShapeError: where a size is missing, unknown or not as assumed, or where a buffer is not
+                of its layout's size.
+        """
+        if not isinstance(buffer, np.ndarray):
+            buffer = np.asarray(buffer, self.dtype)
+        plain = not self.source.steps and self.source.tail_padding == 0
+        whole = plain and buffer.ndim == len(self.source.shape)
+        if not sizes and whole:
+            sizes = _sizes_of(self.source.shape, buffer.shape)
+        move = self.at(**sizes)
+        if whole and buffer.shape == move.source.shape:
+            buffer = np.ascontiguousarray(buffer).reshape(-1)
+        return move(buffer, out)
+
+    def at(self, **sizes: int) -> CompiledRelayout:
+        """The relayout at given sizes, by the same kernel.
+
+        Raises:
+            ShapeError: where a size is missing, unknown or not as assumed.
+
+        >>> from morello_layouts import relayout
+        >>> f = relayout("u8[M,N]{1,0}", "u8[M,N]{0,1}").compile()
+        >>> f.at(M=2, N=3).target.size
+        6
+        """
+        key = tuple(sizes.get(name, -1) for name in self.names)
+        kept = self._kept.get(key) if len(sizes) == len(self.names) else None
+        if kept is not None:
+            return kept
+        values = {name: index(value) for name, value in sizes.items()}
+        _require(values, self.names, self.assumptions)
+
+        def given(n: Number) -> Number:
+            return n if isinstance(n, int) else n.evaluate(values)
+
+        function, ordered = self.function, [values[name] for name in self.names]
+        bound = None if function is None else lambda t, s: function(t, s, *ordered)
+        found = CompiledRelayout(
+            self.source.map_sizes(given),
+            self.target.map_sizes(given),
+            self.dtype,
+            self.fill,
+            self.text,
+            self.by,
+            bound,
+        )
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[tuple(ordered)] = found
+        return found
+
+
+def _sizes_of(shape: tuple[Number, ...], given: tuple[int, ...]) -> dict[str, int]:
+    """The symbolic sizes of an array's shape."""
+    values: dict[str, int] = {}
+    for size, n in zip(shape, given, strict=True):
+        names = size.names() if isinstance(size, Size) else ()
+        for name in names if len(names) == 1 else ():
+            if isinstance(size, Size) and size.evaluate({name: n}) == n:
+                values.setdefault(name, n)
+    return values
+
+
+def _require(
+    values: Mapping[str, int], names: tuple[str, ...], assumptions: tuple[Assumption, ...]
+) -> None:
+    missing = [name for name in names if name not in values]
+    unknown = sorted(values.keys() - set(names))
+    if missing or unknown:
+        what = f"{', '.join(missing)} not given" if missing else f"no size {', '.join(unknown)}"
+        raise ShapeError(
+            f"sizes: {what}",
+            f"the kernel is for all {', '.join(names)}",
+            f"give each by its name: f(buffer, {', '.join(f'{name}=…' for name in names)})",
+        )
+    for fact in (*(Assumption(name) for name in names), *assumptions):
+        if fact.name in values and not fact.holds_of(values[fact.name]):
+            raise ShapeError(
+                f"{fact.name} is {values[fact.name]}",
+                f"the kernel assumes {fact}",
+                "give a size that is so, or make a kernel that assumes less",
+            )
+
+
+def sized_relayout(
+    source: Recipe,
+    target: Recipe,
+    dtype: np.dtype[Any],
+    fill: bytes | None = None,
+    assumptions: tuple[Assumption, ...] = (),
+) -> SizedRelayout:
+    """Build the kernel between two layouts of symbolic sizes; kept, so asking twice costs nothing.
+
+    Raises:
+        UnsupportedError: where the layouts share no digits at all sizes.
+    """
+    comment = f"{source}\nto {target}"
+    kernel = Kernel(source, target, dtype.itemsize, fill, _NAME, comment, assumptions)
+    return _sized(kernel, dtype, found_compiler())
+
+
+@lru_cache(maxsize=64)
+def _sized(kernel: Kernel, dtype: np.dtype[Any], command: tuple[str, ...] | None) -> SizedRelayout:
+    text, function = built(kernel, command)
+    by = "NumPy" if command is None else " ".join(command)
+    recipes = kernel.source, kernel.target
+    return SizedRelayout(*recipes, kernel.assumptions, dtype, kernel.fill, text, by, function)

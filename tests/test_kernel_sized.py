@@ -1,0 +1,324 @@
+"""Relayout kernels of symbolic sizes: one kernel, at many sizes, against the NumPy recipe."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernel_runs import MARGIN, QUICK, STRICT, compilers, need
+
+import morello_layouts as ml
+from morello_layouts.codegen.kernel import Kernel, kernel_text
+from morello_layouts.codegen.kernel.boxes import Box
+from morello_layouts.codegen.kernel.emit_c import c_file, join
+from morello_layouts.codegen.kernel.extents import upper, value_of
+from morello_layouts.codegen.kernel.moves import boxes_of, moves_of
+from morello_layouts.codegen.kernel.names import argument
+from morello_layouts.recipe import Recipe, pack_array
+
+MATRICES = [
+    "[0, 1]",
+    "[1, 0]",
+    "{1,0:T(8,128)}",
+    "{0,1:T(8,128)}",
+    "{1,0:T(8,128)(2,1)}",
+    "{1,0:T(8,128)(4,1)}",
+    "{1,0:T(3,5)(2,2)}",
+    "{1,0:T(4,6)(2,1)L(100)}",
+]
+PACKED = ["[0, 1]", "[1, 0]", "[1, 0, 1 p(4)]", "[0, 1, 1 oe(16)]"]
+IMAGES = ["NCHW", "NHWC", "[0, 1, 2, 3, 1 p(16)]"]
+
+ENDS = (1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 140, 257)
+SOME = (1, 2, 4, 7, 8, 16, 19, 35, 64, 70, 131, 200)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two layouts of symbolic sizes, and the sizes to run them at."""
+
+    source: str
+    target: str
+    names: tuple[str, ...]
+    itemsize: int
+    sizes: tuple[tuple[int, ...], ...]
+    assuming: str | None = None
+
+    @property
+    def fill(self) -> bytes | None:
+        turn = (len(self.source + self.target) + self.itemsize) % 3
+        return (bytes([7] * self.itemsize), bytes(range(1, self.itemsize + 1)), None)[turn]
+
+    def kernel(self, name: str = "relayout") -> Kernel:
+        r = ml.relayout(self.source, self.target, self.names, assuming=self.assuming)
+        facts = r.target.assumptions
+        recipes = r.source.recipe, r.target.recipe
+        return Kernel(*recipes, self.itemsize, self.fill, name, f"{self}", facts)
+
+    def runs(self) -> Iterator[tuple[dict[str, int], Recipe, Recipe]]:
+        """Sizes, and the recipes at these sizes."""
+        maps = [
+            ml.index_map(x, self.names, assuming=self.kernel().assumptions)
+            for x in (self.source, self.target)
+        ]
+        for sizes in self.sizes:
+            pairs = zip(self.names, sizes, strict=True)
+            values = {name: size for name, size in pairs if not name.isdigit()}
+            source, target = (m.at(**values).recipe for m in maps)
+            yield values, source, target
+
+
+def matrix_sizes(heights: tuple[int, ...], widths: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    every = list(product(heights, widths))
+    return (*every[::5], (1, 1), (401, 399), (16, 256))
+
+
+CASES = [
+    *(
+        Case(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, matrix_sizes(ENDS, SOME))
+        for i, a in enumerate(MATRICES)
+        for j, b in enumerate(MATRICES)
+        if not (i == 6) ^ (j == 6) or min(i, j) < 2  # 3 and 8 share no digits
+        if {i, j} not in ({6, 7}, {7, 2}, {7, 3}, {7, 4}, {7, 5})
+    ),
+    *(
+        Case(a, b, ("M", "N"), e, tuple((m, 16 * n) for m in SOME for n in (1, 2, 3, 9)))
+        for e in (2, 4)
+        for a in PACKED
+        for b in PACKED
+    ),
+    *(
+        Case(a, b, ("N", "C", "H", "W"), e, tuple(
+            (n, 16 * c, h, w) for n in (1, 3) for c in (1, 2) for h, w in ((1, 1), (3, 5), (14, 9))
+        ))
+        for e in (1, 4)
+        for a in IMAGES
+        for b in IMAGES
+    ),
+    *(
+        Case(a, b, ("M", "N"), 4, ((8, 128), (24, 384), (16, 128), (400, 256)), "M%8==0, N%128==0")
+        for a in MATRICES[:4]
+        for b in MATRICES[:4]
+    ),
+    *(
+        Case(a, b, ("200", "k"), 2, tuple((200, n) for n in ENDS), "k <= 300")
+        for a in MATRICES[:5]
+        for b in MATRICES[:5]
+    ),
+]  # fmt: skip
+
+
+def build(cases: list[Case], place: Path, *command: str, stream: int = 4) -> ctypes.CDLL:
+    text, library = place / "kernels.c", place / "kernels.so"
+    files = [c_file(case.kernel(f"k{k}"), stream) for k, case in enumerate(cases)]
+    text.write_text(join(files), encoding="utf-8")
+    subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def buffers(case: Case, source: Recipe, target: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    items = np.dtype(f"u{case.itemsize}")
+    count = prod(source.shape)
+    array = np.random.default_rng(count).integers(0, 256, count * case.itemsize, np.uint8)
+    array = array.view(items).reshape(source.shape)
+    fill = np.frombuffer(case.fill or bytes([0xAA] * case.itemsize), items)[0]
+    return pack_array(source, array, fill), pack_array(target, array, fill)
+
+
+def run_all(cases: list[Case], library: ctypes.CDLL, *, aligned: bool) -> None:
+    """Run each kernel at all its sizes, compare byte for byte, look for writes past the ends."""
+    for k, case in enumerate(cases):
+        function = getattr(library, f"k{k}")
+        names = case.kernel().names
+        function.argtypes = (ctypes.c_void_p,) * 2 + (ctypes.c_size_t,) * len(names)
+        for values, source, target in case.runs():
+            given, expected = buffers(case, source, target)
+            data = np.full(expected.nbytes + 3 * MARGIN, 0xAA, np.uint8)
+            start = -data.ctypes.data % MARGIN + MARGIN + (0 if aligned else case.itemsize)
+            end = start + expected.nbytes
+            sizes = (values[name] for name in names)
+            function(data.ctypes.data + start, given.ctypes.data, *sizes)
+            assert data[start:end].tobytes() == expected.tobytes(), (case, values)
+            assert (data[:start] == 0xAA).all(), (case, values)
+            assert (data[end:] == 0xAA).all(), (case, values)
+
+
+@pytest.mark.parametrize("stream", [4, 1 << 12, 1 << 60])
+def test_one_kernel_at_many_sizes(stream: int, tmp_path: Path) -> None:
+    need("gcc")
+    library = build(CASES, tmp_path, "gcc", *QUICK, stream=stream)
+    run_all(CASES, library, aligned=stream < 1 << 60)
+
+
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("flags", [("-O2", "-march=native"), (*QUICK, "-DRELAYOUT_VECTOR=0")])
+def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    cases = CASES[::9] if "-O2" in flags else CASES[::4]
+    run_all(cases, build(cases, tmp_path, compiler, *flags, stream=1 << 12), aligned=True)
+
+
+def test_sanitizers_find_nothing(tmp_path: Path) -> None:
+    need("gcc")
+    cases, calls = CASES[::5], []
+    for k, case in enumerate(cases):
+        for values, source, target in list(case.runs())[::3]:
+            spans = [recipe.size * case.itemsize for recipe in (source, target)]
+            sizes = ", ".join(str(values[name]) for name in case.kernel().names)
+            calls.append(
+                f"    {{ unsigned char *s = malloc({spans[0]}), *t = malloc({spans[1]});\n"
+                f"      for (size_t i = 0; i < {spans[0]}; i++) s[i] = (unsigned char)i;\n"
+                f"      k{k}(t, s, {sizes}); free(s), free(t); }}\n"
+            )
+    files = [c_file(case.kernel(f"k{k}"), 1 << 12) for k, case in enumerate(cases)]
+    program = f"#include <stdlib.h>\n{join(files)}\nint main(void)\n{{\n{''.join(calls)}}}\n"
+    path, built = tmp_path / "kernels.c", tmp_path / "kernels"
+    path.write_text(program, encoding="utf-8")
+    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    strict = [flag for flag in STRICT if flag not in ("-fPIC", "-shared")]
+    subprocess.run(["gcc", *QUICK, *checks, *strict, str(path), "-o", str(built)], check=True)
+    subprocess.run([str(built)], check=True)
+
+
+def test_kernels_in_python(tmp_path: Path) -> None:
+    for k, case in enumerate(CASES[::7]):
+        path = tmp_path / f"kernel_{k}.py"
+        path.write_text(kernel_text(case.kernel(), "python"), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for values, source, target in case.runs():
+            given, expected = buffers(case, source, target)
+            out = np.full_like(expected, np.frombuffer(b"\xaa" * 8, expected.dtype)[0])
+            module.relayout(given, out, **{name: values[name] for name in case.kernel().names})
+            assert out.tobytes() == expected.tobytes(), (case, values)
+
+
+def places(boxes: list[Box], values: dict[str, int]) -> list[tuple[int, int]]:
+    found = []
+    for box in boxes:
+        at = [(value_of(box.source, values), value_of(box.target, values))]
+        for axis in box.axes:
+            source, target = (value_of(x, values) for x in (axis.source, axis.target))
+            steps = range(value_of(axis.count, values))
+            assert upper(axis.count) is None or len(steps) <= upper(axis.count)
+            at = [(s + k * source, t + k * target) for s, t in at for k in steps]
+        found += at
+    return found
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 127), (8, 128), (9, 129), (13, 300), (24, 5)])
+def test_boxes_are_exact_at_all_sizes(size: tuple[int, int]) -> None:
+    r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)(4,1)}")
+    elements, padding = boxes_of(r.source.recipe, r.target.recipe)
+    assert elements is not None
+    values = dict(zip("MN", size, strict=True))
+    moved, filled = places(elements, values), places(padding, values)
+    concrete = r.target.at(**values)
+    order = concrete(*np.indices(size)).reshape(-1)
+    assert sorted(moved) == list(enumerate(order.tolist()))
+    every = sorted([t for _, t in moved] + [t for _, t in filled])
+    assert every == list(range(concrete.size))
+
+
+def test_inner_loops_test_no_bounds() -> None:
+    r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}")
+    text = r.kernel("c")
+    loops = text[text.rindex("RELAYOUT_INLINE void relayout_far") : text.rindex("void relayout(")]
+    assert "if (" not in loops
+    assert "?" not in loops
+
+
+def test_the_main_loops_are_those_of_constant_sizes() -> None:
+    for pair in (("{1,0}", "{0,1}"), ("{1,0}", "{1,0:T(8,128)(2,1)}"), ("{0,1}", "{1,0:T(8,128)}")):
+        r = ml.relayout(*pair, ("M", "N"))
+        sized = moves_of(Kernel(r.source.recipe, r.target.recipe, 2), large=True)
+        fixed = ml.relayout(*pair, (4096, 4096))
+        (only,) = moves_of(Kernel(fixed.source.recipe, fixed.target.recipe, 2)).nests
+        first = sized.nests[0]
+        assert type(first.micro) is type(only.micro)
+        assert first.stream
+        assert only.stream
+        values = {"M": 4096, "N": 4096}
+        loops = [value_of(axis.count, values) for axis in first.loops]
+        assert [n for n in loops if n != 1] == [axis.count for axis in only.loops]
+
+
+def test_layouts_without_common_digits() -> None:
+    with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
+        ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("c")
+    with pytest.raises(ml.UnsupportedError, match="no CUDA"):
+        ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}").kernel("cuda")
+
+
+@pytest.mark.parametrize("name", ["t", "s0", "stream", "target", "int", "i1", "v0", "size_t"])
+def test_sizes_of_any_name(name: str, tmp_path: Path) -> None:
+    need("gcc")
+    if name == "int":
+        assert argument(name) == "size_int_"
+        return
+    case = Case("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
+    run_all([case], build([case], tmp_path, "gcc", *QUICK), aligned=True)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path))
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("with_compiler", [True, False])
+def test_a_function_for_all_sizes(with_compiler: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    r = ml.relayout("s32[M,N]{1,0}", "{1,0:T(8,128)(2,1)}")
+    if with_compiler:
+        need("gcc")
+        f = r.compile(fill=3)
+    else:
+        monkeypatch.setenv("CC", "")
+        with pytest.warns(RuntimeWarning, match="no C compiler"):
+            f = r.compile(fill=3)
+    assert (f.function is None) == (not with_compiler)
+    assert f.names == ("M", "N")
+    for m, n in ((1, 1), (19, 140), (8, 128), (19, 140)):
+        x = np.arange(m * n, dtype=np.int32).reshape(m, n)
+        expected = ml.pack("{1,0:T(8,128)(2,1)}", x, fill=3)
+        assert (f(x) == expected).all()
+        assert (f(x.reshape(-1), M=m, N=n) == expected).all()
+        assert (f(x[::-1, ::-1][::-1, ::-1], M=m, N=n) == expected).all()
+        out = np.zeros_like(expected)
+        assert f.at(N=n, M=m)(x.reshape(-1), out) is out
+        assert (out == expected).all()
+    back = ml.relayout("s32[M,N]{1,0:T(8,128)(2,1)}", "{1,0}").compile()
+    assert (back(expected, M=19, N=140) == x.reshape(-1)).all()
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_what_a_function_for_all_sizes_refuses() -> None:
+    need("gcc")
+    f = ml.relayout("s32[M,N]{1,0}", "{1,0:T(8,128)}", assuming="M % 8 == 0, N <= 128").compile()
+    x = np.zeros((8, 5), np.int32)
+    assert f(x).size == 1024
+    for sizes, message in [
+        ({"M": 8}, "N not given"),
+        ({"M": 8, "N": 5, "K": 3}, "no size K"),
+        ({"M": 9, "N": 5}, "assumes 8 divides M"),
+        ({"M": 8, "N": 129}, "N <= 128"),
+        ({"M": 0, "N": 5}, "M"),
+        ({"M": 16, "N": 5}, "buffer has the shape"),
+    ]:
+        with pytest.raises(ml.ShapeError, match=message):
+            f(x, **sizes)
+    with pytest.raises(ml.ShapeError, match="M, N not given"):
+        f(x.reshape(-1))
+    back = ml.relayout("s32[M,N]{1,0:T(8,128)}", "{1,0}").compile()
+    with pytest.raises(ml.ShapeError, match="M, N not given"):
+        back(np.zeros((8, 128), np.int32))
