@@ -7,6 +7,7 @@ array, one of which is seen through the reshape or transpose between them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, permutations
 from math import prod
@@ -141,10 +142,13 @@ def _pairs(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Iterator
                 "elements correspond row-major, by a transpose, or in any way that is free",
                 'give "row-major", "any", or an order of dimensions such as (1, 0)',
             )
-        yield from _row_major(a, b)
-        if correspondence == "any":
-            yield from _in_memory_order(a, b)
-            yield from _transposed(a, b)
+        if correspondence == "row-major":
+            yield from _row_major(a, b)
+            return
+        for ways in (_row_major, _in_memory_order, _transposed):
+            # A reshape that would split a symbolic size is no way that is looked at.
+            with suppress(UnsupportedError):
+                yield from ways(a, b)
         return
     order = tuple(correspondence)
     yield _Pair(a, viewed(b, a.recipe.shape, order), "transpose", f"transpose {list(order)}")
