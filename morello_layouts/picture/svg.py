@@ -13,7 +13,7 @@ from morello_layouts.picture.legend import legend
 from morello_layouts.picture.markup import element, escaped, number
 from morello_layouts.picture.panel import Panel
 from morello_layouts.picture.scale import draw_scale, scale_of
-from morello_layouts.picture.svg_grid import Drawn, cell_width, draw_grid, text_width
+from morello_layouts.picture.svg_grid import Drawn, cell_width, draw_grid, grid_size, text_width
 from morello_layouts.picture.svg_strip import draw_strip, slot_width
 
 __all__ = ["compact_svg", "picture_svg"]
@@ -77,8 +77,8 @@ def _document(parts: Sequence[str], width: float, height: float, title: str, cla
 def _panel(panel: Panel, x: float, y: float) -> Drawn:
     """The parts of a panel, one below the other."""
     grids, strip = panel.view.grids, panel.view.strip
-    body = _grids(panel, x, 0)
-    room = max(body.width, _NARROWEST)
+    _, width, _ = _places(panel, cell_width(panel))
+    room = max(width, _NARROWEST)
     strip_room = room
     if strip is not None:
         whole = len(strip.slots) * slot_width(strip) + 1
@@ -132,27 +132,34 @@ def _wrapped(text: str, width: int) -> list[str]:
     return wrap(text, max(width, 30), subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _grids(panel: Panel, x: float, y: float) -> Drawn:
-    """The slices, side by side while there is room."""
-    width = cell_width(panel)
-    parts: list[str] = []
-    at, top, tallest, widest = x, y, 0.0, 0.0
+def _places(panel: Panel, width: float) -> tuple[list[tuple[float, float]], float, float]:
+    """Where the slices stand, side by side while there is room; the width and height of all."""
+    places: list[tuple[float, float]] = []
+    at = top = tallest = widest = 0.0
     for grid in panel.view.grids:
-        drawn = draw_grid(panel, grid, at, top, width)
-        if at > x and at + drawn.width > x + _WIDEST:
-            at, top = x, top + tallest + 16
-            tallest = 0.0
-            drawn = draw_grid(panel, grid, at, top, width)
-        parts.append(drawn.markup)
-        widest = max(widest, at + drawn.width - x)
-        tallest = max(tallest, drawn.height)
-        at += drawn.width + 24
+        wide, high = grid_size(panel, grid, width)
+        if at > 0 and at + wide > _WIDEST:
+            at, top, tallest = 0.0, top + tallest + 16, 0.0
+        places.append((at, top))
+        widest, tallest = max(widest, at + wide), max(tallest, high)
+        at += wide + 24
+    return places, widest, top + tallest
+
+
+def _grids(panel: Panel, x: float, y: float) -> Drawn:
+    """The slices, and how many are left out."""
+    width = cell_width(panel)
+    places, widest, height = _places(panel, width)
+    parts = [
+        draw_grid(panel, grid, x + right, y + down, width).markup
+        for grid, (right, down) in zip(panel.view.grids, places, strict=True)
+    ]
     if panel.view.hidden_slices:
         more = _hidden(panel.view.hidden_slices)
-        parts.append(element("text", more, class_="t", x=x, y=top + tallest + 16))
-        tallest += 22
+        parts.append(element("text", more, class_="t", x=x, y=y + height + 16))
+        height += 22
         widest = max(widest, text_width(more, 12))
-    return Drawn("".join(parts), widest, top + tallest - y)
+    return Drawn("".join(parts), widest, height)
 
 
 def _hidden(count: int) -> str:

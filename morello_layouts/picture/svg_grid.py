@@ -11,7 +11,7 @@ from morello_layouts.picture.grid import Cell, Grid
 from morello_layouts.picture.markup import element, escaped, number
 from morello_layouts.picture.panel import Panel
 
-__all__ = ["CHARACTER", "Drawn", "cell_width", "dots", "draw_grid", "text_width"]
+__all__ = ["CHARACTER", "Drawn", "cell_width", "dots", "draw_grid", "grid_size", "text_width"]
 
 CHARACTER: Final = 0.61
 """The width of a character in the monospaced fonts of a picture, in font sizes."""
@@ -54,6 +54,11 @@ def draw_grid(panel: Panel, grid: Grid, x: float, y: float, width: float) -> Dra
     return _GridDrawing(panel, grid, x, y, width).drawn()
 
 
+def grid_size(panel: Panel, grid: Grid, width: float) -> tuple[float, float]:
+    """The room that a grid takes."""
+    return _GridDrawing(panel, grid, 0, 0, width).size
+
+
 class _GridDrawing:
     """One grid: where its lines are, then its parts."""
 
@@ -73,7 +78,12 @@ class _GridDrawing:
 
     def drawn(self) -> Drawn:
         parts = [*self.outside(), *self.cells(), *self.gaps(), *self.lines(), *self.marks()]
-        return Drawn("".join(parts), self.xs[-1] - self.x + 3, self.ys[-1] - self.y + 3)
+        return Drawn("".join(parts), *self.size)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height that it takes."""
+        return self.xs[-1] - self.x + 3, self.ys[-1] - self.y + 3
 
     def outside(self) -> Iterator[str]:
         """The slice's coordinate, the names of the dimensions, the indices."""
