@@ -133,6 +133,9 @@ EXPRESSIONS: list[tuple[str, dict[str, tuple[int | None, int | None]]]] = [
     ("3000000000 - i", {"i": (0, 2**31)}),
     ("7", {}),
     ("-7", {}),
+    ("-2147483649", {}),
+    ("-9223372036854775807 - 1", {}),
+    ("-4294967297*(i//8)", {"i": (8, 15)}),  # nothing is left but a number
 ]
 
 

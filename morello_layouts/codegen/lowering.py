@@ -120,6 +120,8 @@ class Lowering:
         return found
 
     def _linear(self, form: Linear) -> Node:
+        if not form.terms:
+            return self.number(form.const)
         pieces = _ordered(form)
         parts = [
             (self.number(absolute(c)), sign(c))
@@ -127,8 +129,6 @@ class Lowering:
             else (self._scaled(self._atom(atom), absolute(c), atom.interval), sign(c))
             for atom, c in pieces
         ]
-        if not parts:
-            return self.nodes.const(0)
         return self._sum(parts, form.interval, _partial(pieces))
 
     def _sum(

@@ -11,7 +11,7 @@ from morello_layouts.codegen.lowering import Arithmetic, Lowering
 from morello_layouts.codegen.node import Node, Op, users
 from morello_layouts.codegen.printer import Printer
 from morello_layouts.codegen.share import names_besides
-from morello_layouts.codegen.widths import Widths
+from morello_layouts.codegen.widths import Kind, Widths
 from morello_layouts.expr import Linear
 
 __all__ = ["MlirLanguage"]
@@ -25,6 +25,10 @@ class _MlirPrinter(Printer):
         Op.DIV: " floordiv ",
         Op.MOD: " mod ",
     }
+
+    def literal(self, value: int, kind: Kind | None) -> str:
+        # As in C, the smallest integer is a negated one that is out of range.
+        return f"{value + 1} - 1" if value == -(2**63) else super().literal(value, kind)
 
 
 class MlirLanguage(Language):

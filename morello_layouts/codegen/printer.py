@@ -144,7 +144,7 @@ class Printer:
         first = list(args[:2])
         if any(own.get(arg) == kind for arg in first):
             return {}
-        return {next(arg for arg in first if arg in own): kind}
+        return dict.fromkeys([arg for arg in first if arg in own][:1], kind)
 
     def _may_widen(self, kind: Kind, own: Iterable[Kind]) -> bool:
         """Whether all operands keep their values where the language itself widens them."""
