@@ -11,7 +11,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.doctor.amounts import bytes_of_text, bytes_text, xla_size
-from morello_layouts.doctor.oom import OomAllocation
+from morello_layouts.doctor.oom_allocation import OomAllocation
 
 # Shape, unpadded size, size, extra memory, expansion; of these issue trackers:
 # pytorch/xla 6674, 1965, flowpm 27, tensorflow 30803, ColabFold 62, jax 7404, and others.

@@ -8,115 +8,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from morello_layouts.doctor.buffers import Buffer, buffers_of, fused_names, is_fused
-from morello_layouts.doctor.comparison_tables import comparison_summary, comparison_tables
+from morello_layouts.doctor.changes import LayoutChange, MoveChange, TypeChange
+from morello_layouts.doctor.comparison_tables import (
+    comparison_summary,
+    gone_moves_table,
+    layouts_table,
+    new_moves_table,
+    totals_table,
+    types_table,
+)
 from morello_layouts.doctor.moves import Move, moves_of
-from morello_layouts.doctor.page import fragment, page
-from morello_layouts.doctor.text import text_of
+from morello_layouts.doctor.report import Report
+from morello_layouts.doctor.table import Summary, Table
 from morello_layouts.doctor.usage import Bytes, Costs, Totals, totals_of
 from morello_layouts.doctor.verdicts import Effect, Judge
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.xla import XlaShape
 
-__all__ = ["Comparison", "LayoutChange", "MoveChange", "TypeChange", "compare_hlo"]
+__all__ = ["Comparison", "compare_hlo"]
 
 
 @dataclass(frozen=True, slots=True)
-class TypeChange:
-    """An array type, whatever its layout, that takes other bytes in all than before.
-
-    >>> TypeChange("f32[8]", Bytes(1, 32, 512), Bytes(2, 64, 1024)).difference
-    512
-    """
-
-    type: str
-    before: Bytes
-    after: Bytes
-
-    @property
-    def difference(self) -> int:
-        """Reserved bytes that are added; negative where it takes fewer."""
-        return self.after.reserved_bytes - self.before.reserved_bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return {
-            "type": self.type,
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "difference": self.difference,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutChange:
-    """An instruction of one name, opcode and type in both dumps, with another layout.
-
-    >>> LayoutChange("add.1", "add", "f32[2,8]{1,0}", "f32[2,8]{0,1}", 64, 64).difference
-    0
-    """
-
-    instruction: str
-    opcode: str
-    before: str
-    after: str
-    before_bytes: int
-    after_bytes: int
-
-    @property
-    def difference(self) -> int:
-        """Reserved bytes that are added."""
-        return self.after_bytes - self.before_bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return {
-            "instruction": self.instruction,
-            "opcode": self.opcode,
-            "before": self.before,
-            "after": self.after,
-            "before_bytes": self.before_bytes,
-            "after_bytes": self.after_bytes,
-            "difference": self.difference,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class MoveChange:
-    """Moves of one opcode and types that are not free, and how many there are of them.
-
-    >>> MoveChange("copy", "retiles", "f32[8]{0}", "f32[8]{0:T(8)}", 1, 3, 512).difference
-    1024
-    """
-
-    opcode: str
-    effect: Effect
-    operand: str | None
-    result: str
-    before: int
-    after: int
-    moved_bytes: int
-
-    @property
-    def difference(self) -> int:
-        """Bytes that are written more than before."""
-        return (self.after - self.before) * self.moved_bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return {
-            "opcode": self.opcode,
-            "effect": self.effect,
-            "operand": self.operand,
-            "result": self.result,
-            "before": self.before,
-            "after": self.after,
-            "moved_bytes": self.moved_bytes,
-            "difference": self.difference,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Report):
     """What differs between two programs. ``print`` it, or let a notebook show it.
 
     Attributes:
@@ -151,19 +64,20 @@ class Comparison:
             "warnings": list(self.warnings),
         }
 
-    def html(self) -> str:
-        """A page that needs nothing else."""
-        return page(comparison_summary(self), comparison_tables(self))
+    def summary(self) -> Summary:
+        """How many instructions there are, or that nothing differs."""
+        differs = bool(self.types or self.layouts or self.moves)
+        return comparison_summary(self.before, self.after, self.warnings, differs=differs)
 
-    def _repr_html_(self) -> str:
-        return fragment(comparison_summary(self), comparison_tables(self))
-
-    def text(self, width: int | None = None) -> str:
-        """The report as text; what is said below rows is wrapped to a width, if one is given."""
-        return text_of(comparison_summary(self), comparison_tables(self), width)
-
-    def __str__(self) -> str:
-        return self.text()
+    def tables(self) -> tuple[Table, ...]:
+        """Totals, types, layouts, moves; those that did not change are left out."""
+        return (
+            totals_table(self.before, self.after),
+            types_table(self.types),
+            layouts_table(self.layouts),
+            new_moves_table(self.moves),
+            gone_moves_table(self.moves),
+        )
 
 
 def compare_hlo(

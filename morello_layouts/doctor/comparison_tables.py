@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from morello_layouts.doctor.amounts import bytes_text
+from morello_layouts.doctor.changes import LayoutChange, MoveChange, TypeChange
 from morello_layouts.doctor.table import Cell, Row, Summary, Table, cell, number, size
+from morello_layouts.doctor.usage import Totals
 from morello_layouts.doctor.verdicts import effect_words
 
-if TYPE_CHECKING:
-    from morello_layouts.doctor.comparison import Comparison
-
-__all__ = ["comparison_summary", "comparison_tables"]
+__all__ = [
+    "comparison_summary",
+    "gone_moves_table",
+    "layouts_table",
+    "new_moves_table",
+    "totals_table",
+    "types_table",
+]
 
 _MOST: Final = 20
 
 
-def comparison_summary(found: Comparison) -> Summary:
+def comparison_summary(
+    before: Totals, after: Totals, warnings: tuple[str, ...], *, differs: bool
+) -> Summary:
     """The lines above the tables."""
-    before, after = found.before, found.after
-    title = "What changed"
-    if not found.types and not found.layouts and not found.moves:
-        title = "no difference in bytes, layouts and copies"
+    title = "What changed" if differs else "no difference in bytes, layouts and copies"
     lines = (f"instructions: {before.instructions:,}, then {after.instructions:,}",)
-    return Summary(title, lines, found.warnings)
+    return Summary(title, lines, warnings)
 
 
-def comparison_tables(found: Comparison) -> Iterator[Table]:
-    """Totals, types, layouts, moves; those that did not change are left out."""
+def totals_table(before: Totals, after: Totals) -> Table:
+    """Parameters, outputs and results that take other bytes."""
     pairs = (
-        ("entry parameters", found.before.parameters, found.after.parameters),
-        ("entry outputs", found.before.outputs, found.after.outputs),
-        ("results of instructions", found.before.results, found.after.results),
+        ("entry parameters", before.parameters, after.parameters),
+        ("entry outputs", before.outputs, after.outputs),
+        ("results of instructions", before.results, after.results),
     )
     rows = tuple(
         Row(
@@ -46,41 +51,52 @@ def comparison_tables(found: Comparison) -> Iterator[Table]:
         for name, a, b in pairs
         if a != b
     )
-    yield Table("Bytes reserved", ("added", "before", "after", "of"), rows)
-    yield _cut(
-        "Types that take more or less",
-        ("added", "before", "after", "count before", "after", "type"),
-        [
-            Row(
-                (
-                    added(each.difference),
-                    size(each.before.reserved_bytes),
-                    size(each.after.reserved_bytes),
-                    number(each.before.arrays),
-                    number(each.after.arrays),
-                    cell(each.type),
-                )
-            )
-            for each in found.types
-        ],
-    )
-    yield _cut(
-        "Layouts that changed",
-        ("added", "opcode", "instruction"),
-        [
-            Row(
-                (added(each.difference), cell(each.opcode), cell(each.instruction)),
-                (f"{each.before} -> {each.after}",),
-            )
-            for each in found.layouts
-        ],
-    )
-    for title, sign in (("New copies and the like", 1), ("Copies and the like that are gone", -1)):
-        yield _cut(title, ("written", "times", "opcode", "result"), _moves(found, sign))
+    return Table("Bytes reserved", ("added", "before", "after", "of"), rows)
 
 
-def _moves(found: Comparison, sign: int) -> list[Row]:
-    return [
+def types_table(changes: Iterable[TypeChange]) -> Table:
+    """Types that take other bytes."""
+    rows = [
+        Row(
+            (
+                added(each.difference),
+                size(each.before.reserved_bytes),
+                size(each.after.reserved_bytes),
+                number(each.before.arrays),
+                number(each.after.arrays),
+                cell(each.type),
+            )
+        )
+        for each in changes
+    ]
+    columns = ("added", "before", "after", "count before", "after", "type")
+    return _cut("Types that take more or less", columns, rows)
+
+
+def layouts_table(changes: Iterable[LayoutChange]) -> Table:
+    """Instructions with another layout."""
+    rows = [
+        Row(
+            (added(each.difference), cell(each.opcode), cell(each.instruction)),
+            (f"{each.before} -> {each.after}",),
+        )
+        for each in changes
+    ]
+    return _cut("Layouts that changed", ("added", "opcode", "instruction"), rows)
+
+
+def new_moves_table(changes: Iterable[MoveChange]) -> Table:
+    """Moves of which there are more."""
+    return _moves("New copies and the like", (c for c in changes if c.after > c.before))
+
+
+def gone_moves_table(changes: Iterable[MoveChange]) -> Table:
+    """Moves of which there are fewer."""
+    return _moves("Copies and the like that are gone", (c for c in changes if c.after < c.before))
+
+
+def _moves(title: str, changes: Iterable[MoveChange]) -> Table:
+    rows = [
         Row(
             (
                 added(each.difference),
@@ -90,9 +106,9 @@ def _moves(found: Comparison, sign: int) -> list[Row]:
             ),
             (f"from {each.operand or '?'}: {effect_words(each.effect)}",),
         )
-        for each in found.moves
-        if (each.after - each.before) * sign > 0
+        for each in changes
     ]
+    return _cut(title, ("written", "times", "opcode", "result"), rows)
 
 
 def added(n: int) -> Cell:
@@ -104,6 +120,6 @@ def added(n: int) -> Cell:
     return Cell(f"+{bytes_text(n)}" if n > 0 else bytes_text(n), n)
 
 
-def _cut(title: str, columns: Sequence[str], rows: Sequence[Any]) -> Table:
+def _cut(title: str, columns: Sequence[str], rows: Sequence[Row]) -> Table:
     note = f"{_MOST:,} of {len(rows):,}" if len(rows) > _MOST else ""
     return Table(title, tuple(columns), tuple(rows[:_MOST]), note)

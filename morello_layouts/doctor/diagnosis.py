@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from morello_layouts.doctor.buffers import buffers_of, fused_names, is_fused
-from morello_layouts.doctor.diagnosis_tables import diagnosis_summary, diagnosis_tables
+from morello_layouts.doctor.diagnosis_tables import (
+    diagnosis_summary,
+    layouts_table,
+    move_sums_table,
+    moves_table,
+    spaces_table,
+    totals_table,
+    wasteful_table,
+)
 from morello_layouts.doctor.generation import Generation, generation_of
 from morello_layouts.doctor.moves import Move, MoveSum, move_sums, moves_of
-from morello_layouts.doctor.page import fragment, page
-from morello_layouts.doctor.text import text_of
+from morello_layouts.doctor.report import Report
+from morello_layouts.doctor.table import Summary, Table
 from morello_layouts.doctor.usage import (
     Costs,
     LayoutUse,
@@ -31,7 +39,7 @@ __all__ = ["Diagnosis", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Report):
     """What the layouts of a program cost. ``print`` it, or let a notebook show it.
 
     Attributes:
@@ -85,19 +93,21 @@ class Diagnosis:
             "warnings": list(self.warnings),
         }
 
-    def html(self) -> str:
-        """A page that needs nothing else: tables that sort, a picture of each wasteful layout."""
-        return page(diagnosis_summary(self), diagnosis_tables(self))
+    def summary(self) -> Summary:
+        """Counts, and which generation the alternatives are for."""
+        generation = self.generation if self.wasteful else None
+        return diagnosis_summary(self.name, self.totals, generation, self.warnings)
 
-    def _repr_html_(self) -> str:
-        return fragment(diagnosis_summary(self), diagnosis_tables(self))
-
-    def text(self, width: int | None = None) -> str:
-        """The report as text; what is said below rows is wrapped to a width, if one is given."""
-        return text_of(diagnosis_summary(self), diagnosis_tables(self), width)
-
-    def __str__(self) -> str:
-        return self.text()
+    def tables(self) -> tuple[Table, ...]:
+        """Totals, wasteful arrays, moves, layouts, memory spaces."""
+        return (
+            totals_table(self.totals),
+            wasteful_table(self.wasteful, self.wasteful_count),
+            move_sums_table(self.move_sums),
+            moves_table(self.moves),
+            layouts_table(self.layouts),
+            spaces_table(self.spaces),
+        )
 
 
 def diagnose(

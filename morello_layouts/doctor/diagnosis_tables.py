@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from morello_layouts.doctor.amounts import space_name
-from morello_layouts.doctor.moves import Move
+from morello_layouts.doctor.generation import Generation
+from morello_layouts.doctor.moves import Move, MoveSum
 from morello_layouts.doctor.table import (
     Cell,
     Row,
@@ -18,20 +19,22 @@ from morello_layouts.doctor.table import (
     number,
     size,
 )
+from morello_layouts.doctor.usage import Bytes, LayoutUse, SpaceUse, Totals
 from morello_layouts.doctor.verdicts import effect_words
 from morello_layouts.doctor.wasteful import Alternative, WastefulArray
 from morello_layouts.tpu import Waste
 from morello_layouts.words.names import count, listed
 
-if TYPE_CHECKING:
-    from morello_layouts.doctor.diagnosis import Diagnosis
-
 __all__ = [
     "WASTE_COLUMNS",
     "alternative_lines",
     "diagnosis_summary",
-    "diagnosis_tables",
-    "waste_cells",
+    "layouts_table",
+    "move_sums_table",
+    "moves_table",
+    "spaces_table",
+    "totals_table",
+    "wasteful_table",
 ]
 
 _BYTES: Final = ("padding", "reserved", "data", "factor")
@@ -40,41 +43,48 @@ _MOST_MOVES: Final = 20
 _MOST_PLACES: Final = 3
 
 
-def diagnosis_summary(found: Diagnosis) -> Summary:
-    """The lines above the tables."""
-    totals = found.totals
+def diagnosis_summary(
+    name: str, totals: Totals, generation: Generation | None, warnings: tuple[str, ...]
+) -> Summary:
+    """The lines above the tables; without a generation nothing is said of alternatives."""
     what = f"{count(totals.instructions, 'instruction')} in "
     what += count(totals.computations, "computation")
     if totals.fused_computations:
         what += f", {totals.fused_computations:,} of them inside fusions, reductions and the like"
     lines = [what]
-    if found.wasteful:
-        lines.append(f"alternatives for TPU {found.generation.name}: {found.generation.reason}")
-    return Summary(found.name or "HLO without a module", tuple(lines), found.warnings)
+    if generation is not None:
+        lines.append(f"alternatives for TPU {generation.name}: {generation.reason}")
+    return Summary(name or "HLO without a module", tuple(lines), warnings)
 
 
-def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
-    """Totals, wasteful arrays, moves, layouts, memory spaces."""
-    totals = found.totals
+def totals_table(totals: Totals) -> Table:
+    """The bytes of parameters, outputs and results."""
     named = (
         ("entry parameters", totals.parameters),
         ("entry outputs", totals.outputs),
         ("results of instructions", totals.results),
     )
-    yield Table(
+    return Table(
         "Bytes",
         (*_BYTES, "arrays", "of"),
-        tuple(Row((*byte_cells(b), number(b.arrays), cell(name))) for name, b in named),
+        tuple(_sum_row(found, name) for name, found in named),
         "results inside fusions, and names for the bytes of others, are left out",
     )
-    shown = len(found.wasteful)
-    yield Table(
+
+
+def wasteful_table(arrays: Sequence[WastefulArray], count_in_all: int) -> Table:
+    """The arrays that pad most."""
+    return Table(
         "Arrays that waste most",
         (*_BYTES, "times", "array"),
-        tuple(map(_wasteful_row, found.wasteful)),
-        f"{shown:,} of {count(found.wasteful_count, 'type')} with padding; bytes of one of them",
+        tuple(map(_wasteful_row, arrays)),
+        f"{len(arrays):,} of {count(count_in_all, 'type')} with padding; bytes of one of them",
     )
-    yield Table(
+
+
+def move_sums_table(sums: Iterable[MoveSum]) -> Table:
+    """Moves by opcode and what they do."""
+    return Table(
         "Copies, transposes, reshapes and bitcasts",
         ("written", "count", "in fusions", "opcode", "what it does"),
         tuple(
@@ -87,34 +97,39 @@ def diagnosis_tables(found: Diagnosis) -> Iterator[Table]:
                     cell(effect_words(s.effect)),
                 )
             )
-            for s in found.move_sums
+            for s in sums
         ),
     )
-    groups = _not_free(found.moves)
-    yield Table(
+
+
+def moves_table(moves: Iterable[Move]) -> Table:
+    """The moves that are not free, those of the same types in one row."""
+    groups = _not_free(moves)
+    return Table(
         "The largest of these that are not free",
         ("written", "times", "opcode", "result"),
         tuple(map(_move_row, groups[:_MOST_MOVES])),
         "" if len(groups) <= _MOST_MOVES else f"{_MOST_MOVES:,} of {len(groups):,}",
     )
-    yield Table(
-        "Layouts",
-        (*_BYTES, "arrays", "layout"),
-        tuple(
-            Row((*byte_cells(u.bytes), number(u.bytes.arrays), cell(u.layout)))
-            for u in found.layouts
-        ),
-    )
-    yield Table(
-        "Memory spaces",
-        (*_BYTES, "arrays", "space"),
-        tuple(
-            Row((*byte_cells(u.bytes), number(u.bytes.arrays), cell(u.name))) for u in found.spaces
-        ),
-    )
 
 
-def waste_cells(waste: Waste) -> tuple[Cell, ...]:
+def layouts_table(uses: Iterable[LayoutUse]) -> Table:
+    """The bytes of each layout."""
+    rows = tuple(_sum_row(use.bytes, use.layout) for use in uses)
+    return Table("Layouts", (*_BYTES, "arrays", "layout"), rows)
+
+
+def spaces_table(uses: Iterable[SpaceUse]) -> Table:
+    """The bytes of each memory space."""
+    rows = tuple(_sum_row(use.bytes, use.name) for use in uses)
+    return Table("Memory spaces", (*_BYTES, "arrays", "space"), rows)
+
+
+def _sum_row(found: Bytes, name: str) -> Row:
+    return Row((*byte_cells(found), number(found.arrays), cell(name)))
+
+
+def _waste_cells(waste: Waste) -> tuple[Cell, ...]:
     """Padding, reserved, data, factor of one array."""
     return (
         size(waste.padding_bytes),
@@ -137,7 +152,7 @@ def _wasteful_row(found: WastefulArray) -> Row:
     spaces = listed([f"{n:,} in {space_name(space)}" for space, n in found.spaces])
     where = _where([place.text for place in found.places[:_MOST_PLACES]], found.count)
     return Row(
-        (*waste_cells(found.waste), number(found.count), cell(found.waste.shape)),
+        (*_waste_cells(found.waste), number(found.count), cell(found.waste.shape)),
         (
             *(reason.text for reason in found.waste.reasons),
             *alternative_lines(found.alternative),

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from morello_layouts.doctor.amounts import bytes_of_text, xla_size
+from morello_layouts.doctor.amounts import xla_size
 from morello_layouts.doctor.generation import Generation, generation_of
-from morello_layouts.doctor.oom_tables import oom_summary, oom_tables
+from morello_layouts.doctor.oom_allocation import Difference, OomAllocation
+from morello_layouts.doctor.oom_tables import allocations_table, oom_summary
 from morello_layouts.doctor.oom_text import Block, blocks_of, header_of, without_colours
-from morello_layouts.doctor.page import fragment, page
-from morello_layouts.doctor.text import text_of
+from morello_layouts.doctor.report import Report
+from morello_layouts.doctor.table import Summary, Table
 from morello_layouts.doctor.wasteful import Alternative, alternative_to
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo.attributes import metadata_of
@@ -25,7 +26,7 @@ from morello_layouts.tpu.generations import packing
 from morello_layouts.words import arrays_of
 from morello_layouts.xla import XlaBuffer, XlaShape, XlaTuple
 
-__all__ = ["Difference", "OomAllocation", "OomReport", "read_oom"]
+__all__ = ["OomReport", "read_oom"]
 
 _SCALAR: Final = re.compile(r"\b[fsu]32\[\]\{:T\((?:128|256)\)\}", re.ASCII)
 _EXPANSION: Final = re.compile(r"([0-9.]{1,12})x expansion", re.ASCII)
@@ -33,100 +34,7 @@ _LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A number of the report that is not what the layout gives.
-
-    >>> str(Difference("Size", "8.00G", "128.00M"))
-    'Size: the report says 8.00G, the layout gives 128.00M'
-    """
-
-    field: str
-    reported: str
-    computed: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: the report says {self.reported}, the layout gives {self.computed}"
-
-    def to_dict(self) -> dict[str, str]:
-        """The fields as JSON takes them."""
-        return {"field": self.field, "reported": self.reported, "computed": self.computed}
-
-
-@dataclass(frozen=True, slots=True)
-class OomAllocation:
-    r"""One allocation of a report.
-
-    Attributes:
-        number: as the report counts; line: of the text, from 1.
-        reported: its values as written: some of size, shape, unpadded, padding, operator, label,
-            kind.
-        shape: the array or tuple that it is for; None where the report says none, or it cannot be
-            read.
-        wastes: bytes and reasons for each array of it.
-        assumed_tiles: whether the report leaves the tiles out, and they were found by its size.
-        differences: where its numbers are not ours.
-        alternative: what would take fewer bytes; None for a tuple, and where
-            nothing is padded.
-        instruction: the instruction's name; source: file and line. None where it does not say.
-        note: why nothing is explained; empty where it is.
-
-    >>> from morello_layouts import read_oom
-    >>> text = "1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K"
-    >>> (found,) = read_oom(text).allocations
-    >>> found.wastes[0].factor, found.differences
-    (4.0, ())
-    """
-
-    number: int
-    line: int
-    reported: dict[str, str]
-    shape: XlaValue | None
-    wastes: tuple[Waste, ...]
-    assumed_tiles: bool
-    differences: tuple[Difference, ...]
-    alternative: Alternative | None
-    instruction: str | None
-    source: str | None
-    note: str = ""
-
-    @property
-    def reserved_bytes(self) -> int | None:
-        """Bytes by the layout; None where it is not known."""
-        return sum(w.reserved_bytes for w in self.wastes) if self.wastes else None
-
-    @property
-    def data_bytes(self) -> int | None:
-        """Bytes of the elements alone."""
-        return sum(w.data_bytes for w in self.wastes) if self.wastes else None
-
-    @property
-    def reported_bytes(self) -> int | None:
-        """What the report says, to its precision."""
-        return bytes_of_text(self.reported.get("size", ""))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them; null for what is not known."""
-        names = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
-        return {
-            "number": self.number,
-            "line": self.line,
-            "reported": {name: self.reported.get(name) for name in names},
-            "shape": None if self.shape is None else str(self.shape),
-            "assumed_tiles": self.assumed_tiles,
-            "data_bytes": self.data_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "agrees": not self.differences if self.wastes else None,
-            "differences": [each.to_dict() for each in self.differences],
-            "reasons": [reason.text for w in self.wastes for reason in w.reasons],
-            "alternative": None if self.alternative is None else self.alternative.to_dict(),
-            "instruction": self.instruction,
-            "source": self.source,
-            "note": self.note,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class OomReport:
+class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 
     Attributes:
@@ -161,19 +69,14 @@ class OomReport:
             "warnings": list(self.warnings),
         }
 
-    def html(self) -> str:
-        """A page that needs nothing else."""
-        return page(oom_summary(self), oom_tables(self))
+    def summary(self) -> Summary:
+        """What memory was used of how much, and whether the numbers agree."""
+        space = (self.memory_space, self.used, self.capacity)
+        return oom_summary(space, self.generation, self.allocations, self.warnings)
 
-    def _repr_html_(self) -> str:
-        return fragment(oom_summary(self), oom_tables(self))
-
-    def text(self, width: int | None = None) -> str:
-        """The report as text; what is said below rows is wrapped to a width, if one is given."""
-        return text_of(oom_summary(self), oom_tables(self), width)
-
-    def __str__(self) -> str:
-        return self.text()
+    def tables(self) -> tuple[Table, ...]:
+        """The allocations."""
+        return (allocations_table(self.allocations),)
 
 
 def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> OomReport:

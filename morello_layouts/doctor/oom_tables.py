@@ -2,51 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from morello_layouts.doctor.diagnosis_tables import WASTE_COLUMNS, alternative_lines
+from morello_layouts.doctor.generation import Generation
+from morello_layouts.doctor.oom_allocation import OomAllocation
 from morello_layouts.doctor.table import Cell, Row, Summary, Table, cell, factor, number, size
 from morello_layouts.words.names import count
 
-if TYPE_CHECKING:
-    from morello_layouts.doctor.oom import OomAllocation, OomReport
-
-__all__ = ["oom_summary", "oom_tables"]
+__all__ = ["allocations_table", "oom_summary"]
 
 _MOST_REASONS = 6
 _LONGEST = 300  # characters of a label
 
 
-def oom_summary(report: OomReport) -> Summary:
-    """The lines above the table."""
+def oom_summary(
+    space: tuple[str | None, str | None, str | None],
+    generation: Generation,
+    allocations: Sequence[OomAllocation],
+    warnings: tuple[str, ...],
+) -> Summary:
+    """The lines above the table.
+
+    Args:
+        space: the memory space, what is used of it, and what it holds, where the report says so.
+        generation: which one the alternatives are for.
+        allocations: those of the report.
+        warnings: what a reader should know.
+    """
+    name, used, capacity = space
     title = "Out of memory"
-    if report.memory_space is not None:
-        title += f" in {report.memory_space}"
-    if report.used is not None:
-        title += f": {report.used} used of {report.capacity}"
-    lines = [count(len(report.allocations), "allocation")]
-    checked = [each for each in report.allocations if each.wastes]
+    if name is not None:
+        title += f" in {name}"
+    if used is not None:
+        title += f": {used} used of {capacity}"
+    lines = [count(len(allocations), "allocation")]
+    checked = [each for each in allocations if each.wastes]
     differing = sum(bool(each.differences) for each in checked)
     agreeing = len(checked) - differing
     lines.append(
         f"numbers as the layouts give them: {agreeing:,}"
         + (f"; other numbers: {differing:,}" if differing else "")
-        + (f"; without a layout: {n:,}" if (n := len(report.allocations) - len(checked)) else "")
+        + (f"; without a layout: {n:,}" if (n := len(allocations) - len(checked)) else "")
     )
     if checked:
-        generation = report.generation
         lines.append(f"alternatives for TPU {generation.name}: {generation.reason}")
-    return Summary(title, tuple(lines), report.warnings)
+    return Summary(title, tuple(lines), warnings)
 
 
-def oom_tables(report: OomReport) -> Iterator[Table]:
+def allocations_table(allocations: Sequence[OomAllocation]) -> Table:
     """Allocations, those of one type and size together."""
     groups: dict[tuple[str, str], list[OomAllocation]] = {}
-    for each in report.allocations:
+    for each in allocations:
         shape = each.reported.get("shape", f"# {each.number}")
         groups.setdefault((shape, each.reported.get("size", "")), []).append(each)
-    yield Table(
+    return Table(
         "Allocations",
         (*WASTE_COLUMNS, "times", "of"),
         tuple(map(_row, groups.values())),
