@@ -41,8 +41,8 @@ def build(command: list[str], source: Path, program: Path) -> list[str]:
     return [str(program)]
 
 
-def functions(target: str, *, every: int = 1) -> list[Runner]:
-    wanted = [(case, options) for case in cases() for options in OPTIONS][::every]
+def functions(target: str, *, every: int = 1, **more: bool) -> list[Runner]:
+    wanted = [(case, options | more) for case in cases() for options in OPTIONS][::every]
     return [c_function(k, case, target, **options) for k, (case, options) in enumerate(wanted)]
 
 
@@ -73,6 +73,18 @@ def test_c_functions(compiler: str, tmp_path: Path) -> None:
     source.write_text(c_program(runners))
     flags = ["-std=c11", *WARNINGS, *SANITIZERS[compiler], "-fno-sanitize-recover=all"]
     run_all(build([path, *flags], source, tmp_path / "program"), runners, tmp_path)
+
+
+@pytest.mark.parametrize("more", [["-fsanitize=undefined"], ["-DNDEBUG"]])
+def test_c_functions_with_asserts(more: list[str], tmp_path: Path) -> None:
+    """All arguments pass them; without them nothing is left unused."""
+    path = require("gcc")
+    runners = functions("c", every=5, asserts=True)
+    source = tmp_path / "functions.c"
+    source.write_text(c_program(runners))
+    run_all(
+        build([path, "-std=c11", *WARNINGS, *more], source, tmp_path / "program"), runners, tmp_path
+    )
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -52,6 +52,7 @@ class CLanguage(ProgramLanguage):
     title: ClassVar[str] = "C"
     reserved: ClassVar[frozenset[str]] = _WORDS
     qualifiers: ClassVar[str] = "static inline"
+    keeps_asserts: ClassVar[bool] = False  # NDEBUG
 
     def is_name(self, name: str) -> bool:
         """Whether a text may name a variable or a function."""

@@ -61,6 +61,7 @@ class Program:
         bindings: pairs (name, text, type) to be computed first, in this order.
         results: texts of the results with their types, the padding condition last if there is one.
         asserts: texts of the conditions on the arguments.
+        unused: the arguments that nothing needs.
     """
 
     bindings: tuple[tuple[str, str, Kind | None], ...]
@@ -77,12 +78,14 @@ class ProgramLanguage(Language):
         has_widths: whether its integers have 32 or 64 bits.
         unsigned: whether it has unsigned types.
         floors: whether its division rounds down.
+        keeps_asserts: whether compilers see the arguments of asserts in every build.
     """
 
     declares: ClassVar[bool] = True
     has_widths: ClassVar[bool] = True
     unsigned: ClassVar[bool] = True
     floors: ClassVar[bool] = False
+    keeps_asserts: ClassVar[bool] = True
 
     def __init__(self, *, shift: bool = False) -> None:
         self.arithmetic = Arithmetic(floors=self.floors, shifts=shift)
@@ -133,7 +136,7 @@ class ProgramLanguage(Language):
         printer = self.printer(widths)
         texts = printer.write(roots, named.names)
         kinds = _Kinds(widths)
-        used = {node.value for node in _leaves([*roots, *checks])}
+        used = {node.value for node in _leaves([*roots, *(checks if self.keeps_asserts else [])])}
         return Program(
             tuple((name, texts[node], kinds.of(node)) for name, node in named.bindings),
             tuple((name, named.names.get(n) or texts[n], kinds.of(n)) for name, n in results),
