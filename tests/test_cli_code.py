@@ -69,6 +69,7 @@ def test_json_and_files(tmp_path: Path) -> None:
         ((LAYOUT, "--function", "--name", "int"), "'int' is no name in C\n"),
         (("i", "--bounds", "i=0..3", "--inverse"), "--inverse was given for an expression\n"),
         (("i", "--bounds", "i=0..3", "--shape", "3"), "--shape was given for an expression\n"),
+        (("N", "--bounds", "", "--assuming", "N <= 9"), "--assuming was given for an expression\n"),
         (("i*j", "--bounds", ""), "(i) * (j) is a product of two variables\n"),
         (("i", "--bounds", "i=0..18446744073709551615"), "the number is too large\n"),
         ((LAYOUT, "-o", "/nowhere/f.c"), "/nowhere/f.c could not be written\n"),

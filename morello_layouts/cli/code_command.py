@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from morello_layouts import api
 from morello_layouts.api.printing import Formulable, inverse_of
 from morello_layouts.api.sizes import Shape
+from morello_layouts.cli.files import write
 from morello_layouts.cli.options import (
     assuming_option,
     json_option,
@@ -77,7 +76,7 @@ def code(
     """Print the index formula of the layout TEXT as source text, in integers only."""
     of: Formulable = text
     if bounds is not None:
-        _refuse_for_expressions(inverse, shape)
+        _refuse_for_expressions(inverse, shape, assuming)
     else:
         (layout,) = layouts_with_shape([text], shape)
         of = api.index_map(layout, shape, assuming=assuming)
@@ -94,7 +93,7 @@ def code(
         name=name,
     )
     if output is not None:
-        _write(output, f"{found}\n")
+        write(output, f"{found}\n")
     if as_json:
         print_json({"text": text, "target": target, "code": found})
     elif output is None:
@@ -102,19 +101,12 @@ def code(
     return Status.DONE
 
 
-def _refuse_for_expressions(inverse: bool, shape: Shape | None) -> None:
-    if inverse or shape is not None:
+def _refuse_for_expressions(inverse: bool, shape: Shape | None, assuming: str | None) -> None:
+    options = {"--inverse": inverse or None, "--shape": shape, "--assuming": assuming}
+    given = [name for name, value in options.items() if value is not None]
+    if given:
         raise LayoutError(
-            f"{'--inverse' if inverse else '--shape'} was given for an expression",
+            f"{given[0]} was given for an expression",
             "with --bounds, TEXT is an expression, not a layout",
             "leave one of them out",
         )
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LayoutError(
-            f"{path} could not be written", str(error), "write it to another place"
-        ) from None
