@@ -95,6 +95,16 @@ def kernel(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
     return lambda: run(t, s)
 
 
+def sized(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
+    """The kernel for all sizes, which gets these as arguments."""
+    names = ("N", "C", "H", "W") if len(case.shape) == 4 else ("M", "N")
+    f = ml.relayout(case.source, case.target, names).compile(source.dtype)
+    values = dict(zip(names, case.shape, strict=True))
+    sizes = [ctypes.c_size_t(values[name]) for name in f.names]
+    s, t, run = source.ctypes.data, out.ctypes.data, f.function
+    return lambda: run(t, s, *sizes)
+
+
 def memcpy(out: np.ndarray) -> Move:
     given = room(out.nbytes)
     libc = ctypes.CDLL(None).memcpy

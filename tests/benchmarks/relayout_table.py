@@ -19,18 +19,30 @@ from pathlib import Path
 from time import thread_time
 
 import numpy as np
-from relayout_cases import LARGE, SMALL, Case, data_of, kernel, memcpy, numpys, onednn, room, torchs
+from relayout_cases import (
+    LARGE,
+    SMALL,
+    Case,
+    data_of,
+    kernel,
+    memcpy,
+    numpys,
+    onednn,
+    room,
+    sized,
+    torchs,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
-WHO = ("kernel", "oneDNN", "torch", "NumPy")
+WHO = ("kernel", "sizes at run time", "oneDNN", "torch", "NumPy")
 
 
 def measure(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
     """Gigabytes of the target that memcpy writes a second, and everybody's ratio to its time."""
     source, expected = data_of(case)
     out = room(expected.nbytes).view(expected.dtype)
-    makers = {"kernel": kernel, "oneDNN": onednn, "torch": torchs, "NumPy": numpys}
+    makers = {"kernel": kernel, WHO[1]: sized, "oneDNN": onednn, "torch": torchs, "NumPy": numpys}
     runs = {"memcpy": memcpy(out)}
     for name, make in makers.items():
         run = make(case, source, out)

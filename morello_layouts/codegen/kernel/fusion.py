@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.extents import estimate
-from morello_layouts.codegen.kernel.micro import Fill, Move
+from morello_layouts.codegen.kernel.micro import Fill, Micro, Transposition, Unzip, Zip
 from morello_layouts.codegen.kernel.plan import Nest
 
 __all__ = ["Shared", "Tree", "fused", "work"]
@@ -56,9 +56,23 @@ def fused(nests: Sequence[Nest]) -> tuple[Tree, ...]:
 
 
 def work(nest: Nest) -> int:
-    """How much a nest does, roughly: what orders nests."""
-    size = 1 if isinstance(nest.micro, Move) else 64
-    return size * prod(estimate(axis.count) for axis in nest.loops)
+    """Bytes that a nest moves: the loops of the largest are those that others share.
+
+    >>> from morello_layouts.codegen.kernel.micro import Copy
+    >>> work(Nest(0, 0, (Axis(9, 700, 512), Axis(5, 32, 64)), Copy(32)))
+    1440
+    """
+    return _bytes(nest.micro) * prod(estimate(axis.count) for axis in nest.loops)
+
+
+def _bytes(micro: Micro) -> int:
+    match micro:
+        case Transposition(element=element):
+            return micro.rows * micro.columns * element
+        case Zip(rows=rows, width=width) | Unzip(rows=rows, width=width):
+            return rows * width
+        case _:
+            return estimate(micro.size)
 
 
 def _within(nest: Nest, loop: tuple[Axis, ...]) -> Nest | None:
