@@ -100,6 +100,13 @@ def test_digits_at_places_that_do_not_nest_are_refused() -> None:
         strides_along(i // 4 + 20 * (i // 6), "i", 36)
 
 
+def test_runs_that_go_on_are_one() -> None:
+    """Simplified forms have none such, forms as they are written do."""
+    i = variable("i", 0, 47)
+    runs = strides_along(3 * (i % 4) + 12 * ((i // 4) % 2) + 100 * (i // 8), "i", 48).runs
+    assert [(run.length, run.stride) for run in runs] == [(8, 3), (6, 100)]
+
+
 @pytest.mark.parametrize("dim", [2, -3, "0"])
 def test_a_dimension_that_is_none(dim: int) -> None:
     with pytest.raises(ml.ShapeError, match="there is no dimension"):
