@@ -53,6 +53,10 @@ def test_the_whole_answer() -> None:
     )
 
 
+def test_no_layout_is_smaller_than_that_of_no_elements() -> None:
+    assert "Other layouts" not in default("f32[0,8]", "--tpu", "v5e")
+
+
 def test_standard_input() -> None:
     assert run("default", "-", "--tpu", "v5e", stdin="f32[3,5]\n").stdout.startswith("f32[3,5]{")
 
@@ -168,7 +172,7 @@ def test_the_default_is_no_alternative_to_itself(limit: int) -> None:
             (
                 "'v5' is no generation of TPUs that is known\n"
                 "tiles and packing differ from one to the next\n"
-                "give one of v2, v3, v4, v5e, v5p, v6e, tpu7x\n"
+                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)\n"
             ),
         ),
     ],

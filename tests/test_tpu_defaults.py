@@ -158,7 +158,7 @@ def test_the_text_is_read_back_and_holds_every_element(
             (
                 "'v5' is no generation of TPUs that is known",
                 "tiles and packing differ from one to the next",
-                "give one of v2, v3, v4, v5e, v5p, v6e, tpu7x",
+                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
             ),
         ),
         (
@@ -208,7 +208,7 @@ def test_the_text_is_read_back_and_holds_every_element(
             (
                 "5 is no generation of TPUs that is known",
                 "tiles and packing differ from one to the next",
-                "give one of v2, v3, v4, v5e, v5p, v6e, tpu7x",
+                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
             ),
         ),
     ],

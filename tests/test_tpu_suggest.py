@@ -218,7 +218,7 @@ def test_empty_arrays_and_scalars() -> None:
             (
                 "'v9' is no generation of TPUs that is known",
                 "tiles and packing differ from one to the next",
-                "give one of v2, v3, v4, v5e, v5p, v6e, tpu7x",
+                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
             ),
         ),
     ],

@@ -90,7 +90,7 @@ def _others(shape: XlaShape, generation: str, limit: int) -> list[Suggestion]:
     """The suggestions other than the default itself."""
     from morello_layouts.tpu import suggest
 
-    if not limit:
+    if not limit or not shape.byte_size:
         return []
     try:
         found = suggest(shape.element_type, shape.shape, generation, limit=limit + 1)

@@ -29,6 +29,9 @@ WORD: Final = 32
 
 _OLD: Final = ("v2", "v3")
 
+# What else they are called, for those who look for their name.
+_ALIASES: Final = {"v5e": " (v5litepod)", "v6e": " (Trillium)", "tpu7x": " (Ironwood)"}
+
 # Bits that a value needs; on v2 and v3 those of less than a byte take a whole one.
 _NARROW: Final = {"s2": 2, "u2": 2, "s4": 4, "u4": 4, "f4e2m1fn": 4}
 
@@ -109,7 +112,7 @@ def packing(element_type: str, generation: str) -> Packing:
         raise LayoutError(
             f"{generation!r} is no generation of TPUs that is known",
             "tiles and packing differ from one to the next",
-            f"give one of {', '.join(GENERATIONS)}",
+            f"give one of {', '.join(g + _ALIASES.get(g, '') for g in GENERATIONS)}",
         )
     own = bits_of(element_type)
     if element_type not in TYPES:

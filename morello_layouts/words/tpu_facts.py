@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.tpu import GENERATIONS, LANES, SUBLANES, default_layout, waste_formula
+from morello_layouts.tpu.generations import WORD
 from morello_layouts.words.names import count, listed
 from morello_layouts.xla import COMBINE, XlaLayout, XlaShape
 
 __all__ = ["TpuFacts", "tpu_facts"]
-
-_WORD = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,8 @@ def tpu_facts(x: XlaShape, names: Sequence[str]) -> TpuFacts | None:
 
 def _tile_of(layout: XlaLayout, bits: int) -> _Tile | None:
     """The tile, where every lane of it holds whole 32-bit words."""
-    packed = _WORD // bits if 0 < bits < _WORD and _WORD % bits == 0 else 1
-    if (bits < _WORD and packed == 1) or bits % min(bits, _WORD) or not layout.tiles:
+    packed = WORD // bits if 0 < bits < WORD and WORD % bits == 0 else 1
+    if (bits < WORD and packed == 1) or bits % min(bits, WORD) or not layout.tiles:
         return None
     first, *others = layout.tiles
     within, across = [(packed, 1)], [(packed, 1, 1, 1)]
@@ -133,8 +132,8 @@ def _sublanes(second: str, tile: _Tile) -> str:
 
 
 def _packing(bits: int, minor: str, second: str, tile: _Tile) -> str:
-    if bits > _WORD:
-        return f"an element takes {bits // _WORD} words of 32 bits"
+    if bits > WORD:
+        return f"an element takes {bits // WORD} words of 32 bits"
     if tile.packed == 1:
         return "an element takes the 32-bit word of a lane"
     words = f"{tile.packed} elements of {count(bits, 'bit')} in the 32-bit word of a lane"
