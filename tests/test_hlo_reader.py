@@ -133,6 +133,8 @@ def test_shapes_are_analysed_once():
         ("constant({ { 1, 2 }, { 3, 4 } })", "{ { 1, 2 }, { 3, 4 } }"),
         ("constant({(1, -2), (3, nan)})", "{(1, -2), (3, nan)}"),
         ("constant(({1,2},{...},\n 5))", "({1,2},{...},\n 5)"),
+        ("constant(" + "1" * 1024 + ")", "1" * 1024),
+        ("constant(" + "1" * 1025 + ")", "{...}"),
         ("constant({" + "1," * 5000 + "1})", "{...}"),
         ("constant({\n" + "{ 1, 2 },\n" * 5000 + "{1, 2} })", "{...}"),
         ("parameter(12)", "12"),
@@ -144,6 +146,17 @@ def test_literals(text, literal):
     assert i.operands == ()
     assert i.metadata.op_name == "n"
     assert i.parameter_number == (12 if literal == "12" else None)
+
+
+def test_every_part_on_a_line_of_its_own():
+    parts = "x = f32[8]{0} fusion ( f32[8]{0} %a , %b , %c ) , kind=kLoop , calls=%f , index=5"
+    assert one(parts.replace(" ", "\n")) == one(parts)
+
+
+def test_the_root_is_the_marked_one_wherever_it_stands():
+    lines = ("a = f32[8] parameter(0)", "ROOT b = f32[8] abs(a)", "c = f32[8] negate(a)")
+    assert entry(*lines).entry.root.name == "b"
+    assert entry(*(line.removeprefix("ROOT ") for line in lines)).entry.root.name == "c"
 
 
 ATTRIBUTES = {
