@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import variable
+from morello_layouts.expr import Digit, Linear, variable
 from morello_layouts.formula.separation import StrideRuns, strides_along
 
 LAYOUTS = [
@@ -103,7 +103,8 @@ def test_digits_at_places_that_do_not_nest_are_refused() -> None:
 def test_runs_that_go_on_are_one() -> None:
     """Simplified forms have none such, forms as they are written do."""
     i = variable("i", 0, 47)
-    runs = strides_along(3 * (i % 4) + 12 * ((i // 4) % 2) + 100 * (i // 8), "i", 48).runs
+    middle = Linear(((Digit(i, 4, 2), 12),), 0)
+    runs = strides_along(3 * (i % 4) + middle + 100 * (i // 8), "i", 48).runs
     assert [(run.length, run.stride) for run in runs] == [(8, 3), (6, 100)]
 
 
