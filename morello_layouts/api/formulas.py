@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api.expressions import form_of
@@ -50,9 +50,26 @@ def from_sympy(
     bounds: dict[str, tuple[Any, Any]] = {
         name: (x.interval.lo, x.interval.hi) for name, x in coordinates.items()
     }
+    if isinstance(size, int) and size < 0:
+        raise ShapeError(
+            f"the buffer spans {size} elements", "it spans 0 or more", "give its size in elements"
+        )
     known = {n for sized in given.sizes if not isinstance(sized, int) for n in sized.names()}
     bounds |= dict.fromkeys(known, (1, None))
-    exprs = [expr] if isinstance(expr, str) or hasattr(expr, "free_symbols") else list(expr)
+    clash = known & set(names)
+    if clash:
+        raise ShapeError(
+            f"{', '.join(sorted(clash))} names a coordinate and a size",
+            "each name stands for one thing",
+            "rename one of them",
+        )
+    exprs = [expr] if isinstance(expr, str | int) or hasattr(expr, "free_symbols") else expr
+    if not isinstance(exprs, list | tuple) or not exprs:
+        raise LayoutError(
+            f"{expr!r} is no formula",
+            "a map has one expression, or several in a tuple",
+            'give for example "8*d0 + d1"',
+        )
     forms = tuple(_form(one, bounds, coordinates) for one in exprs)
     return FormulaMap(given.sizes, forms, size, given.symbols)
 
@@ -69,7 +86,10 @@ def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
     if set(domain) - _KEYS:
         raise _no_shape(domain)
     given = sizes_of(domain["shape"])
-    names = [str(n) for n in domain.get("names", ())] or [f"d{k}" for k in range(len(given.sizes))]
+    named = domain.get("names", ())
+    if isinstance(named, str) or not isinstance(named, Iterable):
+        raise _no_shape(domain)
+    names = [str(n) for n in named] or [f"d{k}" for k in range(len(given.sizes))]
     if len(names) != len(given.sizes) or len(set(names)) < len(names):
         raise ShapeError(
             f"the names {', '.join(names)} are given for {len(given.sizes)} dimensions",

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from morello_layouts import notation
 from morello_layouts.api.relayouts import Relayout, named_type
-from morello_layouts.api.sizes import Assuming, Shape, Sizes, assumptions_of, sizes_of
+from morello_layouts.api.sizes import Assuming, Shape, Sizes, assumptions_of, require_names, sizes_of
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumption import Assumption, merged, under
 from morello_layouts.expr.size import Number, Size
@@ -57,6 +57,7 @@ def index_map(
             m = layout.assume(known)
             return _same_shape(m, m.recipe.shape, given, m.assumptions)
         case XlaShape():
+            require_names(n for n in layout.dims if isinstance(n, str))
             sizes = tuple(Size.named(n) if isinstance(n, str) else n for n in layout.dims)
             if None in sizes:
                 layout.shape  # raises, with the reason  # noqa: B018

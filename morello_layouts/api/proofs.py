@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape
-from morello_layouts.api.sizes import Assuming, Shape
+from morello_layouts.api.sizes import Assuming, Shape, assumptions_of
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr.assumption import Assumption
 from morello_layouts.formula import FormulaMap, IndexMap
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ def are_equivalent(
 
     if isinstance(a, FormulaMap) or isinstance(b, FormulaMap):
         sizes = a.sizes if isinstance(a, FormulaMap) else b.sizes  # type: ignore[union-attr]
-        pair = [_map_at(x, shape, sizes, assuming) for x in (a, b)]
-        return proof.are_equivalent(*pair, budget=budget)
+        one, other = (_map_at(x, shape, sizes, assuming) for x in (a, b))
+        known = [*assumptions_of(assuming), *_assumed(one), *_assumed(other)]
+        return proof.are_equivalent(one.assume(known), other.assume(known), budget=budget)
     first, second = index_maps(a, b, shape, assuming)
     return proof.are_equivalent(first, second, budget=budget)
 
@@ -144,8 +146,12 @@ def verify(
 
 def _map(layout: MapLike, shape: Shape | None, assuming: Assuming | None) -> IndexMap | FormulaMap:
     if isinstance(layout, FormulaMap):
-        return layout
+        return layout.assume(assumptions_of(assuming))
     return index_map(layout, shape, assuming=assuming)
+
+
+def _assumed(m: IndexMap | FormulaMap) -> tuple[Assumption, ...]:
+    return m.assumptions if isinstance(m, IndexMap) else ()
 
 
 def _map_at(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from morello_layouts import notation
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumption import Assumption, merged
-from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.size import Number, Size, is_nonnegative
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Assuming", "Shape", "Sizes", "assumptions_of", "numbers_of", "sizes_of"]
+__all__ = ["Assuming", "Shape", "Sizes", "assumptions_of", "numbers_of", "require_names", "sizes_of"]
 
 Shape: TypeAlias = "Sequence[Number | str | sympy.Expr]"
 """Sizes: numbers, names or SymPy expressions."""
@@ -44,9 +45,36 @@ def sizes_of(shape: Shape) -> Sizes:
     symbols: dict[str, Any] = {}
     sizes = []
     for k, n in enumerate(given):
-        sizes.append(_size(k, n))
+        sizes.append(_checked(k, _size(k, n)))
         symbols.update({s.name: s for s in getattr(n, "free_symbols", ())})
     return Sizes(tuple(sizes), symbols)
+
+
+def _checked(k: int, n: Number) -> Number:
+    if isinstance(n, Size):
+        require_names(n.names())
+        if not is_nonnegative(n - 1):
+            raise ShapeError(
+                f"size {k} of the shape is {n}",
+                "it may be below 1, where the names in it are 1",
+                "give the size a name of its own",
+            )
+    return n
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Refuse names of sizes that stand for coordinates and offsets.
+
+    Raises:
+        ShapeError: of ``d0``, ``d1``, … and ``p``.
+    """
+    for name in names:
+        if re.fullmatch(r"d[0-9]+|p", name):
+            raise ShapeError(
+                f"a size is called {name}",
+                "in formulas d0, d1, … are coordinates and p is an offset",
+                "choose another name, such as N",
+            )
 
 
 def numbers_of(shape: Shape) -> tuple[Number, ...]:
@@ -104,14 +132,15 @@ def _each(assuming: Any) -> list[Assumption]:
 def _range(name: str, ends: Any) -> Assumption:
     pair = ends if isinstance(ends, tuple | list) and len(ends) == 2 else (None, "")
     lo, hi = pair
-    if not isinstance(lo, int | None) or not isinstance(hi, int | None):
+    named = re.fullmatch(r"[A-Za-z_]\w*", name)
+    if not isinstance(lo, int | None) or not isinstance(hi, int | None) or not named:
         raise _no_assumption({name: ends})
     return Assumption(name, lo=max(lo or 1, 1), hi=hi)
 
 
 def _from_sympy(fact: Any) -> list[Assumption]:
     """A relation of SymPy, or several joined by And, read through its text."""
-    name = fact.func.__name__
+    name = getattr(fact.func, "__name__", "")
     if name == "And":
         return [one for part in fact.args for one in _from_sympy(part)]
     if fact == True:  # noqa: E712

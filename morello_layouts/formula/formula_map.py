@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import Linear, rewrite
+from morello_layouts.expr.assumption import Assumption, merged, narrowed, under
 from morello_layouts.expr.size import Number, Size
-from morello_layouts.expr.substitute import substitute
+from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
 from morello_layouts.formula.arguments import checked_coordinate, spread
 from morello_layouts.formula.index_map import IndexMap
@@ -114,10 +115,19 @@ class FormulaMap:
             other.sizes, forms, self.buffer_size, {**self.size_symbols, **other.size_symbols}
         )
 
+    def assume(self, assumptions: Iterable[Assumption]) -> FormulaMap:
+        """The map with something assumed of its symbolic sizes."""
+        known = merged(assumptions)
+
+        def change(n: Number) -> Number:
+            return narrowed(known, under(known, n))
+
+        size = None if self.buffer_size is None else change(self.buffer_size)
+        forms = tuple(map_numbers(form, change) for form in self.given)
+        return replace(self, sizes=tuple(map(change, self.sizes)), given=forms, buffer_size=size)
+
     def at(self, **sizes: int) -> FormulaMap:
         """The map at given sizes, in place of the symbolic ones."""
-        from morello_layouts.expr.substitute import map_numbers
-
         def number(n: Number) -> Number:
             return n.evaluate(sizes) if isinstance(n, Size) else n
 
@@ -176,6 +186,13 @@ def compose(m: IndexMap, inner: FormulaMap | IndexMap) -> FormulaMap:
     """The offsets of an index map at the coordinates that another map gives."""
     if isinstance(inner, IndexMap):
         inner = FormulaMap.of(inner)
+    if not isinstance(inner, FormulaMap):
+        raise LayoutError(
+            f"{inner!r} is no map",
+            "a map is composed with an index map or with formulas",
+            "make one with index_map or from_sympy",
+        )
+    inner = inner.assume(m.assumptions)
     forms = composed((m.textbook_form,), m.recipe.shape, inner)
     symbols = {**m.size_symbols, **inner.size_symbols}
     return FormulaMap(inner.sizes, forms, m.recipe.size, symbols)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import islpy as isl
 
+from morello_layouts.errors import LayoutError
 from morello_layouts.expr.assumption import merged
 from morello_layouts.expr.size import Number
 from morello_layouts.formula import FormulaMap, IndexMap
@@ -30,6 +31,7 @@ __all__ = [
 
 AnyMap: TypeAlias = IndexMap | FormulaMap
 
+_LARGEST = 2**31 - 1
 BUDGET = 2_000_000
 """ISL operations that one question may take before it is called undecided; about a second."""
 
@@ -48,13 +50,25 @@ def _splits(m: IndexMap) -> int:
 Deciding: TypeAlias = Callable[..., Proof]
 
 
+def _operations(budget: Any) -> int:
+    if budget is None:
+        return BUDGET
+    if not isinstance(budget, int) or isinstance(budget, bool) or not 1 <= budget <= _LARGEST:
+        raise LayoutError(
+            f"the budget is {budget!r}",
+            "it is a number of ISL operations",
+            f"give an int from 1 to {_LARGEST}, or None",
+        )
+    return budget
+
+
 def within_budget(question: str, bounded_by_splits: bool = True) -> Callable[[Deciding], Deciding]:
     """Ask in an ISL context of its own, with a budget; past it the answer is undecided."""
 
     def decorate(decide: Deciding) -> Deciding:
         @wraps(decide)
         def ask(*about: Any, budget: int | None = None) -> Proof:
-            allowed = BUDGET if budget is None else budget
+            allowed = _operations(budget)
             maps = [m for m in about if isinstance(m, IndexMap)]
             if any(len(m.recipe.shape) + len(m.recipe.physical_shape) > _MOST_AXES for m in maps):
                 return Proof(question, None, f"more than {_MOST_AXES} axes to relate")

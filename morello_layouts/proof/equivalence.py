@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any, Final
 
 from morello_layouts.errors import ShapeError
@@ -48,6 +49,8 @@ def _decided(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
             "give both at the same shape",
         )
     sizes = _spans(a, b)
+    if prod(shape_of(a)) == 0:
+        return Proof(SAME, True, f"the array has no elements{sizes}")
     difference = _difference(a, b, context)
     if not difference.space.parameters.monomials:
         at = difference.concrete

@@ -115,6 +115,12 @@ def is_surjective(m: FormulaMap, question: str) -> Proof:
             "whether every offset is reached depends on how many there are",
             'give "size" with the shape: from_sympy({"shape": …, "size": 24}, …)',
         )
+    if len(m.given) != 1:
+        raise ShapeError(
+            f"the map gives {len(m.given)} numbers",
+            "offsets of a buffer are one number each",
+            "compose it with the index map of the array that it leads into",
+        )
     if not isinstance(m.buffer_size, int) or any(not isinstance(n, int) for n in m.sizes):
         return Proof(question, None, "sizes are symbolic, and there is no recipe to read")
     if max(prod(known(m.sizes)), m.buffer_size) > _MOST_ELEMENTS:

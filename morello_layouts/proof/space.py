@@ -15,9 +15,17 @@ from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.quotient import Quotient
 from morello_layouts.expr.size import Monomial, Number, Size
 
-__all__ = ["Parameters", "Space", "at_least"]
+__all__ = ["NotAffineError", "Parameters", "Space", "at_least"]
 
 _MOST_BITS = 10_000
+
+
+class NotAffineError(UnsupportedError):
+    """A value that is no sum of quasi-affine functions times symbolic sizes.
+
+    >>> issubclass(NotAffineError, UnsupportedError)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -178,7 +186,7 @@ class Space:
                 d = quotient.divisor
                 raised = quotient.numerator + (0 if quotient.exact else d - 1)
                 return self.number(raised).scale_down_val(self.val(d)).floor()
-        raise UnsupportedError(
+        raise NotAffineError(
             f"ISL cannot decide with the symbolic factor or bound {Size(((monomial, 1),))}",
             "products of symbols are outside of Presburger arithmetic",
             "ask at given sizes",

@@ -11,19 +11,10 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.size import Monomial, Number, Size
-from morello_layouts.proof.space import Space, at_least
+from morello_layouts.proof.space import NotAffineError, Space, at_least
 
 __all__ = ["NotAffineError", "Value", "differ", "first_point", "together", "union"]
-
-
-class NotAffineError(UnsupportedError):
-    """A value that is no sum of quasi-affine functions times symbolic sizes.
-
-    >>> issubclass(NotAffineError, UnsupportedError)
-    True
-    """
 
 
 @dataclass(frozen=True, slots=True)
