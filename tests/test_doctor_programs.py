@@ -148,6 +148,28 @@ def test_nothing_is_suggested_for_dynamic_sizes() -> None:
     assert "sizes that change" in found.alternative.reason
 
 
+def test_a_fusion_whose_caller_was_cut_off_is_known_by_its_name() -> None:
+    body = "{\n  %a = f32[8]{0} parameter(0)\n  ROOT %b = f32[8]{0} negate(%a)\n}\n"
+    written = [
+        ml.diagnose(f"%{name} (a: f32[8]) -> f32[8] {body}").totals.results.arrays
+        for name in ("fused_computation.3", "region_0.5")
+    ]
+    assert written == [0, 1]
+
+
+def test_moves_rank_by_all_that_they_write() -> None:
+    one = "%x = f32[8,24]{0,1} copy(f32[8,24]{1,0} %a)\n"
+    many = "".join(f"%y{k} = f32[8,16]{{0,1}} copy(f32[8,16]{{1,0}} %a)\n" for k in range(2))
+    (table,) = (t for t in ml.diagnose(one + many).tables() if "not free" in t.title)
+    assert [row.cells[0].value for row in table.rows] == [1024, 768]
+
+
+@pytest.mark.parametrize("width", [-1, 0, 7])
+def test_a_width_too_narrow_is_taken_for_40(width: int) -> None:
+    report = diagnosis("v5e_transposes")
+    assert report.text(width) == report.text(40) != report.text(41)
+
+
 def test_a_buffer_is_counted_once() -> None:
     found = module("v5e_small_second_minor")
     names = [b.instruction.opcode for b in buffers_of(found, fused_names(found))]

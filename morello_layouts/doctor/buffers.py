@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.patterns import CALLED_BY
+from morello_layouts.notation.xla import XlaValue
 from morello_layouts.words import arrays_of
-from morello_layouts.xla import XlaShape
+from morello_layouts.xla import XlaShape, XlaTuple
 
 __all__ = ["Buffer", "anywhere", "buffers_of", "fused_names", "is_fused"]
 
@@ -88,16 +89,26 @@ def _written(instruction: HloInstruction, computation: HloComputation) -> Iterat
     is_parameter = opcode == "parameter"
     if is_parameter and not (computation.is_entry or not computation.name):
         return
-    if opcode in _NAMING or opcode.endswith("-done"):
+    if opcode in _NAMING or opcode.endswith(("-done", "-update")):
         return
-    repeated = _OPERAND_OF_START.get(opcode)
     shape = instruction.shape
+    repeated = _OPERAND_OF_START.get(opcode)
+    if repeated is None and opcode.endswith("-start") and _begins_with_tuple(shape):
+        repeated = 0
     if isinstance(shape, XlaShape):
         yield Buffer(instruction, computation.name, (), shape, is_parameter)
         return
     for path, array in arrays_of(shape):
         if repeated is None or path[:1] != (repeated,):
             yield Buffer(instruction, computation.name, path, array, is_parameter)
+
+
+def _begins_with_tuple(shape: XlaValue) -> bool:
+    """Whether it is that of an asynchronous operation: operands, results, then a context.
+
+    Any instruction may be printed so: a slice as slice-start, slice-update and slice-done.
+    """
+    return isinstance(shape, XlaTuple) and isinstance(next(iter(shape.shapes), None), XlaTuple)
 
 
 def anywhere(x: XlaShape) -> XlaShape:
