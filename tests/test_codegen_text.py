@@ -10,6 +10,7 @@ import sympy
 from codegen_cases import OPTIONS, Case, cases, has_signed_words
 
 import morello_layouts as ml
+from morello_layouts.api.printing import inverse_of
 from morello_layouts.codegen import TARGETS, Formulas, print_formulas
 from morello_layouts.codegen.lowering import Arithmetic, Lowering
 from morello_layouts.codegen.widths import Kind, Widths
@@ -213,14 +214,11 @@ def test_names_that_are_taken() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_size_and_a_variable_of_one_name(target: str) -> None:
     """Else one argument would be both."""
-    for of in (
-        ml.index_map("f32[4,d1]{0,1}"),
-        ml.index_map("f32[p,8]{1,0:T(8,128)}").inverse,
-        ml.relayout("f32[p,8]{1,0}", "f32[p,8]{0,1}"),
-    ):
-        for whole in (False, True):
-            with pytest.raises(ml.LayoutError, match="names two things"):
-                ml.code(of, target, function=whole)
+    p = variable("p", 0, Size.named("p") - 1)
+    formulas = Formulas("f", "", p.variables(), (("value", p // 8),))
+    for whole in (False, True):
+        with pytest.raises(ml.LayoutError, match="'p' names two things"):
+            print_formulas(formulas, target, function=whole)
 
 
 def test_values_in_mlir_have_names_besides_the_arguments() -> None:
@@ -346,6 +344,23 @@ def test_sizes_in_functions() -> None:
     ]
 
 
+def test_asserts_of_bounds_that_types_do_not_imply() -> None:
+    lines = function("i + j + k", "c", {"i": (1, 9), "j": (0, 2**32 - 1), "k": (-(2**31), 0)},
+                     asserts=True).splitlines()  # fmt: skip
+    assert [line.strip() for line in lines if "assert" in line] == [
+        "assert(i >= 1);",
+        "assert(i <= 9);",
+        "assert(k <= 0);",
+    ]
+
+
+def test_the_inverse_knows_what_is_assumed() -> None:
+    m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0, N <= 4096, M <= 4096")
+    text = ml.code(inverse_of(m), "c", function=True)
+    assert "coordinates(uint32_t p, uint32_t M, uint32_t N," in text
+    assert "of f32[M,N]{1,0:T(8,128)}." in text
+
+
 def test_sizes_as_operations() -> None:
     n, m = Size.named("N"), Size.named("M")
     lowering = Lowering(Arithmetic())
@@ -447,6 +462,14 @@ def test_the_options_differ() -> None:
     """Else the cases would run one text four times."""
     case: Case = next(c for c in cases() if c.label.startswith("bf16[19,140]"))
     assert len({case.code("c", **options) for options in OPTIONS}) == len(OPTIONS)
+
+
+def test_what_is_cheapest_depends_on_shifts() -> None:
+    """A mask costs less than a product; a remainder does not."""
+    text, bounds = "32*(i//8) + i%8", {"i": (0, 63)}
+    assert ml.code(text, "c", bounds, simplified="cheapest") == "24 * (i / 8) + i"
+    shifted = ml.code(text, "c", bounds, simplified="cheapest", shift=True)
+    assert shifted == "((i >> 3) << 5) + (i & 7)"
 
 
 def test_few_cases_need_unsigned_words() -> None:
