@@ -35,14 +35,14 @@ from relayout_cases import (
 
 PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
-WHO = ("kernel", "sizes at run time", "oneDNN", "torch", "NumPy")
+WHO = ("kernel", "oneDNN", "torch", "NumPy")
 
 
 def measure(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
     """Gigabytes of the target that memcpy writes a second, and everybody's ratio to its time."""
     source, expected = data_of(case)
     out = room(expected.nbytes).view(expected.dtype)
-    makers = {"kernel": kernel, WHO[1]: sized, "oneDNN": onednn, "torch": torchs, "NumPy": numpys}
+    makers = {"kernel": kernel, "oneDNN": onednn, "torch": torchs, "NumPy": numpys}
     runs = {"memcpy": memcpy(out)}
     for name, make in makers.items():
         run = make(case, source, out)
@@ -87,6 +87,41 @@ def table(cases: Sequence[Case], rounds: int) -> list[str]:
     return [*lines, "| **geometric mean** | | | " + " | ".join(means) + " |"]
 
 
+def cost_of_sizes(case: Case, rounds: int) -> float:
+    """The time of the kernel that takes sizes as arguments, by that of constant sizes.
+
+    The two move the buffer by turns, and who begins changes from round to round.
+    """
+    source, expected = data_of(case)
+    out = room(expected.nbytes).view(expected.dtype)
+    runs = [kernel(case, source, out), sized(case, source, out)]
+    calls = 20 if expected.nbytes < 1 << 20 else 1
+    ratios = []
+    for k in range(rounds):
+        taken = [0.0, 0.0]
+        for which in (k % 2, 1 - k % 2):
+            runs[which]()
+            start = thread_time()
+            for _ in range(calls):
+                runs[which]()
+            taken[which] = thread_time() - start
+        ratios.append(taken[1] / taken[0])
+    if out.tobytes() != expected.tobytes():
+        raise SystemExit(f"the kernel for all sizes moves {case.name} to wrong places")
+    return statistics.median(ratios)
+
+
+def table_of_sizes(rounds: int) -> list[str]:
+    lines = ["| relayout | sizes at run time, by constant ones |", "|---|---:|"]
+    for cases, more in ((LARGE, 2), (SMALL, 5)):
+        found = {case.name: cost_of_sizes(case, rounds * more) for case in cases}
+        lines += [f"| {name} | {ratio:.2f} |" for name, ratio in found.items()]
+        kind = "larger than the caches" if cases is LARGE else "within them"
+        mean = statistics.geometric_mean(found.values())
+        lines.append(f"| **geometric mean, {kind}** | {mean:.2f} |")
+    return lines
+
+
 def machine() -> str:
     lscpu = subprocess.run(["lscpu"], capture_output=True, text=True, check=False).stdout
     told = dict(line.split(":", 1) for line in lscpu.splitlines() if ":" in line)
@@ -126,6 +161,7 @@ def main() -> None:
     lines = [
         machine(), "", "Larger than the first two caches:", "", *table(LARGE, given.rounds),
         "", "Within them:", "", *table(SMALL, given.rounds * 5),
+        "", "One kernel for all sizes:", "", *table_of_sizes(given.rounds),
     ]  # fmt: skip
     text = "\n".join(lines)
     sys.stdout.write(text + "\n")
