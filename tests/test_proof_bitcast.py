@@ -139,6 +139,27 @@ def test_what_is_certain_where_not_all_is_decided() -> None:
     assert answer.slot == 128
 
 
+def test_ways_that_are_not_looked_at_leave_it_undecided() -> None:
+    assert ml.is_bitcast("f32[M,N]", "f32[N,M]").kind == "reshape"
+    answer = ml.is_bitcast("f32[M,N]{1,0:T(8,128)}", "f32[N,M]")
+    assert (answer.holds, answer.kind) == (None, "unknown")
+    assert "a way was not looked at" in answer.reason
+
+
+def test_the_right_transpose_is_found_among_thousands() -> None:
+    a = ml.index_map("[0,1,2,3,4,5,6,0 p(2)]", (2, 3, 5, 2, 2, 2, 2))
+    b = ml.index_map("[0,1,2,3,4,5,6]", (3, 5, 2, 2, 2, 2, 2))
+    assert ml.is_bitcast(a, b, correspondence="any").kind == "transpose"
+    assert ml.is_bitcast(a, b, correspondence=(1, 2, 3, 4, 5, 6, 0)).kind == "transpose"
+
+
+def test_arrays_without_elements_and_elements_of_other_widths() -> None:
+    assert ml.is_bitcast("f32[0,3]", "f32[3,0]").holds is True
+    packed = ml.is_bitcast("s4[8]{0:E(4)}", "s4[8]{0}")
+    assert (packed.holds, packed.kind) == (False, "copy")
+    assert packed.reason == "elements take 4 bits in one and 8 in the other"
+
+
 def test_memory_spaces_never_decide() -> None:
     answer = ml.is_bitcast("f32[8,128]{1,0:S(1)}", "f32[8,128]{1,0:S(5)}")
     assert (answer.holds, answer.memory_spaces) == (True, (1, 5))
@@ -152,7 +173,10 @@ def test_memory_spaces_never_decide() -> None:
         ("f32[9]", "f32[8]", "any", "arrays of the shapes (9,) and (8,) do not correspond"),
         ("f32[2,3]", "f32[3,2]", "sideways", "no correspondence is named 'sideways'"),
         ("f32[2,3]", "f32[3,2]", (0, 2), "(0, 2) is no order of 2 dimensions"),
-        ("f32[2,3]", "f32[3,2]{1,0:E(24)}", "any",
+        ("f32[3,5]", "f32[3,5]", (1, 0), "the transpose [1, 0] makes the shape (5, 3)"),
+        ("f32[2,3]", "f32[3,2]", 5, "no correspondence is named 5"),
+        ("f32[2,3]", "f32[3,2]", ("a", 1), "no correspondence is named ('a', 1)"),
+        ("f32[2,3]", "u32[3,2]{1,0:E(24)}", "any",
          "elements of 32 and of 24 bits do not correspond"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ def is_bitcast(
     >>> is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").when
     'exactly when 128 divides N, or M = 1'
     """
+    from morello_layouts.proof.bitcast import QUESTION
+    from morello_layouts.proof.bitcast import Bitcast as Answer
     from morello_layouts.proof.bitcast import is_bitcast as decide
 
     one, other = (notation.parse(x) if isinstance(x, str) else x for x in (a, b))
@@ -66,10 +69,17 @@ def is_bitcast(
                 "one width must be a multiple of the other",
                 "give types of such widths",
             )
+        if wide != narrow and shapes[0].element_type == shapes[1].element_type:
+            reason = f"elements take {wide} bits in one and {narrow} in the other"
+            return Answer(QUESTION, False, reason, kind="copy", memory_spaces=_spaces(shapes))
         first = of_parts(first, wide // narrow) if wide > narrow else first
         second = of_parts(second, narrow // wide) if narrow > wide else second
     answer = decide(first, second, correspondence, budget=budget)
     if len(shapes) == 2:
-        spaces = [x.layout.memory_space if x.layout else 0 for x in shapes]
-        return replace(answer, memory_spaces=(spaces[0], spaces[1]))
+        return replace(answer, memory_spaces=_spaces(shapes))
     return answer
+
+
+def _spaces(shapes: Sequence[XlaShape]) -> tuple[int, int]:
+    first, second = (x.layout.memory_space if x.layout else 0 for x in shapes)
+    return first, second
