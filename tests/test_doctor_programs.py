@@ -130,7 +130,11 @@ def test_the_generation_is_guessed() -> None:
         ("f32[1,200]{1,0:T(1,128)S(5)}", "v5e", "a guess: parameters and outputs lie as v4"),
         ("f32[1,200]{1,0:T(2,128)}, f32[1,8]{1,0:T(1,128)}", "v5e", "assumed"),
         ("f32[1,200]{1,0:T(8,128)}, f32[8,128]{1,0:T(8,128)}", "v5e", "assumed"),
-        ("f32[<=1,200]{1,0:T(2,128)}, u1[8]{0}, token[]", "v5e", "assumed"),
+        (
+            "f32[<=1,200]{1,0:T(2,128)}, f32[?,200]{1,0:T(2,128)}, u1[8]{0}, token[]",
+            "v5e",
+            "assumed",
+        ),
     ],
 )
 def test_the_generation_is_told_by_what_the_program_takes(

@@ -72,8 +72,6 @@ def generation_of(
 
 def _chosen_by(x: XlaShape) -> str | None:
     """The one of an old and a new generation that chooses this layout; None for both or neither."""
-    if any(x.dynamic_dimensions):
-        return None
     x = anywhere(x)
     try:
         chosen = {name: default_layout(x.element_type, x.shape, name) for name in (_OLD, _NEW)}
