@@ -179,5 +179,42 @@ def test_a_target_without_a_shape_takes_the_changed_one() -> None:
     assert (r.target.source, str(r)) == ("[4,6] transposed by [1, 0] as [1, 0] at 6x4", "p -> p")
     with pytest.raises(ml.ShapeError, match=r"\[0, 0\] is no order of 2 dimensions"):
         ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(0, 0))
-    with pytest.raises(ml.ShapeError, match="leave reshape out"):
+    with pytest.raises(ml.ShapeError, match="the target has the shape"):
         ml.relayout("f32[4,6]", "f32[6,4]", reshape=(2, 12))
+
+
+def test_names_and_sizes_that_mean_nothing() -> None:
+    for shape in (("d0", "N"), ("p",), ("M", "N-3"), ("-N",)):
+        with pytest.raises(ml.ShapeError):
+            ml.index_map("[0, 1]" if len(shape) == 2 else "[0]", shape)
+    with pytest.raises(ml.ShapeError, match="a size is called d1"):
+        ml.index_map("f32[d1,d0]{1,0}")
+    with pytest.raises(ml.ShapeError, match="something is assumed of K"):
+        ml.index_map("f32[M,N]{1,0}", assuming="K % 8 == 0")
+    with pytest.raises(ml.LayoutError, match="is no assumption about a size"):
+        ml.index_map("f32[M,N]{1,0}", assuming={"M*N": (8, 8)})
+    with pytest.raises(ml.ShapeError, match="N names a coordinate and a size"):
+        ml.from_sympy({"N": "M", "M": "N"}, "N")
+    for given in (None, (), 3.5):
+        with pytest.raises(ml.LayoutError):
+            ml.from_sympy((2, 2), given)
+    for budget in (0, -1, "x", 1.5, 2**80, True):
+        with pytest.raises(ml.LayoutError, match="the budget is"):
+            ml.is_injective("f32[3]", budget=budget)
+    for other in (5, None, "f32[4]"):
+        with pytest.raises(ml.LayoutError, match="is no map"):
+            ml.index_map("f32[4]").compose(other)
+
+
+def test_formulas_under_assumptions() -> None:
+    packed = ml.from_sympy({"i": "M", "j": "N"}, "4*M*(j//4) + 4*i + j%4")
+    assert ml.are_equivalent(packed, "[1, 0, 1 p(4)]").holds is True
+    tiles = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="M % 8 == 0")
+    turned = tiles.compose(ml.from_sympy(("N", "M"), ("d1", "d0")))
+    assert str(turned).startswith("(d0, d1) -> 1024*ceil(N/128)*(d1//8)")
+    with pytest.raises(ml.ShapeError, match="the map gives 2 numbers"):
+        ml.is_surjective(ml.from_sympy({"shape": (2, 2), "size": 4}, ("2*d0 + d1", "d1")))
+
+
+def test_arrays_without_elements() -> None:
+    assert ml.are_equivalent("f32[0,3]{1,0}", "f32[0,3]{0,1}").holds is True

@@ -8,7 +8,15 @@ from typing import TypeAlias
 
 from morello_layouts import notation
 from morello_layouts.api.relayouts import Relayout, named_type
-from morello_layouts.api.sizes import Assuming, Shape, Sizes, assumptions_of, require_names, sizes_of
+from morello_layouts.api.sizes import (
+    Assuming,
+    Shape,
+    Sizes,
+    assumptions_of,
+    require_known,
+    require_names,
+    sizes_of,
+)
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumption import Assumption, merged, under
 from morello_layouts.expr.size import Number, Size
@@ -52,6 +60,8 @@ def index_map(
         layout = notation.parse(layout)
     given = None if shape is None else sizes_of(shape)
     known = assumptions_of(assuming)
+    if assuming is not None and not _is_passed_on(assuming):
+        require_known(known, _sizes_of_layout(layout, given))
     match layout:
         case IndexMap():
             m = layout.assume(known)
@@ -82,6 +92,22 @@ def index_map(
                 "an index map belongs to one array",
                 "ask about each array of it by itself",
             )
+
+
+def _is_passed_on(assuming: Assuming) -> bool:
+    """Whether assumptions come from another map, which may have other names."""
+    return isinstance(assuming, tuple) and all(isinstance(one, Assumption) for one in assuming)
+
+
+def _sizes_of_layout(layout: LayoutLike, given: Sizes | None) -> tuple[Number, ...]:
+    match layout:
+        case IndexMap():
+            return layout.recipe.shape
+        case XlaShape():
+            return tuple(Size.named(n) for n in layout.dims if isinstance(n, str))
+        case XlaBuffer():
+            return _sizes_of_layout(layout.shape, given)
+    return () if given is None else given.sizes
 
 
 def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
@@ -224,29 +250,30 @@ def relayout(
         return Relayout(*maps, element_type=element_type)
     first = index_map(source, shape, assuming=assuming)
     between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
-    order = tuple(range(len(between))) if transpose is None else tuple(transpose)
-    written = target
-    if needs_shape(target):
-        _require_order(order, len(between))
-        lent = tuple(between[axis] for axis in order)
-        first, second = _under_both((source, shape), (written, lent), assuming)
-    else:
-        first, second = _under_both((source, shape), (written, None), assuming)
-    seen = viewed(second, first.recipe.shape, order if transpose is not None else None)
-    after = tuple(second.recipe.shape[order.index(axis)] for axis in range(len(order)))
-    if reshape is not None and after != tuple(under(first.assumptions, n) for n in between):
+    order = _order(transpose, len(between))
+    lent = tuple(between[axis] for axis in order) if needs_shape(target) else None
+    known = first.assumptions if assuming is None else assumptions_of(assuming)
+    first, second = _under_both((source, shape), (target, lent), known)
+    changed = tuple(under(second.assumptions, between[axis]) for axis in order)
+    if changed != second.recipe.shape:
         raise ShapeError(
             f"the target has the shape {_shape(second.recipe.shape)}",
-            f"reshaped to {_shape(between)} and transposed by {list(order)} the array has another",
-            "leave reshape out, or give the one that leads to the target's shape",
+            f"reshaped and transposed the array has the shape {_shape(changed)}",
+            "give the reshape and the transpose that lead to the target's shape",
         )
+    seen = viewed(second, first.recipe.shape, order if transpose is not None else None)
     return Relayout(first, seen, element_type=element_type)
 
 
-def _require_order(order: Sequence[int], rank: int) -> None:
-    if sorted(order) != list(range(rank)):
+def _order(given: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """A transpose as a tuple; that of none leaves the dimensions where they are."""
+    if given is None:
+        return tuple(range(rank))
+    order = tuple(given) if isinstance(given, list | tuple) else (None,)
+    if not all(type(dim) is int for dim in order) or sorted(order) != list(range(rank)):
         raise ShapeError(
             f"{list(order)} is no order of {rank} dimensions",
             "a transpose names each dimension once, from 0",
             f"give for example {list(reversed(range(rank)))}",
         )
+    return order

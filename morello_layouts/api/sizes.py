@@ -16,7 +16,15 @@ from morello_layouts.expr.size import Number, Size, is_nonnegative
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Assuming", "Shape", "Sizes", "assumptions_of", "numbers_of", "require_names", "sizes_of"]
+__all__ = [
+    "Assuming",
+    "Shape",
+    "Sizes",
+    "assumptions_of",
+    "require_known",
+    "require_names",
+    "sizes_of",
+]
 
 Shape: TypeAlias = "Sequence[Number | str | sympy.Expr]"
 """Sizes: numbers, names or SymPy expressions."""
@@ -77,11 +85,6 @@ def require_names(names: Iterable[str]) -> None:
             )
 
 
-def numbers_of(shape: Shape) -> tuple[Number, ...]:
-    """The sizes alone; see :func:`sizes_of`."""
-    return sizes_of(shape).sizes
-
-
 def _size(k: int, n: Any) -> Number:
     if isinstance(n, str):
         return notation.parse_number(n)
@@ -113,6 +116,22 @@ def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
     ['8 divides M', 'N <= 128']
     """
     return merged(_each(assuming)) if assuming is not None else ()
+
+
+def require_known(assumptions: Iterable[Assumption], sizes: Iterable[Number]) -> None:
+    """Refuse assumptions about names that no size has.
+
+    Raises:
+        ShapeError: with the names that there are.
+    """
+    names = {name for n in sizes if isinstance(n, Size) for name in n.names()}
+    for one in assumptions:
+        if one.name not in names:
+            raise ShapeError(
+                f"something is assumed of {one.name}",
+                f"the symbolic sizes are {', '.join(sorted(names)) or 'none'}",
+                "assume something of these, or leave it out",
+            )
 
 
 def _each(assuming: Any) -> list[Assumption]:
