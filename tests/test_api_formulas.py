@@ -218,3 +218,10 @@ def test_formulas_under_assumptions() -> None:
 
 def test_arrays_without_elements() -> None:
     assert ml.are_equivalent("f32[0,3]{1,0}", "f32[0,3]{0,1}").holds is True
+
+
+def test_offsets_past_64_bits() -> None:
+    far = ml.from_sympy((5,), "4611686018427387904*d0")
+    assert list(far(np.array([3, 4]))) == [far(3), far(4)] == [3 << 62, 4 << 62]
+    assert ml.is_injective(far).holds is True
+    assert ml.is_injective(ml.from_sympy((5,), "(4611686018427387904*d0) % 4")).holds is False

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xla_strategies import small_arrays
 
@@ -82,7 +82,7 @@ def held(array: ml.XlaShape, elements: np.ndarray) -> np.ndarray:
 
 
 @given(small_arrays(), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_random_pairs_against_their_buffers(a: ml.XlaShape, data: st.DataObject) -> None:
     """Row-major: whatever is called free is free, and of a copy the first slot is named."""
     b = data.draw(small_arrays().filter(lambda x: prod(x.shape) == prod(a.shape)))
@@ -144,6 +144,18 @@ def test_ways_that_are_not_looked_at_leave_it_undecided() -> None:
     answer = ml.is_bitcast("f32[M,N]{1,0:T(8,128)}", "f32[N,M]")
     assert (answer.holds, answer.kind) == (None, "unknown")
     assert "a way was not looked at" in answer.reason
+
+
+def test_any_way_at_symbolic_sizes_is_never_contradicted() -> None:
+    """One way may be free where another is not, so no condition of one is that of all."""
+    assert ml.is_bitcast("f32[M,N]{1,0}", "f32[M,N]{0,1}", correspondence="any").holds is True
+    a, b = tiled("A", "M", "N"), tiled("M", "A", "N")
+    answer = ml.is_bitcast(a, b, correspondence="any")
+    assert (answer.holds, answer.condition) == (False, None)
+    assert "certainly when A = 1 and M = 1, other sizes are open" in answer.reason
+    assert answer.counterexample.sizes == {"A": 2, "M": 1, "N": 1}
+    concrete = [m.at(A=8, M=16, N=1) for m in (a, b)]
+    assert ml.is_bitcast(*concrete, correspondence="any").holds is True
 
 
 def test_the_right_transpose_is_found_among_thousands() -> None:

@@ -146,7 +146,7 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
 
 def _order(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.strip().strip("()[]{}").split(",")]
-    if not all(part.isdigit() for part in parts):
+    if not all(part.isdecimal() for part in parts):
         raise LayoutError(
             f"--transpose {text!r} is no order of dimensions",
             "a transpose names each dimension once, from 0",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import Linear, rewrite
+from morello_layouts.expr.form import Digit
 from morello_layouts.expr.assumption import Assumption, merged, narrowed, under
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.expr.substitute import map_numbers, substitute
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FormulaMap", "compose"]
 
-_INT64 = 2**62  # what a formula of arrays is computed in
+_UNKNOWN = 2**64  # past what arrays of 64 bits hold
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class FormulaMap:
 
     def at(self, **sizes: int) -> FormulaMap:
         """The map at given sizes, in place of the symbolic ones."""
+
         def number(n: Number) -> Number:
             return n.evaluate(sizes) if isinstance(n, Size) else n
 
@@ -147,7 +149,7 @@ class FormulaMap:
         Raises:
             ShapeError: where a coordinate is outside of its dimension.
         """
-        at = checked_coordinate(coordinate, known(self.sizes), _INT64)
+        at = checked_coordinate(coordinate, known(self.sizes), max(map(_reach, self.given)))
         values = {f"d{k}": x for k, x in enumerate(at)}
         found = tuple(spread(form.evaluate(values), at) for form in self.given)
         return found[0] if len(found) == 1 else found
@@ -159,6 +161,18 @@ class FormulaMap:
 
     def __repr__(self) -> str:
         return f"<FormulaMap {list(map(str, self.sizes))}: {self}>"
+
+
+def _reach(form: Linear) -> int:
+    """More than the size of any value on the way to a form's own."""
+    total = abs(form.const) if isinstance(form.const, int) else _UNKNOWN
+    for atom, c in form.terms:
+        inner = _reach(atom.of) if isinstance(atom, Digit) else 0
+        lo, hi = atom.interval
+        if not (isinstance(lo, int) and isinstance(hi, int) and isinstance(c, int)):
+            return _UNKNOWN
+        total += max(inner, abs(c) * max(abs(lo), abs(hi), 1))
+    return 2 * total
 
 
 def composed(

@@ -6,7 +6,7 @@ array, one of which is seen through the reshape or transpose between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
@@ -116,10 +116,28 @@ def is_bitcast(
             'name a transpose, or ask with correspondence="any"',
         )
     _, way, same = best
+    if correspondence == "any" and not same.holds and (a.recipe.names or b.recipe.names):
+        return _at_some_sizes(a, b, way, same, budget)
     if skipped and not same.holds:
         # A way that was not looked at may be free.
         return Bitcast(QUESTION, None, _SKIPPED, correspondence=way.words)
     return _answer(way, same)
+
+
+def _at_some_sizes(a: IndexMap, b: IndexMap, way: Way, same: Proof, budget: int | None) -> Bitcast:
+    """What can be said of any way for all sizes: for other sizes another way may be free."""
+    reason = "which way is free may depend on the sizes"
+    if same.when not in {None, NEVER}:
+        reason = f"certainly {str(same.when).removeprefix('exactly ')}, other sizes are open"
+    if isinstance(same.counterexample, AtSizes):
+        sizes = same.counterexample.sizes
+        one, other = (m.at(**{n: sizes[n] for n in m.recipe.names if n in sizes}) for m in (a, b))
+        there = is_bitcast(one, other, "any", budget=budget)
+        if there.holds is False:
+            words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+            at = AtSizes(sizes, there.counterexample)
+            return replace(there, reason=f"{reason}; at {words}: {there.reason}", counterexample=at)
+    return Bitcast(QUESTION, None, reason, correspondence=way.words)
 
 
 def _rank(answer: Proof) -> int:

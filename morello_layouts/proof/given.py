@@ -39,7 +39,11 @@ def is_injective(m: FormulaMap, question: str, context: Any) -> Proof:
         # A factor does not matter to whether terms tell coordinates apart.
         terms = [value_of_form(Linear(((atom, 1),), 0), space) for atom, _ in m.form.terms]
         if together([x.function for x in terms], space).is_injective():
-            return Proof(question, True, "ISL: no two coordinates share all terms of the sum")
+            return Proof(
+                question,
+                True,
+                "terms are apart by their ranges; ISL: no two coordinates share all of them",
+            )
     if symbolic:
         return _for_some_sizes(m, question, context)
     return Proof(question, None, f"more than {_MOST_ELEMENTS} elements, and no recipe to read")
@@ -47,6 +51,9 @@ def is_injective(m: FormulaMap, question: str, context: Any) -> Proof:
 
 def _by_looking(m: FormulaMap, question: str) -> Proof:
     values = _values(m)
+    if values.dtype == object:  # integers past 64 bits: what matters is which of them are equal
+        numbers: dict[Any, int] = {}
+        values = np.array([[numbers.setdefault(x, len(numbers)) for x in row] for row in values])
     _, first, inverse = np.unique(values, axis=1, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[inverse.reshape(-1)] != np.arange(values.shape[1]))
     if not len(again):
@@ -56,12 +63,10 @@ def _by_looking(m: FormulaMap, question: str) -> Proof:
     one = int(earlier.min())
     other = int(again[earlier == one].min())
     both = tuple(tuple(map(int, np.unravel_index(k, known(m.sizes)))) for k in (one, other))
-    reason = f"{both[0]} and {both[1]} share {_shown(values[:, one])}"
+    shared = m(*both[0])
+    what = f"the offset {shared}" if len(m.given) == 1 else f"{shared}"
+    reason = f"{both[0]} and {both[1]} share {what}"
     return Proof(question, False, reason, both)
-
-
-def _shown(values: Any) -> str:
-    return f"the offset {values[0]}" if len(values) == 1 else f"{tuple(map(int, values))}"
 
 
 def _values(m: FormulaMap) -> Any:
