@@ -195,9 +195,9 @@ def test_names_and_sizes_that_mean_nothing() -> None:
         ml.index_map("f32[M,N]{1,0}", assuming={"M*N": (8, 8)})
     with pytest.raises(ml.ShapeError, match="N names a coordinate and a size"):
         ml.from_sympy({"N": "M", "M": "N"}, "N")
-    for given in (None, (), 3.5):
+    for formula in (None, (), 3.5):
         with pytest.raises(ml.LayoutError):
-            ml.from_sympy((2, 2), given)
+            ml.from_sympy((2, 2), formula)
     for budget in (0, -1, "x", 1.5, 2**80, True):
         with pytest.raises(ml.LayoutError, match="the budget is"):
             ml.is_injective("f32[3]", budget=budget)

@@ -110,3 +110,18 @@ def test_time_to_explain() -> None:
     before = spent()
     assert run("explain", "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)S(1)}").returncode == 0
     assert spent() - before < 2
+
+
+def test_a_reader_that_leaves_early_is_no_verdict(tmp_path: Path) -> None:
+    """More output than a pipe holds breaks it inside the command, not at its end."""
+    lines = "\n".join(f"  c{k} = f32[{k + 1},3]{{1,0:T(8,128)}} copy(p)" for k in range(1500))
+    program = tmp_path / "large.txt"
+    program.write_text(f"HloModule m\n\nENTRY e {{\n  p = f32[8]{{0}} parameter(0)\n{lines}\n}}\n")
+    command = [sys.executable, "-m", "morello_layouts", "hlo", str(program), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(60)
+        assert process.stderr is not None
+        assert (process.returncode, process.stderr.read()) == (141, b"")

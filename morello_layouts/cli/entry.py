@@ -27,6 +27,7 @@ from morello_layouts.errors import LayoutError
 __all__ = ["commands", "main"]
 
 NAME = "morello-layouts"
+_BROKEN_PIPE = 141  # what the shell reports for it
 
 
 class _Commands(click.Group):
@@ -38,6 +39,9 @@ class _Commands(click.Group):
         except LayoutError as error:
             print_error(error)
             status = Status.BAD_INPUT
+        except BrokenPipeError:  # click would end with 1, which means disproved
+            _discard_output()
+            status = _BROKEN_PIPE
         ctx.exit(status)
 
 
@@ -104,9 +108,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:
-        # Whoever reads the output wants no more of it; 141 is what the shell reports for that.
+        # Whoever reads the output wants no more of it.
         _discard_output()
-        return 141
+        return _BROKEN_PIPE
     except OSError as error:
         _discard_output()
         print_error(

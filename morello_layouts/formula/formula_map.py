@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import Linear, rewrite
-from morello_layouts.expr.form import Digit
 from morello_layouts.expr.assumption import Assumption, merged, narrowed, under
+from morello_layouts.expr.form import Digit
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
