@@ -51,6 +51,8 @@ def memory_rows(report: ArrayReport) -> list[Row]:
         rows.append(Row("recipe", str(m.recipe)))
     if report.sizes is not None:
         rows += _size_rows(report.sizes)
+    elif m is not None and m.recipe.names:
+        rows.append(Row("slots", f"{m.size}, of which hold padding: {m.padding}"))
     return rows
 
 
