@@ -225,3 +225,19 @@ def test_offsets_past_64_bits() -> None:
     assert list(far(np.array([3, 4]))) == [far(3), far(4)] == [3 << 62, 4 << 62]
     assert ml.is_injective(far).holds is True
     assert ml.is_injective(ml.from_sympy((5,), "(4611686018427387904*d0) % 4")).holds is False
+
+
+def test_sizes_given_to_maps() -> None:
+    assert ml.index_map("f32[self,N]{1,0}").at(self=3, N=2).size == 6
+    rows = ml.from_sympy({"i": "M", "j": "N"}, "N*i + j")
+    assert rows.at(M=2, N=3)(1, 2) == 5
+    for sizes in ({}, {"M": 2}, {"M": 2, "N": -4}, {"M": 2, "N": 3, "K": 1}):
+        with pytest.raises(ml.ShapeError):
+            rows.at(**sizes)
+    with pytest.raises(ml.LayoutError, match="2.5 is not an integer"):
+        rows.at(M=2.5, N=3)
+
+
+def test_answers_are_hashed() -> None:
+    answers = {ml.is_surjective("f32[M,N]{1,0:T(8,128)}"), ml.is_surjective("f32[3]{0:T(2)}")}
+    assert len(answers) == 2

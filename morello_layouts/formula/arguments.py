@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr.assumption import Assumption
 
-__all__ = ["as_index", "as_integers", "checked_coordinate", "spread"]
+__all__ = ["as_index", "as_integers", "checked_coordinate", "checked_sizes", "spread"]
 
 _INT64_END: Final = 2**63
 
@@ -56,6 +57,35 @@ def checked_coordinate(
             "give arrays of one shape",
         ) from None
     return tuple(arrays)
+
+
+def checked_sizes(
+    given: Mapping[str, Any], names: Sequence[str], assumptions: Sequence[Assumption]
+) -> dict[str, int]:
+    """Sizes for names, each given once and as assumed.
+
+    Raises:
+        ShapeError: where one is missing, unknown, below 1, or not as assumed.
+
+    >>> checked_sizes({"N": 5}, ["N"], [])
+    {'N': 5}
+    """
+    values = {name: as_index(value) for name, value in given.items()}
+    fixed = {one.name for one in assumptions} - set(names)
+    if values.keys() - fixed != set(names):
+        raise ShapeError(
+            f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
+            f"the symbolic sizes are {', '.join(names) or 'none'}",
+            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
+        )
+    for one in (*map(Assumption, values), *assumptions):
+        if one.name in values and not one.holds_of(values[one.name]):
+            raise ShapeError(
+                f"{one.name} = {values[one.name]} is not as assumed",
+                f"it is assumed that {one}",
+                "give another size, or assume less",
+            )
+    return values
 
 
 def as_index(value: Any) -> int:

@@ -14,7 +14,7 @@ from morello_layouts.expr.form import Digit
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
-from morello_layouts.formula.arguments import checked_coordinate, spread
+from morello_layouts.formula.arguments import checked_coordinate, checked_sizes, spread
 from morello_layouts.formula.index_map import IndexMap
 from morello_layouts.recipe import known
 
@@ -127,8 +127,14 @@ class FormulaMap:
         forms = tuple(map_numbers(form, change) for form in self.given)
         return replace(self, sizes=tuple(map(change, self.sizes)), given=forms, buffer_size=size)
 
-    def at(self, **sizes: int) -> FormulaMap:
-        """The map at given sizes, in place of the symbolic ones."""
+    def at(self, /, **sizes: int) -> FormulaMap:
+        """The map at given sizes, in place of the symbolic ones.
+
+        Raises:
+            ShapeError: where a size is missing, unknown, or below 1.
+        """
+        names = sorted({name for n in self.sizes if isinstance(n, Size) for name in n.names()})
+        sizes = checked_sizes(sizes, names, ())
 
         def number(n: Number) -> Number:
             return n.evaluate(sizes) if isinstance(n, Size) else n

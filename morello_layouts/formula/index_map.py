@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
@@ -15,7 +15,13 @@ from morello_layouts.expr.latex import latex
 from morello_layouts.expr.size import Number
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
-from morello_layouts.formula.arguments import as_index, as_integers, checked_coordinate, spread
+from morello_layouts.formula.arguments import (
+    as_index,
+    as_integers,
+    checked_coordinate,
+    checked_sizes,
+    spread,
+)
 from morello_layouts.formula.derivation import Derivation
 from morello_layouts.formula.inverse import Inverse
 from morello_layouts.formula.separation import (
@@ -134,7 +140,7 @@ class IndexMap:
         form = _bounded(map_numbers(self.textbook_form, change), recipe.shape, everything)
         return replace(self, recipe=recipe, textbook_form=form, assumptions=everything)
 
-    def at(self, **sizes: int) -> IndexMap:
+    def at(self, /, **sizes: int) -> IndexMap:
         """The index map at given sizes, in place of the symbolic ones.
 
         Raises:
@@ -144,10 +150,7 @@ class IndexMap:
         >>> index_map("f32[M,N]{1,0:T(8,128)}").at(M=3, N=200).size
         2048
         """
-        values = {name: as_index(value) for name, value in sizes.items()}
-        fixed = {one.name for one in self.assumptions} - set(self.recipe.names)
-        _require_names(values.keys() - fixed, self.recipe.names)
-        _require_assumed(values, (*map(Assumption, values), *self.assumptions))
+        values = checked_sizes(sizes, self.recipe.names, self.assumptions)
 
         def given(n: Number) -> Number:
             return n if isinstance(n, int) else n.evaluate(values)
@@ -320,22 +323,3 @@ def _bounded(form: Linear, shape: Sequence[Number], known: Iterable[Assumption])
         if str(n) in largest and str(n) not in free
     }
     return substitute(form, bounds) if bounds else form
-
-
-def _require_names(values: Set[str], names: Sequence[str]) -> None:
-    if values != set(names):
-        raise ShapeError(
-            f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
-            f"the symbolic sizes are {', '.join(names) or 'none'}",
-            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
-        )
-
-
-def _require_assumed(values: Mapping[str, int], assumptions: Iterable[Assumption]) -> None:
-    for one in assumptions:
-        if one.name in values and not one.holds_of(values[one.name]):
-            raise ShapeError(
-                f"{one.name} = {values[one.name]} is not as assumed",
-                f"it is assumed that {one}",
-                "give another size, or assume less",
-            )

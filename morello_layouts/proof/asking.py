@@ -135,6 +135,9 @@ def for_sizes(
         reason = f"ISL: {words}, and no sizes were found for which it is not so"
         return Proof(question, None, reason)
     concrete = at(sizes)
+    if concrete.holds is not False:
+        # The same question of numbers is an independent check of the sizes.
+        return Proof(question, None, f"ISL: {words}, which {sizes} do not show: {concrete.reason}")
     counterexample = AtSizes(sizes, concrete.counterexample)
     equations = ", ".join(f"{name} = {n}" for name, n in sizes.items())
     more = f"; at {equations}: {concrete.reason}"

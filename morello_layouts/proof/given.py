@@ -7,7 +7,7 @@ up to, the sum tells the terms apart, and ISL decides whether the terms tell the
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ __all__ = ["is_injective", "is_surjective"]
 
 _MOST_ELEMENTS: Final = 1 << 22
 _LARGEST_TRIED: Final = 6  # sizes for which a symbolic map is looked at
+_MOST_TRIED: Final = 500
 
 
 def is_injective(m: FormulaMap, question: str, context: Any) -> Proof:
@@ -81,7 +82,7 @@ def _values(m: FormulaMap) -> Any:
 def _for_some_sizes(m: FormulaMap, question: str, context: Any) -> Proof:
     """A collision at small sizes; without one nothing is decided."""
     names = list(dict.fromkeys(x for n in m.sizes if not isinstance(n, int) for x in n.names()))
-    for values in product(range(1, _LARGEST_TRIED + 1), repeat=len(names)):
+    for values in islice(product(range(1, _LARGEST_TRIED + 1), repeat=len(names)), _MOST_TRIED):
         sizes = dict(zip(names, values, strict=True))
         found = is_injective(m.at(**sizes), question, context)
         if found.holds is False:

@@ -24,6 +24,9 @@ class AtSizes:
     sizes: Mapping[str, int]
     at: Any
 
+    def __hash__(self) -> int:
+        return hash((tuple(self.sizes.items()), str(self.at)))
+
     def __str__(self) -> str:
         return f"{self.at} at {', '.join(f'{name} = {n}' for name, n in self.sizes.items())}"
 
