@@ -14,6 +14,7 @@ import pytest
 from kernel_runs import QUICK, STRICT, Case, compilers, file_of, need
 from test_kernel_pairs import CASES, MATRICES
 
+import morello_layouts as ml
 from morello_layouts.codegen.kernel import Kernel, kernel_text
 
 SMALL = [
@@ -84,6 +85,19 @@ def test_python_kernels(tmp_path: Path) -> None:
         check(case, lambda target, source, m=module: m.relayout(source, target))
         source, expected = case.buffers(0)
         assert module.relayout(source).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("layout", ["{1,0:T(2,2)}", "{1,0:T(3,2)(2,4)}"])
+def test_python_kernels_on_buffers_that_are_not_in_one_piece(layout: str) -> None:
+    names: dict[str, Any] = {}
+    exec(ml.relayout("[0, 1]", layout, (3, 5)).kernel("python", "float32"), names)  # noqa: S102
+    for step in (2, -1, -3):
+        x = np.arange(15 * abs(step), dtype=np.float32)[::step]
+        expected = ml.pack(layout, x.reshape(3, 5))
+        assert (names["relayout"](x) == expected).all()
+        out = np.zeros(len(expected) * abs(step), np.float32)[::step]
+        assert names["relayout"](x, out) is out
+        assert (out == expected).all()
 
 
 def on_host(text: str) -> str:

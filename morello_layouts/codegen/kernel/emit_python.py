@@ -36,7 +36,7 @@ def python_text(kernel: Kernel) -> str:
         "",
         "def moved(buffer, start, counts, strides):",
         '    """A view of a 1-D buffer: where it starts, items and steps of each axis."""',
-        "    steps = [step * buffer.itemsize for step in strides]",
+        "    steps = [step * buffer.strides[0] for step in strides]",
         "    return np.lib.stride_tricks.as_strided(buffer[start:], counts, steps)",
         "",
         "",
