@@ -83,6 +83,49 @@ def test_the_type_comes_from_the_text() -> None:
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("object")
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "widths"),
+    [
+        ("f32[3,5]", "bf16[3,5]{0,1}", "32 and 16"),
+        ("bf16[3,5]", "f32[3,5]{0,1}", "16 and 32"),
+        ("u4[3,5]{1,0:E(4)}", "{0,1}", "4"),
+        ("u4[3,5]", "u4[3,5]{0,1:E(4)}", "8 and 4"),
+        ("u4[3,5]", "{0,1:E(4)}", "8 and 4"),
+        ("u8[M,N]", "u16[M,N]{0,1}", "8 and 16"),
+    ],
+)
+def test_elements_of_one_width(source: str, target: str, widths: str) -> None:
+    r = ml.relayout(source, target)
+    for make in (r.kernel, r.compile):
+        with pytest.raises(ml.LayoutError, match=f"elements take {widths} bits"):
+            make()
+    assert "void relayout(" in r.kernel(dtype="uint8")
+
+
+def test_types_of_one_width_are_the_same_bytes() -> None:
+    assert "void relayout(" in ml.relayout("f32[3,5]", "s32[3,5]{0,1}").kernel()
+    assert "void relayout(" in ml.relayout("u4[3,5]", "u4[3,5]{0,1}").kernel()
+
+
+def test_a_fill_is_the_bits_of_types_that_numpy_lacks() -> None:
+    need("gcc")
+    r = ml.relayout("bf16[3]", "{0:T(4)}")
+    assert r.compile(fill=0x3F80)(np.zeros(3, np.uint16)).tolist() == [0, 0, 0, 0x3F80]
+    for name in ("bf16", "f8e5m2"):
+        with pytest.raises(ml.LayoutError, match=rf"hold 1\.0\nNumPy has no {name}.*bits"):
+            ml.relayout("[0]", "{0:T(4)}", (3,)).kernel(dtype=name, fill=1.0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [("float32", 1j), ("f32", 1 + 0j), ("int32", 1j), ("bf16", 2**16), ("f32", "1"), ("f32", [1])],
+)
+def test_a_fill_is_a_value_of_the_type(dtype: str, fill: Any) -> None:
+    with pytest.raises(ml.LayoutError, match="padding cannot hold"):
+        ml.relayout("[0]", "{0:T(4)}", (3,)).kernel(dtype=dtype, fill=fill)
+    assert ml.relayout("[0]", "{0:T(4)}", (3,)).kernel(dtype="c64", fill=1j)
+
+
 def test_reshaped_and_transposed_between() -> None:
     need("gcc")
     target = "f32[2,3,2,2]{3,2,1,0:T(2,128)}"

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from morello_layouts import notation
-from morello_layouts.api.relayouts import Relayout, named_type
+from morello_layouts.api.relayouts import Relayout, named_bits, named_type
 from morello_layouts.api.sizes import (
     Assuming,
     Shape,
@@ -244,10 +244,10 @@ def relayout(
     >>> print(relayout("f32[4,6]", "f32[2,3,2,2]", transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2)))
     p -> 12*(p//12) + 6*((p//2)%2) + 2*((p//4)%3) + p%2
     """
-    element_type = named_type(source, target)
+    element_type, bits = named_type(source, target), named_bits(source, target)
     if reshape is None and transpose is None:
         maps = index_maps(source, target, shape, assuming)
-        return Relayout(*maps, element_type=element_type)
+        return Relayout(*maps, element_type=element_type, element_bits=bits)
     first = index_map(source, shape, assuming=assuming)
     between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
     order = _order(transpose, len(between))
@@ -262,7 +262,7 @@ def relayout(
             "give the reshape and the transpose that lead to the target's shape",
         )
     seen = viewed(second, first.recipe.shape, order if transpose is not None else None)
-    return Relayout(first, seen, element_type=element_type)
+    return Relayout(first, seen, element_type=element_type, element_bits=bits)
 
 
 def _order(given: Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from morello_layouts import formula, notation
 from morello_layouts.errors import LayoutError
-from morello_layouts.xla import ELEMENT_BITS, XlaShape, numpy_type
+from morello_layouts.xla import ELEMENT_BITS, XlaLayout, XlaShape, numpy_type
 
 if TYPE_CHECKING:
     from morello_layouts.codegen.kernel import CompiledRelayout, SizedRelayout
 
-__all__ = ["Relayout", "fill_bytes", "item_type", "named_type"]
+__all__ = ["Relayout", "fill_bytes", "item_type", "named_bits", "named_type"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Relayout(formula.Relayout):
         source: the index map of the buffer that is read.
         target: the index map of the buffer that is written.
         element_type: XLA's name of the element type, where a layout's text names it.
+        element_bits: how wide elements are, by each layout whose text says so.
 
     >>> from morello_layouts import relayout
     >>> r = relayout("f32[4,8]{1,0}", "f32[4,8]{1,0:T(2,4)}")
@@ -33,6 +34,7 @@ class Relayout(formula.Relayout):
     """
 
     element_type: str | None = None
+    element_bits: tuple[int, ...] = ()
 
     def kernel(
         self, target: str = "c", dtype: Any = None, *, fill: Any = 0, name: str = "relayout"
@@ -43,14 +45,16 @@ class Relayout(formula.Relayout):
             target: ``"c"``, ``"cuda"`` or ``"python"``.
             dtype: the type of an item: NumPy's, or XLA's name of it; left out, the type that the
                 layouts' text names.
-            fill: what padding holds; None leaves it as it is.
+            fill: what padding holds; None leaves it as it is. For types that NumPy lacks, such as
+                bf16 and those of 8 bits, it is the bits of an item: 0x3f80 is 1 in bf16.
             name: the function's name.
 
         Symbolic sizes are arguments of the function, after the buffers and in the order of their
         names: one kernel serves all of them. It takes for granted what is assumed of them.
 
         Raises:
-            LayoutError: where the type is missing, or the fill is none of its values.
+            LayoutError: where the type is missing or not the one width of both layouts' elements,
+                or the fill is none of its values.
             UnsupportedError: where there is no such target, or none for symbolic sizes.
 
         >>> from morello_layouts import relayout
@@ -65,7 +69,7 @@ class Relayout(formula.Relayout):
 
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
-        padding = fill_bytes(fill, items)
+        padding = fill_bytes(fill, items, self._bits_of(dtype))
         recipes = self.source.recipe, self.target.recipe
         facts = self.target.assumptions
         return kernel_text(Kernel(*recipes, items.itemsize, padding, name, layouts, facts), target)
@@ -79,7 +83,7 @@ class Relayout(formula.Relayout):
 
         Args:
             dtype: as of :meth:`kernel`.
-            fill: what padding holds; None leaves it as it is.
+            fill: as of :meth:`kernel`.
 
         >>> from morello_layouts import relayout
         >>> f = relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int16")
@@ -92,7 +96,8 @@ class Relayout(formula.Relayout):
         from morello_layouts.codegen.kernel import compiled_relayout, sized_relayout
 
         items = self._items(dtype)
-        source, target, padding = self.source.recipe, self.target.recipe, fill_bytes(fill, items)
+        source, target = self.source.recipe, self.target.recipe
+        padding = fill_bytes(fill, items, self._bits_of(dtype))
         if source.names or target.names:
             return sized_relayout(source, target, items, padding, self.target.assumptions)
         return compiled_relayout(source, target, items, padding)
@@ -105,7 +110,22 @@ class Relayout(formula.Relayout):
                 "only XLA shapes name their element type",
                 "give it, such as dtype='float32'",
             )
-        return item_type(given)
+        items = item_type(given)
+        if dtype is None and any(bits != 8 * items.itemsize for bits in self.element_bits):
+            widths = " and ".join(map(str, dict.fromkeys(self.element_bits)))
+            raise LayoutError(
+                f"the layouts' elements take {widths} bits",
+                f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits",
+                "name one type in both layouts without E(n), or give dtype, the items' in both",
+            )
+        return items
+
+    def _bits_of(self, dtype: Any) -> str | None:
+        """The type of an item where NumPy lacks it, and items are its bits."""
+        given = self.element_type if dtype is None else dtype
+        if not isinstance(given, str) or given not in ELEMENT_BITS:
+            return None
+        return given if given[0] in "fb" and numpy_type(given)[0] == "u" else None
 
 
 def item_type(given: Any) -> np.dtype[Any]:
@@ -130,8 +150,10 @@ def item_type(given: Any) -> np.dtype[Any]:
     return dtype
 
 
-def fill_bytes(fill: Any, dtype: np.dtype[Any]) -> bytes | None:
+def fill_bytes(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> bytes | None:
     r"""The bytes of an item of padding; None for None.
+
+    Where items are the bits of a type that NumPy lacks, ``bits_of``, so is the fill.
 
     >>> fill_bytes(-1, np.dtype("int16"))
     b'\xff\xff'
@@ -142,18 +164,32 @@ def fill_bytes(fill: Any, dtype: np.dtype[Any]) -> bytes | None:
         return bytes(dtype.itemsize)
     try:
         given = np.asarray(fill)
-        held = given.astype(dtype)
-        rounds = dtype.kind in "fc" and given.dtype.kind in "biufc"
-        fits = given.ndim == 0 and (rounds or bool(held == given))
+        fits = given.ndim == 0 and _takes(dtype, given.dtype, bits_of)
+        if fits:
+            held = given.astype(dtype)
+            fits = dtype.kind in "fc" or bool(held == given)
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
         raise LayoutError(
             f"padding cannot hold {fill!r}",
-            f"it is of the items' type, {dtype}",
-            "give one value of that type, or None to leave padding as it is",
+            f"NumPy has no {bits_of}: padding holds the bits that are given, {dtype}"
+            if bits_of
+            else f"it is of the items' type, {dtype}",
+            "give the bits as an integer, such as 0x3f80 for 1 in bf16, or None to leave padding"
+            if bits_of
+            else "give one value of that type, or None to leave padding as it is",
         )
     return held.tobytes()
+
+
+def _takes(dtype: np.dtype[Any], given: np.dtype[Any], bits_of: str | None) -> bool:
+    """Whether items may be made of what is given, as far as its kind says."""
+    if bits_of:
+        return given.kind in "biu"
+    if dtype.kind == "c":
+        return given.kind in "biufc"
+    return given.kind in "biuf" if dtype.kind in "biuf" else True
 
 
 def named_type(*layouts: object) -> str | None:
@@ -167,3 +203,19 @@ def named_type(*layouts: object) -> str | None:
         if isinstance(parsed, XlaShape):
             return parsed.element_type
     return None
+
+
+def named_bits(*layouts: object) -> tuple[int, ...]:
+    """Bits of an element, in each of the layouts that says so.
+
+    >>> named_bits("[0, 1]", "bf16[4,8]{1,0}", "{1,0:E(4)}")
+    (16, 4)
+    """
+    found = []
+    for layout in layouts:
+        parsed = notation.parse(layout) if isinstance(layout, str) else layout
+        if isinstance(parsed, XlaShape) and parsed.element_type in ELEMENT_BITS:
+            found.append(parsed.bits)
+        elif isinstance(parsed, XlaLayout) and parsed.element_size_in_bits:
+            found.append(parsed.element_size_in_bits)
+    return tuple(found)
