@@ -174,6 +174,87 @@ def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
 
 
+def script(folder: Path, text: str) -> Path:
+    path = folder / "cc"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no program at all", "cc is no C compiler that runs here: CC"),
+        ("#!/bin/sh\nprintf '\\377' >&2; exit 1\n", "cc refused the kernel\n\ufffd"),
+        ("#!/bin/sh\nexit 0\n", "cc wrote no library.*\n.*\n.*set CC"),
+        ('#!/bin/sh\nfor out; do :; done; : > "$out"\n', "cc wrote no library"),
+        ('#!/bin/sh\nfor out; do :; done; echo text > "$out"\n', "cc wrote no library"),
+        ("#!/bin/sh\nexec sleep 60\n", "cc did not end"),
+    ],
+)
+def test_what_is_no_compiler(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(script(tmp_path, text)))
+    monkeypatch.setattr(build, "_LIMIT", 1)
+    with pytest.raises(ml.LayoutError, match=message):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
+    assert not list(build.cache_folder().glob("*.so"))
+
+
+def test_a_compiler_that_is_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", 'gcc "')
+    with pytest.raises(ml.LayoutError, match="CC is no command"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
+
+
+def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", ".")
+    r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
+    for _ in range(2):
+        compiled._compiled.cache_clear()
+        assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
+    assert len(list(tmp_path.glob("*.so"))) == 1
+
+
+@pytest.mark.parametrize("kept", [b"", b"no library"])
+def test_what_was_kept_but_does_not_load(kept: bytes) -> None:
+    need("gcc")
+    r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
+    r.compile("int8")
+    (library,) = build.cache_folder().glob("*.so")
+    library.unlink()
+    library.write_bytes(kept)
+    compiled._compiled.cache_clear()
+    assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
+    assert library.stat().st_size > len(kept)
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("MORELLO_LAYOUTS_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", home)
+    with pytest.raises(ml.LayoutError, match="set MORELLO_LAYOUTS_CACHE"):
+        ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
+
+
+def test_each_processor_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
+    for processor in ("one", "another", "one"):
+        compiled._compiled.cache_clear()
+        monkeypatch.setattr(build, "_processor", lambda processor=processor: processor)
+        r.compile("int8")
+    assert len(list(build.cache_folder().glob("*.so"))) == 2
+
+
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", "/dev/null/kernels")

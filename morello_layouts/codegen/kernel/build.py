@@ -10,6 +10,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,9 @@ from morello_layouts.errors import LayoutError
 
 __all__ = ["FLAGS", "cache_folder", "compiler", "load"]
 
+_LIMIT: Final = 120  # seconds that the compiler may take
+_OTHER: Final = "set CC to another C compiler, or to nothing to do without one"
+
 FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
 
 
@@ -25,10 +30,16 @@ def compiler() -> tuple[str, ...] | None:
     """The command of a C compiler: ``CC`` where that is set, else gcc, clang or cc; None if none.
 
     An empty ``CC`` says that there is none.
+
+    Raises:
+        LayoutError: where ``CC`` is no command.
     """
     given = os.environ.get("CC")
     for name in ("gcc", "clang", "cc") if given is None else (given,):
-        words = shlex.split(name)
+        try:
+            words = shlex.split(name)
+        except ValueError as error:
+            raise LayoutError(f"CC is no command: {name}", str(error), _OTHER) from None
         path = shutil.which(words[0]) if words else None
         if path is not None:
             return (path, *words[1:])
@@ -36,59 +47,109 @@ def compiler() -> tuple[str, ...] | None:
 
 
 def cache_folder() -> Path:
-    """Where built kernels are kept: ``MORELLO_LAYOUTS_CACHE``, else the user's cache folder."""
-    own = os.environ.get("MORELLO_LAYOUTS_CACHE")
-    if own:
-        return Path(own)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "morello_layouts"
+    """Where built kernels are kept: ``MORELLO_LAYOUTS_CACHE``, else the user's cache folder.
+
+    Raises:
+        LayoutError: where neither is known.
+    """
+    own, home = os.environ.get("MORELLO_LAYOUTS_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    try:
+        if own:
+            return Path(own).resolve()  # a bare file name would be looked for among the system's
+        return ((Path(home) if home else Path.home() / ".cache") / "morello_layouts").resolve()
+    except RuntimeError as error:
+        raise LayoutError(
+            "there is no folder to keep kernels in",
+            str(error),
+            "set MORELLO_LAYOUTS_CACHE to a folder that can be written",
+        ) from error
 
 
 def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...] = FLAGS) -> Any:
     """The C function of a name in a source, built unless that was done before.
 
+    What was kept but does not load is built again.
+
     Raises:
-        LayoutError: where the compiler refuses the source, or the cache cannot be written.
+        LayoutError: where the compiler refuses the source or writes no library, or the cache
+            cannot be written.
     """
-    return getattr(ctypes.CDLL(str(_built(source, command, flags))), name)
-
-
-def _built(source: str, command: tuple[str, ...], flags: tuple[str, ...]) -> Path:
     key = "\0".join((source, *command, *flags, _version(command), _processor()))
-    name = hashlib.sha256(key.encode()).hexdigest()[:32]
+    file = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:32] + ".so"
     try:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        library = folder / f"{name}.so"
-        if not library.exists():
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                text, built = Path(place) / "kernel.c", Path(place) / "kernel.so"
-                text.write_text(source, encoding="utf-8")
-                _run([*command, *flags, str(text), "-o", str(built)])
-                built.replace(library)  # whoever builds the same at the same time loses nothing
+        library = folder / file
+        if library.exists():
+            with suppress(OSError, AttributeError):
+                return _function(library, name)
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            text, built = Path(place) / "kernel.c", Path(place) / "kernel.so"
+            text.write_text(source, encoding="utf-8")
+            _run([*command, *flags, str(text), "-o", str(built)])
+            function = _loaded(built, name, command)
+            built.replace(library)  # whoever builds the same at the same time loses nothing
     except OSError as error:
         raise LayoutError(
             "the kernel could not be built",
             f"{type(error).__name__}: {error}",
             "set MORELLO_LAYOUTS_CACHE to a folder that can be written",
         ) from error
-    return library
+    return function
+
+
+def _function(library: Path, name: str) -> Any:
+    return getattr(ctypes.CDLL(str(library)), name)
+
+
+def _loaded(library: Path, name: str, command: tuple[str, ...]) -> Any:
+    try:
+        return _function(library, name)
+    except (OSError, AttributeError) as error:
+        raise LayoutError(
+            f"{command[0]} wrote no library that can be loaded",
+            str(error),
+            "set CC to another C compiler, or MORELLO_LAYOUTS_CACHE to where code may be loaded",
+        ) from error
 
 
 def _run(words: list[str]) -> None:
-    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    run = _finished(words)
     if run.returncode:
         raise LayoutError(
             f"{words[0]} refused the kernel",
             (run.stderr.strip() or f"exit status {run.returncode}")[:2000],
-            "set CC to another C compiler, or to nothing to do without one",
+            _OTHER,
         )
+
+
+def _finished(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """A command that was run; its output in whatever encoding."""
+    try:
+        return subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LayoutError(
+            f"{words[0]} did not end", f"it may take {_LIMIT} seconds", _OTHER
+        ) from None
+    except OSError as error:
+        raise LayoutError(
+            f"{words[0]} is no C compiler that runs here: CC names it, or PATH",
+            f"{type(error).__name__}: {error}",
+            _OTHER,
+        ) from error
 
 
 @lru_cache
 def _version(command: tuple[str, ...]) -> str:
-    run = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-    return run.stdout
+    return _finished([*command, "--version"]).stdout
 
 
 @lru_cache
