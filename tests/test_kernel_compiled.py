@@ -145,6 +145,9 @@ def test_reshaped_and_transposed_between() -> None:
         (np.zeros(24, np.int32), np.zeros(48, np.int32)[::2], "out cannot take"),
         (np.zeros(24, np.int32), np.zeros(24, np.float32), "out cannot take"),
         (np.zeros(24, np.int32), "the buffer", "shares memory"),
+        (np.zeros(24, np.int32), [0] * 24, "out cannot take the result: it is of type list"),
+        (np.zeros(24, np.int32), np.frombuffer(bytes(96), np.int32), "out cannot take"),
+        (np.zeros(24, np.dtype("V4")), np.zeros(24, np.int32), "out cannot take"),
     ],
 )
 def test_what_a_function_refuses(buffer: Any, out: Any, message: str) -> None:
@@ -152,6 +155,52 @@ def test_what_a_function_refuses(buffer: Any, out: Any, message: str) -> None:
     f = ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
     with pytest.raises(ml.LayoutError, match=message):
         f(buffer, buffer if isinstance(out, str) else out)
+
+
+def test_objects_are_no_items() -> None:
+    need("gcc")
+    f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int64")
+    with pytest.raises(ml.LayoutError, match="buffer is an array of object"):
+        f(np.array([1, 2, 3, 4, 5, 6], object))
+    with pytest.raises(ml.LayoutError, match="out is an array of object"):
+        f(np.zeros(6, np.int64), np.zeros(6, object))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given"),
+    [
+        ("uint8", [1, 2, 3, 4, 5, 300]),
+        ("uint8", [1, 2, 3, 4, 5, -1]),
+        ("uint8", [1.5] * 6),
+        ("uint8", [float("nan")] * 6),
+        ("uint8", ["1"] * 6),
+        ("bool", [2] * 6),
+        ("int64", [2**63] * 6),
+        ("int32", ["a"] * 6),
+        ("float32", ["1"] * 6),
+        ("float32", [None] * 6),
+        ("float32", [1j] * 6),
+        ("float32", None),
+        ("int32", None),
+        ("int32", [[1, 2], [3]]),
+        ("float32", [[1, 2], [3]]),
+        ("int32", object()),
+    ],
+)
+def test_what_holds_no_items(dtype: str, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "")
+    with pytest.raises(ml.LayoutError, match="buffer holds what is no item"):
+        ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile(dtype)(given)
+    with pytest.raises(ml.LayoutError, match="buffer holds what is no item"):
+        ml.relayout("u8[M,N]", "{0,1}").compile(dtype)(given, M=2, N=3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "complex64"])
+def test_values_that_are_items(dtype: str) -> None:
+    need("gcc")
+    f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile(dtype)
+    for given in ([1, 2, 3, 4, 5, 6], (1.0, 2, 3, 4, 5, 6), range(1, 7), bytearray(range(1, 7))):
+        assert f(given).tolist() == [1, 4, 2, 5, 3, 6]
 
 
 def test_a_kernel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
 
-__all__ = ["CompiledRelayout", "built", "compiled_relayout", "found_compiler"]
+__all__ = ["CompiledRelayout", "as_items", "built", "compiled_relayout", "found_compiler"]
 
 _LINE = 64
 _NAME = "relayout"
@@ -61,9 +61,9 @@ class CompiledRelayout:
 
         Raises:
             ShapeError: where a buffer is not of its layout's size.
+            LayoutError: where it holds no items of the type, or ``out`` cannot take them.
         """
-        if not isinstance(buffer, np.ndarray):
-            buffer = np.asarray(buffer, self.dtype)
+        buffer = as_items(buffer, self.dtype)
         have, want = known((self.source.size, self.target.size))
         _check("buffer", buffer, have, self.dtype)
         buffer = np.ascontiguousarray(buffer)
@@ -71,6 +71,12 @@ class CompiledRelayout:
             out = _aligned(want, buffer.dtype)
             if self.fill is None:
                 out[...] = np.zeros((), out.dtype)
+        elif not isinstance(out, np.ndarray):
+            raise LayoutError(
+                f"out cannot take the result: it is of type {type(out).__name__}",
+                "the kernel writes to the memory of an array",
+                "leave it out, or give a NumPy array",
+            )
         else:
             _check("out", out, want, self.dtype)
             _check_writable(out, buffer)
@@ -89,6 +95,34 @@ class CompiledRelayout:
         held = pack_array(self.target, np.ones(known(self.target.shape), bool), False)
         packed = pack_array(self.target, array, np.zeros((), raw)[()])
         out.view(raw)[held] = packed[held]
+
+
+def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array as it is, anything else as one of items of a type that hold its values.
+
+    Raises:
+        LayoutError: where they do not.
+
+    >>> as_items([1, 2], np.dtype("float32"))
+    array([1., 2.], dtype=float32)
+    """
+    if isinstance(given, np.ndarray):
+        return given
+    try:
+        with np.errstate(all="ignore"):
+            items = np.asarray(given, dtype)
+            own = np.asarray(given)
+            fits = dtype.kind not in "biufc" or own.dtype.kind in "biufc"
+            if fits and dtype.kind in "biu":
+                fits = bool((items == own).all())
+        why = f"an item is of {dtype}, and not each value is"
+    except (TypeError, ValueError, OverflowError) as error:
+        fits, why = False, f"an item is of {dtype}: {error}"
+    if not fits:
+        raise LayoutError(
+            "buffer holds what is no item", why, f"give a NumPy array of {dtype}, or its values"
+        )
+    return items
 
 
 def _aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:

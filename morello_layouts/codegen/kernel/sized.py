@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts.codegen.kernel.compiled import CompiledRelayout, built, found_compiler
+from morello_layouts.codegen.kernel.compiled import (
+    CompiledRelayout,
+    as_items,
+    built,
+    found_compiler,
+)
 from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumption import Assumption
@@ -81,8 +86,7 @@ class SizedRelayout:
             ShapeError: where a size is missing, unknown or not as assumed, or where a buffer is not
                 of its layout's size.
         """
-        if not isinstance(buffer, np.ndarray):
-            buffer = np.asarray(buffer, self.dtype)
+        buffer = as_items(buffer, self.dtype)
         plain = not self.source.steps and self.source.tail_padding == 0
         whole = plain and buffer.ndim == len(self.source.shape)
         if not sizes and whole:
