@@ -325,6 +325,32 @@ def test_what_kernels_refuse(given: dict[str, Any], message: str) -> None:
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).kernel(**{"dtype": "uint8"} | given)
 
 
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("c", "int main memcpy size_t relayout_copy relayout_zip_2x2 malloc abs _x strlen NULL é"),
+        ("cuda", "int class main memcpy uint4 cudaMalloc relayout_index relayout_copy threadIdx"),
+        ("python", "lambda np moved int None 9lives é"),
+    ],
+)
+def test_names_that_are_taken(target: str, names: str) -> None:
+    r = ml.relayout("[0, 1]", "[1, 0]", (4, 6))
+    for name in names.split():
+        with pytest.raises(ml.LayoutError, match="is no name for a function"):
+            r.kernel(target, "uint8", name=name)
+    for name in ("relayout", "tile", "relayout_to_tiles", "t", "target"):
+        assert f" {name}(" in r.kernel(target, "uint8", name=name)
+
+
+@pytest.mark.parametrize("name", ["t", "s", "target", "source", "row", "lambda", "v0"])
+def test_names_that_are_free(name: str, tmp_path: Path) -> None:
+    need("gcc")
+    path = tmp_path / "kernel.c"
+    path.write_text(ml.relayout("[0, 1]", LAYOUT, (19, 140)).kernel("c", "uint8", name=name))
+    strict = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-march=native")
+    subprocess.run(["gcc", *strict, str(path)], check=True)
+
+
 def test_generating_a_kernel_takes_under_50_ms() -> None:
     r = ml.relayout("[0, 1]", "{1,0:T(8,128)(2,1)}", (4001, 3999))
     times = []
@@ -369,6 +395,9 @@ def test_the_command(tmp_path: Path) -> None:
         ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "-o", "/dev/null/x"),
         ("f32[4,6]", "f32[6,4]"),
         ("f32[M,6]", "{0,1}", "--target", "cuda"),
+        ("f32[4,6]", "{0,1}", "--name", "memcpy"),
+        ("f32[4,6]", "bf16[4,6]{0,1}"),
+        ("u4[16]{0:E(4)}", "{0}"),
         ("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}"),
     ],
 )

@@ -5,18 +5,46 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from morello_layouts.codegen.c_family import CLanguage
+from morello_layouts.codegen.c_family import CLanguage, CudaLanguage
 from morello_layouts.codegen.kernel.extents import Extent
+from morello_layouts.codegen.language import Language
+from morello_layouts.codegen.python import PythonLanguage
 from morello_layouts.expr.quotient import Quotient
 from morello_layouts.expr.size import Name, Number
 
-__all__ = ["Values", "argument", "expression"]
+__all__ = ["Values", "argument", "expression", "is_function_name"]
 
 # What the loops of a kernel call their own, and so do the headers that they include.
 _OWN: Final = re.compile(
     r"(t|s|i|j|p|v|r)\d*|k|g|u|n|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
+
+# What a kernel's text and the headers that it includes define outside of functions: string.h, and
+# stdlib.h by way of immintrin.h.
+_C: Final = (
+    r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+|RELAYOUT\w*"
+    r"|relayout_(copy|copy_row|lanes|vector|index|u64_\d+|(zip|unzip|transpose)_\d\w*)"
+    r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
+    r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort|quick_exit"
+    r"|rand|realloc|srand|system|wcstombs|wctomb"
+)
+_CUDA: Final = rf"{_C}|cuda\w*|dim3|(u?(char|short|int|long|longlong)|float|double)[1-4](_\d+a)?"
+_TAKEN: Final[dict[str, tuple[Language, re.Pattern[str]]]] = {
+    "c": (CLanguage(), re.compile(_C)),
+    "cuda": (CudaLanguage(), re.compile(_CUDA)),
+    "python": (PythonLanguage(), re.compile(r"moved|int|__\w+__")),
+}
+
+
+def is_function_name(name: str, language: str) -> bool:
+    """Whether a kernel in one of the target languages may be called so.
+
+    >>> is_function_name("tile", "c"), is_function_name("memcpy", "c")
+    (True, False)
+    """
+    words, taken = _TAKEN[language]
+    return words.is_name(name) and taken.fullmatch(name) is None
 
 
 def argument(name: str) -> str:

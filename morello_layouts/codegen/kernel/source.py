@@ -9,6 +9,7 @@ from morello_layouts.codegen.kernel.emit_c import c_file
 from morello_layouts.codegen.kernel.emit_cuda import cuda_text
 from morello_layouts.codegen.kernel.emit_python import python_text
 from morello_layouts.codegen.kernel.moves import Kernel
+from morello_layouts.codegen.kernel.names import is_function_name
 from morello_layouts.errors import LayoutError, UnsupportedError
 
 __all__ = ["KERNEL_TARGETS", "kernel_text"]
@@ -39,10 +40,11 @@ def kernel_text(kernel: Kernel, language: str) -> str:
             f"kernels are written in {', '.join(KERNEL_TARGETS)}",
             "give one of these",
         )
-    if not (kernel.name.isidentifier() and kernel.name.isascii()):
+    if not is_function_name(kernel.name, language):
         raise LayoutError(
             f"{kernel.name!r} is no name for a function",
-            "a name is of letters, digits and underscores, and begins with no digit",
+            "a name is of letters, digits and underscores, begins with no digit, and is none that "
+            f"the language ({language}), its headers or the kernel's own text have",
             "give for example name='relayout'",
         )
     return str(emit(kernel))
