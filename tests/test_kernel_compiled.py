@@ -244,6 +244,7 @@ def script(folder: Path, text: str) -> Path:
 def test_what_is_no_compiler(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # asked for its version, one of them writes a file
     monkeypatch.setenv("CC", str(script(tmp_path, text)))
     monkeypatch.setattr(build, "_LIMIT", 1)
     with pytest.raises(ml.LayoutError, match=message):
