@@ -59,4 +59,4 @@ def test_sizes_are_not_multiplied_out_without_end() -> None:
     names = [f"N{k}" for k in range(14)]
     product = "*".join(f"({name} + 1)" for name in names)
     with pytest.raises(ml.LayoutError, match="products of sizes are multiplied out"):
-        ml.simplify(f"{product}*i", {name: (1, None) for name in names})
+        ml.simplify(f"{product}*i", dict.fromkeys(names, (1, None)))

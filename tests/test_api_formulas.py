@@ -234,7 +234,7 @@ def test_sizes_given_to_maps() -> None:
     for sizes in ({}, {"M": 2}, {"M": 2, "N": -4}, {"M": 2, "N": 3, "K": 1}):
         with pytest.raises(ml.ShapeError):
             rows.at(**sizes)
-    with pytest.raises(ml.LayoutError, match="2.5 is not an integer"):
+    with pytest.raises(ml.LayoutError, match=r"2\.5 is not an integer"):
         rows.at(M=2.5, N=3)
 
 
