@@ -152,3 +152,31 @@ def test_a_wrong_inverse_is_found() -> None:
             assert answer.reason.startswith("padding of the inverse")
         tighter = tuple((form, n - 1) for form, n in limits)
         assert ml.verify(with_inverse(layout, limits=tighter)).holds is False
+
+
+@pytest.mark.parametrize("wrong", ["more padding", "less padding", "another element"])
+def test_a_wrong_claim_of_the_way_back_is_found(wrong: str, monkeypatch) -> None:
+    """ISL holds the recipe read backwards against the relation; a lie decides nothing."""
+    from morello_layouts.proof import stages
+
+    real = stages.logical_coordinates
+
+    def lying(recipe, physical):
+        at, limits = real(recipe, physical)
+        if wrong == "more padding":
+            return at, tuple((x, n - 1) for x, n in limits)
+        if wrong == "less padding":
+            return at, limits[:1]
+        return (at[0], at[1] * 1 + at[1] // 4), limits
+
+    monkeypatch.setattr(stages, "logical_coordinates", lying)
+    assert ml.is_surjective(TILED).holds is None
+    assert ml.verify(TILED).holds is False
+
+
+def test_quotients_by_symbolic_sizes_are_of_what_is_smaller_only() -> None:
+    """d0 mod N is d0 below N, and nothing that ISL decides elsewhere."""
+    within = ml.from_sympy({"shape": ("N",)}, "d0 % N")
+    assert ml.are_equivalent(within, ml.from_sympy({"shape": ("N",)}, "d0")).holds is True
+    past = ml.from_sympy({"shape": ("N",)}, "(d0 + 1) % N")
+    assert ml.are_equivalent(past, ml.from_sympy({"shape": ("N",)}, "d0 + 1")).holds is not True
