@@ -48,7 +48,7 @@ from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
 if TYPE_CHECKING:
-    from morello_layouts import tpu
+    from morello_layouts import exercises, tpu
     from morello_layouts.doctor import (
         Comparison,
         Diagnosis,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         diagnose,
         read_oom,
     )
+    from morello_layouts.exercises import Exercise, Feedback
     from morello_layouts.hlo import (
         HloComputation,
         HloInstruction,
@@ -81,6 +82,8 @@ __all__ = [
     "Derivation",
     "Diagnosis",
     "Dynamic",
+    "Exercise",
+    "Feedback",
     "FormulaMap",
     "HloComputation",
     "HloInstruction",
@@ -117,6 +120,7 @@ __all__ = [
     "compare_hlo",
     "diagnose",
     "draw",
+    "exercises",
     "from_sympy",
     "index_map",
     "is_bijective",
@@ -140,6 +144,8 @@ __all__ = [
 
 _PROOF = {"AtSizes", "Bitcast", "Proof"}
 _DOCTOR = {"Comparison", "Diagnosis", "OomReport", "compare_hlo", "diagnose", "read_oom"}
+_EXERCISES = {"Exercise", "Feedback"}
+_MODULES = {"exercises", "tpu"}
 _HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
 
 
@@ -147,8 +153,10 @@ def __getattr__(name: str) -> Any:
     """Load on first use what brings islpy, such as ``Proof``; ``tpu`` and HLO, which few need."""
     if name in _PROOF:
         return getattr(import_module("morello_layouts.proof"), name)
-    if name == "tpu":
-        return import_module("morello_layouts.tpu")
+    if name in _MODULES:
+        return import_module(f"morello_layouts.{name}")
+    if name in _EXERCISES:
+        return getattr(import_module("morello_layouts.exercises"), name)
     if name in _DOCTOR:
         return getattr(import_module("morello_layouts.doctor"), name)
     if name == "Picture":

@@ -22,6 +22,7 @@ FLOOR = {
     "cli": 3,
     "hlo": 3,
     "doctor": 3,
+    "exercises": 3,
     # 2: text, proofs, drawings, printers: each takes values of floor 1 or 0
     "notation": 2,
     "proof": 2,
@@ -45,7 +46,8 @@ NEIGHBOURS = {
     "cli": {TOP, "api", "hlo", "doctor"},
     "doctor": {"api", "hlo"},
     "api": {"hlo"},
-    TOP: {"api", "hlo", "doctor"},
+    "exercises": {"api"},
+    TOP: {"api", "hlo", "doctor", "exercises"},
     "tpu": {"xla"},
     "recipe": {"errors", "expr"},  # symbolic sizes
     "expr": {"errors"},

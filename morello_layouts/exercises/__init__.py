@@ -1,0 +1,15 @@
+"""Questions about layouts with checkers that answer a wrong try with a counterexample.
+
+The notebooks ask them. Each is a value, to be called with an answer.
+
+>>> import morello_layouts as ml
+>>> ml.exercises.row_by_row("4*i + j")
+Right: the same offset at every coordinate
+>>> ml.exercises.row_by_row("i + 3*j")
+Not yet: at i = 0, j = 1 the offset is 1, yours is 3
+"""
+
+from morello_layouts.exercises.exercise import Exercise, Feedback
+from morello_layouts.exercises.where import row_by_row
+
+__all__ = ["Exercise", "Feedback", "row_by_row"]

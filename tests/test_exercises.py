@@ -1,0 +1,109 @@
+"""Each exercise takes its solution, and answers wrong tries with a counterexample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import morello_layouts as ml
+
+EXERCISES = {
+    name: value
+    for name in ml.exercises.__all__
+    if isinstance(value := getattr(ml.exercises, name), ml.Exercise)
+}
+
+# Answers that a learner may give, each with the place at which it goes wrong.
+WRONG: dict[str, list[tuple[Any, Any]]] = {
+    "row_by_row": [("i + 3*j", (0, 1)), ("[1, 0]", (0, 1)), ("3*i + j", (1, 0))],
+}
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_solution_is_right(name: str) -> None:
+    feedback = EXERCISES[name](EXERCISES[name].solution)
+    assert feedback.right is True, feedback
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_wrong_answer_is_told_where(name: str) -> None:
+    assert WRONG[name], "give two wrong answers at least"
+    for answer, place in WRONG[name]:
+        feedback = EXERCISES[name](answer)
+        assert feedback.right is False
+        assert feedback.counterexample == place, feedback
+
+
+def test_every_wrong_answer_belongs_to_an_exercise() -> None:
+    assert set(WRONG) == set(EXERCISES)
+
+
+MATRIX = ml.Exercise("?", (6, 8), "24*(j//4) + 4*i + j%4", names=("i", "j"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "24*(j//4) + 4*i + j%4",
+        "j + 4*i + 20*(j//4)",
+        "[1, 0, 1 p(4)]",
+        "{1,0:T(6,4)}",
+        "f32[6,8]{1,0:T(6,4)}",
+        lambda i, j: 24 * (j // 4) + 4 * i + j % 4,
+        ml.index_map("[1, 0, 1 p(4)]", (6, 8)),
+        ml.index_map("[1, 0, 1 p(4)]", (6, 8)).expr,
+        ml.parse("[1, 0, 1 p(4)]"),
+    ],
+    ids=repr,
+)
+def test_answers_come_in_many_forms(answer: Any) -> None:
+    assert MATRIX(answer).right is True
+
+
+def test_what_is_said_of_a_wrong_answer() -> None:
+    said = MATRIX("24*(j//4) + 4*i + j%3")
+    assert str(said) == "Not yet: at i = 0, j = 3 the offset is 3, yours is 0"
+    assert not said
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("24*(j//4", "expected"),
+        ("[1, 0, 1 p(3)]", "8"),
+        ("[1, 0, 1 p(4]", "expected"),
+        ("k", "holds k"),
+        ("f32[6,9]", "shape"),
+        (None, "None is"),
+        ("", ""),
+        (0.5, ""),
+    ],
+    ids=repr,
+)
+def test_what_is_no_answer_is_told_why(answer: Any, told: str) -> None:
+    said = MATRIX(answer)
+    assert said.right is False
+    assert told in said.comment
+
+
+def test_sizes_that_are_names() -> None:
+    tiled = ml.Exercise("?", ("M", "N"), "{1,0:T(8,128)}")
+    assert tiled("{1,0:T(8,128)}").right is True
+    said = tiled("{1,0:T(4,128)}")
+    assert "M = 1, N = 129, d0 = 0, d1 = 128 the offset is 1024, yours is 512" in said.comment
+
+
+def test_questions_with_many_answers() -> None:
+    exercise = ml.Exercise("a layout without padding?", (6, 8), "[0, 1]", judge=ml.is_bijective)
+    assert exercise("{1,0:T(3,2)}").right is True
+    said = exercise("{1,0:T(4,8)}")
+    assert (said.right, said.counterexample) == (False, 48)
+
+
+def test_how_it_shows_itself() -> None:
+    assert "<details>" in ml.exercises.row_by_row._repr_markdown_()
+    assert "<details>" not in MATRIX._repr_markdown_()
+    page = ml.Exercise("?", (2,), "d0")("<b>")._repr_html_()
+    assert "<b>✗</b>" in page
+    assert "&lt;b&gt;" in page
