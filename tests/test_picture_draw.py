@@ -87,14 +87,6 @@ def test_words_know_their_element_types() -> None:
     assert narrow.panels[0].word_text(8) == "w1"
 
 
-def test_notebooks_show_it() -> None:
-    picture = ml.draw("f32[3,5]{1,0:T(2,2)}")
-    assert picture._repr_svg_() == picture.svg()
-    assert picture.svg() in picture._repr_html_()
-    assert "<script" not in picture._repr_html_(), "what a forge would strip is not needed"
-    assert repr(picture) == "<Picture of f32[3,5]{1,0:T(2,2)}>"
-
-
 def test_it_is_saved_by_the_ending(tmp_path: Path) -> None:
     picture = ml.draw("f32[3,5]{1,0:T(2,2)}")
     for name, content in (("x.svg", picture.svg()), ("x.html", picture.html())):

@@ -2,11 +2,13 @@ r"""Linear forms as LaTeX: floors as \lfloor x / s \rfloor, mods as x \bmod n.""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from morello_layouts.expr.form import Atom, Digit, Linear, printing_order
 from morello_layouts.expr.quotient import Quotient
 from morello_layouts.expr.size import Monomial, Number, absolute, sign
 
-__all__ = ["latex"]
+__all__ = ["latex", "mapping"]
 
 
 def latex(form: Linear) -> str:
@@ -24,6 +26,21 @@ def latex(form: Linear) -> str:
         parts.append(f"{'-' if sign(form.const) < 0 else '+'} {_number(absolute(form.const))}")
     text = " ".join(parts)
     return text[2:] if text.startswith("+") else "-" + text[2:]
+
+
+def mapping(variables: Sequence[str], forms: Sequence[Linear]) -> str:
+    r"""A map from variables to forms in display LaTeX, as notebooks show it.
+
+    >>> from morello_layouts.expr.form import variable
+    >>> print(mapping(["d0"], [2 * variable("d0")]))
+    $$ d_{0} \mapsto 2 d_{0} $$
+    """
+    source, target = [_name(name) for name in variables], [latex(form) for form in forms]
+    return rf"$$ {_tuple(source)} \mapsto {_tuple(target)} $$"
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else rf"\left({', '.join(parts)}\right)"
 
 
 def _atom(atom: Atom) -> str:

@@ -11,6 +11,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import Linear, rewrite
 from morello_layouts.expr.assumption import Assumption, merged, narrowed, under
 from morello_layouts.expr.form import Digit
+from morello_layouts.expr.latex import mapping
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
@@ -166,7 +167,10 @@ class FormulaMap:
         return f"({names}) -> {forms[0] if len(forms) == 1 else '(' + ', '.join(forms) + ')'}"
 
     def __repr__(self) -> str:
-        return f"<FormulaMap {list(map(str, self.sizes))}: {self}>"
+        return f"<FormulaMap [{','.join(map(str, self.sizes))}]: {self}>"
+
+    def _repr_latex_(self) -> str:
+        return mapping([f"d{k}" for k in range(len(self.sizes))], self.forms)
 
 
 def _reach(form: Linear) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear, rewrite, variable
 from morello_layouts.expr.assumption import Assumption, merged, narrowed, under
-from morello_layouts.expr.latex import latex
+from morello_layouts.expr.latex import mapping
 from morello_layouts.expr.size import Number
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
@@ -304,7 +304,7 @@ class IndexMap:
         return f"<IndexMap {self.source or self.shape}: {self}>"
 
     def _repr_latex_(self) -> str:
-        return f"$$ {latex(self.form)} $$"
+        return mapping([f"d{k}" for k in range(len(self.shape))], [self.form])
 
 
 def coordinates_of(shape: Sequence[Number]) -> list[Linear]:

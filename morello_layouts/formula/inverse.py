@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from morello_layouts.expr import Linear, rewrite, variable
+from morello_layouts.expr.latex import mapping
 from morello_layouts.expr.size import Number
 from morello_layouts.expr.sympy_bridge import size_to_sympy, to_sympy
 from morello_layouts.recipe import Recipe, delinearize, logical_coordinates
@@ -58,6 +59,9 @@ class Inverse:
             tuple(dict.fromkeys((x, n) for x, n in kept if not x.interval.within(0, n - 1))),
             size_symbols or {},
         )
+
+    def _repr_latex_(self) -> str:
+        return mapping(["p"], self.forms)
 
     @cached_property
     def exprs(self) -> tuple[sympy.Expr, ...]:

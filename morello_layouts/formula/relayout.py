@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import Linear, rewrite
+from morello_layouts.expr.latex import mapping
 from morello_layouts.expr.substitute import substitute
 from morello_layouts.expr.sympy_bridge import to_sympy
 from morello_layouts.formula.index_map import IndexMap
@@ -83,3 +84,6 @@ class Relayout:
 
     def __str__(self) -> str:
         return f"p -> {self.form}"
+
+    def _repr_latex_(self) -> str:
+        return mapping(["p"], [self.form])

@@ -133,9 +133,6 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    def _repr_html_(self) -> str:
-        return f'<div style="overflow-x:auto">{self.svg()}</div>'
-
     def __str__(self) -> str:
         return self.text()
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from morello_layouts.errors import LayoutError
 
 __all__ = ["AtSizes", "Proof"]
 
+_MARK = {True: "✓", False: "✗", None: "?"}
 _VERDICT = {True: "holds", False: "does not hold", None: "undecided"}
 
 
@@ -83,6 +85,11 @@ class Proof:
         if self.padding is not None:
             lines.append(f"  padding: {self.padding} elements")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        verdict, *details = (escape(line.strip()) for line in str(self).split("\n"))
+        rows = "".join(f"<li>{line}</li>" for line in details)
+        return f"<p><b>{_MARK[self.holds]}</b> {verdict}</p>" + (f"<ul>{rows}</ul>" if rows else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON takes them."""

@@ -1,0 +1,54 @@
+"""Values show themselves in notebooks: formulas as LaTeX, proofs as HTML, pictures as SVG."""
+
+from __future__ import annotations
+
+import morello_layouts as ml
+
+TILED = "f32[3,5]{1,0:T(2,2)}"
+
+
+def test_maps_are_shown_as_maps() -> None:
+    m = ml.index_map("f32[6,8]{0,1}")
+    assert m._repr_latex_() == r"$$ \left(d_{0}, d_{1}\right) \mapsto 6 d_{1} + d_{0} $$"
+    assert ml.index_map("f32[6]")._repr_latex_() == r"$$ d_{0} \mapsto d_{0} $$"
+    assert m.inverse._repr_latex_() == (
+        r"$$ p \mapsto \left(\left(p \bmod 6\right), "
+        r"\left\lfloor \frac{p}{6} \right\rfloor\right) $$"
+    )
+    several = ml.from_sympy((48,), ("d0//8", "d0%8"))
+    assert several._repr_latex_() == (
+        r"$$ d_{0} \mapsto \left(\left\lfloor \frac{d_{0}}{8} \right\rfloor, "
+        r"\left(d_{0} \bmod 8\right)\right) $$"
+    )
+    moved = ml.relayout("f32[6,8]", "f32[6,8]{0,1}")
+    assert moved._repr_latex_() == (
+        r"$$ p \mapsto 8 \left(p \bmod 6\right) + \left\lfloor \frac{p}{6} \right\rfloor $$"
+    )
+
+
+def test_a_derivation_is_shown_row_by_row() -> None:
+    shown = ml.index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").derivation._repr_latex_()
+    assert shown.startswith("$$\n\\begin{aligned}")
+    assert r"\text{nest" in shown
+
+
+def test_proofs_say_how_they_ended_and_why() -> None:
+    padded = ml.is_bijective(TILED)._repr_html_()
+    assert "<b>✗</b>" in padded
+    assert "<li>counterexample: 9</li>" in padded
+    assert "<b>✓</b>" in ml.is_injective(TILED)._repr_html_()
+    assert "<b>?</b>" in ml.Proof("is it?", None, "ISL gave up")._repr_html_()
+    tall = ml.are_equivalent("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}")._repr_html_()
+    assert "N &lt;= 128" in tall
+    assert "✓" in ml.is_bitcast("f32[6,8]", "f32[48]")._repr_html_()
+
+
+def test_what_is_shown_is_escaped() -> None:
+    assert "<img" not in ml.Proof("<img>", False, "<img src=x>")._repr_html_()
+
+
+def test_a_picture_is_an_svg_and_nothing_else() -> None:
+    """Forges show SVG of a notebook, but take it out of HTML."""
+    picture = ml.draw(TILED)
+    assert picture._repr_svg_().startswith("<svg")
+    assert not hasattr(picture, "_repr_html_")
