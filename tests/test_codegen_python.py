@@ -84,6 +84,9 @@ class Lane:
         return self.values
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Lane:
+        if isinstance(other, np.ndarray):  # a condition counts as 0 or 1
+            assert other.dtype == bool
+            other = Lane(other.astype(int), self.bits)
         bits = max(self.bits, other.bits if isinstance(other, Lane) else 32)
         right = other.values if isinstance(other, Lane) else other
         assert isinstance(other, Lane) or -(2 ** (bits - 1)) <= other < 2 ** (bits - 1), other
@@ -126,6 +129,9 @@ class Lane:
     def __ge__(self, other: Any) -> NDArray[Any]:
         found = self._with(other, lambda a, b: (a >= b).astype(int)).values
         return found.astype(bool)
+
+    def __lt__(self, other: Any) -> NDArray[Any]:
+        return ~(self >= other)
 
     def __le__(self, other: Any) -> NDArray[Any]:
         return ~(self >= other) | np.asarray(self.values == np.asarray(other))

@@ -109,11 +109,38 @@ def test_operands_are_raised_above_zero() -> None:
         ((i - 4) // 8, "python", False, "(i - 4)//8"),
         ((i - 4) // 8, "python", True, "(i - 4)//8"),
         ((i - 4) // 8, "mlir", False, "affine_map<(i) -> ((i - 4) floordiv 8)>"),
-        (j // 8, "rust", False, "(j - (j % 8 + 8) % 8) / 8"),
-        (j // 8, "rust", True, "(j - (j % 8 + 8) % 8) / 8"),
+        (j // 8, "rust", False, "j / 8 - i64::from(j % 8 < 0)"),
+        (j // 8, "rust", True, "j / 8 - i64::from(j % 8 < 0)"),
+        (j // 8, "c", True, "(int64_t)j / 8 - ((int64_t)j % 8 < 0)"),
     ):
         formulas = Formulas("f", "", form.variables(), (("value", form),))
         assert print_formulas(formulas, target, shift=shift) == text
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "text"),
+    [
+        (-1, 2**31 - 8, "(i + 7) / 7 - 1"),  # 2^31 - 1 at most
+        (-1, 2**31 - 7, "i / 7 - (i % 7 < 0)"),
+        (-(2**31), 2**31 - 1, "i / 7 - (i % 7 < 0)"),
+        (-1, 2**31, "((int64_t)i + 7) / 7 - 1"),
+        (-(2**31) - 1, 2**31 - 1, "((int64_t)i + 2147483653ll) / 7 - 306783379"),
+        (-1, 2**63 - 8, "((int64_t)i + 7) / 7 - 1"),
+        (-1, 2**63 - 7, "(int64_t)i / 7 - ((int64_t)i % 7 < 0)"),
+        (-1, None, "(int64_t)i / 7 - ((int64_t)i % 7 < 0)"),
+        (None, None, "(int64_t)i / 7 - ((int64_t)i % 7 < 0)"),
+    ],
+)
+def test_nothing_is_raised_past_the_type_that_holds_it(
+    lo: int | None, hi: int | None, text: str
+) -> None:
+    assert ml.code("i//7", "c", {"i": (lo, hi)}) == text
+
+
+def test_unsigned_operands_without_a_bound_are_raised() -> None:
+    bounds = {"i": (0, None), "j": (-5, None)}
+    assert function("(i - 4)//7", "c", bounds).count("(int64_t)((i + 3) / 7) - 1") == 1
+    assert "% 7 < 0" in function("(2*i + j)//7", "c", bounds)
 
 
 def test_positive_terms_come_first_where_this_avoids_a_sign() -> None:

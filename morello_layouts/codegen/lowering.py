@@ -171,11 +171,12 @@ class Lowering:
         divisor = self.number(by)
         if is_plain or self.arithmetic.floors:
             return self.nodes.make(Op.DIV, (node, divisor), quotient)
-        # x // n = (x - x mod n) / n, which is exact, so that it does not matter how / rounds.
-        rest = self._modulo(node, by, values, Interval(0, by - 1))
-        multiple = Interval(None if values.lo is None else values.lo - (by - 1), values.hi)
-        less = self.nodes.make(Op.SUM, (node, rest), multiple, value=(1, -1))
-        return self.nodes.make(Op.DIV, (less, divisor), quotient)
+        # Where / truncates, % is negative where / came out one too large; where / rounds down, it
+        # never is. Neither step leaves the range of x.
+        near = self.nodes.make(Op.DIV, (node, divisor), _hull((quotient, Interval(0, 0))))
+        rest = self.nodes.make(Op.MOD, (node, divisor), Interval(1 - by, by - 1))
+        is_above = self.nodes.truth(Op.LT, rest, self.nodes.const(0))
+        return self.nodes.make(Op.SUM, (near, is_above), quotient, value=(1, -1))
 
     def _modulo(self, node: Node, by: Number, values: Interval, result: Interval) -> Node:
         is_plain = is_known_nonnegative(values)
@@ -195,7 +196,8 @@ class Lowering:
     def _raise(self, form: Linear) -> Linear:
         """The form with operands that may be negative raised by multiples of their divisors.
 
-        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, where k is large enough.
+        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, where k is large enough, and
+        nothing is raised past the type that holds x.
         """
         found = self._raised.get(form)
         if found is None:
@@ -210,23 +212,32 @@ class Lowering:
                 terms.append((atom, c))
                 continue
             of, step = self._raise(atom.of), atom.divisor * (atom.modulus or 1)
-            k = 0 if atom.is_group else _missing(of.interval.lo, step)
+            k = 0 if atom.is_group else _missing(of, step)
             terms.append((Digit(of + k * step, atom.divisor, atom.modulus), c))
             if atom.modulus is None:
                 const = const - c * k
         return Linear.of(terms, const)
 
 
-def _missing(lo: Number | None, step: Number) -> Number:
-    """How many steps, of at least 1 each, are known to lift a value to 0 or above."""
+def _missing(of: Linear, step: Number) -> Number:
+    """How many steps, of at least 1 each, are known to lift values to 0 or above; 0 for none."""
+    lo, hi = of.interval
     if lo is None or is_nonnegative(lo) or not is_nonnegative(-lo):
         return 0
     if isinstance(lo, int) and isinstance(step, int):
-        return -(lo // step)
+        k = -(lo // step)
+        if hi is None:  # the largest signed integer is no value to add to
+            return k if all(is_known_nonnegative(a.interval.scale(c)) for a, c in of.terms) else 0
+        return 0 if isinstance(hi, int) and _outgrows(lo, hi, hi + k * step) else k
     for k in (1, 2):
         if is_nonnegative(lo + k * step):
             return k
     return -lo
+
+
+def _outgrows(lo: int, hi: int, raised: int) -> bool:
+    """Whether a raised end needs a wider signed type than the values as they are."""
+    return any(-end <= lo and hi < end <= raised for end in (2**31, 2**63))
 
 
 def _ordered(form: Linear) -> list[Piece]:

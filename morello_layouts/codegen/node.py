@@ -22,13 +22,14 @@ class Op(Enum):
 
     NAME = "name"  # value: the variable's or size's name
     CONST = "const"  # value: the int
-    SUM = "sum"  # value: a sign, 1 or -1, for each operand
+    SUM = "sum"  # value: a sign, 1 or -1, for each operand; a condition counts as 0 or 1
     MUL = "mul"
-    DIV = "div"  # floor; nonnegative operands or an exact quotient, unless the target floors
-    MOD = "mod"  # as DIV; of a negative operand the target's own remainder
+    DIV = "div"  # of a negative operand the target's own quotient
+    MOD = "mod"  # of a negative operand the target's own remainder
     SHL = "shl"
     SHR = "shr"
     AND = "and"  # bits
+    LT = "lt"
     LE = "le"
     GE = "ge"
     EQ = "eq"
@@ -62,7 +63,7 @@ class Node:
     @property
     def is_condition(self) -> bool:
         """Whether the value is true or false."""
-        return self.op in (Op.LE, Op.GE, Op.EQ, Op.ANY)
+        return self.op in (Op.LT, Op.LE, Op.GE, Op.EQ, Op.ANY)
 
     def __repr__(self) -> str:
         return f"Node({self.op.value}, {self.value}, {list(self.args)})"

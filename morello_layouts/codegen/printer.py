@@ -44,6 +44,7 @@ class Printer:
         Op.SHL: " << ",
         Op.SHR: " >> ",
         Op.AND: " & ",
+        Op.LT: " < ",
         Op.LE: " <= ",
         Op.GE: " >= ",
         Op.EQ: " == ",
@@ -64,6 +65,11 @@ class Printer:
     def cast(self, text: Text, kind: Kind) -> Text:
         """A text as another type."""
         raise NotImplementedError
+
+    def truth_value(self, condition: Text, kind: Kind | None) -> Text:
+        """A condition as 0 or 1, where this type is computed in."""
+        del kind
+        return Text(f"({condition.text})", ATOM)
 
     def write(self, roots: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
         """The text of every root and of every node that has a name, in terms of the names."""
@@ -135,7 +141,7 @@ class Printer:
         """Which operands must be converted, so that all steps are computed in a type."""
         if kind is None or self.widths is None:
             return {}
-        values = [arg for arg in args if arg.op is not Op.CONST]
+        values = [arg for arg in args if arg.op is not Op.CONST and not arg.is_condition]
         own = {arg: self.widths.result(arg) for arg in values}
         wrong = [arg for arg in values if own[arg] != kind]
         if not self.widens or kind.bits == 32 or not self._may_widen(kind, own.values()):
@@ -164,6 +170,8 @@ class Printer:
         text = used[arg]
         if arg.op is Op.CONST:
             text = Text(self.literal(arg.value, kind), text.level)
+        elif arg.is_condition:
+            text = self.truth_value(text, kind)
         elif cast is not None:
             text = self.cast(text, cast)
         return text.text if text.level >= need else f"({text.text})"

@@ -19,6 +19,10 @@ class _RustPrinter(Printer):
         inner = text.text if text.level == ATOM else f"({text.text})"
         return Text(f"({inner} as {kind.text})", ATOM)
 
+    def truth_value(self, condition: Text, kind: Kind | None) -> Text:
+        assert kind is not None
+        return Text(f"{kind.text}::from({condition.text})", ATOM)
+
 
 class RustLanguage(ProgramLanguage):
     """Rust; every edition."""
