@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from morello_layouts.cli.entry import commands
-from morello_layouts.cli.report import Proofs
-from morello_layouts.cli.rows import proof_rows
+from morello_layouts.report.arrays import Proofs
+from morello_layouts.report.rows import proof_rows
 from morello_layouts.proof import Proof
 
 MAIN = "bf16[10,200]{1,0:T(8,128)(2,1)}"

@@ -23,6 +23,8 @@ FLOOR = {
     "hlo": 3,
     "doctor": 3,
     "exercises": 3,
+    "report": 3,
+    "explorer": 3,
     # 2: text, proofs, drawings, printers: each takes values of floor 1 or 0
     "notation": 2,
     "proof": 2,
@@ -43,7 +45,9 @@ FLOOR = {
 # Neighbours on one floor that may be imported; every other pair on one floor is a fault.
 NEIGHBOURS = {
     "__main__": {"cli"},
-    "cli": {TOP, "api", "hlo", "doctor"},
+    "cli": {TOP, "api", "hlo", "doctor", "report", "explorer"},
+    "explorer": {TOP, "api", "report"},
+    "report": {"api", "hlo"},
     "doctor": {"api", "hlo"},
     "api": {"hlo"},
     "exercises": {"api"},
@@ -67,6 +71,7 @@ HEAVY: dict[str, set[str] | None] = {
     "lark": {"notation"},
     "rich": {"cli", "picture"},
     "sympy": None,
+    "waitress": {"explorer"},
 }
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello_layouts.cli.rows import Row, byte_row, tpu_rows, word_rows
 from morello_layouts.cli.screen import console
 from morello_layouts.cli.show import Screen
+from morello_layouts.report.rows import Row, byte_row, tpu_rows, word_rows
 from morello_layouts.tpu import Suggestion, Waste
 from morello_layouts.words import explain, tpu_facts
 from morello_layouts.words.names import amount

@@ -44,14 +44,14 @@ def explain(text: str, shape: Shape | None, derivation: bool, as_json: bool) -> 
     is explained, or a Morello layout; - reads it from standard input.
     """
     # Imported here: SymPy and ISL load with these, and the help does not need them.
-    from morello_layouts.cli.instruction import (
+    from morello_layouts.cli.show import show
+    from morello_layouts.report.arrays import reports_of
+    from morello_layouts.report.instruction import (
         instruction_dict,
         instruction_in,
         instruction_rows,
     )
-    from morello_layouts.cli.json_report import array_dict
-    from morello_layouts.cli.report import reports_of
-    from morello_layouts.cli.show import show
+    from morello_layouts.report.plain import array_dict
 
     found = instruction_in(text)
     source, reports = reports_of(text if found is None else str(found.shape), shape)

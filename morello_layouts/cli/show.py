@@ -6,14 +6,21 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from morello_layouts.cli.rows import Row, formula_rows, memory_rows, proof_rows, tpu_rows, word_rows
 from morello_layouts.cli.screen import console, has_unicode, plain, text_width, wrapped
 from morello_layouts.picture import ASCII, UNICODE, fitted_view, terminal_lines
+from morello_layouts.report.rows import (
+    Row,
+    formula_rows,
+    memory_rows,
+    proof_rows,
+    tpu_rows,
+    word_rows,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from morello_layouts.cli.report import ArrayReport
+    from morello_layouts.report.arrays import ArrayReport
 
 __all__ = ["Screen", "show"]
 

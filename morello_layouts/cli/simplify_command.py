@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from morello_layouts.api.expressions import form_of
@@ -15,8 +13,9 @@ from morello_layouts.expr import readable
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.formula import Derivation
 from morello_layouts.notation import parse_bounds
+from morello_layouts.report.derivations import derivation_steps
 
-__all__ = ["derivation_steps", "simplify"]
+__all__ = ["simplify"]
 
 
 @click.command(
@@ -71,16 +70,3 @@ def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: 
 def _end(value: Number | None) -> int | str | None:
     """An end of a bound as JSON takes it: a symbolic size is text."""
     return str(value) if isinstance(value, Size) else value
-
-
-def derivation_steps(derivation: Derivation) -> list[dict[str, Any]]:
-    """A derivation as JSON takes it."""
-    return [
-        {
-            "rule": step.rule,
-            "before": str(step.before),
-            "after": str(step.after),
-            "because": step.because,
-        }
-        for step in derivation
-    ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from morello_layouts.cli.report import ArrayReport, Proofs
 from morello_layouts.formula import IndexMap
+from morello_layouts.report.arrays import ArrayReport, Proofs
 from morello_layouts.words import Explanation, Sizes, TpuFacts
 from morello_layouts.words.names import amount
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.cli.rows import Row
 from morello_layouts.errors import LayoutError
+from morello_layouts.report.rows import Row
 
 if TYPE_CHECKING:
     from morello_layouts.hlo import HloInstruction

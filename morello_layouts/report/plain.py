@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from morello_layouts.cli.report import ArrayReport, Proofs
-from morello_layouts.cli.simplify_command import derivation_steps
 from morello_layouts.formula import IndexMap
 from morello_layouts.picture import Cell, Grid, fitted_view
+from morello_layouts.report.arrays import ArrayReport, Proofs
+from morello_layouts.report.derivations import derivation_steps
 from morello_layouts.words import Explanation
 
 __all__ = ["array_dict"]
