@@ -1,0 +1,74 @@
+"""How Sphinx builds the documentation: ``sphinx-build -c docs . build/html`` in the root.
+
+The source folder is the repository, not ``docs``: so the notebooks, the contributing guide and the
+pages link to each other by the same relative paths on a forge and on the site.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.errors import ConfigError
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+_project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+project = _project["name"]
+author = "The morello_layouts authors"
+copyright = author  # noqa: A001  Sphinx's name
+version = release = _project["version"]
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "mathml"]
+
+root_doc = "docs/index"
+include_patterns = ["docs/**", "notebooks/*.ipynb", "CONTRIBUTING.md", "CHANGELOG.md"]
+exclude_patterns = [
+    ".*",
+    "build",
+    "dist",
+    "tests",
+    "morello_layouts",
+    "**/.ipynb_checkpoints",
+    "docs/_*",
+]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+
+# Notebooks carry their outputs; the tests run them.
+nb_execution_mode = "off"
+autodoc_default_options = {"members": True, "undoc-members": True, "special-members": "__call__"}
+suppress_warnings = ["toc.empty_glob"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+
+# Types of other libraries, whose references are not at hand without a network.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections\.abc|numpy|np|os|pathlib|sympy|types|fractions)\..*"),
+    ("py:class", "NDArray"),
+]
+
+html_theme = "furo"
+html_title = f"morello_layouts {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["_root"]
+html_math_renderer = "mathml"
+html_show_sourcelink = False
+html_copy_source = False
+pygments_style = "friendly"
+pygments_dark_style = "native"
+
+
+def setup(app: Sphinx) -> None:
+    """Refuse another source folder, from which nothing would be found."""
+    if Path(app.srcdir).resolve() != ROOT:
+        raise ConfigError(f"the source folder is {ROOT}: sphinx-build -c docs . build/html")
