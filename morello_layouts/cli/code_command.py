@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from morello_layouts import api
-from morello_layouts.api.printing import Formulable, inverse_of
+from morello_layouts.api.printing import Formulable
 from morello_layouts.api.sizes import Shape
 from morello_layouts.cli.files import write
 from morello_layouts.cli.options import (
@@ -81,7 +81,7 @@ def code(
         (layout,) = layouts_with_shape([text], shape)
         of = api.index_map(layout, shape, assuming=assuming)
         if inverse:
-            of = inverse_of(of)
+            of = of.inverse
     found = api.code(
         of,
         target,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ import click
 from morello_layouts.api.sizes import Shape
 from morello_layouts.errors import ShapeError
 from morello_layouts.morello import MorelloLayout
-from morello_layouts.notation import parse
+from morello_layouts.notation import parse, parse_shape
 from morello_layouts.notation.dispatch import Layout
 from morello_layouts.xla import XlaLayout
 
@@ -25,41 +24,16 @@ __all__ = [
     "text_argument",
 ]
 
-_SIZE = re.compile(r"[0-9]{1,19}")
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-
-def parse_shape(text: str) -> tuple[int | str, ...]:
-    """A shape as one types it: ``6x8``, ``6,8``, ``[6, 8]``, ``MxN``; ``()`` is a scalar's.
-
-    Raises:
-        ShapeError: for anything else.
-
-    >>> parse_shape("6x8"), parse_shape("(6, 8)"), parse_shape("6"), parse_shape("[]")
-    ((6, 8), (6, 8), (6,), ())
-    >>> parse_shape("MxN")
-    ('M', 'N')
-    """
-    stripped = text.strip()
-    bracketed = stripped[:1] + stripped[-1:] in ("()", "[]")
-    inner = stripped[1:-1] if bracketed else stripped
-    if bracketed and not inner.strip():
-        return ()
-    sizes = [
-        size.strip() for size in re.split(r"[x×,]", inner.rstrip(", ") if bracketed else inner)
-    ]
-    for size in sizes:
-        if _SIZE.fullmatch(size) is None and _NAME.fullmatch(size) is None:
-            raise ShapeError(
-                f"--shape {text!r} is no shape: {size!r} is no size",
-                "a shape is one size for each dimension, with x or a comma between them",
-                "write for example --shape 6x8, --shape M,N, or --shape '()' for a scalar",
-            )
-    return tuple(int(size) if size.isdigit() else size for size in sizes)
-
 
 def _shape(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
-    return None if value is None else parse_shape(value)
+    try:
+        return None if value is None else parse_shape(value)
+    except ShapeError as error:
+        raise ShapeError(
+            f"--shape {error.what}",
+            error.why,
+            "write for example --shape 6x8, --shape M,N, or --shape '()' for a scalar",
+        ) from None
 
 
 def _text(_ctx: click.Context, _param: click.Parameter, value: str) -> str:

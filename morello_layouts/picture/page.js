@@ -1,124 +1,8 @@
 "use strict";
 // The pictures are in the page already; the data beside them says what each cell is.
 // Offsets are text here: those of a huge array are no numbers that JavaScript can hold.
-const panels = JSON.parse(document.getElementById("data").textContent);
-const drawn = [...document.querySelectorAll("#picture g.panel")];
 const key = coordinate => coordinate.join(",");
 const bracketed = list => `(${list.join(", ")})`;
-let kept = null; // what was clicked: {panel, offset}
-
-panels.forEach((panel, k) => {
-  panel.byOffset = new Map(panel.cells.map(cell => [cell.o, cell]));
-  panel.byCoordinate = new Map(panel.cells.map(cell => [key(cell.c), cell]));
-  panel.slotAt = new Map(panel.slots.map(slot => [slot.o, slot]));
-  panel.slotOf = new Map(panel.slots.filter(slot => slot.c).map(slot => [key(slot.c), slot]));
-  panel.marks = new Map(); // offset → elements that stand for it
-  for (const place of drawn[k].querySelectorAll("g.cell[data-o],g.slot[data-o]"))
-    remember(panel, place.dataset.o, place, k);
-});
-
-function remember(panel, offset, place, k) {
-  if (!panel.marks.has(offset)) panel.marks.set(offset, []);
-  panel.marks.get(offset).push(place);
-  place.addEventListener("pointerenter", () => kept || show(k, offset));
-  place.addEventListener("click", () => {
-    const again = kept && kept.panel === k && kept.offset === offset;
-    kept = again ? null : { panel: k, offset };
-    show(k, offset);
-  });
-}
-
-// What lies at an offset: the coordinate, whether it is padding, the numbers of its tiles.
-function found(panel, offset) {
-  const cell = panel.byOffset.get(offset), slot = panel.slotAt.get(offset);
-  const isPadding = slot ? slot.c === null : cell.k === null;
-  return {
-    coordinate: isPadding ? (cell ? cell.c : null) : (slot ? slot.c : cell.c),
-    isPadding, tiles: (cell || slot).t, elsewhere: cell ? cell.e : null,
-  };
-}
-
-function show(k, offset) {
-  const here = found(panels[k], offset);
-  for (const place of document.querySelectorAll(".on")) ring(place, false);
-  panels.forEach((panel, other) => {
-    let at = other === k ? offset : null;
-    if (other !== k && here.coordinate) {
-      const name = key(here.coordinate);
-      const same = panel.byCoordinate.get(name) || panel.slotOf.get(name);
-      at = same ? same.o : null;
-    }
-    for (const place of panel.marks.get(at) || []) ring(place, true);
-    describe(panel, other, at);
-  });
-}
-
-// A frame inside of the place, which its neighbours do not cover.
-function ring(place, isOn) {
-  place.classList.toggle("on", isOn);
-  const old = place.querySelector(".ring");
-  if (old) old.remove();
-  if (!isOn) return;
-  const box = place.querySelector("rect"), size = name => Number(box.getAttribute(name) || 0);
-  place.append(make("rect", { class: "ring", x: size("x") + 2, y: size("y") + 2,
-    width: size("width") - 4, height: size("height") - 4 }));
-}
-
-function describe(panel, k, offset) {
-  const section = document.querySelector(`.details section[data-panel="${k}"]`);
-  const table = section.querySelector("table"), hint = section.querySelector(".hint");
-  table.replaceChildren();
-  table.hidden = offset === null;
-  hint.hidden = offset !== null;
-  if (offset === null) { hint.textContent = "this place is not shown here"; return; }
-  const place = found(panel, offset);
-  const row = (name, value, note = "", class_ = "") => {
-    const line = table.insertRow();
-    line.className = class_;
-    const head = document.createElement("th");
-    head.textContent = name;
-    line.append(head);
-    line.insertCell().textContent = value;
-    line.insertCell().textContent = note;
-  };
-  row("slot", offset, `of ${panel.size}`);
-  if (place.isPadding)
-    row("holds", "padding", place.coordinate ? `${bracketed(place.coordinate)} is outside` : "");
-  else row("element", bracketed(place.coordinate), panel.names.join(", "));
-  panel.levels.forEach((level, j) => {
-    if (place.tiles[j]) row(`tile ${level.name}`, bracketed(place.tiles[j]), "number");
-  });
-  (panel.steps[offset] || []).forEach((at, j) => {
-    const stage = panel.stages[j];
-    row(stage.name, at ? bracketed(at) : "not there yet", `in [${stage.shape.join(",")}]`);
-  });
-  const values = panel.values[offset];
-  if (values) {
-    panel.terms.forEach((term, j) => row(j ? "+" : "offset", term, `= ${values[j]}`));
-    row("=", String(values.reduce((a, b) => a + BigInt(b), 0n)), "", "sum");
-  }
-}
-
-document.getElementById("picture").addEventListener("keydown", event => {
-  const by = { ArrowLeft: [1, -1], ArrowRight: [1, 1], ArrowUp: [2, -1], ArrowDown: [2, 1] };
-  if (event.key === "Escape") kept = null;
-  const move = by[event.key];
-  if (!move) return;
-  event.preventDefault();
-  const panel = panels[kept ? kept.panel : 0];
-  if (!panel.cells.length) return;
-  let cell = kept && panel.byOffset.get(kept.offset);
-  if (cell) {
-    const next = [...cell.c];
-    if (next.length < move[0]) return;
-    next[next.length - move[0]] += move[1];
-    cell = panel.byCoordinate.get(key(next)) || cell;
-  } else cell = panel.cells[0];
-  kept = { panel: kept ? kept.panel : 0, offset: cell.o };
-  show(kept.panel, cell.o);
-});
-
-// The player: the cells move as the recipe's steps tell tiles apart; at last they stand in line.
 const SVG = "http://www.w3.org/2000/svg";
 const GAPS = [16, 8, 4];
 
@@ -129,85 +13,204 @@ function make(tag, attributes, text) {
   return node;
 }
 
-for (const section of document.querySelectorAll(".player")) player(section);
+// Bring to life what page.py wrote into an element: its picture, its details, its players.
+function interactive(root, panels) {
+  const drawn = [...root.querySelectorAll("#picture g.panel")];
+  let kept = null; // what was clicked: {panel, offset}
 
-function player(section) {
-  const k = Number(section.dataset.panel), panel = panels[k], last = panel.stages.length;
-  const svg = section.querySelector("svg"), range = section.querySelector("input");
-  svg.classList.add(...document.querySelector("#picture svg").classList); // for the hatching
-  const digits = panel.size.length, width = Math.max(30, digits * 8 + 12), height = 28;
-  const trail = make("path", { class: "trail" });
-  const nodes = panel.cells.map(cell => {
-    const group = make("g", { class: "cell", "data-o": cell.o });
-    group.append(make("title", {}));
-    const fill = cell.k === null ? "p" : `c${cell.k}`;
-    group.append(make("rect", { class: fill, width, height }));
-    const text = make("text", { class: "o", x: width / 2, y: 18.5 });
-    group.append(text);
-    svg.append(group);
-    remember(panel, cell.o, group, k);
-    return { cell, group, text, title: group.firstChild };
+  panels.forEach((panel, k) => {
+    panel.byOffset = new Map(panel.cells.map(cell => [cell.o, cell]));
+    panel.byCoordinate = new Map(panel.cells.map(cell => [key(cell.c), cell]));
+    panel.slotAt = new Map(panel.slots.map(slot => [slot.o, slot]));
+    panel.slotOf = new Map(panel.slots.filter(slot => slot.c).map(slot => [key(slot.c), slot]));
+    panel.marks = new Map(); // offset → elements that stand for it
+    for (const place of drawn[k].querySelectorAll("g.cell[data-o],g.slot[data-o]"))
+      remember(panel, place.dataset.o, place, k);
   });
-  svg.append(trail);
-  const inLine = lines(panel, nodes, width);
-  let timer = null;
 
-  function place(node, stage) {
-    if (stage === last) return inLine(node);
-    const [slice, row, column] = node.cell.at;
-    const gap = (levels, end) => levels.slice(0, end).reduce((sum, level) =>
-      sum + (level !== null && panel.levels[level].split <= stage ? GAPS[level] || 4 : 0), 0);
-    const perSlice = spread(panel.gaps.columns.length + 1, panel.gaps.columns, stage) + 24;
-    return [column * width + gap(panel.gaps.columns, column) + slice * perSlice,
-            row * height + gap(panel.gaps.rows, row)];
+  function remember(panel, offset, place, k) {
+    if (!panel.marks.has(offset)) panel.marks.set(offset, []);
+    panel.marks.get(offset).push(place);
+    place.addEventListener("pointerenter", () => kept || show(k, offset));
+    place.addEventListener("click", () => {
+      const again = kept && kept.panel === k && kept.offset === offset;
+      kept = again ? null : { panel: k, offset };
+      show(k, offset);
+    });
   }
-  function spread(count, levels, stage) {
-    return count * width + levels.reduce((sum, level) =>
-      sum + (level !== null && panel.levels[level].split <= stage ? GAPS[level] || 4 : 0), 0);
+
+  // What lies at an offset: the coordinate, whether it is padding, the numbers of its tiles.
+  function found(panel, offset) {
+    const cell = panel.byOffset.get(offset), slot = panel.slotAt.get(offset);
+    const isPadding = slot ? slot.c === null : cell.k === null;
+    return {
+      coordinate: isPadding ? (cell ? cell.c : null) : (slot ? slot.c : cell.c),
+      isPadding, tiles: (cell || slot).t, elsewhere: cell ? cell.e : null,
+    };
   }
-  function go(stage) {
-    stage = Math.max(0, Math.min(last, stage));
-    range.value = stage;
-    const step = panel.stages[Math.min(stage, last - 1)], shape = `[${step.shape.join(",")}]`;
-    section.querySelector(".step").textContent =
-      stage === last ? `memory, ${panel.size} slots` : `${step.name} ${shape}`;
-    section.querySelector(".words").textContent = stage === last
-      ? "the places in the order of their numbers: what lies beside what in memory" : step.words;
-    let right = 0, bottom = 0;
-    const order = [];
-    for (const node of nodes) {
-      const number = panel.numbers[node.cell.o][Math.min(stage, last - 1)];
-      const [x, y] = place(node, stage);
-      const away = number === null;
-      node.group.classList.toggle("away", away);
-      node.group.style.transform = `translate(${x + 4}px,${y + 4}px)`;
-      node.text.textContent = node.cell.k === null || away ? "" : number;
-      node.title.textContent = `${bracketed(node.cell.c)}: ${away ? "not there yet" : number}`;
-      right = Math.max(right, x + width);
-      bottom = Math.max(bottom, y + height);
-      if (!away) order.push([Number(number), x + 4 + width / 2, y + 4 + height / 2]);
+
+  function show(k, offset) {
+    const here = found(panels[k], offset);
+    for (const place of root.querySelectorAll(".on")) ring(place, false);
+    panels.forEach((panel, other) => {
+      let at = other === k ? offset : null;
+      if (other !== k && here.coordinate) {
+        const name = key(here.coordinate);
+        const same = panel.byCoordinate.get(name) || panel.slotOf.get(name);
+        at = same ? same.o : null;
+      }
+      for (const place of panel.marks.get(at) || []) ring(place, true);
+      describe(panel, other, at);
+    });
+  }
+
+  // A frame inside of the place, which its neighbours do not cover.
+  function ring(place, isOn) {
+    place.classList.toggle("on", isOn);
+    const old = place.querySelector(".ring");
+    if (old) old.remove();
+    if (!isOn) return;
+    const box = place.querySelector("rect"), size = name => Number(box.getAttribute(name) || 0);
+    place.append(make("rect", { class: "ring", x: size("x") + 2, y: size("y") + 2,
+      width: size("width") - 4, height: size("height") - 4 }));
+  }
+
+  function describe(panel, k, offset) {
+    const section = root.querySelector(`.details section[data-panel="${k}"]`);
+    const table = section.querySelector("table"), hint = section.querySelector(".hint");
+    table.replaceChildren();
+    table.hidden = offset === null;
+    hint.hidden = offset !== null;
+    if (offset === null) { hint.textContent = "this place is not shown here"; return; }
+    const place = found(panel, offset);
+    const row = (name, value, note = "", class_ = "") => {
+      const line = table.insertRow();
+      line.className = class_;
+      const head = document.createElement("th");
+      head.textContent = name;
+      line.append(head);
+      line.insertCell().textContent = value;
+      line.insertCell().textContent = note;
+    };
+    row("slot", offset, `of ${panel.size}`);
+    if (place.isPadding)
+      row("holds", "padding", place.coordinate ? `${bracketed(place.coordinate)} is outside` : "");
+    else row("element", bracketed(place.coordinate), panel.names.join(", "));
+    panel.levels.forEach((level, j) => {
+      if (place.tiles[j]) row(`tile ${level.name}`, bracketed(place.tiles[j]), "number");
+    });
+    (panel.steps[offset] || []).forEach((at, j) => {
+      const stage = panel.stages[j];
+      row(stage.name, at ? bracketed(at) : "not there yet", `in [${stage.shape.join(",")}]`);
+    });
+    const values = panel.values[offset];
+    if (values) {
+      panel.terms.forEach((term, j) => row(j ? "+" : "offset", term, `= ${values[j]}`));
+      row("=", String(values.reduce((a, b) => a + BigInt(b), 0n)), "", "sum");
     }
-    svg.setAttribute("width", right + 8);
-    svg.setAttribute("height", bottom + 8);
-    svg.setAttribute("viewBox", `0 0 ${right + 8} ${bottom + 8}`);
-    order.sort((a, b) => a[0] - b[0]);
-    // A line through the cells in order says more than numbers, while there are few.
-    const points = order.length <= 300 && !panel.isCut && stage < last ? order : [];
-    trail.setAttribute("d", points.map(([, x, y], j) => `${j ? "L" : "M"}${x} ${y}`).join(""));
   }
-  const stop = () => { clearInterval(timer); timer = null; };
-  section.querySelector(".back").onclick = () => { stop(); go(Number(range.value) - 1); };
-  section.querySelector(".next").onclick = () => { stop(); go(Number(range.value) + 1); };
-  range.oninput = () => { stop(); go(Number(range.value)); };
-  section.querySelector(".play").onclick = () => {
-    stop();
+
+  root.querySelector("#picture").addEventListener("keydown", event => {
+    const by = { ArrowLeft: [1, -1], ArrowRight: [1, 1], ArrowUp: [2, -1], ArrowDown: [2, 1] };
+    if (event.key === "Escape") kept = null;
+    const move = by[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const panel = panels[kept ? kept.panel : 0];
+    if (!panel.cells.length) return;
+    let cell = kept && panel.byOffset.get(kept.offset);
+    if (cell) {
+      const next = [...cell.c];
+      if (next.length < move[0]) return;
+      next[next.length - move[0]] += move[1];
+      cell = panel.byCoordinate.get(key(next)) || cell;
+    } else cell = panel.cells[0];
+    kept = { panel: kept ? kept.panel : 0, offset: cell.o };
+    show(kept.panel, cell.o);
+  });
+
+  // The player: the cells move as the recipe's steps tell tiles apart; at last they stand in line.
+  for (const section of root.querySelectorAll(".player")) player(section);
+
+  function player(section) {
+    const k = Number(section.dataset.panel), panel = panels[k], last = panel.stages.length;
+    const svg = section.querySelector("svg"), range = section.querySelector("input");
+    svg.classList.add(...root.querySelector("#picture svg").classList); // for the hatching
+    const digits = panel.size.length, width = Math.max(30, digits * 8 + 12), height = 28;
+    const trail = make("path", { class: "trail" });
+    const nodes = panel.cells.map(cell => {
+      const group = make("g", { class: "cell", "data-o": cell.o });
+      group.append(make("title", {}));
+      const fill = cell.k === null ? "p" : `c${cell.k}`;
+      group.append(make("rect", { class: fill, width, height }));
+      const text = make("text", { class: "o", x: width / 2, y: 18.5 });
+      group.append(text);
+      svg.append(group);
+      remember(panel, cell.o, group, k);
+      return { cell, group, text, title: group.firstChild };
+    });
+    svg.append(trail);
+    const inLine = lines(panel, nodes, width);
+    let timer = null;
+
+    function place(node, stage) {
+      if (stage === last) return inLine(node);
+      const [slice, row, column] = node.cell.at;
+      const gap = (levels, end) => levels.slice(0, end).reduce((sum, level) =>
+        sum + (level !== null && panel.levels[level].split <= stage ? GAPS[level] || 4 : 0), 0);
+      const perSlice = spread(panel.gaps.columns.length + 1, panel.gaps.columns, stage) + 24;
+      return [column * width + gap(panel.gaps.columns, column) + slice * perSlice,
+              row * height + gap(panel.gaps.rows, row)];
+    }
+    function spread(count, levels, stage) {
+      return count * width + levels.reduce((sum, level) =>
+        sum + (level !== null && panel.levels[level].split <= stage ? GAPS[level] || 4 : 0), 0);
+    }
+    function go(stage) {
+      stage = Math.max(0, Math.min(last, stage));
+      range.value = stage;
+      const step = panel.stages[Math.min(stage, last - 1)], shape = `[${step.shape.join(",")}]`;
+      section.querySelector(".step").textContent =
+        stage === last ? `memory, ${panel.size} slots` : `${step.name} ${shape}`;
+      section.querySelector(".words").textContent = stage === last
+        ? "the places in the order of their numbers: what lies beside what in memory" : step.words;
+      let right = 0, bottom = 0;
+      const order = [];
+      for (const node of nodes) {
+        const number = panel.numbers[node.cell.o][Math.min(stage, last - 1)];
+        const [x, y] = place(node, stage);
+        const away = number === null;
+        node.group.classList.toggle("away", away);
+        node.group.style.transform = `translate(${x + 4}px,${y + 4}px)`;
+        node.text.textContent = node.cell.k === null || away ? "" : number;
+        node.title.textContent = `${bracketed(node.cell.c)}: ${away ? "not there yet" : number}`;
+        right = Math.max(right, x + width);
+        bottom = Math.max(bottom, y + height);
+        if (!away) order.push([Number(number), x + 4 + width / 2, y + 4 + height / 2]);
+      }
+      svg.setAttribute("width", right + 8);
+      svg.setAttribute("height", bottom + 8);
+      svg.setAttribute("viewBox", `0 0 ${right + 8} ${bottom + 8}`);
+      order.sort((a, b) => a[0] - b[0]);
+      // A line through the cells in order says more than numbers, while there are few.
+      const points = order.length <= 300 && !panel.isCut && stage < last ? order : [];
+      trail.setAttribute("d", points.map(([, x, y], j) => `${j ? "L" : "M"}${x} ${y}`).join(""));
+    }
+    const stop = () => { clearInterval(timer); timer = null; };
+    section.querySelector(".back").onclick = () => { stop(); go(Number(range.value) - 1); };
+    section.querySelector(".next").onclick = () => { stop(); go(Number(range.value) + 1); };
+    range.oninput = () => { stop(); go(Number(range.value)); };
+    section.querySelector(".play").onclick = () => {
+      stop();
+      go(0);
+      timer = setInterval(() => {
+        if (!section.isConnected) { stop(); return; } // another picture took its place
+        go(Number(range.value) + 1);
+        if (Number(range.value) === last) stop();
+      }, 1400);
+    };
     go(0);
-    timer = setInterval(() => {
-      go(Number(range.value) + 1);
-      if (Number(range.value) === last) stop();
-    }, 1400);
-  };
-  go(0);
+  }
 }
 
 // Where a cell stands in memory: in lines; slots that are not shown leave their place open
@@ -225,3 +228,6 @@ function lines(panel, nodes, width) {
     return [at % count * width, Math.floor(at / count) * 44];
   };
 }
+
+const written = document.getElementById("data");
+if (written) interactive(document.body, JSON.parse(written.textContent));

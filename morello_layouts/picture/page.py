@@ -19,7 +19,7 @@ from morello_layouts.picture.strip import integers
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.recipe import known
 
-__all__ = ["page"]
+__all__ = ["page", "page_data", "page_markup"]
 
 _MOST_PLAYED: Final = 1200  # cells that move
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -28,22 +28,33 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'uns
 def page(panels: Sequence[Panel]) -> str:
     """The page: the picture, what is said of the cell under the pointer, the recipe's steps."""
     title = " beside ".join(panel.title for panel in panels)
-    data = json.dumps([_data(panel) for panel in panels], separators=(",", ":"))
-    players = "".join(_player(k, panel) for k, panel in enumerate(panels))
-    details = "".join(_details(k, panel) for k, panel in enumerate(panels))
+    data = json.dumps(page_data(panels), separators=(",", ":"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n"
-        f"<body>\n<h1>{escaped(title)}</h1>\n"
+        f"<body>\n<h1>{escaped(title)}</h1>\n{page_markup(panels)}"
+        f'<script type="application/json" id="data">{_in_script(data)}</script>\n'
+        f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def page_markup(panels: Sequence[Panel]) -> str:
+    """The page's elements that the script brings to life; all text in them is escaped."""
+    players = "".join(_player(k, panel) for k, panel in enumerate(panels))
+    details = "".join(_details(k, panel) for k, panel in enumerate(panels))
+    return (
         '<p class="how">Point at a cell or a slot to see where it lies and why; click to keep it; '
         "the arrow keys move from cell to cell.</p>\n"
         f'<div class="wide" id="picture" tabindex="0">{picture_svg(panels)}</div>\n'
         f'<div class="details" aria-live="polite">{details}</div>\n{players}'
-        f'<script type="application/json" id="data">{_in_script(data)}</script>\n'
-        f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n"
     )
+
+
+def page_data(panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """What the script knows of each panel."""
+    return [_data(panel) for panel in panels]
 
 
 def _resource(name: str) -> str:

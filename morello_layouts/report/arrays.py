@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from morello_layouts import api, notation
-from morello_layouts.api.sizes import Shape
+from morello_layouts.api.sizes import Assuming, Shape
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
@@ -57,8 +57,15 @@ class ArrayReport:
     notes: tuple[str, ...]
 
 
-def reports_of(text: str, shape: Shape | None) -> tuple[str, Iterator[ArrayReport]]:
+def reports_of(
+    text: str, shape: Shape | None, assuming: Assuming | None = None
+) -> tuple[str, Iterator[ArrayReport]]:
     """The text as it is printed, and a report on each of its arrays.
+
+    Args:
+        text: a layout, or a tuple of shapes, in any notation.
+        shape: the sizes, where the text carries none.
+        assuming: what is known of symbolic sizes, as for ``index_map``.
 
     Raises:
         LayoutError: where the text or the shape means nothing.
@@ -72,14 +79,15 @@ def reports_of(text: str, shape: Shape | None) -> tuple[str, Iterator[ArrayRepor
                 "leave --shape out",
             )
         arrays = arrays_of(value)
-        return str(value), (_report(path, array, None) for path, array in arrays)
-    return str(value), iter([_report((), value, shape)])
+        return str(value), (_report(path, array, None, assuming) for path, array in arrays)
+    return str(value), iter([_report((), value, shape, assuming)])
 
 
 def _report(
     path: tuple[int, ...],
     layout: XlaShape | XlaLayout | MorelloLayout,
     shape: Shape | None,
+    assuming: Assuming | None,
 ) -> ArrayReport:
     carried = layout.dims if isinstance(layout, XlaShape) else shape
     # Words are about sizes that are numbers, formulas about any.
@@ -91,7 +99,7 @@ def _report(
     array = layout if isinstance(layout, XlaShape) else None
     tpu = None if array is None else tpu_facts(array, explanation.names)
     try:
-        m = api.index_map(layout, shape)
+        m = api.index_map(layout, shape, assuming=assuming)
     except UnsupportedError as error:
         notes = (f"no formula: {error.what}; {error.why}", *_notes(layout))
         return ArrayReport(path, explanation, None, None, None, tpu, notes)
