@@ -41,7 +41,7 @@ source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 
 # Notebooks carry their outputs; the tests run them.
 nb_execution_mode = "off"
-autodoc_default_options = {"members": True, "undoc-members": True, "special-members": "__call__"}
+autodoc_default_options = {"members": True, "special-members": "__call__"}
 suppress_warnings = ["toc.empty_glob"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
@@ -54,6 +54,8 @@ python_use_unqualified_type_names = True
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|numpy|np|os|pathlib|sympy|types|fractions)\..*"),
     ("py:class", "NDArray"),
+    # Type variables, and parts that only the package itself gives to constructors.
+    ("py:class", r"morello_layouts\.(.*\.[A-Z]|hlo\.instruction\.Scope|doctor\.buffers\.Buffer)"),
 ]
 
 html_theme = "furo"

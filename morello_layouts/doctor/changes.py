@@ -15,6 +15,11 @@ __all__ = ["LayoutChange", "MoveChange", "TypeChange"]
 class TypeChange:
     """An array type, whatever its layout, that takes other bytes in all than before.
 
+    Attributes:
+        type: the array type, without layout.
+        before: bytes of all its arrays in the first program.
+        after: bytes of all its arrays in the second.
+
     >>> TypeChange("f32[8]", Bytes(1, 32, 512), Bytes(2, 64, 1024)).difference
     512
     """
@@ -41,6 +46,14 @@ class TypeChange:
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
     """An instruction of one name, opcode and type in both dumps, with another layout.
+
+    Attributes:
+        instruction: its name, in both programs.
+        opcode: what it does.
+        before: its type and layout in the first program.
+        after: its type and layout in the second.
+        before_bytes: reserved in the first program.
+        after_bytes: reserved in the second.
 
     >>> LayoutChange("add.1", "add", "f32[2,8]{1,0}", "f32[2,8]{0,1}", 64, 64).difference
     0
@@ -74,6 +87,15 @@ class LayoutChange:
 @dataclass(frozen=True, slots=True)
 class MoveChange:
     """Moves of one opcode and types that are not free, and how many there are of them.
+
+    Attributes:
+        opcode: ``copy``, ``transpose`` and the like.
+        effect: what it does to the bytes.
+        operand: type and layout that is read; None where the dump does not tell.
+        result: type and layout that is written.
+        before: how many the first program has.
+        after: how many the second has.
+        moved_bytes: that one of them writes.
 
     >>> MoveChange("copy", "retiles", "f32[8]{0}", "f32[8]{0:T(8)}", 1, 3, 512).difference
     1024

@@ -70,6 +70,13 @@ class Move:
 class MoveSum:
     """All moves of one opcode and effect.
 
+    Attributes:
+        opcode: ``copy``, ``transpose`` and the like.
+        effect: what they do to the bytes.
+        count: how many there are.
+        fused: how many of them stand inside fusions.
+        written_bytes: by those that are not fused.
+
     >>> MoveSum("copy", "retiles", 2, 0, 8192).to_dict()["written_bytes"]
     8192
     """

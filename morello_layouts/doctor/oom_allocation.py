@@ -17,6 +17,11 @@ __all__ = ["Difference", "OomAllocation"]
 class Difference:
     """A number of the report that is not what the layout gives.
 
+    Attributes:
+        field: the report's name of the number.
+        reported: as the report writes it.
+        computed: from the layout.
+
     >>> str(Difference("Size", "8.00G", "128.00M"))
     'Size: the report says 8.00G, the layout gives 128.00M'
     """
@@ -38,7 +43,8 @@ class OomAllocation:
     r"""One allocation of a report.
 
     Attributes:
-        number: as the report counts; line: of the text, from 1.
+        number: as the report counts.
+        line: of the text, from 1.
         reported: its values as written: some of size, shape, unpadded, padding, operator, label,
             kind.
         shape: the array or tuple that it is for; None where the report says none, or it cannot be
@@ -48,7 +54,8 @@ class OomAllocation:
         differences: where its numbers are not ours.
         alternative: what would take fewer bytes; None for a tuple, and where
             nothing is padded.
-        instruction: the instruction's name; source: file and line. None where it does not say.
+        instruction: the instruction's name; None where it does not say.
+        source: file and line; None where it does not say.
         note: why nothing is explained; empty where it is.
 
     >>> from morello_layouts import read_oom

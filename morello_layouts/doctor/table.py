@@ -48,9 +48,10 @@ class Table:
     """A table with its title.
 
     Attributes:
-        title: of the table; note: a line below it, if not empty.
+        title: of the table.
         columns: their names.
         rows: in the order that a report prints.
+        note: a line below the table, if not empty.
     """
 
     title: str

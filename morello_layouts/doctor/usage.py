@@ -150,6 +150,10 @@ class Totals:
 class LayoutUse:
     """A layout and the arrays that have it, whatever their memory space.
 
+    Attributes:
+        layout: its text.
+        bytes: of the arrays that have it.
+
     >>> LayoutUse("{1,0:T(2,2)}", Bytes(1, 60, 96)).to_dict()["layout"]
     '{1,0:T(2,2)}'
     """
@@ -165,6 +169,10 @@ class LayoutUse:
 @dataclass(frozen=True, slots=True)
 class SpaceUse:
     """A memory space and the arrays in it.
+
+    Attributes:
+        space: the number of the memory space.
+        bytes: of the arrays in it.
 
     >>> SpaceUse(1, Bytes(1, 60, 96)).name
     'VMEM'

@@ -21,6 +21,9 @@ class SourceTables:
     """The tables ``FileNames``, ``FunctionNames``, ``FileLocations`` and ``StackFrames`` of a dump.
 
     Each maps the number of a row to its text.
+
+    Attributes:
+        tables: for each table by name, the text of each row by its number.
     """
 
     tables: Mapping[str, Mapping[int, str]]

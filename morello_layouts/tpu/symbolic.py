@@ -109,7 +109,7 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
     """What an array's layout costs, as a formula in its symbolic sizes, each at least 1.
 
     Raises:
-        LayoutError: where it is given anything but an :class:`XlaShape`.
+        LayoutError: where it is given anything but an XlaShape.
         UnsupportedError: for a token or opaque value, an unbounded size, and where SC splits an
             array of symbolic sizes.
 

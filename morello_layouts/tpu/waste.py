@@ -102,7 +102,7 @@ def waste(shape: XlaShape) -> Waste:
     """What an array's layout costs, exactly, and why.
 
     Raises:
-        LayoutError: where it is given anything but an :class:`XlaShape`.
+        LayoutError: where it is given anything but an XlaShape.
         UnsupportedError: for a token or opaque value, and where a size is no number.
 
     >>> from morello_layouts.xla import XlaLayout
