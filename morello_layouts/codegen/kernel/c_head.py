@@ -56,6 +56,9 @@ PREAMBLE: Final = """\
 #define RELAYOUT_AHEAD(s) ((void)0)
 #endif
 
+/* Where a part of n steps starts. */
+#define RELAYOUT_SHARE(n, part, parts) ((size_t)(n) * (part) / (parts))
+
 /* Where item i of a chain of at most three axes lies. */
 #define RELAYOUT_AT(i, n0, s0, n1, s1, s2) \\
     ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \\
@@ -77,6 +80,17 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
 #endif
     (void)stream;
     memcpy(t, s, n);
+}
+
+/* Padding: items of n bytes, one after the other. */
+RELAYOUT_INLINE void relayout_fill(
+    unsigned char *t, size_t size, const unsigned char *item, size_t n)
+{
+    if (n == 1) {
+        memset(t, item[0], size);
+        return;
+    }
+    for (size_t i = 0; i < size; i += n) memcpy(t + i, item, n);
 }
 
 /* The same for rows whose length only the call says. */

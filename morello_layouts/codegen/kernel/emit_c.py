@@ -19,11 +19,13 @@ from morello_layouts.codegen.kernel.moves import (
     moves_of,
 )
 from morello_layouts.codegen.kernel.names import Values, argument
+from morello_layouts.codegen.kernel.parts import phases_of
 from morello_layouts.codegen.kernel.plan import WIDEST, Nest
 from morello_layouts.codegen.kernel.text import Text, offset_text
 from morello_layouts.expr.size import Number
+from morello_layouts.recipe import known
 
-__all__ = ["CFile", "c_file"]
+__all__ = ["CFile", "Given", "c_file"]
 
 _INDENT = "    "
 _Say: TypeAlias = Callable[[Number], str]
@@ -36,10 +38,12 @@ class CFile:
     Attributes:
         helpers: names of the micro-kernels it calls.
         function: the functions that are the kernel's own.
+        phases: whether it takes long enough for several threads, of each phase of :class:`Given`.
     """
 
     helpers: tuple[str, ...]
     function: str
+    phases: tuple[bool, ...] = (False,)
 
     def __str__(self) -> str:
         return join([self])
@@ -59,7 +63,47 @@ def join(files: Sequence[CFile]) -> str:
     return "\n".join(parts)
 
 
-def c_file(kernel: Kernel, stream_from: int = STREAM_FROM) -> CFile:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the function is given at each call, besides the buffers.
+
+    Attributes:
+        sizes: names of symbolic sizes.
+        fill: whether also the bytes of an item of padding.
+        share: whether also which share of the work it is to do, ``part`` of ``parts``, and the
+            ``phase``: calls of one phase may run at once, those of different phases may not.
+    """
+
+    sizes: tuple[str, ...] = ()
+    fill: bool = False
+    share: bool = False
+
+    @property
+    def arguments(self) -> tuple[tuple[str, str], ...]:
+        """The type and the name of each.
+
+        >>> Given(("M",), fill=True).arguments
+        (('size_t ', 'M'), ('const unsigned char *', 'fill'))
+        """
+        found = [("size_t ", argument(size)) for size in self.sizes]
+        found += [("const unsigned char *", "fill")] if self.fill else []
+        found += [("size_t ", x) for x in ("part", "parts", "phase")] if self.share else []
+        return tuple(found)
+
+    @property
+    def passed(self) -> str:
+        """The names, as arguments of a call that follow others."""
+        return "".join(f", {name}" for _, name in self.arguments)
+
+    @property
+    def declared(self) -> str:
+        """Types and names, as parameters that follow others."""
+        return "".join(f", {kind}{name}" for kind, name in self.arguments)
+
+
+def c_file(
+    kernel: Kernel, stream_from: int = STREAM_FROM, *, fill: bool = False, share: bool = False
+) -> CFile:
     """The kernel as a C function ``void name(void *target, const void *source)``.
 
     Symbolic sizes are further arguments, ``size_t`` in the order of their names.
@@ -67,25 +111,35 @@ def c_file(kernel: Kernel, stream_from: int = STREAM_FROM) -> CFile:
     Args:
         kernel: what is asked for.
         stream_from: bytes of a target from which stores go past the caches.
+        fill: whether the bytes of an item of padding are an argument too, and not the kernel's.
+        share: whether a call does one share of the work; see :class:`Given`.
     """
+    given = Given(kernel.names, fill, share)
     if kernel.names:
-        return _sized_file(kernel, stream_from)
+        return _sized_file(kernel, stream_from, given)
     moves, name = moves_of(kernel, stream_from), kernel.name
     body = []
     if moves.streams:
         body += [
             f"{_INDENT}if ((uintptr_t)target % {WIDEST} == 0) {{",
-            f"{_INDENT * 2}{name}_loops(target, source, 1);",
+            f"{_INDENT * 2}{name}_loops(target, source{given.passed}, 1);",
             f"{_INDENT * 2}RELAYOUT_FENCE();",
             f"{_INDENT * 2}return;",
             f"{_INDENT}}}",
         ]
-    body.append(f"{_INDENT}{name}_loops(target, source, 0);")
-    lines = [*_loops(f"{name}_loops", moves, ()), *_function(kernel, body)]
-    return CFile(_helpers(moves), "\n".join(lines))
+    body.append(f"{_INDENT}{name}_loops(target, source{given.passed}, 0);")
+    lines = [*_loops(f"{name}_loops", moves, given), *_function(kernel, body, given)]
+    return CFile(_helpers(moves), "\n".join(lines), _phases(moves, given))
 
 
-def _sized_file(kernel: Kernel, stream_from: int) -> CFile:
+def _phases(moves: Moves, given: Given) -> tuple[bool, ...]:
+    """What comes after the first phase is the ends of rows, or all elements."""
+    if not given.share:
+        return (False,)
+    return (True, *[False] * (len(phases_of(moves)) - 1), *[True] * bool(moves.apart))
+
+
+def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
     """One function for all sizes: loops for small targets, and for those past the caches."""
     name, say = kernel.name, Values()
     near, far = (moves_of(kernel, stream_from, large=large) for large in (False, True))
@@ -93,12 +147,11 @@ def _sized_file(kernel: Kernel, stream_from: int) -> CFile:
     hasty = any(isinstance(nest.micro, Transposition) for nest in streaming)
     steady = any(not isinstance(nest.micro, Transposition) for nest in streaming)
     planned = [nest.micro for nest in near.nests] != [nest.micro for nest in far.nests]
-    arguments = "".join(f", {argument(size)}" for size in kernel.names)
     reach = say(kernel.target.size * kernel.itemsize) if planned or streaming else ""
     whole = " | ".join(["(uintptr_t)target", *map(say, far.conditions)])
 
     def run(loops: str, stream: int) -> str:
-        return f"{name}_{loops}(target, source{arguments}, {stream});"
+        return f"{name}_{loops}(target, source{given.passed}, {stream});"
 
     def streams(from_bytes: int, level: int) -> list[str]:
         return [
@@ -120,11 +173,12 @@ def _sized_file(kernel: Kernel, stream_from: int) -> CFile:
     body = [_INDENT + line for line in (*say.lines, *body)]
     lines = []
     if planned or streaming:
-        lines += _loops(f"{name}_far", far, kernel.names)
+        lines += _loops(f"{name}_far", far, given)
     if planned or not streaming:
-        lines += _loops(f"{name}_near", near, kernel.names)
+        lines += _loops(f"{name}_near", near, given)
     helpers = dict.fromkeys([*_helpers(far), *_helpers(near)])
-    return CFile(tuple(helpers), "\n".join([*lines, *_function(kernel, body)]))
+    phases = max((_phases(moves, given) for moves in (near, far)), key=len)
+    return CFile(tuple(helpers), "\n".join([*lines, *_function(kernel, body, given)]), phases)
 
 
 def _helpers(moves: Moves) -> tuple[str, ...]:
@@ -132,24 +186,28 @@ def _helpers(moves: Moves) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _function(kernel: Kernel, body: list[str]) -> list[str]:
+def _function(kernel: Kernel, body: list[str], given: Given) -> list[str]:
     said = "\n".join([kernel.comment, *map(str, kernel.assumptions)]).strip()
     comment = said.replace("*/", "* /").replace("\n", "\n * ")
-    sizes = "".join(f", size_t {argument(size)}" for size in kernel.names)
-    head = f"void {kernel.name}(void *restrict target, const void *restrict source{sizes})"
+    buffers = "void *restrict target, const void *restrict source"
+    head = f"void {kernel.name}({buffers}{given.declared})"
     return [*([f"/* {comment} */"] if comment else []), f"{head};", head, "{", *body, "}", ""]
 
 
-def _loops(name: str, moves: Moves, names: Sequence[str]) -> list[str]:
+def _loops(name: str, moves: Moves, given: Given) -> list[str]:
     say = Values()
-    body = [line for tree in moves.trees for line in _lines(tree, moves, say)]
-    if moves.apart:
-        body += _apart_lines(moves.apart, moves.itemsize)
+    if given.share:
+        body = _shared_lines(moves, say)
+    else:
+        body = [line for tree in moves.trees for line in _lines(tree, say)]
+        body += _apart_lines(moves.apart, moves.itemsize) if moves.apart else []
     head = "unsigned char *restrict t, const unsigned char *restrict s"
-    sizes = "".join(f"size_t {argument(size)}, " for size in names)
-    unused = ", ".join(f"(void){word}" for word in ["t", "s", "stream", *map(argument, names)])
+    words = ["t", "s", "stream", *(word for _, word in given.arguments)]
+    unused = ", ".join(f"(void){word}" for word in words)
+    if moves.fills and moves.fill is not None:
+        body[:0] = _pattern_lines(moves.fill, at_call=given.fill)
     return [
-        f"RELAYOUT_INLINE void {name}(\n    {head}, {sizes}const int stream)",
+        f"RELAYOUT_INLINE void {name}(\n    {head}{given.declared}, const int stream)",
         "{",
         f"{_INDENT}{unused};",
         *(_INDENT + line for line in (*say.lines, *body)),
@@ -158,39 +216,71 @@ def _loops(name: str, moves: Moves, names: Sequence[str]) -> list[str]:
     ]
 
 
+def _shared_lines(moves: Moves, say: _Say) -> list[str]:
+    """The share of one thread: of most loops some steps; what has no loop is one thread's."""
+    phases = []
+    for pieces in phases_of(moves):
+        lines = []
+        for k, piece in enumerate(pieces):
+            text = _lines(piece.tree, say, divided=piece.loop)
+            alone = [f"if (part == {k} % parts) {{"]
+            lines += text if piece.loop is not None else _looped(alone, text)
+        phases.append(lines)
+    if moves.apart:  # what is filled before may hold elements
+        shape = known(moves.apart.source.shape)
+        longest = max(range(len(shape)), key=lambda k: shape[k])
+        phases.append(_apart_lines(moves.apart, moves.itemsize, longest))
+    numbered = enumerate(phases)
+    return [line for k, text in numbered for line in _looped([f"if (phase == {k}) {{"], text)]
+
+
 def _lines(
-    tree: Tree, moves: Moves, say: _Say, at: tuple[str, str] = ("t", "s"), depth: int = 0
+    tree: Tree,
+    say: _Say,
+    at: tuple[str, str] = ("t", "s"),
+    depth: int = 0,
+    divided: int | None = None,
 ) -> list[str]:
-    t, s = at
     if isinstance(tree, Shared):
-        heads, t, s = _over((tree.axis,), t, s, depth, say)
-        inner = [line for part in tree.body for line in _lines(part, moves, say, (t, s), depth + 1)]
+        heads, at = _over((tree.axis,), at, depth, say, divided)
+        parts = (_lines(part, say, at, depth + 1, divided) for part in tree.body)
+        inner = [line for part in parts for line in part]
         return _looped(heads, inner)
     nest = tree
-    t, s = f"{t} + {say(nest.target)}", f"{s} + {say(nest.source)}"
-    heads, t, s = _over(nest.loops, t, s, depth, say)
+    at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
+    heads, (t, s) = _over(nest.loops, at, depth, say, divided)
     reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
-    body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, moves, say)]
+    body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, say)]
     return _looped(heads, body)
 
 
 def _over(
-    loops: Sequence[Axis], t: str, s: str, first: int, say: _Say
-) -> tuple[list[str], str, str]:
-    """Heads of loops, and the pointers within."""
-    heads = []
+    loops: Sequence[Axis], at: tuple[str, str], first: int, say: _Say, divided: int | None
+) -> tuple[list[str], tuple[str, str]]:
+    """Heads of loops, and the pointers within; of the divided loop a call does its share."""
+    heads, (t, s) = [], at
     for k, axis in enumerate(loops, first):
-        i = f"i{k}"
-        head = f"for (size_t {i} = 0; {i} < {say(axis.count)}; {i}++) {{"
+        i, n = f"i{k}", say(axis.count)
+        head = f"for (size_t {i} = 0; {i} < {n}; {i}++) {{"
+        if k == divided:
+            head = _divided(i, n, clamped=axis.clamp is not None)
         if axis.clamp is not None:
             start, last = say(axis.clamp.first), say(axis.clamp.last)
-            at = f"{start} + {i} * {axis.clamp.unit}"
-            head += f" const size_t p{k} = {at} < {last} ? {at} : {last};"
+            step = f"{start} + {i} * {axis.clamp.unit}"
+            head += f" const size_t p{k} = {step} < {last} ? {step} : {last};"
             i = f"p{k}"
         heads.append(head)
         t += f" + {i} * {say(axis.target)}" if axis.target != 0 else ""
         s += f" + {i} * {say(axis.source)}" if axis.source != 0 else ""
-    return heads, t, s
+    return heads, (t, s)
+
+
+def _divided(i: str, n: str, *, clamped: bool) -> str:
+    start, end = (f"RELAYOUT_SHARE({n}, {part}, parts)" for part in ("part", "part + 1"))
+    if clamped:  # the last two steps may write to the same places
+        start, end = (x.replace(f"({n},", f"({n} - ({n} > 0),") for x in (start, end))
+        end = f"part + 1 < parts ? {end} : {n}"
+    return f"for (size_t {i} = {start}, e{i} = {end}; {i} < e{i}; {i}++) {{"
 
 
 def _looped(heads: list[str], body: list[str]) -> list[str]:
@@ -201,7 +291,7 @@ def _looped(heads: list[str], body: list[str]) -> list[str]:
     return lines + [_INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _micro_lines(nest: Nest, moves: Moves, say: _Say) -> list[str]:
+def _micro_lines(nest: Nest, say: _Say) -> list[str]:
     stream = "stream" if nest.stream else "0"
     match nest.micro:
         case Transposition():
@@ -212,27 +302,29 @@ def _micro_lines(nest: Nest, moves: Moves, say: _Say) -> list[str]:
         case Move(size):
             return [f"memcpy(t0, s0, {size});"]
         case Fill(size):
-            return [_fill_line(say(size), moves.fill or b"")]
+            return [f"relayout_fill(t0, {say(size)}, fill_item, sizeof fill_item);"]
         case micro:
             return [micro_c.call(micro, "t0", "s0", stream, say)]
 
 
-def _fill_line(size: str, pattern: bytes) -> str:
-    if len(set(pattern)) == 1:
-        return f"memset(t0, {pattern[0]}, {size});"
-    values = ", ".join(map(str, pattern))
-    n = len(pattern)
-    return (
-        f"{{ static const unsigned char v[{n}] = {{{values}}}; "
-        f"for (size_t j = 0; j < {size}; j += {n}) memcpy(t0 + j, v, {n}); }}"
-    )
+def _pattern_lines(pattern: bytes, *, at_call: bool) -> list[str]:
+    """The bytes of an item of padding; of equal bytes one says all."""
+    if at_call:
+        size = len(pattern)
+        return [f"unsigned char fill_item[{size}];", f"memcpy(fill_item, fill, {size});"]
+    values = pattern[:1] if len(set(pattern)) == 1 else pattern
+    told = ", ".join(map(str, values))
+    return [f"const unsigned char fill_item[{len(values)}] = {{{told}}};"]
 
 
-def _apart_lines(apart: Apart, itemsize: int) -> list[str]:
+def _apart_lines(apart: Apart, itemsize: int, divided: int | None = None) -> list[str]:
     coordinates = [Text(f"d{k}") for k in range(len(apart.source.shape))]
     lines = []
     for k, n in enumerate(apart.source.shape):
-        lines.append(f"{_INDENT * k}for (size_t d{k} = 0; d{k} < {n}; d{k}++)")
+        head = f"for (size_t d{k} = 0; d{k} < {n}; d{k}++)"
+        if k == divided:
+            head = _divided(f"d{k}", str(n), clamped=False).removesuffix(" {")
+        lines.append(f"{_INDENT * k}{head}")
     pad = _INDENT * len(apart.source.shape)
     t = offset_text(apart.target, coordinates)
     s = offset_text(apart.source, coordinates)

@@ -154,7 +154,11 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | No
     if large is None:
         large = estimate(reach) * HASTE >= stream_from
     block = TARGET_BLOCK if large else SMALL_BLOCK
-    found = [nest for box in elements or () for nest in nests(box, itemsize, block)]
+    found = [
+        replace(nest, box=k)
+        for k, box in enumerate(elements or ())
+        for nest in nests(box, itemsize, block)
+    ]
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
     main = max(filter(_streamable, found), key=work, default=None) if large else None
     conditions = _uneven(main) if main is not None else []

@@ -16,7 +16,7 @@ __all__ = ["Values", "argument", "expression", "is_function_name"]
 
 # What the loops of a kernel call their own, and so do the headers that they include.
 _OWN: Final = re.compile(
-    r"(t|s|i|j|p|v|r)\d*|k|g|u|n|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
+    r"(t|s|i|j|p|v|r|e)\d*|k|g|u|n|fill|fill_item|parts?|phase|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
 
@@ -24,7 +24,7 @@ _OWN: Final = re.compile(
 # stdlib.h by way of immintrin.h.
 _C: Final = (
     r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+|RELAYOUT\w*"
-    r"|relayout_(copy|copy_row|lanes|vector|index|u64_\d+|(zip|unzip|transpose)_\d\w*)"
+    r"|relayout_(copy|copy_row|fill|lanes|vector|index|u64_\d+|(zip|unzip|transpose)_\d\w*)"
     r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
     r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort|quick_exit"
     r"|rand|realloc|srand|system|wcstombs|wctomb"

@@ -52,6 +52,8 @@ class Nest:
         loops: from the outermost on, strides in bytes.
         micro: what the innermost loop does.
         stream: whether its stores may go past the caches, where the target starts at a line.
+        box: which box it is part of; nests of one box may write some places twice. None where no
+            other nest writes to its places.
     """
 
     source: Number
@@ -59,6 +61,7 @@ class Nest:
     loops: tuple[Axis, ...]
     micro: Micro
     stream: bool = False
+    box: int | None = None
 
 
 def nests(box: Box, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
