@@ -1,4 +1,4 @@
-"""Twenty layouts that people use, and the measures that the benchmarks share.
+"""The layouts of ``formats.py`` that are measured, and the measures that the benchmarks share.
 
 Times are processor time. The work runs on one thread, so that is the time that passes on an idle
 machine, and other work on the machine matters less.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 from time import process_time
 
 from sympy.core.cache import clear_cache
@@ -16,29 +17,14 @@ from sympy.core.cache import clear_cache
 import morello_layouts as ml
 from morello_layouts.formula import IndexMap
 
+sys.path.append(str(Path(__file__).parent))
+
+from formats import FORMATS
+
 Layout = tuple[str, str, tuple[int, ...] | None]
 
-POPULAR: tuple[Layout, ...] = (
-    ("row-major", "[0, 1]", (1024, 4096)),
-    ("column-major", "[1, 0]", (1024, 4096)),
-    ("batched column-major", "[0, 2, 1]", (32, 1024, 768)),
-    ("NCHW", "NCHW", (32, 64, 56, 56)),
-    ("NHWC", "NHWC", (32, 64, 56, 56)),
-    ("NCHWc", "[0, 1, 2, 3, 1 p(16)]", (32, 64, 56, 56)),
-    ("packed", "[1, 0, 1 p(4)]", (6, 8)),
-    ("packed twice", "[0, 1, 0 p(8), 1 p(16)]", (512, 512)),
-    ("odd-even", "[0, 1, 1 oe(16)]", (64, 256)),
-    ("untiled", "f32[1024,4096]{1,0}", None),
-    ("f32 (8,128)", "f32[1000,1000]{1,0:T(8,128)}", None),
-    ("f32 (2,128)", "f32[2,1000]{1,0:T(2,128)}", None),
-    ("vector (128)", "f32[1000]{0:T(128)}", None),
-    ("bf16", "bf16[10,200]{1,0:T(8,128)(2,1)}", None),
-    ("bf16, rank 4", "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)S(1)}", None),
-    ("int8", "s8[512,512]{1,0:T(8,128)(4,1)}", None),
-    ("bf16, alternative", "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}", None),
-    ("1-bit", "pred[64,512]{1,0:T(32,128)(32,1)E(1)}", None),
-    ("combined dims", "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}", None),
-    ("tail padding", "f32[3,5]{1,0:T(2,2)L(32)}", None),
+POPULAR: tuple[Layout, ...] = tuple(
+    (one.name, *one.sized(one.large)) for one in FORMATS if one.large is not None
 )
 
 
