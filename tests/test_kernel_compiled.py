@@ -14,7 +14,7 @@ import pytest
 from kernel_runs import need
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel import build, compiled
+from morello_layouts.codegen.kernel import build, calls
 
 LAYOUT = "{1,0:T(8,128)(2,1)}"
 
@@ -23,7 +23,7 @@ LAYOUT = "{1,0:T(8,128)(2,1)}"
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(folder))
-    compiled._compiled.cache_clear()
+    calls._built.cache_clear()
 
 
 def array(dtype: str = "int32") -> np.ndarray:
@@ -211,7 +211,7 @@ def test_a_kernel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     r = ml.relayout("[0, 1]", "[1, 0]", (5, 7))
     for _ in range(2):
-        compiled._compiled.cache_clear()
+        calls._built.cache_clear()
         assert r.compile("int8")(np.arange(35, dtype=np.int8))[1] == 7
     assert len(built) == 1
 
@@ -264,7 +264,7 @@ def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", ".")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
     for _ in range(2):
-        compiled._compiled.cache_clear()
+        calls._built.cache_clear()
         assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
     assert len(list(tmp_path.glob("*.so"))) == 1
 
@@ -277,7 +277,7 @@ def test_what_was_kept_but_does_not_load(kept: bytes) -> None:
     (library,) = build.cache_folder().glob("*.so")
     library.unlink()
     library.write_bytes(kept)
-    compiled._compiled.cache_clear()
+    calls._built.cache_clear()
     assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
     assert library.stat().st_size > len(kept)
 
@@ -299,7 +299,7 @@ def test_each_processor_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> 
     need("gcc")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
     for processor in ("one", "another", "one"):
-        compiled._compiled.cache_clear()
+        calls._built.cache_clear()
         monkeypatch.setattr(build, "_processor", lambda processor=processor: processor)
         r.compile("int8")
     assert len(list(build.cache_folder().glob("*.so"))) == 2

@@ -74,7 +74,9 @@ class Relayout(formula.Relayout):
         facts = self.target.assumptions
         return kernel_text(Kernel(*recipes, items.itemsize, padding, name, layouts, facts), target)
 
-    def compile(self, dtype: Any = None, *, fill: Any = 0) -> CompiledRelayout | SizedRelayout:
+    def compile(
+        self, dtype: Any = None, *, fill: Any = 0, threads: int | None = None
+    ) -> CompiledRelayout | SizedRelayout:
         """The kernel as a function on NumPy buffers, built by the system's C compiler.
 
         What is built is kept in a cache folder. Without a compiler the function works by NumPy,
@@ -83,7 +85,13 @@ class Relayout(formula.Relayout):
 
         Args:
             dtype: as of :meth:`kernel`.
-            fill: as of :meth:`kernel`.
+            fill: as of :meth:`kernel`; another fill costs no other build.
+            threads: how many share the work of each call; left out, the caller's alone. What comes
+                out is the same. NumPy works on one.
+
+        Raises:
+            LayoutError: as :meth:`kernel` does; where there is no such number of threads; where
+                the compiler fails.
 
         >>> from morello_layouts import relayout
         >>> f = relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int16")
@@ -93,14 +101,16 @@ class Relayout(formula.Relayout):
         >>> f([1, 2, 3, 4, 5, 6], M=2, N=3), f([[1, 2], [3, 4]])
         (array([1, 4, 2, 5, 3, 6], dtype=int16), array([1, 3, 2, 4], dtype=int16))
         """
-        from morello_layouts.codegen.kernel import compiled_relayout, sized_relayout
+        from morello_layouts.codegen.kernel import compiled_relayout, sized_relayout, thread_count
 
+        count = thread_count(threads)
         items = self._items(dtype)
         source, target = self.source.recipe, self.target.recipe
         padding = fill_bytes(fill, items, self._bits_of(dtype))
         if source.names or target.names:
-            return sized_relayout(source, target, items, padding, self.target.assumptions)
-        return compiled_relayout(source, target, items, padding)
+            facts = self.target.assumptions
+            return sized_relayout(source, target, items, padding, facts, threads=count)
+        return compiled_relayout(source, target, items, padding, threads=count)
 
     def _items(self, dtype: Any) -> np.dtype[Any]:
         given = self.element_type if dtype is None else dtype

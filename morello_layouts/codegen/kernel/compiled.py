@@ -2,53 +2,60 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts.codegen.kernel.build import compiler, load
-from morello_layouts.codegen.kernel.emit_c import c_file
+from morello_layouts.codegen.kernel.calls import build_of, found_compiler
 from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
 
-__all__ = ["CompiledRelayout", "as_items", "built", "compiled_relayout", "found_compiler"]
+__all__ = ["BuiltRelayout", "CompiledRelayout", "as_items", "compiled_relayout"]
 
 _LINE = 64
-_NAME = "relayout"
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledRelayout:
-    """A relayout that runs: it takes one buffer, and gives the other.
+class BuiltRelayout:
+    """What every relayout that runs knows.
 
     Attributes:
         source: the recipe of the buffer that is read.
         target: the recipe of the buffer that is written.
         dtype: the type of an item.
         fill: the bytes of an item that padding holds; None leaves padding as it is.
-        text: the kernel in C.
+        threads: how many threads share the work.
+        text: the kernel in C, as Python calls it: the bytes of padding are an argument.
         by: the compiler's command, or ``"NumPy"`` where none was found.
-        function: what was built; None without a compiler.
-
-    >>> from morello_layouts import relayout
-    >>> f = relayout("u8[2,3]{1,0}", "u8[2,3]{1,0:T(2,2)}").compile()
-    >>> f([1, 2, 3, 4, 5, 6])
-    array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+        function: what was built, of the addresses of target and source; None without a compiler.
     """
 
     source: Recipe
     target: Recipe
     dtype: np.dtype[Any]
     fill: bytes | None
+    threads: int
     text: str
     by: str
-    function: Callable[..., Any] | None
+    function: Callable[..., object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRelayout(BuiltRelayout):
+    """A relayout that runs: it takes one buffer, and gives the other.
+
+    Its attributes are those of :class:`BuiltRelayout`.
+
+    >>> from morello_layouts import relayout
+    >>> f = relayout("u8[2,3]{1,0}", "u8[2,3]{1,0:T(2,2)}").compile()
+    >>> f([1, 2, 3, 4, 5, 6])
+    array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+    """
 
     def __call__(self, buffer: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """The other buffer.
@@ -163,51 +170,20 @@ def _check_writable(out: NDArray[Any], buffer: NDArray[Any]) -> None:
 
 
 def compiled_relayout(
-    source: Recipe, target: Recipe, dtype: np.dtype[Any], fill: bytes | None = None
+    source: Recipe,
+    target: Recipe,
+    dtype: np.dtype[Any],
+    fill: bytes | None = None,
+    *,
+    threads: int = 1,
 ) -> CompiledRelayout:
     """Build the kernel between two layouts of one array; kept, so asking twice costs nothing.
 
     Without a C compiler the result works by the recipes on NumPy arrays, and a warning says so.
     """
-    return _compiled(source, target, dtype, fill, found_compiler())
-
-
-def found_compiler() -> tuple[str, ...] | None:
-    """The command of a C compiler; a warning where there is none."""
-    command = compiler()
-    if command is None:
-        warnings.warn(
-            "no C compiler was found (gcc, clang, cc, or what CC names): "
-            "this relayout runs by NumPy, several times slower",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-    return command
-
-
-def built(kernel: Kernel, command: tuple[str, ...] | None) -> tuple[str, Callable[..., Any] | None]:
-    """The text of a kernel in C, and the function; None for that without a compiler."""
-    text = str(c_file(kernel))
-    if command is None:
-        return text, None
-    import ctypes
-
-    function = load(text, kernel.name, command)
-    sizes = [ctypes.c_size_t] * len(kernel.names)
-    function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, *sizes)
-    function.restype = None
-    return text, function
-
-
-@lru_cache(maxsize=256)
-def _compiled(
-    source: Recipe,
-    target: Recipe,
-    dtype: np.dtype[Any],
-    fill: bytes | None,
-    command: tuple[str, ...] | None,
-) -> CompiledRelayout:
-    kernel = Kernel(source, target, dtype.itemsize, fill, _NAME, f"{source}\nto {target}")
-    text, function = built(kernel, command)
-    by = "NumPy" if command is None else " ".join(command)
-    return CompiledRelayout(source, target, dtype, fill, text, by, function)
+    padded = target.size != prod(known(target.shape))
+    comment = f"{source}\nto {target}"
+    kernel = Kernel(source, target, dtype.itemsize, fill if padded else None, comment=comment)
+    build = build_of(kernel, found_compiler(), share=threads > 1)
+    told = (build.text, build.by, build.move((), kernel.fill, threads))
+    return CompiledRelayout(source, target, dtype, fill, threads, *told)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts.codegen.kernel.compiled import (
-    CompiledRelayout,
-    as_items,
-    built,
-    found_compiler,
-)
+from morello_layouts.codegen.kernel.calls import Build, build_of, found_compiler
+from morello_layouts.codegen.kernel.compiled import BuiltRelayout, CompiledRelayout, as_items
 from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumption import Assumption
@@ -25,23 +20,18 @@ from morello_layouts.recipe import Recipe
 
 __all__ = ["SizedRelayout", "sized_relayout"]
 
-_NAME = "relayout"
 _MOST_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
-class SizedRelayout:
+class SizedRelayout(BuiltRelayout):
     """A relayout that runs at all sizes: it takes a buffer and the sizes, and gives the other.
 
+    Its attributes are those of :class:`BuiltRelayout`, and one more. ``function`` takes the sizes
+    after the addresses, in the order of ``names``.
+
     Attributes:
-        source: the recipe of the buffer that is read.
-        target: the recipe of the buffer that is written.
         assumptions: what is assumed of the sizes; each is checked at each call.
-        dtype: the type of an item.
-        fill: the bytes of an item that padding holds; None leaves padding as it is.
-        text: the kernel in C.
-        by: the compiler's command, or ``"NumPy"`` where none was found.
-        function: what was built; None without a compiler.
 
     >>> from morello_layouts import relayout
     >>> f = relayout("u8[M,N]{1,0}", "u8[M,N]{1,0:T(2,2)}").compile()
@@ -51,15 +41,9 @@ class SizedRelayout:
     array([1, 2, 3, 4], dtype=uint8)
     """
 
-    source: Recipe
-    target: Recipe
     assumptions: tuple[Assumption, ...]
-    dtype: np.dtype[Any]
-    fill: bytes | None
-    text: str
-    by: str
-    function: Callable[..., Any] | None
-    _kept: dict[tuple[int, ...], CompiledRelayout] = field(
+    _build: Build = field(repr=False, compare=False)
+    _kept: dict[tuple[int | None, ...], CompiledRelayout] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -107,30 +91,30 @@ class SizedRelayout:
         >>> f.at(M=2, N=3).target.size
         6
         """
-        key = tuple(sizes.get(name, -1) for name in self.names)
-        kept = self._kept.get(key) if len(sizes) == len(self.names) else None
-        if kept is not None:
-            return kept
-        values = {name: index(value) for name, value in sizes.items()}
-        _require(values, self.names, self.assumptions)
+        key = tuple(sizes.get(name) for name in self.names)
+        if len(sizes) == len(self.names) and all(type(size) is int for size in key):
+            kept = self._kept.get(key)
+            if kept is not None:
+                return kept
+        values = _required(sizes, self.names, self.assumptions)
 
         def given(n: Number) -> Number:
             return n if isinstance(n, int) else n.evaluate(values)
 
-        function, ordered = self.function, [values[name] for name in self.names]
-        bound = None if function is None else lambda t, s: function(t, s, *ordered)
+        ordered = tuple(values[name] for name in self.names)
         found = CompiledRelayout(
             self.source.map_sizes(given),
             self.target.map_sizes(given),
             self.dtype,
             self.fill,
+            self.threads,
             self.text,
             self.by,
-            bound,
+            self._build.move(ordered, self.fill, self.threads),
         )
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        self._kept[tuple(ordered)] = found
+        self._kept[ordered] = found
         return found
 
 
@@ -145,11 +129,11 @@ def _sizes_of(shape: tuple[Number, ...], given: tuple[int, ...]) -> dict[str, in
     return values
 
 
-def _require(
-    values: Mapping[str, int], names: tuple[str, ...], assumptions: tuple[Assumption, ...]
-) -> None:
-    missing = [name for name in names if name not in values]
-    unknown = sorted(values.keys() - set(names))
+def _required(
+    sizes: Mapping[str, Any], names: tuple[str, ...], assumptions: tuple[Assumption, ...]
+) -> dict[str, int]:
+    missing = [name for name in names if name not in sizes]
+    unknown = sorted(sizes.keys() - set(names))
     if missing or unknown:
         what = f"{', '.join(missing)} not given" if missing else f"no size {', '.join(unknown)}"
         raise ShapeError(
@@ -157,6 +141,7 @@ def _require(
             f"the kernel is for all {', '.join(names)}",
             f"give each by its name: f(buffer, {', '.join(f'{name}=…' for name in names)})",
         )
+    values = {name: _whole(name, size) for name, size in sizes.items()}
     for fact in (*(Assumption(name) for name in names), *assumptions):
         if fact.name in values and not fact.holds_of(values[fact.name]):
             raise ShapeError(
@@ -164,6 +149,21 @@ def _require(
                 f"the kernel assumes {fact}",
                 "give a size that is so, or make a kernel that assumes less",
             )
+    return values
+
+
+def _whole(name: str, size: Any) -> int:
+    try:
+        value = index(size)
+    except TypeError:
+        value = 1 << 63
+    if value >= 1 << 63:
+        raise ShapeError(
+            f"{name} is {size!r}",
+            "a size is a whole number that the machine's integers hold",
+            f"give for example {name}=8",
+        )
+    return value
 
 
 def sized_relayout(
@@ -172,6 +172,8 @@ def sized_relayout(
     dtype: np.dtype[Any],
     fill: bytes | None = None,
     assumptions: tuple[Assumption, ...] = (),
+    *,
+    threads: int = 1,
 ) -> SizedRelayout:
     """Build the kernel between two layouts of symbolic sizes; kept, so asking twice costs nothing.
 
@@ -179,13 +181,23 @@ def sized_relayout(
         UnsupportedError: where the layouts share no digits at all sizes.
     """
     comment = f"{source}\nto {target}"
-    kernel = Kernel(source, target, dtype.itemsize, fill, _NAME, comment, assumptions)
-    return _sized(kernel, dtype, found_compiler())
+    kernel = Kernel(source, target, dtype.itemsize, fill, comment=comment, assumptions=assumptions)
+    build = build_of(kernel, found_compiler(), share=threads > 1)
 
+    def function(to: int, given: int, *sizes: int) -> None:
+        move = build.move(sizes, fill, threads)
+        if move is not None:
+            move(to, given)
 
-@lru_cache(maxsize=64)
-def _sized(kernel: Kernel, dtype: np.dtype[Any], command: tuple[str, ...] | None) -> SizedRelayout:
-    text, function = built(kernel, command)
-    by = "NumPy" if command is None else " ".join(command)
-    recipes = kernel.source, kernel.target
-    return SizedRelayout(*recipes, kernel.assumptions, dtype, kernel.fill, text, by, function)
+    return SizedRelayout(
+        source,
+        target,
+        dtype,
+        fill,
+        threads,
+        build.text,
+        build.by,
+        None if build.entry is None else function,
+        assumptions,
+        build,
+    )
