@@ -101,6 +101,32 @@ def test_questions_with_many_answers() -> None:
     assert (said.right, said.counterexample) == (False, 48)
 
 
+def test_questions_for_a_short_formula() -> None:
+    exercise = ml.Exercise("?", (4, 8), "16*(j//4) + 4*i + j%4", names=("i", "j"), most=2)
+    assert exercise("16*(j//4) + 4*i + j%4").right is True
+    assert exercise("12*(j//4) + 4*i + j").right is True
+    assert exercise("{1,0:T(4,4)}").right is True
+    said = exercise("16*((j//4)%2) + 4*(i%4) + j%4")
+    assert (said.right, said.counterexample) == (False, None)
+    assert "by 4 floors and mods; 2 will do" in said.comment
+    assert exercise("16*(j//4) + 4*i + j").counterexample == (0, 4)
+
+
+def test_a_judge_may_answer_itself() -> None:
+    def smallest(given: ml.IndexMap | ml.FormulaMap) -> ml.Feedback:
+        return ml.Feedback(given.size < 50, f"{given.size} slots", given.size)
+
+    exercise = ml.Exercise("a layout in less than 50 slots?", (6, 8), "[0, 1]", judge=smallest)
+    assert exercise("{1,0:T(3,2)}").right is True
+    assert exercise("{1,0:T(4,8)}").counterexample == 64
+
+
+def test_formulas_may_give_something_else_than_offsets() -> None:
+    minutes = ml.Exercise("?", (86400,), "(s//60)%60", names=("s",), value="minute")
+    assert str(minutes("s%60")) == "Not yet: at s = 1 the minute is 0, yours is 1"
+    assert str(minutes("(s//60)%60")) == "Right: the same minute at every coordinate"
+
+
 def test_how_it_shows_itself() -> None:
     assert "<details>" in ml.exercises.row_by_row._repr_markdown_()
     assert "<details>" not in MATRIX._repr_markdown_()

@@ -11,6 +11,7 @@ from morello_layouts.api import are_equivalent, from_sympy, index_map
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.api.sizes import Shape
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr.form import Digit
 from morello_layouts.formula import FormulaMap, IndexMap
 from morello_layouts.notation import parse, parse_expression
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exercise", "Feedback"]
 
-Judge: TypeAlias = "Callable[[IndexMap | FormulaMap], Proof]"
+Judge: TypeAlias = "Callable[[IndexMap | FormulaMap], Proof | Feedback]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,10 @@ class Exercise:
         solution: a layout or a formula, as text.
         names: how formulas call the coordinates; ``d0, d1, …`` where empty.
         hint: what helps, as Markdown.
-        judge: for questions with many right answers: takes the answer's map, and its proof says
-            whether it is right.
+        judge: for questions with many right answers: takes the answer's map, and the proof or
+            the feedback that it gives says whether it is right.
+        value: what a formula of the answer gives, in words.
+        most: how many floors and mods an answer may have; None where that does not matter.
 
     >>> exercise = Exercise("Where does `(i, j)` of a 3 by 4 matrix lie, row by row?", (3, 4),
     ...                     "4*i + j", names=("i", "j"))
@@ -85,6 +88,8 @@ class Exercise:
     names: tuple[str, ...] = ()
     hint: str = ""
     judge: Judge | None = None
+    value: str = "offset"
+    most: int | None = None
 
     def __call__(self, answer: Any) -> Feedback:
         """Whether an answer is right; wrong text is an answer that is not."""
@@ -93,13 +98,23 @@ class Exercise:
             proof = (self.judge or self._equals_solution)(given)
         except LayoutError as error:
             return Feedback(False, str(error))
+        if isinstance(proof, Feedback):
+            return proof
         if proof.holds is None:
             return Feedback(None, proof.reason)
         if self.judge is not None:
             return Feedback(proof.holds, str(proof), proof.counterexample)
         if proof.holds:
-            return Feedback(True, "the same offset at every coordinate")
+            return self._right(given)
         return Feedback(False, self._difference(proof.counterexample, given), proof.counterexample)
+
+    def _right(self, given: IndexMap | FormulaMap) -> Feedback:
+        """What is said of an answer that equals the solution, but may be too long."""
+        same = f"the same {self.value} at every coordinate"
+        found = _divisions(given)
+        if self.most is None or found <= self.most:
+            return Feedback(True, same)
+        return Feedback(False, f"{same}, by {found} floors and mods; {self.most} will do")
 
     def _equals_solution(self, given: IndexMap | FormulaMap) -> Proof:
         return are_equivalent(given, self._map(self.solution))
@@ -130,7 +145,7 @@ class Exercise:
         place = ", ".join(
             f"{name} = {x}" for name, x in [*sizes.items(), *zip(names, at, strict=True)]
         )
-        return f"at {place} the offset is {right(*at)}, yours is {given(*at)}"
+        return f"at {place} the {self.value} is {right(*at)}, yours is {given(*at)}"
 
     def __str__(self) -> str:
         return self.question
@@ -141,6 +156,13 @@ class Exercise:
     def _repr_markdown_(self) -> str:
         hint = f"\n\n<details><summary>Hint</summary>\n\n{self.hint}\n\n</details>"
         return f"**Exercise.** {self.question}{hint if self.hint else ''}"
+
+
+def _divisions(given: IndexMap | FormulaMap) -> int:
+    """Floors and mods as an answer writes them; a layout has those of its simplified formula."""
+    forms = given.given if isinstance(given, FormulaMap) else (given.form,)
+    digits = [atom for form in forms for atom in form.atoms() if isinstance(atom, Digit)]
+    return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)
 
 
 def _is_layout(text: str) -> bool:
