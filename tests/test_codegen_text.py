@@ -10,7 +10,6 @@ import sympy
 from codegen_cases import OPTIONS, Case, cases, has_signed_words
 
 import morello_layouts as ml
-from morello_layouts.api.printing import inverse_of
 from morello_layouts.codegen import TARGETS, Formulas, print_formulas
 from morello_layouts.codegen.lowering import Arithmetic, Lowering
 from morello_layouts.codegen.widths import Kind, Widths
@@ -383,7 +382,9 @@ def test_asserts_of_bounds_that_types_do_not_imply() -> None:
 
 def test_the_inverse_knows_what_is_assumed() -> None:
     m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0, N <= 4096, M <= 4096")
-    text = ml.code(inverse_of(m), "c", function=True)
+    text = ml.code(m.inverse, "c", function=True, asserts=True)
+    assert "assert(N % 128 == 0);" in text
+    assert "assert(M <= 4096);" in text
     assert "coordinates(uint32_t p, uint32_t M, uint32_t N," in text
     assert "of f32[M,N]{1,0:T(8,128)}." in text
 

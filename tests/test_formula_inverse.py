@@ -62,3 +62,24 @@ def test_as_sympy() -> None:
 
 def test_without_padding_the_condition_is_false() -> None:
     assert ml.index_map("[1, 0, 1 p(4)]", (6, 8)).inverse.padding is sympy.false
+
+
+@pytest.mark.parametrize(
+    ("layout", "text"),
+    [
+        ("f32[4,8]{1,0}", "p -> (p//8, p%8)"),
+        (
+            "f32[3,5]{1,0:T(2,2)}",
+            "p -> (2*(p//12) + (p//2)%2, 2*((p//4)%3) + p%2), padding where d0 >= 3 or d1 >= 5",
+        ),
+        (
+            "f32[M,N]{1,0:T(1,128)}",
+            "p -> (p//(128*ceil(N/128)), p%(128*ceil(N/128))), padding where d1 >= N",
+        ),
+        ("f32[3]{0:T(2)L(8)}", "p -> p, padding where d0 >= 3"),
+    ],
+)
+def test_as_text(layout: str, text: str) -> None:
+    inverse = ml.index_map(layout).inverse
+    assert str(inverse) == text
+    assert repr(inverse) == f"<Inverse of {layout}: {text}>"

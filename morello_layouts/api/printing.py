@@ -21,7 +21,7 @@ from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Formulable", "code", "formulas_of", "inverse_of"]
+__all__ = ["Formulable", "code", "formulas_of"]
 
 Formulable: TypeAlias = "LayoutLike | Formulas | FormulaMap | Inverse | Relayout | sympy.Expr"
 """What has formulas: layouts, index maps, their inverses, relayouts, formulas of users."""
@@ -105,7 +105,7 @@ def formulas_of(
     if isinstance(of, Formulas):
         found = of
     elif isinstance(of, Inverse):
-        found = _of_inverse(of, "")
+        found = _of_inverse(of)
     elif isinstance(of, Relayout):
         found = _of_relayout(of)
     elif isinstance(of, FormulaMap):
@@ -173,21 +173,17 @@ def _coordinates(
     return tuple(variables), sizes
 
 
-def inverse_of(m: IndexMap) -> Formulas:
-    """The formulas of an index map's inverse, which name the layout.
-
-    >>> from morello_layouts import index_map
-    >>> inverse_of(index_map("[1, 0]", (4, 6))).about
-    'Coordinates of the element at offset p of [1, 0] at 4x6.'
-    """
-    found = _of_inverse(m.inverse, f" of {m.source}" if m.source else "")
-    return replace(found, assumptions=m.assumptions)
-
-
-def _of_inverse(inverse: Inverse, source: str) -> Formulas:
+def _of_inverse(inverse: Inverse) -> Formulas:
     results = tuple((f"d{k}", form) for k, form in enumerate(inverse.forms))
-    about = f"Coordinates of the element at offset p{source}."
-    return Formulas("coordinates", about, (_offset(inverse, ()),), results, inverse.limits)
+    source = f" of {inverse.source}" if inverse.source else ""
+    return Formulas(
+        "coordinates",
+        f"Coordinates of the element at offset p{source}.",
+        (_offset(inverse, ()),),
+        results,
+        inverse.limits,
+        assumptions=inverse.assumptions,
+    )
 
 
 def _of_relayout(r: Relayout) -> Formulas:
@@ -213,12 +209,13 @@ def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Form
     # As they are bounded, then others by name; sizes are no variables.
     known = {var.name: var for key in bounds for var in form_of(key, bounds).variables()}
     known |= {var.name: var for var in form.variables()}
+    sizes = form.sizes()
     return Formulas(
         "value",
         str(form),
-        tuple(known.values()),
+        tuple(var for name, var in known.items() if name not in sizes),
         (("value", readable(form)[0]),),
-        more_sizes=form.sizes(),
+        more_sizes=sizes,
     )
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from morello_layouts.codegen.formulas import PADDING, PADDING_LAST, Formulas
 from morello_layouts.codegen.language import Language, unsupported
 from morello_layouts.expr import Atom, Digit, Linear, variable
-from morello_layouts.expr.latex import latex
+from morello_layouts.expr.latex import latex, number
 from morello_layouts.expr.size import Number, Size, is_nonnegative
 from morello_layouts.expr.sympy_bridge import to_sympy
 
@@ -147,7 +147,7 @@ def _is_nonnegative(lo: object) -> bool:
 def _number(value: object) -> str:
     """An end of a bound."""
     assert isinstance(value, int | Size)
-    return latex(Linear((), value))
+    return number(value)
 
 
 def _named(name: str) -> str:

@@ -364,7 +364,9 @@ def _before(number: Number) -> str:
 def _after(number: Number) -> str:
     """A divisor or modulus as it stands after an operator: a product needs parentheses too."""
     text = str(number)
-    return text if isinstance(number, int) or text.replace("_", "a").isalnum() else f"({text})"
+    is_call = text.startswith("ceil(") and isinstance(number, Size) and number.as_atom() is not None
+    is_bare = isinstance(number, int) or is_call or text.replace("_", "a").isalnum()
+    return text if is_bare else f"({text})"
 
 
 def _value(number: Number, values: Mapping[str, Any]) -> Any:

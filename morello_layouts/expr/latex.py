@@ -3,12 +3,13 @@ r"""Linear forms as LaTeX: floors as \lfloor x / s \rfloor, mods as x \bmod n.""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from morello_layouts.expr.form import Atom, Digit, Linear, printing_order
 from morello_layouts.expr.quotient import Quotient
 from morello_layouts.expr.size import Monomial, Number, absolute, sign
 
-__all__ = ["latex", "mapping"]
+__all__ = ["latex", "mapping", "number"]
 
 
 def latex(form: Linear) -> str:
@@ -60,23 +61,41 @@ def _atom(atom: Atom) -> str:
 
 def _number(value: Number) -> str:
     """A number; a symbolic one in parentheses where it is a sum."""
+    is_sum = not isinstance(value, int) and len(value.terms) > 1
+    return rf"\left({number(value)}\right)" if is_sum else number(value)
+
+
+def number(value: Number) -> str:
+    r"""An integer or a symbolic size in LaTeX.
+
+    >>> from morello_layouts.expr.size import Size, exact_quotient
+    >>> print(number(24 * exact_quotient(Size.named("N"), 8) - 1))
+    3 N - 1
+    """
     if isinstance(value, int):
         return str(value)
     parts = [_monomial(monomial, c) for monomial, c in value.printing_order()]
-    text = " ".join(parts).removeprefix("+ ")
-    return text if len(value.terms) == 1 else rf"\left({text}\right)"
+    text = " ".join(parts)
+    return text[2:] if text.startswith("+") else "-" + text[2:]
 
 
 def _monomial(monomial: Monomial, c: int) -> str:
-    factors = [str(abs(c))] if abs(c) != 1 or not monomial else []
+    count, factors = abs(c), []
     for name, power in monomial:
-        text = _quotient(name) if isinstance(name, Quotient) else _name(name)
+        text = _name(name) if isinstance(name, str) else _quotient(name)
+        if isinstance(name, Quotient) and name.exact and power == 1:  # 24·(N/8) is 3·N
+            shared = gcd(count, name.divisor)
+            count //= shared
+            text = _number(name.numerator)
+            if shared < name.divisor:
+                text = rf"\frac{{{number(name.numerator)}}}{{{name.divisor // shared}}}"
         factors.append(text if power == 1 else f"{text}^{{{power}}}")
-    return f"{'-' if c < 0 else '+'} {' '.join(factors)}"
+    lead = [str(count)] if count != 1 or not monomial else []
+    return f"{'-' if c < 0 else '+'} {' '.join(lead + factors)}"
 
 
 def _quotient(quotient: Quotient) -> str:
-    fraction = rf"\frac{{{_number(quotient.numerator)}}}{{{quotient.divisor}}}"
+    fraction = rf"\frac{{{number(quotient.numerator)}}}{{{quotient.divisor}}}"
     return fraction if quotient.exact else rf"\left\lceil {fraction} \right\rceil"
 
 

@@ -23,8 +23,9 @@ def as_number(form: Linear) -> Number | None:
     Those are variables of at least 1 without an upper bound.
 
     >>> from morello_layouts.expr.form import variable
-    >>> print(as_number(8 * variable("N", 1) + 1), as_number(variable("i", 0, 7)))
-    8*N + 1 None
+    >>> n = variable("N", 1)
+    >>> print(as_number(8 * n + 1), as_number(variable("i", 0, 7)), as_number((n + 7) // 8))
+    8*N + 1 None ceil(N/8)
     """
     total = form.const
     for atom, c in form.terms:
@@ -40,11 +41,14 @@ def _named(v: Var) -> Number | None:
 
 
 def _ceiling(d: Digit) -> Number | None:
-    """(-x) // s of a positive number x is -⌈x/s⌉."""
+    """Of a positive number x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉."""
     number = as_number(d.of)
     if number is None or not isinstance(d.divisor, int) or d.modulus is not None:
         return None
-    return -ceil_quotient(-number, d.divisor) if is_nonnegative(-number - 1) else None
+    if is_nonnegative(-number - 1):
+        return -ceil_quotient(-number, d.divisor)
+    less = number - (d.divisor - 1)
+    return ceil_quotient(less, d.divisor) if is_nonnegative(less - 1) else None
 
 
 def _is_size(interval: Interval) -> bool:

@@ -185,7 +185,7 @@ class IndexMap:
     @cached_property
     def inverse(self) -> Inverse:
         """From offsets back to coordinates, and where the buffer holds padding."""
-        return Inverse.of(self.recipe, self.size_symbols)
+        return Inverse.of(self.recipe, self.size_symbols, self.source, self.assumptions)
 
     def by_dim(self) -> Separation:
         """The part of the offset that each coordinate contributes, so that loops can hoist it."""

@@ -20,13 +20,13 @@ _SYNTAX = Syntax(
         "INT": "a number",
         "NAME": "a name",
         "SUM_OP": "'+' or '-'",
-        "PRODUCT_OP": "'*', '//' or '%'",
-        "SLASH": "'/'",
+        "PRODUCT_OP": "'*', '/', '//' or '%'",
+        "POWER": "'**'",
         "FLOOR": "floor(…)",
         "CEIL": "ceil(…)",
         "MOD": "Mod(…)",
     },
-    hints={"/": "write // for division that rounds down, or floor(a/b)", "^": "write a product"},
+    hints={"^": "write a product"},
 )
 
 _BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*?)\.\.(.*)", re.ASCII | re.DOTALL)
