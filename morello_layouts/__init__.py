@@ -32,7 +32,7 @@ from morello_layouts.api import (
 )
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.formula import Derivation, FormulaMap, IndexMap, Inverse
+from morello_layouts.formula import Derivation, FormulaMap, IndexMap, Inverse, Lowerable
 from morello_layouts.morello import (
     Dynamic,
     MorelloLayout,
@@ -93,6 +93,7 @@ __all__ = [
     "IndexMap",
     "Inverse",
     "LayoutError",
+    "Lowerable",
     "Merge",
     "MorelloLayout",
     "OddEven",

@@ -18,17 +18,19 @@ from morello_layouts.api.sizes import (
     sizes_of,
 )
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import Linear
 from morello_layouts.expr.assumption import Assumption, merged, under
 from morello_layouts.expr.size import Number, Size
-from morello_layouts.formula import IndexMap
+from morello_layouts.formula import IndexMap, Lowerable
 from morello_layouts.formula.view import viewed
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.dispatch import Layout
+from morello_layouts.recipe import Recipe
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, lowering
 
 __all__ = ["LayoutLike", "index_map", "index_maps", "needs_shape", "relayout"]
 
-LayoutLike: TypeAlias = "str | Layout | IndexMap"
+LayoutLike: TypeAlias = "str | Layout | IndexMap | Lowerable"
 
 
 def index_map(
@@ -37,7 +39,8 @@ def index_map(
     """The index map of a layout at a shape: from coordinates to offsets in elements.
 
     Args:
-        layout: text in Morello's or XLA's notation, a layout, or an index map (returned as is).
+        layout: text in Morello's or XLA's notation, a layout, also one of a notation of your own
+            (:class:`~morello_layouts.Lowerable`), or an index map (returned as is).
         shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
             it is symbolic then, an unknown number of at least 1.
         assuming: what is known of symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
@@ -86,6 +89,8 @@ def index_map(
             return _of_morello(layout, _required(given, layout), known)
         case XlaBuffer():
             return index_map(layout.shape, shape, assuming=assuming)
+        case Lowerable() if not isinstance(layout, type):
+            return _of_lowerable(layout, _required(given, layout), known)
         case _:
             raise UnsupportedError(
                 f"{layout} is not one array",
@@ -140,6 +145,25 @@ def _of_morello(layout: MorelloLayout, given: Sizes, known: tuple[Assumption, ..
         assumptions=known,
         size_symbols=given.symbols,
     )
+
+
+def _of_lowerable(layout: Lowerable, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
+    """The index map of a layout that is none of the package's own."""
+    sizes = tuple(under(known, n) for n in given.sizes)
+    recipe = layout.recipe(sizes)
+    if not isinstance(recipe, Recipe) or recipe.shape != sizes:
+        raise ShapeError(
+            f"{layout} gives no recipe for {_shape(given.sizes)}",
+            "recipe(shape) is a Recipe that begins at the shape it was given",
+            "return Recipe(shape, steps)",
+        )
+
+    def textbook(coordinates: Sequence[Linear], shape: Sequence[Number]) -> Linear:
+        form = layout.textbook(coordinates, shape)
+        return form if isinstance(form, Linear) else Linear((), form)  # of a scalar it may be 0
+
+    source = f"{layout} at {_times(given.sizes)}"
+    return IndexMap.of(recipe, textbook, source, assumptions=known, size_symbols=given.symbols)
 
 
 def _times(sizes: Iterable[Number]) -> str:
@@ -206,7 +230,9 @@ def _under_both(
 def needs_shape(layout: LayoutLike) -> bool:
     """Whether a layout is written without the sizes of the array."""
     parsed = notation.parse(layout) if isinstance(layout, str) else layout
-    return isinstance(parsed, MorelloLayout | XlaLayout)
+    if isinstance(parsed, IndexMap | XlaShape):
+        return False
+    return isinstance(parsed, XlaLayout | Lowerable)
 
 
 def _carried(layout: IndexMap | XlaShape) -> Shape:
