@@ -1,0 +1,107 @@
+"""The reference of the command, docs/reference/commands.md: ``python docs/make_commands.py``.
+
+Everything comes from click's commands: their help, options, examples and JSON. ``--check`` writes
+nothing and fails where the page differs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from morello_layouts.cli.entry import NAME, commands
+
+PAGE: Final = Path(__file__).parent / "reference" / "commands.md"
+
+HEAD: Final = f"""# The command
+
+<!-- made by docs/make_commands.py from the commands themselves -->
+
+What the functions do, from a shell. `{NAME} COMMAND --help` prints what stands here.
+"""
+
+
+def epilog_parts(epilog: str) -> Iterator[str]:
+    r"""The parts of an epilog in Markdown: examples as code, the rest as paragraphs."""
+    for part in re.split(r"\x08\n|\n(?=JSON|Exit status:)", inspect.cleandoc(epilog)):
+        title, _, rest = part.strip().partition(":")
+        if title == "Examples":
+            lines = [line.strip() for line in rest.splitlines()]
+            yield "Examples:\n\n```sh\n" + "\n".join(line for line in lines if line) + "\n```"
+        elif part.strip():
+            text = escaped(" ".join(part.split()))
+            yield re.sub(r"^(JSON|Exit status)", r"**\1**", text)
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown shows it literally."""
+    return re.sub(r"([*_<>|\[\]`])", r"\\\1", text)
+
+
+def rows(command: click.Command, context: click.Context) -> Iterator[str]:
+    """The rows of the table of options."""
+    for option in command.get_params(context):
+        if isinstance(option, click.Option):
+            name = ", ".join([*option.opts, *option.secondary_opts])
+            yield f"| `{name}{value_of(option)}` | {escaped(option.help or '')}{limits(option)} |"
+
+
+def value_of(option: click.Option) -> str:
+    """What is written after an option: what stands for its value, or its choices."""
+    if option.is_flag or option.count:
+        return ""
+    if isinstance(option.type, click.Choice):
+        return " " + ", ".join(map(str, option.type.choices))
+    return " " + (option.metavar or option.type.name.split()[0].upper())
+
+
+def limits(option: click.Option) -> str:
+    """The smallest value and the value that an option has where it is left out."""
+    parts = []
+    if isinstance(option.type, click.IntRange) and option.type.min is not None:
+        parts.append(f"from {option.type.min}")
+    if option.show_default and not option.is_flag:
+        parts.append(f"`{option.default}` if left out")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def command_text(name: str, command: click.Command) -> str:
+    """What the page says of one command."""
+    context = click.Context(command, info_name=f"{NAME} {name}")
+    usage = f"{NAME} {name} {' '.join(command.collect_usage_pieces(context))}"
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    words = [escaped(" ".join(paragraph.split())) for paragraph in paragraphs]
+    parts = [
+        f"## {name}",
+        f"```text\n{usage}\n```",
+        *words,
+        "\n".join(["| option | meaning |", "| --- | --- |", *rows(command, context)]),
+        *epilog_parts(command.epilog or ""),
+    ]
+    return "\n\n".join(parts)
+
+
+def page() -> str:
+    """The whole page."""
+    general = [p for p in epilog_parts(commands.epilog or "") if not p.startswith("Examples")]
+    every = [command_text(name, command) for name, command in sorted(commands.commands.items())]
+    return "\n\n".join([HEAD.strip(), *general, *every]) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or compare it; 1 where it differs."""
+    text = page()
+    if arguments == ["--check"]:
+        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
