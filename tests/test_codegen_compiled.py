@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from codegen_harness import (
     rust_program,
 )
 
+import morello_layouts as ml
+
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 SANITIZERS = {
     "gcc": ["-fsanitize=undefined"],
@@ -27,7 +30,9 @@ SANITIZERS = {
 
 
 def require(tool: str) -> str:
-    found = shutil.which(tool)
+    # Some installers leave these out of the path.
+    homes = (Path.home() / ".cargo/bin", Path("/usr/local/cuda/bin"))
+    found = shutil.which(tool) or shutil.which(tool, path=":".join(map(str, homes)))
     if found is None:
         pytest.skip(f"{tool} is not installed")
     return found
@@ -97,6 +102,29 @@ def test_c_expressions_over_variables_of_any_type(compiler: str, tmp_path: Path)
     if compiler == "gcc":  # clang would flag variables of another sign than the formula's
         flags += [*SANITIZERS[compiler], "-fno-sanitize-recover=all"]
     run_all(build([path, *flags], source, tmp_path / "program"), runners, tmp_path)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_functions_of_arrays_without_elements(compiler: str, tmp_path: Path) -> None:
+    """No call of them is right, which their asserts say."""
+    path = require(compiler)
+    empty = ml.index_map("f32[0,5]{1,0:T(2,2)}")
+    calls = {
+        "offset(0, 0)": empty,
+        "coordinates(0, &x, &y)": empty.inverse,
+        "relayout(0, &x)": ml.relayout(empty, "f32[0,5]{0,1}"),
+    }
+    for k, (call, of) in enumerate(calls.items()):
+        text = ml.code(of, "c", function=True, asserts=True)
+        assert f"{'p' if k else 'd0'} has no values" in text
+        source = tmp_path / f"empty{k}.c"
+        source.write_text(
+            f"{text}\nint main(void) {{ uint32_t x = 0, y = 0; (void){call}; return x + y > 0; }}"
+        )
+        for more, status in ([], -signal.SIGABRT), (["-DNDEBUG"], 0):
+            program = build([path, "-std=c11", *WARNINGS, *more], source, tmp_path / f"empty{k}")
+            done = subprocess.run(program, capture_output=True, check=False)
+            assert done.returncode == status, done.stderr
 
 
 def test_cuda_functions_as_cpp(tmp_path: Path) -> None:

@@ -168,8 +168,9 @@ def _coordinates(
     for k, n in enumerate(shape):
         if isinstance(n, Size):
             sizes |= n.names()
-        hi = n - 1 if isinstance(n, Size) else max(n - 1, 0)
-        variables.append(known.get(f"d{k}") or Var(f"d{k}", Interval(0, hi)))
+        own = Var(f"d{k}", Interval(0, n - 1))
+        # In forms 0 stands for the coordinate along a dimension of size 0, which has none.
+        variables.append(own if n == 0 else known.get(own.name, own))
     return tuple(variables), sizes
 
 
@@ -179,7 +180,7 @@ def _of_inverse(inverse: Inverse) -> Formulas:
     return Formulas(
         "coordinates",
         f"Coordinates of the element at offset p{source}.",
-        (_offset(inverse, ()),),
+        (_offset(inverse),),
         results,
         inverse.limits,
         assumptions=inverse.assumptions,
@@ -190,18 +191,15 @@ def _of_relayout(r: Relayout) -> Formulas:
     about = (
         f"Offset in {r.source.source} of what lies at offset p of {r.target.source}, in elements."
     )
-    p = _offset(r.inverse, (r.form,))
     known = merged((*r.source.assumptions, *r.target.assumptions))
     results = (("source_offset", r.form),)
-    return Formulas("relayout", about, (p,), results, r.inverse.limits, assumptions=known)
+    return Formulas(
+        "relayout", about, (_offset(r.inverse),), results, r.inverse.limits, assumptions=known
+    )
 
 
-def _offset(inverse: Inverse, more: tuple[Linear, ...]) -> Var:
-    """The variable p; of a buffer of at most one element no formula holds it."""
-    for form in (*inverse.forms, *(form for form, _ in inverse.limits), *more):
-        for var in form.variables():
-            return var
-    return Var("p", Interval(0, 0))
+def _offset(inverse: Inverse) -> Var:
+    return Var("p", Interval(0, inverse.size - 1))
 
 
 def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Formulas:

@@ -83,7 +83,8 @@ class CLanguage(ProgramLanguage):
             body += [f"*{name} = {text};" for name, text, _ in outputs]
         if has_result:
             body.append(f"return {program.results[-1][1]};")
-        headers = ["assert.h"] * asserts + ["stdbool.h"] * (returns == "bool") + ["stdint.h"]
+        has_bool = returns == "bool" or "false" in program.asserts
+        headers = ["assert.h"] * asserts + ["stdbool.h"] * has_bool + ["stdint.h"]
         lines = [*(f"#include <{header}>" for header in headers), ""]
         about = formulas.comment("Returns whether the offset holds padding.")
         lines += [f"// {line}" for line in about]

@@ -70,7 +70,9 @@ class Formulas:
         parts = []
         for var in self.variables:
             lo, hi = var.interval
-            if lo is not None and hi is not None:
+            if lo == 0 and hi == -1:
+                parts.append(f"{var.name} has no values")
+            elif lo is not None and hi is not None:
                 parts.append(f"{lo} <= {var.name} <= {hi}")
             elif lo is not None or hi is not None:
                 parts.append(

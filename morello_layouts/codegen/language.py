@@ -183,6 +183,9 @@ def _checks(formulas: Formulas, lowering: Lowering, widths: Widths | None) -> li
             checks.append(nodes.truth(Op.EQ, rest, nodes.const(0)))
     for var in formulas.variables:
         lo, hi = var.interval
+        if lo == 0 and hi == -1:  # of an array without elements
+            checks.append(nodes.truth(Op.ANY))
+            continue
         kind = widths.kind(var.interval) if widths is not None and widths.declared else None
         name = nodes.name(var.name, var.interval)
         if lo is not None and (kind is None or lo != kind.smallest):

@@ -32,6 +32,7 @@ class Inverse:
         size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
         source: what the layout was read from.
         assumptions: what is known of symbolic sizes.
+        size: elements that the buffer spans.
 
     >>> from morello_layouts import index_map
     >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
@@ -48,6 +49,7 @@ class Inverse:
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     source: str = field(default="", compare=False)
     assumptions: tuple[Assumption, ...] = ()
+    size: Number = 1
 
     @staticmethod
     def of(
@@ -59,7 +61,7 @@ class Inverse:
         """The inverse of a recipe, read backwards and simplified."""
         if recipe.size == 0:
             forms = (Linear((), 0),) * len(recipe.shape)
-            return Inverse(forms, (), size_symbols or {}, source, assumptions)
+            return Inverse(forms, (), size_symbols or {}, source, assumptions, 0)
         p = variable("p", 0, recipe.size - 1)
         zero = Linear((), 0)
         at, limits = logical_coordinates(recipe, delinearize(p, recipe.physical_shape) or ())
@@ -72,6 +74,7 @@ class Inverse:
             size_symbols or {},
             source,
             assumptions,
+            recipe.size,
         )
 
     def __str__(self) -> str:
