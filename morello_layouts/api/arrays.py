@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from morello_layouts import notation
 from morello_layouts.api.elements import as_elements
 from morello_layouts.api.layouts import LayoutLike, index_map
-from morello_layouts.api.relayouts import fill_bytes
-from morello_layouts.codegen.kernel import compiled_relayout
+from morello_layouts.api.relayouts import held_as_bits, padding_item
+from morello_layouts.codegen.kernel import compiled_relayout, thread_count
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.formula import IndexMap
 from morello_layouts.recipe import (
@@ -35,21 +35,24 @@ def pack(
     fill: Any = 0,
     as_bytes: bool = False,
     compiled: bool = False,
+    threads: int | None = None,
 ) -> NDArray[Any]:
     """The buffer that holds an array in a layout: 1-D, one item for each slot.
 
     Args:
         layout: text, a layout, or an index map.
         array: the array, of the layout's shape.
-        fill: what padding holds.
+        fill: what padding holds; with ``as_bytes`` the bits of types that NumPy lacks.
         as_bytes: give bytes, each element in the XLA shape's type and in as many bits as the
             device uses: those that it says (``E(4)``: 4, low bits first); without an XLA shape
             as an item of the array.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
+        threads: how many share the work of the kernel; left out, one.
 
     Raises:
         ShapeError: where the array is not of the layout's shape.
-        LayoutError: where bytes are asked for and a value does not fit the element type.
+        LayoutError: where bytes are asked for and a value does not fit the element type, where
+            padding cannot hold the fill, or threads are no number or have no kernel to run.
 
     >>> pack("{1,0:T(2,2)}", [[1, 2, 3]], fill=0)
     array([1, 2, 0, 0, 3, 0, 0, 0])
@@ -59,16 +62,17 @@ def pack(
     array = _array(array)
     layout = notation.parse(layout) if isinstance(layout, str) else layout
     m = index_map(layout, array.shape)
-    if as_bytes and isinstance(layout, XlaShape):
-        array = as_elements(array, layout)
-    if m.padding:
-        _check_fill(fill, array.dtype)
+    shape = layout if as_bytes and isinstance(layout, XlaShape) else None
+    if shape is not None:
+        array = as_elements(array, shape)
+    item = _padding(fill, array.dtype, shape) if m.padding else np.zeros((), array.dtype)
+    count = _threads(threads, compiled=compiled)
     if compiled:
-        padding = fill_bytes(fill if m.padding else 0, array.dtype)
-        move = compiled_relayout(Recipe(array.shape), m.recipe, array.dtype, padding)
+        recipes = Recipe(array.shape), m.recipe
+        move = compiled_relayout(*recipes, array.dtype, item.tobytes(), threads=count)
         buffer = move(np.ascontiguousarray(array).reshape(-1))
     else:
-        buffer = pack_array(m.recipe, array, fill)
+        buffer = pack_array(m.recipe, array, item[()])
     return to_bytes(buffer, _bits(layout, array.dtype)) if as_bytes else buffer
 
 
@@ -80,6 +84,7 @@ def unpack(
     as_bytes: bool = False,
     dtype: Any = None,
     compiled: bool = False,
+    threads: int | None = None,
 ) -> NDArray[Any]:
     """The array that lies in a 1-D buffer in a layout; what padding holds does not matter.
 
@@ -90,9 +95,12 @@ def unpack(
         as_bytes: the buffer is bytes, as :func:`pack` gives them.
         dtype: the NumPy type of the items that bytes become; left out, that of the XLA type.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
+        threads: how many share the work of the kernel; left out, one.
 
     Raises:
         ShapeError: where the buffer is not of the layout's size.
+        LayoutError: where bytes are of no known type, or threads are no number or have no kernel to
+            run.
 
     >>> unpack("u8[1,3]{1,0:T(2,2)}", [1, 2, 9, 9, 3, 9, 9, 9])
     array([[1, 2, 3]])
@@ -110,9 +118,10 @@ def unpack(
             f"the layout spans {m.size} elements",
             f"give a 1-D array of {m.size} items",
         )
+    count = _threads(threads, compiled=compiled)
     if compiled:
         shape = known(m.recipe.shape)
-        move = compiled_relayout(m.recipe, Recipe(shape), buffer.dtype)
+        move = compiled_relayout(m.recipe, Recipe(shape), buffer.dtype, threads=count)
         return move(buffer).reshape(shape)
     return unpack_array(m.recipe, buffer)
 
@@ -128,21 +137,24 @@ def _array(given: Any) -> NDArray[Any]:
         ) from None
 
 
-def _check_fill(fill: Any, dtype: np.dtype[Any]) -> None:
-    """Raise LayoutError where padding cannot hold the value as it is."""
-    given = np.asarray(fill)
-    try:
-        held = given.astype(dtype)
-        rounds = dtype.kind in "fc" and given.dtype.kind in "biufc"
-        fits = given.ndim == 0 and (rounds or bool(held == given))
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits:
+def _padding(fill: Any, dtype: np.dtype[Any], shape: XlaShape | None) -> NDArray[Any]:
+    """The item that padding holds, checked against the elements of a shape where one is given."""
+    kind = shape.element_type if shape is not None else ""
+    item = padding_item(fill, dtype, kind if held_as_bits(kind) else None)
+    if shape is not None:
+        as_elements(item, shape)
+    return item
+
+
+def _threads(threads: Any, *, compiled: bool) -> int:
+    count = thread_count(threads)
+    if threads is not None and not compiled:
         raise LayoutError(
-            f"padding cannot hold {fill!r}",
-            f"it is of the array's type, {dtype}",
-            "give one value of that type",
+            "threads are given, but nothing is compiled",
+            "NumPy works on one thread",
+            "give compiled=True too, or leave threads out",
         )
+    return count
 
 
 def _bits(layout: object, dtype: np.dtype[Any]) -> int:

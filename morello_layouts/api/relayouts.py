@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from morello_layouts import formula, notation
 from morello_layouts.errors import LayoutError
@@ -14,7 +15,15 @@ from morello_layouts.xla import ELEMENT_BITS, XlaLayout, XlaShape, numpy_type
 if TYPE_CHECKING:
     from morello_layouts.codegen.kernel import CompiledRelayout, SizedRelayout
 
-__all__ = ["Relayout", "fill_bytes", "item_type", "named_bits", "named_type"]
+__all__ = [
+    "Relayout",
+    "fill_bytes",
+    "held_as_bits",
+    "item_type",
+    "named_bits",
+    "named_type",
+    "padding_item",
+]
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ class Relayout(formula.Relayout):
         Args:
             target: ``"c"``, ``"cuda"`` or ``"python"``.
             dtype: the type of an item: NumPy's, or XLA's name of it; left out, the type that the
-                layouts' text names.
+                layouts' text names. Buffers have an item for each slot, in whole bytes, so a type
+                that is given here also serves layouts of ``E(4)`` or another element type.
             fill: what padding holds; None leaves it as it is. For types that NumPy lacks, such as
                 bf16 and those of 8 bits, it is the bits of an item: 0x3f80 is 1 in bf16.
             name: the function's name.
@@ -133,9 +143,7 @@ class Relayout(formula.Relayout):
     def _bits_of(self, dtype: Any) -> str | None:
         """The type of an item where NumPy lacks it, and items are its bits."""
         given = self.element_type if dtype is None else dtype
-        if not isinstance(given, str) or given not in ELEMENT_BITS:
-            return None
-        return given if given[0] in "fb" and numpy_type(given)[0] == "u" else None
+        return given if isinstance(given, str) and held_as_bits(given) else None
 
 
 def item_type(given: Any) -> np.dtype[Any]:
@@ -160,6 +168,17 @@ def item_type(given: Any) -> np.dtype[Any]:
     return dtype
 
 
+def held_as_bits(element_type: str) -> bool:
+    """Whether NumPy lacks one of XLA's types, and items are its bits.
+
+    >>> held_as_bits("bf16"), held_as_bits("f32")
+    (True, False)
+    """
+    if element_type not in ELEMENT_BITS:
+        return False
+    return element_type[0] in "fb" and numpy_type(element_type)[0] == "u"
+
+
 def fill_bytes(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> bytes | None:
     r"""The bytes of an item of padding; None for None.
 
@@ -168,10 +187,22 @@ def fill_bytes(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> b
     >>> fill_bytes(-1, np.dtype("int16"))
     b'\xff\xff'
     """
-    if fill is None:
-        return None
+    return None if fill is None else padding_item(fill, dtype, bits_of).tobytes()
+
+
+def padding_item(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> NDArray[Any]:
+    """The item that padding holds, as an array without axes; floats are rounded to the type.
+
+    Where items are the bits of a type that NumPy lacks, ``bits_of``, so is the fill.
+
+    Raises:
+        LayoutError: where it is no value of the type.
+
+    >>> padding_item(1, np.dtype("float32"))
+    array(1., dtype=float32)
+    """
     if isinstance(fill, int) and fill == 0:
-        return bytes(dtype.itemsize)
+        return np.zeros((), dtype)
     try:
         given = np.asarray(fill)
         fits = given.ndim == 0 and _takes(dtype, given.dtype, bits_of)
@@ -186,11 +217,11 @@ def fill_bytes(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> b
             f"NumPy has no {bits_of}: padding holds the bits that are given, {dtype}"
             if bits_of
             else f"it is of the items' type, {dtype}",
-            "give the bits as an integer, such as 0x3f80 for 1 in bf16, or None to leave padding"
+            "give the bits as an integer, such as 0x3f80 for 1 in bf16"
             if bits_of
-            else "give one value of that type, or None to leave padding as it is",
+            else "give one value of that type",
         )
-    return held.tobytes()
+    return held
 
 
 def _takes(dtype: np.dtype[Any], given: np.dtype[Any], bits_of: str | None) -> bool:
