@@ -17,8 +17,8 @@ class Lowerable(Protocol):
     """A layout of any notation: it gives its recipe, and its own formula apart from it.
 
     ``index_map`` and every function that takes a layout take such a value together with a shape.
-    ``verify`` proves that the formula and the recipe agree, so write the formula from the notation's
-    document, without a look at the recipe.
+    ``verify`` proves that the formula and the recipe agree. So write the formula from the document
+    of the notation, without a look at the recipe.
 
     >>> import morello_layouts as ml
     >>> class EvenFirst:
