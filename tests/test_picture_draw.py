@@ -31,6 +31,14 @@ def test_a_layout_may_come_in_any_form() -> None:
     assert len(ml.draw("f32[6,8]", "{0,1}").panels) == 2
 
 
+def test_the_formula_may_be_left_to_guess() -> None:
+    told, asked = (ml.draw("[0, 1]", (4, 6), formula=shown) for shown in (True, False))
+    for show in (str, ml.Picture.svg):
+        assert "6*d0 + d1" in show(told)
+        assert "6*d0 + d1" not in show(asked)
+        assert "[0, 1] at 4x6" in show(asked)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [

@@ -31,6 +31,7 @@ def draw(
     dots: Iterable[Sequence[int]] = (),
     boxes: Iterable[Sequence[int]] = (),
     box_tiles: int = 0,
+    formula: bool = True,
     max_rows: int | None = None,
     max_columns: int | None = None,
     max_slices: int = 4,
@@ -49,6 +50,7 @@ def draw(
         dots: coordinates of cells to mark with a dot.
         boxes: coordinates of cells to mark with a box.
         box_tiles: the level whose tiles get a box each, 1 for the outermost; 0 for none.
+        formula: whether the formula stands above; leave it out where it is to be guessed.
         max_rows: rows shown of a slice, at least 5; left out, all of up to 32x128 cells, and
             about 20 of more.
         max_columns: columns shown, as ``max_rows``.
@@ -88,6 +90,7 @@ def draw(
             dots=tuple(map(_coordinate, dots)),
             boxes=tuple(map(_coordinate, boxes)),
             box_tiles=as_index(box_tiles),
+            formula=bool(formula),
         )
         for one, m in zip(layouts, maps, strict=True)
     ]

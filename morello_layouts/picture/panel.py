@@ -42,6 +42,11 @@ class Panel:
         """The names of the dimensions: d0, d1 and so on."""
         return tuple(f"d{k}" for k in range(len(self.view.shape)))
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The lines above: the title, and the formula if it is wanted."""
+        return (self.title, str(self.map)) if self.style.formula else (self.title,)
+
     def colour(self, place: Cell | Slot) -> int | None:
         """The number of a place's pastel, None for padding."""
         is_padding = place.is_padding if isinstance(place, Cell) else place.coordinate is None

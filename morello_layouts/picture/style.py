@@ -27,6 +27,7 @@ class Style:
         dots: coordinates of the cells with a dot.
         boxes: coordinates of the cells with a box around them.
         box_tiles: the level whose tiles have a box around them, 1 for the outermost; 0 for none.
+        formula: whether the formula stands above; one may wish to guess it first.
 
     >>> Style().colour, Style(colour="word", element_bits=16).words_of(5)
     ('tile', (2, 2))
@@ -38,6 +39,7 @@ class Style:
     dots: tuple[tuple[int, ...], ...] = ()
     boxes: tuple[tuple[int, ...], ...] = ()
     box_tiles: int = 0
+    formula: bool = True
 
     @property
     def marks(self) -> tuple[tuple[int, ...], ...]:

@@ -120,7 +120,7 @@ class _Stack:
 def _heading(panel: Panel, x: float, y: float, room: float) -> Drawn:
     """The layout's text and its formula, in lines that fit."""
     parts, widest, top = [], 0.0, y
-    for text, class_, size in ((panel.title, "h", 13.0), (str(panel.map), "t", 12.0)):
+    for text, (class_, size) in zip(panel.headings, (("h", 13.0), ("t", 12.0)), strict=False):
         for line in _wrapped(text, int(room / text_width("0", size))):
             top += _LINE
             parts.append(element("text", escaped(line), class_=class_, x=x, y=top - 5))

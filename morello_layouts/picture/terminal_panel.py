@@ -43,7 +43,7 @@ def panel_lines(panel: Panel, width: int, glyphs: Glyphs = UNICODE) -> list[Text
 def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
     from rich.text import Text
 
-    for text, style in ((panel.title, "bold"), (str(panel.map), "")):
+    for text, style in zip(panel.headings, ("bold", ""), strict=False):
         for line in wrap(text, max(width, 30), break_on_hyphens=False):
             yield Text(line, style=style)
     marks = dict.fromkeys(panel.elsewhere, glyphs.moved)
