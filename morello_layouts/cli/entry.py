@@ -15,6 +15,7 @@ from morello_layouts.cli.convert_command import convert
 from morello_layouts.cli.default_command import default
 from morello_layouts.cli.draw_command import draw
 from morello_layouts.cli.explain_command import explain
+from morello_layouts.cli.explore_command import explore
 from morello_layouts.cli.hlo_command import hlo
 from morello_layouts.cli.oom_command import oom
 from morello_layouts.cli.proof_commands import bitcast, equal, prove
@@ -66,6 +67,7 @@ Examples:
   morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
   morello-layouts hlo module.after_optimizations.txt --top 5
   morello-layouts oom log.txt
+  morello-layouts explore --check "f32[3,5]{1,0:T(2,2)}"
 """,
 )
 @click.version_option(morello_layouts.__version__, prog_name=NAME)
@@ -86,6 +88,7 @@ for command in (
     hlo,
     oom,
     draw,
+    explore,
 ):
     commands.add_command(command)
 

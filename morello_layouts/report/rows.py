@@ -13,7 +13,18 @@ from morello_layouts.words.names import amount
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-__all__ = ["Row", "byte_row", "formula_rows", "memory_rows", "proof_rows", "tpu_rows", "word_rows"]
+__all__ = [
+    "Row",
+    "byte_row",
+    "formula_rows",
+    "memory_rows",
+    "place_rows",
+    "proof_rows",
+    "size_rows",
+    "tpu_rows",
+    "verdict_row",
+    "word_rows",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,11 @@ def word_rows(words: Explanation) -> list[Row]:
 
 def memory_rows(report: ArrayReport) -> list[Row]:
     """How the array lies in memory, and how large it is."""
+    return [*place_rows(report), *size_rows(report)]
+
+
+def place_rows(report: ArrayReport) -> list[Row]:
+    """How the array lies in memory."""
     rows: list[Row] = []
     words, m = report.explanation, report.index
     if m is not None:
@@ -49,11 +65,17 @@ def memory_rows(report: ArrayReport) -> list[Row]:
         rows.append(Row("32-bit word", words.word.text))
     if m is not None and m.recipe.steps:
         rows.append(Row("recipe", str(m.recipe)))
-    if report.sizes is not None:
-        rows += _size_rows(report.sizes)
-    elif m is not None and m.recipe.names:
-        rows.append(Row("slots", f"{m.size}, of which hold padding: {m.padding}"))
     return rows
+
+
+def size_rows(report: ArrayReport) -> list[Row]:
+    """How large the array and its buffer are; slots where sizes are symbolic."""
+    m = report.index
+    if report.sizes is not None:
+        return _size_rows(report.sizes)
+    if m is not None and m.recipe.names:
+        return [Row("slots", f"{m.size}, of which hold padding: {m.padding}")]
+    return []
 
 
 def _physical_shape(sizes: tuple[int, ...]) -> str:
@@ -141,19 +163,20 @@ def formula_rows(m: IndexMap, words: Explanation) -> list[Row]:
 def proof_rows(proofs: Proofs) -> list[Row]:
     """What was proved, and what was not."""
     bijective, injective, verified = proofs.bijective, proofs.injective, proofs.verified
-    rows = [_verdict("one-to-one", injective, {True: "yes", False: "NO"})]
+    rows = [verdict_row("one-to-one", injective, {True: "yes", False: "NO"})]
     if injective.holds:
         reason = bijective.reason.removeprefix(f"{injective.reason}; ")
         # Padding is no fault: the word is the same as where there is none, but for yes and no.
-        rows.append(_verdict("onto", bijective, {True: "yes", False: "no"}, reason))
-    rows.append(_verdict("formulas", verified, {True: "right", False: "WRONG"}))
+        rows.append(verdict_row("onto", bijective, {True: "yes", False: "no"}, reason))
+    rows.append(verdict_row("formulas", verified, {True: "right", False: "WRONG"}))
     return rows
 
 
 _ALARMING = ("NO", "WRONG", "undecided")
 
 
-def _verdict(label: str, proof: Proof, words: dict[bool, str], reason: str | None = None) -> Row:
+def verdict_row(label: str, proof: Proof, words: dict[bool, str], reason: str | None = None) -> Row:
+    """What a proof says, in a word that says for what it stands, and why."""
     word = "undecided" if proof.holds is None else words[proof.holds]
     if proof.holds is False and proof.when is not None and proof.condition != False:  # noqa: E712
         word = "depends"

@@ -1,0 +1,181 @@
+"""The answer to a question as plain values: what the page shows, and nothing about HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from morello_layouts import api
+from morello_layouts.api.printing import Formulable
+from morello_layouts.codegen import TARGETS
+from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.comparison import Comparison, compared
+from morello_layouts.explorer.question import FieldError, Question, error_dict
+from morello_layouts.explorer.subject import Subject, numbers_for, subject_of
+from morello_layouts.formula import IndexMap
+from morello_layouts.picture import Picture
+from morello_layouts.picture.page import page_data, page_markup
+from morello_layouts.report.derivations import derivation_steps
+from morello_layouts.report.rows import (
+    Row,
+    place_rows,
+    proof_rows,
+    size_rows,
+    tpu_rows,
+    word_rows,
+)
+
+__all__ = ["answer"]
+
+# What a browser draws at once, and a person takes in.
+_ROWS: Final = 24
+_COLUMNS: Final = 32
+_SLICES: Final = 2
+_SLOTS: Final = 128
+
+_EXPRESSIONS: Final = {"latex", "sympy"}  # targets without functions
+_NO_SIZES: Final = (
+    "this notation writes the layout without the sizes of the array: give them in the field "
+    "Sizes, as 6x8 or M,N, and see the picture, the formula, the proof and the code"
+)
+
+
+def answer(values: Mapping[str, str]) -> dict[str, Any]:
+    """What the page shows for the fields of a :class:`Question`.
+
+    Never raises a LayoutError: ``errors`` lists what is wrong with which field. Where the layout
+    itself is right, the other keys are there too: ``source``, ``instruction``, ``arrays``,
+    ``array``, ``headline``, ``kind``, ``words``, ``memory``, ``sizes``, ``tpu``, ``notes``, and,
+    where sizes are known, ``formula``, ``proofs``, ``code``, ``picture``, ``comparison``.
+
+    >>> found = answer({"layout": "f32[3,5]{1,0:T(2,2)}"})
+    >>> found["formula"]["simplified"], found["errors"]
+    ('12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2', [])
+    >>> answer({"layout": "f32[3,x!]"})["errors"][0]["field"]
+    'layout'
+    """
+    try:
+        question = Question.of(values)
+        subject = subject_of(question)
+    except FieldError as wrong:
+        return {"errors": [error_dict(wrong)]}
+    errors: list[dict[str, Any]] = []
+    found = {"errors": errors, **_said(subject, question)}
+    m = subject.report.index
+    if m is None:
+        return found
+    comparison = None
+    try:
+        comparison = compared(subject, question)
+    except FieldError as wrong:
+        errors.append(error_dict(wrong))
+    found |= {
+        "formula": _formula(m, subject),
+        "proofs": _rows(proof_rows(subject.report.proofs)) if subject.report.proofs else [],
+        "code": [_code(m, target) for target in TARGETS],
+        "comparison": None if comparison is None else _comparison(comparison),
+    }
+    try:
+        found["picture"] = _picture(m, comparison, question.at)
+    except FieldError as wrong:
+        errors.append(error_dict(wrong))
+    return found
+
+
+def _said(subject: Subject, question: Question) -> dict[str, Any]:
+    """What is said of the layout without its index map."""
+    report = subject.report
+    words = report.explanation
+    lacks_sizes = subject.shape is None and not subject.carries_sizes
+    return {
+        "source": subject.source,
+        "instruction": _rows(subject.instruction),
+        "arrays": [{"place": place, "text": text} for place, text in subject.arrays],
+        "array": subject.position,
+        "text": words.source,
+        "kind": words.kind,
+        "headline": words.headline,
+        "words": _rows(word_rows(words)),
+        "memory": _rows(place_rows(report)),
+        "sizes": _rows(size_rows(report)),
+        "tpu": [] if report.tpu is None else _rows(tpu_rows(report.tpu)),
+        "notes": [_NO_SIZES] if lacks_sizes else list(report.notes),
+        "unused": ["shape"] if subject.carries_sizes and question.shape.strip() else [],
+    }
+
+
+def _rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    return [
+        {"label": row.label, "text": row.text, "alarming": row.style == "red", "dim": row.is_dim}
+        for row in rows
+    ]
+
+
+def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
+    names = [
+        {"symbol": dim.symbol, "name": dim.name}
+        for dim in subject.report.explanation.dimensions
+        if dim.symbol != dim.name
+    ]
+    return {
+        "names": names,
+        "symbols": list(m.recipe.names),
+        "textbook": str(m.textbook_form),
+        "simplified": str(m.form),
+        "derivation": derivation_steps(m.derivation),
+        "inverse": str(m.inverse),
+    }
+
+
+def _code(m: IndexMap, target: str) -> dict[str, str]:
+    return {
+        "target": target,
+        "offset": _printed(m, target),
+        "coordinates": _printed(m.inverse, target),
+    }
+
+
+def _printed(of: Formulable, target: str) -> str:
+    try:
+        return api.code(of, target, function=target not in _EXPRESSIONS)
+    except LayoutError as error:
+        return str(error)
+
+
+def _picture(m: IndexMap, comparison: Comparison | None, at: str) -> dict[str, Any]:
+    """The interactive picture, or why there is none."""
+    maps = [m] if comparison is None else [comparison.first, comparison.second]
+    known: list[IndexMap] = []
+    sizes: dict[str, int] = {}
+    for one in maps:
+        numbered, named = numbers_for(one, at)
+        known.append(numbered)
+        sizes |= named
+    try:
+        picture = _drawn(known)
+    except LayoutError as error:
+        return {"reason": f"{error.what}: {error.why}", "at": sizes}
+    panels = picture.panels
+    return {"markup": page_markup(panels), "panels": page_data(panels), "at": sizes}
+
+
+def _drawn(maps: list[IndexMap]) -> Picture:
+    return api.draw(
+        maps[0],
+        maps[1] if len(maps) > 1 else None,
+        max_rows=_ROWS,
+        max_columns=_COLUMNS,
+        max_slices=_SLICES,
+        max_slots=_SLOTS,
+    )
+
+
+def _comparison(found: Comparison) -> dict[str, Any]:
+    return {
+        "text": found.text,
+        "verdict": found.verdict,
+        "rows": _rows(found.rows),
+        "relayout": found.relayout,
+        "way_back": found.way_back,
+        "notes": list(found.notes),
+    }

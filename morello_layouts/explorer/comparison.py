@@ -1,0 +1,80 @@
+"""Two layouts of one array: whether elements keep their places, and how to move them if not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morello_layouts import api
+from morello_layouts.api.layouts import index_maps
+from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.question import Question
+from morello_layouts.explorer.subject import Subject, blaming
+from morello_layouts.formula import IndexMap
+from morello_layouts.proof import Proof
+from morello_layouts.report.rows import Row, verdict_row
+
+__all__ = ["Comparison", "compared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is said of two layouts together.
+
+    Attributes:
+        text: the second layout as it is printed.
+        first: the index map of the first, under what the second assumes too.
+        second: the index map of the second.
+        verdict: in a few words, whether elements move.
+        rows: what was proved.
+        relayout: the offset in the first buffer of what lies at offset p of the second.
+        way_back: the other direction.
+        notes: what could not be said.
+    """
+
+    text: str
+    first: IndexMap
+    second: IndexMap
+    verdict: str
+    rows: tuple[Row, ...]
+    relayout: str
+    way_back: str
+    notes: tuple[str, ...]
+
+
+def compared(subject: Subject, question: Question) -> Comparison | None:
+    """The comparison that a question asks for; None if it asks for none.
+
+    Raises:
+        FieldError: where the other layout means nothing, or is of another shape.
+    """
+    if not question.other.strip() or subject.report.index is None:
+        return None
+    first = subject.report.index
+    with blaming("other"):
+        one, other = index_maps(first, question.other, None, None)
+        same = api.are_equivalent(one, other)
+        relayout = str(api.relayout(one, other))
+        way_back = str(api.relayout(other, one))
+    notes: tuple[str, ...] = ()
+    rows = [verdict_row("same places", same, {True: "yes", False: "no"})]
+    if same.counterexample is not None:
+        rows.append(Row("counterexample", f"the element at {same.counterexample}"))
+    try:
+        bitcast = api.is_bitcast(one, other)
+        rows.append(verdict_row("same bytes", bitcast, {True: "yes", False: "no"}))
+    except LayoutError as error:
+        notes = (f"whether the same bytes serve both is not known: {error.what}",)
+    rows.append(Row("buffers", f"{one.size} and {other.size} elements"))
+    return Comparison(
+        other.source, one, other, _verdict(same), tuple(rows), relayout, way_back, notes
+    )
+
+
+def _verdict(same: Proof) -> str:
+    if same.holds:
+        return "equivalent: every element has the same place in both"
+    if same.holds is None:
+        return "undecided: ISL did not find out within its budget"
+    if same.when is not None and same.condition != False:  # noqa: E712
+        return f"equivalent {same.when}"
+    return "different: some element has another place"

@@ -1,0 +1,198 @@
+"use strict";
+// What is typed goes to the server, what it answers goes to the page, and the address holds it all.
+const NAMES = ["layout", "shape", "other", "assuming", "at"];
+const START = { layout: "f32[3,5]{1,0:T(2,2)}" };
+const place = id => document.getElementById(id);
+const shownAnswer = place("answer"), status = place("status");
+let array = ""; // which array of a tuple
+let longest = 4000; // characters of a field; the server says how many
+let presets = [];
+let asking = null; // what aborts the question under way
+let timer = null;
+let isTyping = false; // whether the address in the history is one that typing replaces
+let shownText = ""; // the answer on the page, as it came
+
+function typed() {
+  const question = {};
+  for (const name of NAMES) if (place(name).value) question[name] = place(name).value;
+  if (array) question.array = array;
+  return question;
+}
+
+function fill(question) {
+  for (const name of NAMES) place(name).value = question[name] || "";
+  array = question.array || "";
+}
+
+const written = question => {
+  const text = new URLSearchParams(question).toString();
+  return text ? `#${text}` : location.pathname;
+};
+
+function fromAddress() {
+  const found = {};
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1)))
+    if (NAMES.includes(name) || name === "array") found[name] = value;
+  return found;
+}
+
+// Keep the question in the address: one entry of the history for each bout of typing.
+function remember(isNew) {
+  const question = typed();
+  if (Object.values(question).some(text => text.length > longest)) return;
+  const address = written(question);
+  if (address === location.hash) return;
+  history[isNew ? "pushState" : "replaceState"](null, "", address);
+}
+
+async function ask() {
+  if (asking) asking.abort();
+  const own = asking = new AbortController(), question = typed(), began = performance.now();
+  document.title = question.layout ? `${question.layout.slice(0, 60)} · Layout explorer`
+    : "Layout explorer";
+  const long = Object.keys(question).find(name => question[name].length > longest);
+  if (long) {
+    shownText = "";
+    tell([{ field: long, what: "the text is too long: "
+      + `${question[long].length.toLocaleString("en")} characters`,
+      why: `a field holds at most ${longest.toLocaleString("en")}`,
+      fix: "ask about one array at a time" }]);
+    return;
+  }
+  if (!(question.layout || "").trim()) {
+    tell([]);
+    show({ errors: [] }, "");
+    status.textContent = "Type a layout, or begin with a popular format.";
+    return;
+  }
+  shownAnswer.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(`/api/answer?${new URLSearchParams(question)}`,
+      { signal: own.signal });
+    if (!response.ok) throw new Error(await response.text());
+    const text = await response.text(), answer = JSON.parse(text);
+    if (own !== asking) return;
+    tell(answer.errors, answer);
+    show(answer, text);
+    const time = Math.max(1, Math.round(performance.now() - began));
+    if (answer.source !== undefined) status.textContent = `Answered in ${time} ms.`;
+  } catch (error) {
+    if (own.signal.aborted) return;
+    shownAnswer.classList.add("stale");
+    status.textContent = error instanceof TypeError
+      ? "The server does not answer. Start it again: morello-layouts explore"
+      : `The server refused: ${error.message}`;
+  } finally {
+    if (own === asking) {
+      shownAnswer.removeAttribute("aria-busy");
+      shownAnswer.dataset.answered = Number(shownAnswer.dataset.answered || 0) + 1;
+    }
+  }
+}
+
+function show(answer, text) {
+  const isWrong = answer.source === undefined && answer.errors.length > 0;
+  shownAnswer.classList.toggle("stale", isWrong);
+  if (isWrong) {
+    status.textContent = shownAnswer.childElementCount
+      ? "This is no layout yet. Below is the last one that was." : "This is no layout yet.";
+    return;
+  }
+  if (text === shownText) return;
+  shownText = text;
+  if (answer.source === undefined) {
+    shownAnswer.replaceChildren();
+    return;
+  }
+  const focused = document.activeElement;
+  const kept = focused && shownAnswer.contains(focused) && focused.id;
+  shownAnswer.replaceChildren(...parts(answer, chooseArray));
+  if (answer.picture && answer.picture.panels)
+    interactive(place("picture-card"), answer.picture.panels);
+  if (kept && place(kept)) place(kept).focus();
+}
+
+// What is wrong, under the field that it is about; and which fields are of use.
+function tell(errors, answer = {}) {
+  const isSymbolic = Boolean(answer.formula && answer.formula.symbols.length);
+  for (const name of NAMES) {
+    const input = place(name), box = place(`${name}-error`);
+    const error = errors.find(each => each.field === name);
+    input.setAttribute("aria-invalid", String(Boolean(error)));
+    box.replaceChildren(...(error ? said(error) : []));
+    if (!error && (answer.unused || []).includes(name))
+      box.replaceChildren(node("p", {}, "Not used: the layout's text has its own sizes."));
+    box.hidden = !box.childElementCount;
+  }
+  for (const name of ["assuming", "at"])
+    document.querySelector(`[data-field="${name}"]`).hidden =
+      !isSymbolic && !place(name).value && !errors.some(each => each.field === name);
+  place("swap").hidden = !place("other").value.trim();
+}
+
+function said(error) {
+  return [
+    error.pointer ? node("pre", { class: "pointer" }, error.pointer) : null,
+    node("p", { class: "what" }, error.what),
+    error.why ? node("p", {}, error.why) : null,
+    error.fix ? node("p", {}, error.fix) : null,
+  ].filter(part => part !== null);
+}
+
+function go(question, isNew = true) {
+  fill(question);
+  isTyping = false;
+  remember(isNew);
+  ask();
+}
+
+function chooseArray(k) {
+  go({ ...typed(), array: String(k) });
+}
+
+place("question").addEventListener("submit", event => event.preventDefault());
+place("question").addEventListener("input", event => {
+  if (event.target.id === "preset") return;
+  if (event.target.id === "layout") array = "";
+  place("preset").value = "";
+  remember(!isTyping);
+  isTyping = true;
+  clearTimeout(timer);
+  timer = setTimeout(ask, 60);
+});
+place("question").addEventListener("change", () => { isTyping = false; });
+
+place("preset").addEventListener("change", event => {
+  const preset = presets[Number(event.target.value)];
+  if (event.target.value !== "" && preset) go(preset.question);
+});
+
+place("swap").addEventListener("click", () => {
+  const question = typed();
+  go({ ...question, layout: question.other || "", other: question.layout || "", array: "" });
+});
+
+place("copy-link").addEventListener("click", event => copied(event.target, location.href));
+
+addEventListener("popstate", () => {
+  isTyping = false;
+  fill(fromAddress());
+  place("preset").value = "";
+  ask();
+});
+
+async function start() {
+  const given = fromAddress();
+  go(Object.keys(given).length ? given : START, false);
+  const answer = await (await fetch("/api/presets")).json();
+  ({ presets, longest } = answer);
+  const groups = new Map();
+  presets.forEach((preset, k) => {
+    if (!groups.has(preset.group))
+      groups.set(preset.group, node("optgroup", { label: preset.group }));
+    groups.get(preset.group).append(node("option", { value: k }, preset.name));
+  });
+  place("preset").append(...groups.values());
+}
+
+start();

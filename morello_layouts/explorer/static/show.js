@@ -1,0 +1,198 @@
+"use strict";
+// From an answer to elements. Text enters the page as text alone; the one piece of markup is the
+// picture's, which the server writes and escapes.
+
+// An element with attributes and children, which are elements or text.
+function node(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+  made.append(...children.filter(child => child !== null));
+  return made;
+}
+
+function card(title, about, ...children) {
+  return node("section", { class: "card" }, node("h3", {}, title),
+    about ? node("p", { class: "about" }, about) : null, ...children);
+}
+
+function rows(list) {
+  const made = node("dl", { class: "rows" });
+  for (const row of list) {
+    const kind = row.alarming ? "alarming" : row.dim ? "dim" : null;
+    made.append(node("dt", { class: row.dim ? "dim" : null }, row.label),
+      node("dd", { class: kind }, row.text));
+  }
+  return made;
+}
+
+function formula(text, isMain = false) {
+  return node("pre", { class: isMain ? "formula main" : "formula" }, node("code", {}, text));
+}
+
+function titleOf(answer) {
+  return node("div", { class: "title full" }, node("h2", {}, answer.text),
+    node("p", {}, `${answer.kind}: ${answer.headline}`));
+}
+
+function arraysOf(answer, choose) {
+  if (answer.arrays.length < 2 && !answer.instruction.length) return null;
+  const parts = [];
+  if (answer.instruction.length) parts.push(rows(answer.instruction));
+  if (answer.arrays.length > 1) {
+    const select = node("select", { id: "array" });
+    answer.arrays.forEach((one, k) =>
+      select.append(node("option", { value: k, selected: k === answer.array },
+        `${one.place} ${one.text}`)));
+    select.addEventListener("change", () => choose(select.value));
+    parts.push(node("p", {}, node("label", { for: "array" }, "Show the array "), select));
+  }
+  const made = card(answer.instruction.length ? "The instruction" : "The tuple",
+    "Several arrays are looked at one by one.".slice(0, answer.arrays.length > 1 ? undefined : 0),
+    ...parts);
+  made.classList.add("full");
+  return made;
+}
+
+function comparisonOf(found) {
+  const sign = found.verdict.startsWith("equivalent") ? "yes"
+    : found.verdict.startsWith("different") ? "no" : "open";
+  const made = card(`Compared with ${found.text}`,
+    "Same places: every element has the same offset in both. Same bytes: the memory of one serves "
+    + "the other without a copy, with elements taken in row-major order.",
+    node("p", { class: `verdict ${sign}`, id: "verdict" }, found.verdict), rows(found.rows),
+    node("h4", {}, "Where the second finds its elements in the first"),
+    formula(found.relayout, true),
+    node("h4", {}, "The other way"), formula(found.way_back),
+    ...found.notes.map(note => node("p", { class: "about" }, note)));
+  made.classList.add("full");
+  made.id = "comparison";
+  return made;
+}
+
+function formulaOf(found) {
+  const where = found.names.map(one => `${one.symbol} = ${one.name}`);
+  if (found.symbols.length) where.push(`${found.symbols.join(", ")}: sizes, at least 1`);
+  const same = found.textbook === found.simplified;
+  const made = card("Formula", "The offset of the element at (d0, d1, …); // rounds down, % is the "
+    + `remainder.${where.length ? ` Here ${where.join(", ")}.` : ""}`,
+    formula(found.simplified, true));
+  made.id = "formula";
+  if (same) made.append(node("p", { class: "about" }, "This is the textbook's own form; nothing "
+    + "could be simplified."));
+  else made.append(node("h4", {}, "As the notation's own rules give it"), formula(found.textbook),
+    node("h4", {}, "How the one becomes the other"), derivation(found.derivation));
+  made.append(node("h4", {}, "The way back, from an offset p to coordinates"),
+    formula(found.inverse));
+  return made;
+}
+
+function derivation(steps) {
+  const made = node("ol", { class: "steps", id: "derivation" });
+  for (const step of steps)
+    made.append(node("li", {}, node("code", {}, `${step.before} = ${step.after}`),
+      node("span", { class: "rule" }, ` rule ${step.rule}`
+        + (step.because ? `, since ${step.because}` : ""))));
+  return made;
+}
+
+function proofOf(list) {
+  const made = card("Proof", "Decided by ISL for every element, not tried on samples. One-to-one: "
+    + "no two elements share a slot. Onto: every slot holds an element, so there is no padding. "
+    + "Formulas: the simplified one, the textbook's, the steps and the way back agree everywhere.",
+    rows(list));
+  made.id = "proof";
+  return made;
+}
+
+const TITLES = { c: "C", cuda: "CUDA", python: "Python", rust: "Rust", mlir: "MLIR",
+  triton: "Triton", latex: "LaTeX", sympy: "SymPy" };
+const chosen = { target: "c", way: "offset" }; // what the reader chose last
+
+function codeOf(list) {
+  const text = node("code"), copy = node("button", { type: "button" }, "Copy code");
+  const show = () => {
+    const one = list.find(each => each.target === chosen.target) || list[0];
+    text.textContent = one[chosen.way];
+  };
+  const choices = (legend, name, options) => {
+    const group = node("fieldset", { class: "choices" }, node("legend", {}, legend));
+    for (const [value, title] of options) {
+      const input = node("input", { type: "radio", name, value, checked: chosen[name] === value });
+      input.addEventListener("change", () => { chosen[name] = value; show(); });
+      group.append(node("label", {}, input, ` ${title}`));
+    }
+    return group;
+  };
+  copy.addEventListener("click", () => copied(copy, text.textContent));
+  show();
+  const made = card("Code", "Integers only; wide enough that nothing overflows.",
+    choices("Language", "target", list.map(one => [one.target, TITLES[one.target] || one.target])),
+    node("div", { class: "codehead" },
+      choices("Function", "way", [["offset", "element to offset"],
+        ["coordinates", "offset to element"]]), copy),
+    node("pre", { class: "code", tabindex: 0, "aria-label": "code" }, text));
+  made.classList.add("full");
+  made.id = "code";
+  return made;
+}
+
+async function copied(button, text) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "The browser does not allow it";
+  }
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+const pictureStyle = new CSSStyleSheet();
+document.adoptedStyleSheets = [...document.adoptedStyleSheets, pictureStyle];
+
+function pictureOf(found) {
+  const made = card("Picture", "");
+  made.classList.add("full");
+  made.id = "picture-card";
+  const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
+  if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
+  if (found.reason) {
+    made.append(node("p", {}, `There is no picture: ${found.reason}.`));
+    return made;
+  }
+  const shown = node("div", { class: found.panels.length > 1 ? "shown two" : "shown one" });
+  const parsed = new DOMParser().parseFromString(found.markup, "text/html");
+  // The policy of the page forbids styles in the markup; as a sheet they are ours.
+  const styles = [...parsed.querySelectorAll("style")];
+  pictureStyle.replaceSync(styles.map(style => style.textContent).join("\n"));
+  for (const style of styles) style.remove();
+  shown.append(...parsed.body.childNodes);
+  for (const svg of shown.querySelectorAll("#picture svg"))
+    svg.style.minWidth = `${Math.round(0.72 * Number(svg.getAttribute("width")))}px`;
+  made.append(shown);
+  return made;
+}
+
+// The whole answer, in the order of the page.
+function parts(answer, choose) {
+  const list = [titleOf(answer), arraysOf(answer, choose)];
+  if (answer.comparison) list.push(comparisonOf(answer.comparison));
+  list.push(card("In words", "Each part of the text, and what it means.", rows(answer.words)));
+  const memory = [...answer.memory, ...answer.sizes];
+  if (memory.length) {
+    const sizes = card("Memory and sizes", "Axes: the array's axes as they lie in memory, slowest "
+      + "first. Recipe: the steps that lead there; what results is in row-major order.",
+      rows(memory));
+    sizes.id = "sizes";
+    list.push(sizes);
+  }
+  if (answer.notes.length)
+    list.push(card("To know", "", ...answer.notes.map(note => node("p", {}, note))));
+  if (answer.picture) list.push(pictureOf(answer.picture));
+  if (answer.formula) list.push(formulaOf(answer.formula), proofOf(answer.proofs));
+  if (answer.tpu.length) list.push(card("On a TPU", "A vector register has 8 rows, the sublanes, "
+    + "of 128 columns, the lanes.", rows(answer.tpu)));
+  if (answer.code) list.push(codeOf(answer.code));
+  return list.filter(part => part !== null);
+}

@@ -1,0 +1,168 @@
+"""What a question is about: the layouts it names, read field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from morello_layouts import api, notation
+from morello_layouts.api.layouts import needs_shape
+from morello_layouts.api.sizes import Shape, assumptions_of
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.explorer.question import FieldError, Question, parse_sizes
+from morello_layouts.formula import IndexMap
+from morello_layouts.morello import MorelloLayout
+from morello_layouts.report.arrays import ArrayReport, reports_of
+from morello_layouts.report.instruction import instruction_in, instruction_rows
+from morello_layouts.report.rows import Row
+from morello_layouts.words import arrays_of
+from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
+
+__all__ = ["Subject", "blaming", "numbers_for", "subject_of"]
+
+Array = XlaShape | XlaLayout | MorelloLayout
+
+# Sizes to draw a layout of symbolic sizes at, where none are given: the first as assumed.
+_TRIED: Final = (10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256, 384, 512, 1024, 4, 8, 6, 3, 2, 1)
+_MOST_ARRAYS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The layout that a question is about.
+
+    Attributes:
+        source: the whole text, as it is printed.
+        instruction: what is said of an instruction of HLO, of which this is the result.
+        arrays: every array of a tuple with its place in it; one array with no place otherwise.
+        position: which of them.
+        shape: the sizes that were typed, or lent by the other layout; None if there are none, or
+            the text carries its own.
+        carries_sizes: whether the text says the sizes, so that none are needed.
+        report: what is said of it.
+    """
+
+    source: str
+    instruction: tuple[Row, ...]
+    arrays: tuple[tuple[str, str], ...]
+    position: int
+    shape: Shape | None
+    carries_sizes: bool
+    report: ArrayReport
+
+
+@contextmanager
+def blaming(field: str) -> Iterator[None]:
+    """Say of errors inside which field is wrong."""
+    try:
+        yield
+    except LayoutError as error:
+        raise FieldError(field, error) from None
+
+
+def subject_of(question: Question) -> Subject:
+    """The layout that a question is about, with its report.
+
+    Raises:
+        FieldError: where a field means nothing.
+
+    >>> subject_of(Question("[1, 0, 1 p(4)]", shape="6x8")).report.sizes.elements
+    48
+    """
+    with blaming("layout"):
+        instruction = instruction_in(question.layout)
+        text = question.layout if instruction is None else str(instruction.shape)
+        value = notation.parse(text)
+        arrays = _arrays(value)
+    if not arrays:
+        raise FieldError(
+            "layout",
+            LayoutError(
+                f"{value} is a tuple without arrays", "it holds no data", "name an array in it"
+            ),
+        )
+    position = min(question.position, len(arrays) - 1)
+    array = arrays[position][1]
+    with blaming("shape"):
+        typed = notation.parse_shape(question.shape) if question.shape.strip() else None
+    carries_sizes = isinstance(array, XlaShape)
+    shape = _lent(question.other) if typed is None else typed
+    shape = None if carries_sizes else shape
+    return Subject(
+        str(value),
+        () if instruction is None else tuple(instruction_rows(instruction)),
+        tuple((place, str(one)) for place, one in arrays[:_MOST_ARRAYS]),
+        position,
+        shape,
+        carries_sizes,
+        _report(str(array), shape, question.assuming),
+    )
+
+
+def _arrays(value: object) -> list[tuple[str, Array]]:
+    if isinstance(value, XlaTuple | XlaBuffer):
+        found = arrays_of(value)
+        return [("".join(f"[{k}]" for k in path), array) for path, array in found]
+    assert isinstance(value, Array)
+    return [("", value)]
+
+
+def _lent(other: str) -> Shape | None:
+    """The shape of the layout that is compared with, if its text carries one."""
+    try:
+        value = notation.parse(other)
+        return api.index_map(value).recipe.shape if not needs_shape(value) else None
+    except LayoutError:
+        return None  # said where the other layout is read
+
+
+def _report(text: str, shape: Shape | None, assuming: str) -> ArrayReport:
+    with blaming("assuming"):
+        known = assumptions_of(assuming) if assuming.strip() else ()
+    try:
+        return next(reports_of(text, shape, assuming if known else None)[1])
+    except LayoutError as error:
+        if not known:
+            raise FieldError("layout" if shape is None else "shape", error) from None
+        _report(text, shape, "")  # raises where the assumptions are not what is wrong
+        raise FieldError("assuming", error) from None
+
+
+def numbers_for(m: IndexMap, at: str) -> tuple[IndexMap, dict[str, int]]:
+    """An index map at numbers for its symbolic sizes, and these; typed ones before others.
+
+    Raises:
+        FieldError: where what was typed is no size, or not as assumed.
+
+    >>> m = api.index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
+    >>> numbers_for(m, "N=200")[1]
+    {'N': 200, 'M': 16}
+    """
+    with blaming("at"):
+        typed = parse_sizes(at)
+        names = m.recipe.names
+        sizes = {name: n for name, n in typed.items() if name in names}
+        if len(sizes) < len(typed):
+            unknown = next(name for name in typed if name not in names)
+            raise ShapeError(
+                f"no size is called {unknown[:40]}",
+                f"the symbolic sizes are {', '.join(names) or 'none'}",
+                "give numbers for these",
+            )
+        for name in names:
+            if name not in sizes:
+                sizes[name] = _number(m, name)
+        return (m.at(**sizes) if names else m), sizes
+
+
+def _number(m: IndexMap, name: str) -> int:
+    facts = [one for one in m.assumptions if one.name == name]
+    divisor = max((one.divisor for one in facts), default=1)
+    lowest = max((one.lo for one in facts), default=1)
+    highest = [one.hi for one in facts if one.hi is not None]
+    for n in (*_TRIED, divisor, lowest, -(-lowest // divisor) * divisor):
+        if n % divisor == 0 and n >= lowest and all(n <= hi for hi in highest):
+            return n
+    return lowest

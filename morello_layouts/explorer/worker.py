@@ -1,0 +1,181 @@
+"""Answers by a deadline: processes that are ended when they take longer, and replaced.
+
+Whatever is typed, a process that works on it can be ended; a thread could not. Only JSON goes to a
+process and comes back from it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Final
+
+__all__ = ["ANSWER_SECONDS", "WARMING", "Workers"]
+
+ANSWER_SECONDS: Final = 1.2
+"""How long a process may work on a question."""
+
+_WAIT_SECONDS: Final = 0.5  # for a process that is free
+_START_SECONDS: Final = 60.0  # SymPy and ISL load in one; a slow disk takes its time
+_MEMORY: Final = 4 << 30  # bytes of address space of a process
+_LONGEST: Final = 16 << 20  # bytes of an answer
+_TRIES: Final = 3  # to start a process
+
+WARMING: Final = {"layout": "f32[M,N]{1,0:T(2,2)}", "other": "[1, 0]", "assuming": "2 | M"}
+"""A question that makes a process load what answers need."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+class Workers:
+    """Processes that answer questions, each within a deadline.
+
+    Args:
+        count: how many answer at the same time.
+        seconds: how long one may work on a question.
+    """
+
+    def __init__(self, count: int = 2, seconds: float = ANSWER_SECONDS) -> None:
+        # Processes that fork from one where SymPy and ISL are loaded are there at once.
+        has_fork = "forkserver" in multiprocessing.get_all_start_methods()
+        self._context = multiprocessing.get_context("forkserver" if has_fork else "spawn")
+        if has_fork:
+            self._context.set_forkserver_preload(["morello_layouts.explorer.preload"])
+        self._seconds = seconds
+        self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._all: set[_Worker] = set()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        for _ in range(count):
+            self._add()
+
+    def ask(self, values: Mapping[str, str]) -> bytes:
+        """The answer to a question, as JSON; in time, whatever is asked."""
+        question = json.dumps(dict(values)).encode()
+        try:
+            worker = self._free.get(timeout=_WAIT_SECONDS)
+        except queue.Empty:
+            return _failure("the explorer is busy", "it still works on other questions")
+        found = _asked(worker, question, self._seconds)
+        if found is not None:
+            self._free.put(worker)
+            return found
+        with self._lock:
+            self._all.discard(worker)
+        took_long = worker.process.is_alive()
+        worker.end()
+        threading.Thread(target=self._add, daemon=True).start()
+        if took_long:
+            why = f"it was ended after {self._seconds:g} seconds, so that nothing hangs"
+            return _failure("the answer takes too long", why)
+        return _failure("the answer takes too much memory", "the process that worked on it ended")
+
+    def close(self) -> None:
+        """End every process."""
+        with self._lock:
+            self._is_closed = True
+            ended, self._all = self._all, set()
+        for worker in ended:
+            worker.end()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _add(self) -> None:
+        """Start a process; it is free once it has answered a first question."""
+        for _ in range(_TRIES):
+            worker = self._started()
+            if worker is None:
+                return
+            if _asked(worker, json.dumps(WARMING).encode(), _START_SECONDS) is not None:
+                self._free.put(worker)
+                return
+            worker.end()
+
+    def _started(self) -> _Worker | None:
+        """A new process; None where none is wanted any more."""
+        with self._lock:
+            if self._is_closed:
+                return None
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(target=_work, args=(theirs,), daemon=True)  # type: ignore[attr-defined]
+            process.start()
+            theirs.close()
+            worker = _Worker(process, ours)
+            self._all.add(worker)
+            return worker
+
+
+def _asked(worker: _Worker, question: bytes, seconds: float) -> bytes | None:
+    """The answer of a process; None if it gives none in time, or is no more."""
+    end = time.monotonic() + seconds
+    with suppress(OSError, EOFError):
+        worker.connection.send_bytes(question)
+        if worker.connection.poll(max(end - time.monotonic(), 0)):
+            return worker.connection.recv_bytes(_LONGEST)
+    return None
+
+
+def _work(connection: Connection) -> None:
+    """What a process does: answer questions until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends its processes
+    # Sizes of many dimensions multiply to numbers of more digits than Python prints unasked.
+    sys.set_int_max_str_digits(0)
+    _limit_memory()
+    with suppress(EOFError, OSError):
+        while True:
+            question = json.loads(connection.recv_bytes())
+            connection.send_bytes(_answered(question))
+
+
+def _answered(question: dict[str, str]) -> bytes:
+    from morello_layouts.explorer.answer import answer
+
+    try:
+        found = json.dumps(answer(question), separators=(",", ":")).encode()
+    except (MemoryError, RecursionError):
+        return _failure("the answer takes too much memory", "what a question may use is bounded")
+    except Exception as error:  # a fault of this package, which must not end the explorer
+        _log.exception("no answer to %r", question)
+        return _failure("the explorer failed at this text", f"{type(error).__name__}: a fault")
+    if len(found) > _LONGEST:
+        return _failure("the answer is too long to show", f"it has {len(found):,} bytes")
+    return found
+
+
+def _failure(what: str, why: str) -> bytes:
+    from morello_layouts.explorer.question import failure
+
+    return json.dumps(failure(what, why, "ask about something smaller, or ask again")).encode()
+
+
+def _limit_memory() -> None:
+    with suppress(ImportError, ValueError, OSError):  # not on every system
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
