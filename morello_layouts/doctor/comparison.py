@@ -33,7 +33,8 @@ class Comparison(Report):
     """What differs between two programs. ``print`` it, or let a notebook show it.
 
     Attributes:
-        before, after: sums over each.
+        before: sums over the first.
+        after: sums over the second.
         types: array types that take other bytes, the largest difference first.
         layouts: instructions whose layout changed.
         moves: copies and the like that are not free, where their number changed; not those in

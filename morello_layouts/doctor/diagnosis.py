@@ -46,10 +46,11 @@ class Diagnosis(Report):
         name: the module's.
         generation: the generation of TPUs that alternatives are for, and how it is known.
         totals: sums over the program.
-        wasteful: the arrays that pad most, each type and layout once; wasteful_count: how many
-            types and layouts pad at all.
+        wasteful: the arrays that pad most, each type and layout once.
+        wasteful_count: how many types and layouts pad at all.
         moves: every copy, transpose, reshape and bitcast, with what it does to the bytes.
-        layouts: arrays by layout, the most bytes first; spaces: by memory space.
+        layouts: arrays by layout, the most bytes first.
+        spaces: arrays by memory space.
         warnings: of the reader, such as that the text ends early.
 
     >>> import morello_layouts as ml

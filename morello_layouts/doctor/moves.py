@@ -18,7 +18,8 @@ class Move:
     """A copy, transpose, reshape or bitcast.
 
     Attributes:
-        instruction: which one; computation: the name of the one that holds it.
+        instruction: which one.
+        computation: the name of the one that holds it.
         is_fused: whether it stands in a fusion, so that nothing is written for it alone.
         verdict: what it does to the bytes; one value for all moves of the same types.
 

@@ -38,8 +38,9 @@ class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 
     Attributes:
-        memory_space: such as ``hbm``; used: what the program takes of it; capacity: what there
-            is. As written; None where the report does not say.
+        memory_space: such as ``hbm``; None where the report does not say.
+        used: what the program takes of it, as written, or None.
+        capacity: what there is of it, as written, or None.
         generation: the generation of TPUs that alternatives are for, and how it is known.
         allocations: in the order of the text.
         warnings: what a reader should know.

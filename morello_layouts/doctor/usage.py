@@ -33,7 +33,8 @@ class Bytes:
 
     Attributes:
         arrays: how many there are.
-        data_bytes: of their elements; reserved_bytes: of their buffers.
+        data_bytes: of their elements.
+        reserved_bytes: of their buffers.
 
     >>> (Bytes(1, 60, 96) + Bytes(1, 4, 512)).padding_bytes
     544
@@ -118,9 +119,11 @@ class Totals:
     """Sums over a program.
 
     Attributes:
-        instructions: how many there are, those in fusions too; computations: likewise.
+        instructions: how many there are, those in fusions too.
+        computations: likewise.
         fused_computations: of these, whose values are never stored.
-        parameters: the arrays that the program is given; outputs: those that it gives.
+        parameters: the arrays that the program is given.
+        outputs: the arrays that it gives.
         results: the arrays that instructions write, where not in a fusion.
 
     >>> Totals(1, 1, 0, Bytes(), Bytes(), Bytes(1, 60, 96)).to_dict()["results"]["factor"]

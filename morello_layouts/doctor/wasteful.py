@@ -25,8 +25,8 @@ class Place:
         opcode: what the instruction does.
         computation: the name of the one that holds it.
         line: the line of the dump.
-        op_name: the path of traced functions; source: file and line of the program. None where
-            the dump does not say.
+        op_name: the path of traced functions; None where the dump does not say.
+        source: file and line of the program; None where the dump does not say.
 
     >>> Place("fusion.3{1}", "fusion", "main", 7, None, "model.py:90").text
     'main/fusion.3{1} (model.py:90)'

@@ -32,7 +32,14 @@ __all__ = ["Rewriting", "rewrite", "trace"]
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """One rule at work: its name and statement, the form before and the form after."""
+    """One rule at work: its name and statement, the form before and the form after.
+
+    Attributes:
+        rule: its name.
+        statement: the identity and its side condition.
+        before: the form that the rule saw.
+        after: what it made of it.
+    """
 
     rule: str
     statement: str

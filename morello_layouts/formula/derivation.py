@@ -19,6 +19,11 @@ Simplifier: TypeAlias = Callable[[Linear], tuple[Linear, tuple[Rewriting, ...]]]
 class Derivation:
     """The first form, the rules that fired in order, and the last form.
 
+    Attributes:
+        start: the textbook formula.
+        steps: the rules that fired, in order.
+        end: the simplified formula.
+
     >>> from morello_layouts.expr import variable
     >>> print(Derivation.of(variable("d0", 0, 5) % 6))
     d0%6

@@ -26,8 +26,9 @@ class HloMetadata:
     Attributes:
         op_name: the path of traced functions, such as ``jit(f)/while/body/add``.
         op_type: the operation of the framework.
-        source_file: the user's file; source_line: the line there, from 1; source_function: the
-            function around it, which only dumps with stack frames name.
+        source_file: the user's file.
+        source_line: the line there, from 1.
+        source_function: the function around it, which only dumps with stack frames name.
         stack_frame_id: the row of the dump's table ``StackFrames``.
 
     >>> HloMetadata(op_name="jit(f)/add", source_file="model.py", source_line=7).source

@@ -19,6 +19,10 @@ __all__ = ["HloModule", "HloProgramShape"]
 class HloProgramShape:
     """Types and layouts of what a program takes and gives.
 
+    Attributes:
+        parameters: types and layouts of what it takes.
+        result: type and layout of what it gives.
+
     >>> import morello_layouts as ml
     >>> text = "HloModule m, entry_computation_layout={(f32[8]{0}, s32[])->f32[8]{0}}"
     >>> print(ml.read_hlo(text).entry_computation_layout)

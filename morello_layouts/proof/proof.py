@@ -19,6 +19,10 @@ _VERDICT = {True: "holds", False: "does not hold", None: "undecided"}
 class AtSizes:
     """A counterexample of symbolic sizes: the smallest sizes that have one, and the first there.
 
+    Attributes:
+        sizes: the smallest sizes, by name.
+        at: the counterexample at these sizes, as a proof at numbers has it.
+
     >>> print(AtSizes({"M": 1, "N": 129}, (0, 128)))
     (0, 128) at M = 1, N = 129
     """

@@ -45,6 +45,9 @@ T = TypeVar("T")
 class Pad:
     """Grow each axis to the given size; the elements keep their coordinates.
 
+    Attributes:
+        sizes: of each axis after the step, in elements.
+
     >>> Pad((4, 6)).apply((3, 5))
     (4, 6)
     """
@@ -64,6 +67,9 @@ class Pad:
 @dataclass(frozen=True, slots=True)
 class Split:
     """Break axis i of size n into (n / t, t) where ``tiles[i]`` is t; None leaves it whole.
+
+    Attributes:
+        tiles: the size of the new inner axis, for each axis; None for no split.
 
     >>> Split((2, None)).apply((4, 6))
     (2, 2, 6)
@@ -89,6 +95,9 @@ class Split:
 class Transpose:
     """Reorder the axes: new axis k is old axis ``order[k]``.
 
+    Attributes:
+        order: for each new axis, the old one.
+
     >>> Transpose((0, 2, 1)).apply((2, 3, 4))
     (2, 4, 3)
     """
@@ -108,6 +117,9 @@ class Merge:
 
     A count of 0 makes a new axis of size 1 (an empty product), which is how a tile with more
     dimensions than the array gets its leading ones.
+
+    Attributes:
+        counts: for each new axis, how many old ones it joins.
 
     >>> Merge((0, 2, 1)).apply((2, 3, 4))
     (1, 6, 4)

@@ -72,7 +72,8 @@ class XlaLayout:
         tiles: tiles, each acting on the last dimensions of the physical shape that the tiles
             before it leave; most major size first, COMBINE for ``*``.
         tail_padding_alignment_in_elements: ``L(n)``; acts only where there are tiles.
-        index_primitive_type: ``#(type)``; pointer_primitive_type: ``*(type)``.
+        index_primitive_type: ``#(type)``.
+        pointer_primitive_type: ``*(type)``.
         element_size_in_bits: ``E(n)``; 0 is the type's own size.
         memory_space: ``S(n)``: 0 HBM, 1 VMEM, 2 SMEM, 4 host (TPU compiler), 5 host (XLA).
         split_configs: ``SC(…)``.

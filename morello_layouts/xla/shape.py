@@ -177,6 +177,9 @@ class XlaShape:
 class XlaTuple:
     """A tuple of shapes.
 
+    Attributes:
+        shapes: its elements.
+
     Raises:
         LayoutError: where an element is no shape.
 
@@ -200,6 +203,9 @@ class XlaTuple:
 @dataclass(frozen=True, slots=True)
 class XlaBuffer:
     """A buffer that holds an array: ``b(f32[8,128])``.
+
+    Attributes:
+        shape: that of the array.
 
     Raises:
         LayoutError: where it holds something else.
