@@ -1,4 +1,4 @@
-"""The gallery of formats, page and pictures: ``python docs/make_gallery.py``.
+"""The gallery of formats and the pictures of the explanations: ``python docs/make_gallery.py``.
 
 The formats are those of ``tests/benchmarks/formats.py``. Formulas, sizes and verdicts are asked of
 the package. ``--check`` writes nothing and fails where a file differs or does not belong.
@@ -7,10 +7,10 @@ the package. ``--check`` writes nothing and fails where a file differs or does n
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 DOCS: Final = Path(__file__).parent
 FIGURES: Final = DOCS / "figures" / "gallery"
@@ -153,9 +153,45 @@ def sections() -> Iterator[str]:
         yield from (entry(one) for one in FORMATS if one.group == group)
 
 
+def explained() -> dict[str, str]:
+    """The pictures of docs/explanation: a recipe step by step, and what shares a word."""
+    recipe = ml.index_map("f32[3,5]{1,0:T(2,2)}").recipe
+    steps = {
+        f"step_{count}_{name}": ml.draw(step_by_step(recipe, count)).svg()
+        for count, name in enumerate(("row_major", "pad", "split", "transpose"))
+    }
+    words = {
+        name: ml.draw(f"bf16[4,8]{{1,0:T(4,4){second}}}", colour="word").svg()
+        for name, second in (("words_by_row", ""), ("words_by_column", "(2,1)"))
+    }
+    return steps | words
+
+
+def step_by_step(recipe: ml.Recipe, count: int) -> IndexMap:
+    """The index map of a recipe's first steps."""
+    first = ml.Recipe(recipe.shape, recipe.steps[:count])
+    sizes = first.physical_shape
+    names = {
+        0: "f32[3,5], no step",
+        1: "padded to [4,6]",
+        2: "split to [2,2,3,2]",
+        3: "transposed to [2,3,2,2]",
+    }
+
+    def textbook(d: Sequence[Any], _: object) -> Any:
+        if count < 2:
+            return sizes[1] * d[0] + d[1]
+        if count == 2:
+            return 12 * (d[0] // 2) + 6 * (d[0] % 2) + 2 * (d[1] // 2) + d[1] % 2
+        return 12 * (d[0] // 2) + 4 * (d[1] // 2) + 2 * (d[0] % 2) + d[1] % 2
+
+    return IndexMap.of(first, textbook, names[count])
+
+
 def files() -> dict[Path, str]:
     """Every file with its text."""
     made = {FIGURES / f"{one.slug}.svg": figure(one) for one in FORMATS}
+    made |= {FIGURES / f"{name}.svg": text for name, text in explained().items()}
     return {DOCS / "gallery.md": page(), **made}
 
 
