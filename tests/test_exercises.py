@@ -17,6 +17,22 @@ EXERCISES = {
 # Answers that a learner may give, each with the place at which it goes wrong.
 WRONG: dict[str, list[tuple[Any, Any]]] = {
     "row_by_row": [("i + 3*j", (0, 1)), ("[1, 0]", (0, 1)), ("3*i + j", (1, 0))],
+    "middle_first": [
+        ("[1, 2, 0]", (0, 0, 1)),  # Morello's order, which is XLA's from the other end
+        ("{0,2,1}", (0, 0, 1)),
+        ("12*i + 4*j + k", (0, 0, 1)),
+    ],
+    "minutes": [("s//60", (3600,)), ("s%60", (1,)), ("(s//60)%24", (1440,))],
+    "blocks": [
+        ("12*(i//2) + 6*(j//3) + 2*(i%2) + j%3", (1, 0)),
+        ("12*(i//2) + 6*(j//3) + 3*i + j%3", (2, 0)),
+        ("[0, 1, 1 p(3)]", (0, 3)),
+    ],
+    "fewer_mods": [
+        ("32*((i//4)%1) + 16*((j//4)%2) + 4*(i%4) + j%4", None),  # right, but the question itself
+        ("32*(i//4) + 16*(j//4) + 4*i + j%4", None),
+        ("16*(j//4) + 4*i + j", (0, 4)),
+    ],
 }
 
 

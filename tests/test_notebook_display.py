@@ -50,5 +50,6 @@ def test_what_is_shown_is_escaped() -> None:
 def test_a_picture_is_an_svg_and_nothing_else() -> None:
     """Forges show SVG of a notebook, but take it out of HTML."""
     picture = ml.draw(TILED)
-    assert picture._repr_svg_().startswith("<svg")
+    assert picture._repr_svg_().startswith('<svg style="max-width:100%;height:auto"')
+    assert "style=" not in picture.svg().split(">")[0]
     assert not hasattr(picture, "_repr_html_")

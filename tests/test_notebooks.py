@@ -68,5 +68,7 @@ def test_each_section_ends_with_an_exercise(path: Path) -> None:
 def test_the_notebooks_ask_every_exercise() -> None:
     asked = set()
     for path in NOTEBOOKS:
-        asked |= set(re.findall(r"ml\.exercises\.(\w+)", "".join(map(source, cells(path, "code")))))
+        asked |= set(
+            re.findall(r"ml\.exercises\.(\w+)", "\n".join(map(source, cells(path, "code"))))
+        )
     assert asked == set(ml.exercises.__all__) - {"Exercise", "Feedback"}

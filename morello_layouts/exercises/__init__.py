@@ -10,6 +10,20 @@ Not yet: at i = 0, j = 1 the offset is 1, yours is 3
 """
 
 from morello_layouts.exercises.exercise import Exercise, Feedback
-from morello_layouts.exercises.where import row_by_row
+from morello_layouts.exercises.where import (
+    blocks,
+    fewer_mods,
+    middle_first,
+    minutes,
+    row_by_row,
+)
 
-__all__ = ["Exercise", "Feedback", "row_by_row"]
+__all__ = [
+    "Exercise",
+    "Feedback",
+    "blocks",
+    "fewer_mods",
+    "middle_first",
+    "minutes",
+    "row_by_row",
+]

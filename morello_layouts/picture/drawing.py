@@ -131,7 +131,8 @@ class Picture:
             ) from None
 
     def _repr_svg_(self) -> str:
-        return self.svg()
+        # In a notebook's column a wide picture shrinks, rather than be cut at the edge.
+        return self.svg().replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
 
     def __str__(self) -> str:
         return self.text()
