@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import queue
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +19,7 @@ from test_kernel_sized import Case as SizedCase
 from test_kernel_sized import buffers
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel import calls
+from morello_layouts.codegen.kernel import calls, workers
 from morello_layouts.codegen.kernel.emit_c import CFile, c_file, join
 
 TILED = "{1,0:T(8,128)(2,1)}"
@@ -167,15 +170,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize(
-    ("source", "target", "shape"),
+    ("source", "target", "shape", "dtype"),
     [
-        ("[0, 1]", TILED, (1001, 777)),
-        (TILED, "[1, 0]", (401, 399)),
-        ("[0, 1]", "[1, 0]", (1500, 700)),
-        ("[0, 1]", "{1,0:T(3,5)(2,2)}", (3, 5)),
+        ("[0, 1]", TILED, (1001, 777), "float32"),
+        (TILED, "[1, 0]", (401, 399), "int8"),
+        ("[0, 1]", "{1,0:T(3,5)(2,2)}", (3, 5), "int16"),
     ],
 )
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_functions_of_several_threads(
     source: str, target: str, shape: tuple[int, ...], dtype: str
 ) -> None:
@@ -213,25 +214,59 @@ def test_pack_and_unpack_by_threads() -> None:
             wrong()
 
 
-@pytest.mark.usefixtures("own_cache")
-def test_threads_do_run_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    need("gcc")
-    started = []
+@pytest.mark.parametrize("parts", [2, 3, 7])
+def test_parts_run_at_once(parts: int) -> None:
+    meeting, met = threading.Barrier(parts, timeout=30), []
+    workers.run_parts(lambda part: met.append((part, meeting.wait())), parts)
+    assert sorted(part for part, _ in met) == list(range(parts))
 
-    class Counted(threading.Thread):
+
+def test_where_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused(threading.Thread):
         def start(self) -> None:
-            if len(started) == most:
-                raise RuntimeError("can't start new thread")
-            started.append(self)
-            super().start()
+            raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(calls, "Thread", Counted)
-    x = np.arange(1000 * 40, dtype=np.int32).reshape(1000, 40)
-    f = ml.relayout("[0, 1]", TILED, x.shape).compile("int32", threads=4)
-    for most in (99, 1, 0):
-        started.clear()
-        assert (f(x.reshape(-1)) == ml.pack(TILED, x)).all()
-        assert len(started) == min(most, 3)
+    monkeypatch.setattr(workers, "Thread", Refused)
+    monkeypatch.setattr(workers, "_helpers", [])
+    monkeypatch.setattr(workers, "_jobs", queue.SimpleQueue())
+    done = []
+    workers.run_parts(done.append, 5)
+    assert done == [0, 1, 2, 3, 4]
+    assert not workers._helpers
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_process_has_helpers_of_its_own() -> None:
+    text = """
+import os, threading
+from morello_layouts.codegen.kernel import workers
+workers.run_parts(lambda part: None, 3)
+child = os.fork()
+meeting = threading.Barrier(3, timeout=30)
+workers.run_parts(lambda part: meeting.wait(), 3)
+if not child:
+    os._exit(0)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", text], check=True, timeout=100)
+
+
+def test_calls_from_several_threads() -> None:
+    wrong = []
+
+    def one(k: int) -> None:
+        for _ in range(200):
+            done: list[int] = []
+            workers.run_parts(done.append, k)
+            if sorted(done) != list(range(k)):
+                wrong.append(done)
+
+    callers = [threading.Thread(target=one, args=(k,)) for k in (2, 3, 5)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
 
 
 def test_without_a_compiler_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> None:

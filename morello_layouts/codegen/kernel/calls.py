@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from operator import index
-from threading import Thread
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.codegen.kernel.build import compiler, load
 from morello_layouts.codegen.kernel.emit_c import Given, c_file
 from morello_layouts.codegen.kernel.moves import Kernel
+from morello_layouts.codegen.kernel.workers import run_parts
 from morello_layouts.errors import LayoutError
 
 __all__ = ["Build", "Move", "build_of", "found_compiler", "thread_count"]
@@ -21,8 +21,9 @@ __all__ = ["Build", "Move", "build_of", "found_compiler", "thread_count"]
 _NAME: Final = "relayout"
 _MOST_THREADS: Final = 1024
 
-# What moves one buffer to the other: addresses of the target and of the source.
-Move: TypeAlias = Callable[[int, int], object]
+# What moves one buffer to the other, given where the target and the source are: addresses, or what
+# ctypes takes for one.
+Move: TypeAlias = Callable[[Any, Any], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +56,18 @@ class Build:
 
 
 def _run(
-    entry: Callable[..., object], phases: tuple[bool, ...], threads: int, target: int, source: int
+    entry: Callable[..., object], phases: tuple[bool, ...], threads: int, target: Any, source: Any
 ) -> None:
     """Each phase by several threads, of which the caller's is one; C runs without Python's lock."""
     for phase, many in enumerate(phases):
-        parts = threads if many else 1
-        others = [
-            Thread(target=entry, args=(target, source, part, parts, phase), daemon=True)
-            for part in range(1, parts)
-        ]
-        started = []
-        try:
-            for thread in others:
-                thread.start()
-                started.append(thread)
-        except RuntimeError:  # the system has no more threads: the caller does what is left
-            for part in range(1 + len(started), parts):
-                entry(target, source, part, parts, phase)
-        entry(target, source, 0, parts, phase)
-        _wait(started)
+        if not many:
+            entry(target, source, 0, 1, phase)
+            continue
 
+        def call(part: int, phase: int = phase) -> object:
+            return entry(target, source, part, threads, phase)
 
-def _wait(threads: list[Thread]) -> None:
-    """Wait for all, also where the user interrupts: they write to memory that is freed after."""
-    interrupt: KeyboardInterrupt | None = None
-    for thread in threads:
-        while thread.is_alive():
-            try:
-                thread.join()
-            except KeyboardInterrupt as pressed:
-                interrupt = pressed
-    if interrupt is not None:
-        raise interrupt
+        run_parts(call, threads)
 
 
 def thread_count(threads: Any) -> int:

@@ -89,6 +89,8 @@ class CompiledRelayout(BuiltRelayout):
             _check_writable(out, buffer)
         if self.function is None:
             self._by_numpy(buffer, out)
+        elif self.threads > 1:  # which hold the arrays, also where the user interrupts the call
+            self.function(out.ctypes, buffer.ctypes)
         else:
             self.function(out.ctypes.data, buffer.ctypes.data)
         return out
