@@ -24,10 +24,10 @@ author = "The morello_layouts authors"
 copyright = author  # noqa: A001  Sphinx's name
 version = release = _project["version"]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "exercise_list", "mathml"]
 
 root_doc = "docs/index"
-include_patterns = ["docs/**", "notebooks/*.ipynb", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = ["docs/**", "notebooks/*.ipynb", "*/README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 exclude_patterns = [
     ".*",
     "build",
@@ -56,6 +56,7 @@ nitpick_ignore_regex = [
     ("py:class", "NDArray"),
     # Type variables, and parts that only the package itself gives to constructors.
     ("py:class", r"morello_layouts\.(.*\.[A-Z]|hlo\.instruction\.Scope|doctor\.buffers\.Buffer)"),
+    ("py:class", r"(morello_layouts\.codegen\.kernel\.emit_c\.)?Given|BuiltRelayout"),
 ]
 
 html_theme = "furo"
