@@ -224,6 +224,39 @@ def _of_large() -> Iterator[Case]:
         yield Case(f"{text} back", m.inverse, ps, back, names=("p",), statements=True)
 
 
+AT_THE_EDGE = [
+    ("f32[M,N]{1,0:T(8,128)}", {"M": 60000, "N": 70000}),  # offsets up to 2^32
+    ("f32[M,N]{1,0:T(8,128)}", {"M": 90000, "N": 70000}),
+    ("f32[M,N]{0,1:T(3,5)}", {"M": 46000, "N": 46600}),  # up to 2^31
+    ("bf16[M,N]{0,1:T(8,128)(2,1)}", {"M": 46000, "N": 46600}),
+    ("f32[N,M,N]{2,0,1:T(2,4)}", {"M": 1000, "N": 2050}),
+]
+
+
+def _of_bounded_sizes() -> Iterator[Case]:
+    """At the largest sizes that are assumed: types that were too small would overflow."""
+    r = random.Random(32)
+    for text, most in AT_THE_EDGE:
+        m = ml.index_map(text, assuming={name: (1, n) for name, n in most.items()})
+        given = m.at(**most)
+        label = f"{text} up to {most}"
+        ends = [[0, n - 1, n // 2, r.randrange(n)] for n in given.shape]
+        at = sorted(set(product(*ends)))
+        physical = given.recipe.physical_shape
+        found = [linear_index(physical_coordinates(given.recipe, x, 0), physical, 0) for x in at]
+        names = tuple(f"d{k}" for k in range(len(m.shape)))
+        sizes = tuple(most.values())
+        rows = [(*x, *sizes) for x in at]
+        yield Case(label, m, rows, [(p,) for p in found], names=(*names, *most))
+        more = [r.randrange(given.size) for _ in range(50)] + [given.size - 1]
+        padding = ((None,) * len(m.shape)) + (1,)
+        back = [(*x, 0) for x in at]
+        back += [padding if (x := given.coordinates(p)) is None else (*x, 0) for p in more]
+        ps = [(p, *sizes) for p in (*found, *more)]
+        named = ("p", *most)
+        yield Case(f"{label} back", m.inverse, ps, back, names=named, statements=True)
+
+
 def _of_symbolic() -> Iterator[Case]:
     for text in SYMBOLIC:
         m = ml.index_map(text.format(M="M", N="N"))
@@ -285,7 +318,7 @@ def cases() -> tuple[Case, ...]:
     """All cases, made once."""
     makers = (
         _of_small, _of_relayouts, _of_expressions, _of_formula_maps, _of_large, _of_symbolic,
-        _of_random, _of_extremes,
+        _of_bounded_sizes, _of_random, _of_extremes,
     )  # fmt: skip
     return tuple(case for maker in makers for case in maker())
 

@@ -8,7 +8,7 @@ from morello_layouts.expr.size import Size, ceil_quotient
 
 SMALL = [Interval(lo, hi) for lo in range(-6, 7) for hi in range(lo, 9)]
 OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]
-N = Size.named("N")
+M, N = Size.named("M"), Size.named("N")
 
 
 def hull(values):
@@ -56,6 +56,10 @@ def check_floors():
     assert Interval(0, N - 1).floordiv(4) == (0, ceil_quotient(N, 4) - 1)
     assert Interval(0, 8 * N).floordiv(4) == (0, 2 * N)
     assert Interval(0, N - 2).floordiv(4) == (0, None)  # N - 2 may be negative
+    assert Interval(0, M * N - 1).floordiv(2 * N) == (0, ceil_quotient(M, 2) - 1)
+    assert Interval(0, M * N - 1).floordiv(8 * N) == (0, ceil_quotient(M, 8) - 1)
+    assert Interval(0, M).floordiv(2 * N) == (0, None)
+    assert Interval(0, M).floordiv(2 * N + 2) == (0, None)
 
 
 def check_remainders():

@@ -93,6 +93,41 @@ def test_known_bounds_of_sizes_make_types_small() -> None:
     assert widths.kind(Interval(0, exact_quotient(n, 8))) is Kind.U32
 
 
+def test_quotients_by_sizes_are_bounded_by_their_operands() -> None:
+    """⌈x/s⌉ has no bound that is a polynomial, but it is no larger than x."""
+    sizes = {"N": Interval(2, 1000), "M": Interval(1, 1000)}
+    n, m = Size.named("N"), Size.named("M")
+    p = variable("p", 0, 10**6 * m - 1)
+    i = variable("i", 0, 10**4)
+    for form, most in (
+        (p // (16 * ceil_quotient(n, 8)), (10**9 - 1) // 16),
+        ((p // (3 * n)) % (n * m), 10**6 - 1),
+        ((i - 7 * n) % (5 * n), 5000 - 1),
+        (p % (5 * n), 5000 - 1),
+        (i % (10**7 * n), 10**4),
+        (2 * (i // (n + m)) + 5, 2 * (10**4 // 3) + 5),
+        (3 * (p // (3 * n)) + p, 3 * ((10**9 - 1) // 6) + 10**9 - 1),
+        (100 - i // (n + m), 100),
+    ):
+        widths = Widths(sizes=sizes)
+        found = widths.bounds(Lowering(Arithmetic(floors=True), sizes).form(form))
+        assert found.hi == most, str(form)
+        assert isinstance(found.lo, int)
+    assert found.lo == 100 - 10**4 // 3
+    free = Lowering(Arithmetic(), {}).form(i // n + p // n)
+    assert Widths().bounds(free).hi is None
+    assert Widths().operation(free) is Kind.U64
+
+
+def test_symbolic_quotients_are_computed_in_32_bits() -> None:
+    a = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="M <= 4000, N <= 3000")
+    b = ml.index_map("f32[M,N]{0,1:T(16,128)}", assuming="M <= 4000, N <= 3000")
+    text = ml.code(ml.relayout(a, b), "c", function=True)
+    assert "p / (16384 * " in text
+    assert "64" not in text
+    assert "64" not in ml.code(a.inverse, "c", function=True)
+
+
 def test_operands_are_raised_above_zero() -> None:
     assert ml.code("(i - 4)//8", "c", {"i": (0, 31)}) == "(int32_t)((i + 4) / 8) - 1"
     assert ml.code("(i - 4)%8", "c", {"i": (0, 31)}) == "(i + 4) % 8"

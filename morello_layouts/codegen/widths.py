@@ -9,6 +9,7 @@ from enum import Enum
 from morello_layouts.codegen.node import Node, Op, is_known_nonnegative
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Interval
+from morello_layouts.expr.interval import EVERYTHING
 from morello_layouts.expr.size import Monomial, Number, Size
 
 __all__ = ["Kind", "Widths"]
@@ -57,6 +58,7 @@ class Widths:
     unsigned: bool = True
     sizes: Mapping[str, Interval] = field(default_factory=dict)
     _known: dict[Node, Kind] = field(default_factory=dict, compare=False, repr=False)
+    _bounds: dict[Node, Interval] = field(default_factory=dict, compare=False, repr=False)
 
     def kind(self, *intervals: Interval, signed: bool = False) -> Kind:
         """The smallest type that holds all values of some intervals; with a sign if asked for.
@@ -112,6 +114,47 @@ class Widths:
             largest = largest * hi**power if largest is not None and isinstance(hi, int) else None
         return least, largest
 
+    def bounds(self, node: Node) -> Interval:
+        """The smallest and largest value of a node, as numbers: its own, or what operands allow."""
+        known = self._bounds.get(node)
+        if known is None:
+            known = self._numbers(node.interval)
+            if not node.is_leaf and not node.is_condition:
+                known = _both(known, self._of_operands(node))
+            self._bounds[node] = known
+        return known
+
+    def _numbers(self, values: Interval) -> Interval:
+        lo, hi = self._ends(values.lo)[0], self._ends(values.hi)[1]
+        return _both(Interval(lo, hi), Interval(0 if is_known_nonnegative(values) else None, None))
+
+    def _of_operands(self, node: Node) -> Interval:
+        """What the bounds of the operands say of a result."""
+        if node.op is Op.SUM:
+            return self._partial_sums(node)[-1]
+        first, second = map(self.bounds, node.args)
+        lo, hi = first
+        least, most = second
+        if not isinstance(lo, int) or not isinstance(least, int) or lo < 0 or least < 0:
+            return EVERYTHING
+        match node.op:
+            case Op.MUL if isinstance(hi, int) and isinstance(most, int):
+                return Interval(lo * least, hi * most)
+            case Op.DIV if isinstance(hi, int):
+                return Interval(0, hi // max(least, 1))
+            case Op.MOD:
+                ends = [hi, None if most is None else most - 1]
+                return Interval(0, min((end for end in ends if end is not None), default=None))
+        return EVERYTHING
+
+    def _partial_sums(self, node: Node) -> list[Interval]:
+        """The values of the sums of a sum's first terms: theirs, and what is known of all."""
+        known, total, sums = self._numbers(node.reach), Interval(0, 0), []
+        for arg, sign in zip(node.args, node.value, strict=True):
+            total = total + self.bounds(arg).scale(sign)
+            sums.append(_both(total, known))
+        return sums
+
     def operation(self, node: Node) -> Kind:
         """The type in which an operation is computed: it holds all operands and results.
 
@@ -124,9 +167,11 @@ class Widths:
 
     def _operation(self, node: Node) -> Kind:
         args = node.args[:1] if node.op in (Op.SHL, Op.SHR) else node.args
-        intervals = [arg.interval for arg in args]
+        intervals = [self.bounds(arg) for arg in args]
         if not node.is_condition:
-            intervals += [node.interval, node.reach]
+            intervals.append(self.bounds(node))
+        if node.op is Op.SUM:
+            intervals += self._partial_sums(node)
         kinds = [
             self.result(arg) for arg in args if arg.op is not Op.CONST and not arg.is_condition
         ]
@@ -145,3 +190,10 @@ class Widths:
             return self.kind(node.interval)
         is_unsigned = self.unsigned and is_known_nonnegative(node.interval)
         return Kind.U32 if is_unsigned else Kind.I32
+
+
+def _both(a: Interval, b: Interval) -> Interval:
+    """What two bounds of one value say together."""
+    lows = [end for end in (a.lo, b.lo) if end is not None]
+    highs = [end for end in (a.hi, b.hi) if end is not None]
+    return Interval(max(lows, default=None), min(highs, default=None))

@@ -87,4 +87,8 @@ def _floor(value: Number | None, divisor: Number) -> Number | None:
         return quotient - 1
     if isinstance(divisor, int) and is_nonnegative(value):
         return ceil_quotient(value + 1, divisor) - 1
+    if isinstance(divisor, Size) and len(divisor.terms) == 1:
+        ((monomial, factor),) = divisor.terms
+        if factor > 1:  # x // (8·N) is (x // N) // 8
+            return _floor(_floor(value, Size(((monomial, 1),))), factor)
     return None
