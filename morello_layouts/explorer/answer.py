@@ -14,7 +14,7 @@ from morello_layouts.explorer.question import FieldError, Question, error_dict
 from morello_layouts.explorer.subject import Subject, numbers_for, subject_of
 from morello_layouts.formula import IndexMap
 from morello_layouts.picture import Picture
-from morello_layouts.picture.page import page_data, page_markup
+from morello_layouts.picture.page import page_data, page_parts
 from morello_layouts.report.derivations import derivation_steps
 from morello_layouts.report.rows import (
     Row,
@@ -156,7 +156,8 @@ def _picture(m: IndexMap, comparison: Comparison | None, at: str) -> dict[str, A
     except LayoutError as error:
         return {"reason": f"{error.what}: {error.why}", "at": sizes}
     panels = picture.panels
-    return {"markup": page_markup(panels), "panels": page_data(panels), "at": sizes}
+    markup, style = page_parts(panels)
+    return {"markup": markup, "style": style, "panels": page_data(panels), "at": sizes}
 
 
 def _drawn(maps: list[IndexMap]) -> Picture:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Final
 
 from morello_layouts import api, notation
@@ -20,12 +21,13 @@ from morello_layouts.report.rows import Row
 from morello_layouts.words import arrays_of
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
-__all__ = ["Subject", "blaming", "numbers_for", "subject_of"]
+__all__ = ["Subject", "blaming", "numbers_for", "subject_of", "with_title"]
 
 Array = XlaShape | XlaLayout | MorelloLayout
 
-# Sizes to draw a layout of symbolic sizes at, where none are given: the first as assumed.
-_TRIED: Final = (10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256, 384, 512, 1024, 4, 8, 6, 3, 2, 1)
+# Sizes to draw a layout of symbolic sizes at, where none are given: the first that is not mostly
+# padding, made to fit what is assumed.
+_TRIED: Final = (10, 20, 40, 100, 200, 400)
 _MOST_ARRAYS: Final = 200
 
 
@@ -97,8 +99,20 @@ def subject_of(question: Question) -> Subject:
         position,
         shape,
         carries_sizes,
-        _report(str(array), shape, question.assuming),
+        _titled(_report(str(array), shape, question.assuming), array),
     )
+
+
+def _titled(report: ArrayReport, array: object) -> ArrayReport:
+    """The report with the layout's own text in titles, where it is mapped as one of bytes."""
+    if report.index is None or not isinstance(array, XlaLayout):
+        return report
+    return replace(report, index=with_title(report.index, array))
+
+
+def with_title(m: IndexMap, layout: object) -> IndexMap:
+    """An index map that is called by a layout's text and its shape."""
+    return replace(m, source=f"{layout} at {'x'.join(map(str, m.recipe.shape)) or '()'}")
 
 
 def _arrays(value: object) -> list[tuple[str, Array]]:
@@ -138,7 +152,7 @@ def numbers_for(m: IndexMap, at: str) -> tuple[IndexMap, dict[str, int]]:
 
     >>> m = api.index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
     >>> numbers_for(m, "N=200")[1]
-    {'N': 200, 'M': 16}
+    {'M': 16, 'N': 200}
     """
     with blaming("at"):
         typed = parse_sizes(at)
@@ -151,18 +165,24 @@ def numbers_for(m: IndexMap, at: str) -> tuple[IndexMap, dict[str, int]]:
                 f"the symbolic sizes are {', '.join(names) or 'none'}",
                 "give numbers for these",
             )
-        for name in names:
-            if name not in sizes:
-                sizes[name] = _number(m, name)
-        return (m.at(**sizes) if names else m), sizes
+        return _drawn_at(m, sizes) if names else (m, {})
 
 
-def _number(m: IndexMap, name: str) -> int:
-    facts = [one for one in m.assumptions if one.name == name]
-    divisor = max((one.divisor for one in facts), default=1)
-    lowest = max((one.lo for one in facts), default=1)
-    highest = [one.hi for one in facts if one.hi is not None]
-    for n in (*_TRIED, divisor, lowest, -(-lowest // divisor) * divisor):
-        if n % divisor == 0 and n >= lowest and all(n <= hi for hi in highest):
-            return n
-    return lowest
+def _drawn_at(m: IndexMap, typed: dict[str, int]) -> tuple[IndexMap, dict[str, int]]:
+    for n in _TRIED:
+        sizes = {name: typed.get(name) or _near(m, name, n) for name in m.recipe.names}
+        found = m.at(**sizes)
+        if found.size <= 2 * prod(found.shape):
+            return found, sizes
+    sizes = {name: typed.get(name) or _near(m, name, _TRIED[0]) for name in m.recipe.names}
+    return m.at(**sizes), sizes
+
+
+def _near(m: IndexMap, name: str, n: int) -> int:
+    """A number from n on that is as assumed of a name; below n where no larger one is."""
+    for one in m.assumptions:
+        if one.name == name:
+            n = -(-max(n, one.lo) // one.divisor) * one.divisor
+            if one.hi is not None and n > one.hi:
+                n = one.hi // one.divisor * one.divisor
+    return n

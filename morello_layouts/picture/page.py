@@ -19,7 +19,7 @@ from morello_layouts.picture.strip import integers
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.recipe import known
 
-__all__ = ["page", "page_data", "page_markup"]
+__all__ = ["page", "page_data", "page_parts"]
 
 _MOST_PLAYED: Final = 1200  # cells that move
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -34,13 +34,13 @@ def page(panels: Sequence[Panel]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n"
-        f"<body>\n<h1>{escaped(title)}</h1>\n{page_markup(panels)}"
+        f"<body>\n<h1>{escaped(title)}</h1>\n{_markup(panels)}"
         f'<script type="application/json" id="data">{_in_script(data)}</script>\n'
         f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n"
     )
 
 
-def page_markup(panels: Sequence[Panel]) -> str:
+def _markup(panels: Sequence[Panel]) -> str:
     """The page's elements that the script brings to life; all text in them is escaped."""
     players = "".join(_player(k, panel) for k, panel in enumerate(panels))
     details = "".join(_details(k, panel) for k, panel in enumerate(panels))
@@ -50,6 +50,16 @@ def page_markup(panels: Sequence[Panel]) -> str:
         f'<div class="wide" id="picture" tabindex="0">{picture_svg(panels)}</div>\n'
         f'<div class="details" aria-live="polite">{details}</div>\n{players}'
     )
+
+
+def page_parts(panels: Sequence[Panel]) -> tuple[str, str]:
+    """The same elements without the picture's styles, and the styles apart.
+
+    A page whose policy allows no styles in its markup takes them as a sheet.
+    """
+    before, _, rest = _markup(panels).partition("<style>")
+    style, _, after = rest.partition("</style>")
+    return before + after, style
 
 
 def page_data(panels: Sequence[Panel]) -> list[dict[str, Any]]:

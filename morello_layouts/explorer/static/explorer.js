@@ -24,7 +24,7 @@ function fill(question) {
   array = question.array || "";
 }
 
-const written = question => {
+const addressOf = question => {
   const text = new URLSearchParams(question).toString();
   return text ? `#${text}` : location.pathname;
 };
@@ -40,7 +40,7 @@ function fromAddress() {
 function remember(isNew) {
   const question = typed();
   if (Object.values(question).some(text => text.length > longest)) return;
-  const address = written(question);
+  const address = addressOf(question);
   if (address === location.hash) return;
   history[isNew ? "pushState" : "replaceState"](null, "", address);
 }
@@ -127,12 +127,15 @@ function tell(errors, answer = {}) {
   for (const name of ["assuming", "at"])
     document.querySelector(`[data-field="${name}"]`).hidden =
       !isSymbolic && !place(name).value && !errors.some(each => each.field === name);
+  place("question").classList.toggle("symbolic",
+    !document.querySelector('[data-field="assuming"]').hidden);
   place("swap").hidden = !place("other").value.trim();
 }
 
 function said(error) {
   return [
-    error.pointer ? node("pre", { class: "pointer" }, error.pointer) : null,
+    // Without its indent, so that the text stands below the field's own.
+    error.pointer ? node("pre", { class: "pointer" }, error.pointer.replace(/^ {2}/gm, "")) : null,
     node("p", { class: "what" }, error.what),
     error.why ? node("p", {}, error.why) : null,
     error.fix ? node("p", {}, error.fix) : null,

@@ -31,7 +31,7 @@ function formula(text, isMain = false) {
 }
 
 function titleOf(answer) {
-  return node("div", { class: "title full" }, node("h2", {}, answer.text),
+  return node("div", { class: "title" }, node("h2", {}, answer.text),
     node("p", {}, `${answer.kind}: ${answer.headline}`));
 }
 
@@ -48,9 +48,8 @@ function arraysOf(answer, choose) {
     parts.push(node("p", {}, node("label", { for: "array" }, "Show the array "), select));
   }
   const made = card(answer.instruction.length ? "The instruction" : "The tuple",
-    "Several arrays are looked at one by one.".slice(0, answer.arrays.length > 1 ? undefined : 0),
+    answer.arrays.length > 1 ? "The arrays of a tuple are looked at one by one." : "",
     ...parts);
-  made.classList.add("full");
   return made;
 }
 
@@ -61,11 +60,11 @@ function comparisonOf(found) {
     "Same places: every element has the same offset in both. Same bytes: the memory of one serves "
     + "the other without a copy, with elements taken in row-major order.",
     node("p", { class: `verdict ${sign}`, id: "verdict" }, found.verdict), rows(found.rows),
-    node("h4", {}, "Where the second finds its elements in the first"),
+    node("h4", {}, "Relayout: slot p of the second holds what the first has in this slot"),
     formula(found.relayout, true),
-    node("h4", {}, "The other way"), formula(found.way_back),
+    node("h4", {}, "The other way: slot p of the first holds what the second has in this slot"),
+    formula(found.way_back),
     ...found.notes.map(note => node("p", { class: "about" }, note)));
-  made.classList.add("full");
   made.id = "comparison";
   return made;
 }
@@ -132,7 +131,6 @@ function codeOf(list) {
       choices("Function", "way", [["offset", "element to offset"],
         ["coordinates", "offset to element"]]), copy),
     node("pre", { class: "code", tabindex: 0, "aria-label": "code" }, text));
-  made.classList.add("full");
   made.id = "code";
   return made;
 }
@@ -153,7 +151,6 @@ document.adoptedStyleSheets = [...document.adoptedStyleSheets, pictureStyle];
 
 function pictureOf(found) {
   const made = card("Picture", "");
-  made.classList.add("full");
   made.id = "picture-card";
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
   if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
@@ -163,10 +160,8 @@ function pictureOf(found) {
   }
   const shown = node("div", { class: found.panels.length > 1 ? "shown two" : "shown one" });
   const parsed = new DOMParser().parseFromString(found.markup, "text/html");
-  // The policy of the page forbids styles in the markup; as a sheet they are ours.
-  const styles = [...parsed.querySelectorAll("style")];
-  pictureStyle.replaceSync(styles.map(style => style.textContent).join("\n"));
-  for (const style of styles) style.remove();
+  // The policy of the page forbids styles in markup; as a sheet they are ours.
+  pictureStyle.replaceSync(found.style);
   shown.append(...parsed.body.childNodes);
   for (const svg of shown.querySelectorAll("#picture svg"))
     svg.style.minWidth = `${Math.round(0.72 * Number(svg.getAttribute("width")))}px`;
@@ -174,25 +169,39 @@ function pictureOf(found) {
   return made;
 }
 
+// Two columns of cards; one where the screen is narrow.
+function pair(left, right) {
+  const stacks = [left, right].map(list => list.filter(part => part !== null))
+    .filter(list => list.length);
+  return node("div", { class: stacks.length > 1 ? "pair" : "stack" },
+    ...stacks.map(list => node("div", { class: "stack" }, ...list)));
+}
+
+function memoryOf(answer) {
+  const list = [...answer.memory, ...answer.sizes];
+  if (!list.length) return null;
+  const made = card("Memory and sizes", "Axes: the array's axes as they lie in memory, slowest "
+    + "first. Recipe: the steps that lead there; what results is in row-major order.", rows(list));
+  made.id = "sizes";
+  return made;
+}
+
 // The whole answer, in the order of the page.
 function parts(answer, choose) {
-  const list = [titleOf(answer), arraysOf(answer, choose)];
-  if (answer.comparison) list.push(comparisonOf(answer.comparison));
-  list.push(card("In words", "Each part of the text, and what it means.", rows(answer.words)));
-  const memory = [...answer.memory, ...answer.sizes];
-  if (memory.length) {
-    const sizes = card("Memory and sizes", "Axes: the array's axes as they lie in memory, slowest "
-      + "first. Recipe: the steps that lead there; what results is in row-major order.",
-      rows(memory));
-    sizes.id = "sizes";
-    list.push(sizes);
-  }
-  if (answer.notes.length)
-    list.push(card("To know", "", ...answer.notes.map(note => node("p", {}, note))));
-  if (answer.picture) list.push(pictureOf(answer.picture));
-  if (answer.formula) list.push(formulaOf(answer.formula), proofOf(answer.proofs));
-  if (answer.tpu.length) list.push(card("On a TPU", "A vector register has 8 rows, the sublanes, "
-    + "of 128 columns, the lanes.", rows(answer.tpu)));
-  if (answer.code) list.push(codeOf(answer.code));
-  return list.filter(part => part !== null);
+  const words = card("In words", "Each part of the text, and what it means.", rows(answer.words));
+  words.id = "words";
+  const notes = answer.notes.length
+    ? card("To know", "", ...answer.notes.map(note => node("p", {}, note))) : null;
+  const tpu = answer.tpu.length ? card("On a TPU", "A vector register has 8 rows, the sublanes, "
+    + "of 128 columns, the lanes.", rows(answer.tpu)) : null;
+  return [
+    titleOf(answer),
+    arraysOf(answer, choose),
+    answer.comparison ? comparisonOf(answer.comparison) : null,
+    pair([words, notes], [memoryOf(answer)]),
+    answer.picture ? pictureOf(answer.picture) : null,
+    answer.formula ? pair([formulaOf(answer.formula)], [proofOf(answer.proofs), tpu])
+      : tpu && pair([tpu], []),
+    answer.code ? codeOf(answer.code) : null,
+  ].filter(part => part !== null);
 }
