@@ -27,7 +27,7 @@ version = release = _project["version"]
 extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "exercise_list", "mathml"]
 
 root_doc = "docs/index"
-include_patterns = ["docs/**", "notebooks/*.ipynb", "*/README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = ["docs/**", "notebooks/*.ipynb", "*/README.md", "C*.md"]
 exclude_patterns = [
     ".*",
     "build",
@@ -67,8 +67,6 @@ html_extra_path = ["_root"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
-pygments_style = "friendly"
-pygments_dark_style = "native"
 
 
 def setup(app: Sphinx) -> None:

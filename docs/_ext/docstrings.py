@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -18,23 +19,32 @@ from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import GoogleDocstring
 
 _CONFIG = Config(napoleon_attr_annotations=True)
+_CLASSES = {"class", "exception"}
 _VALUES = {"attribute", "data", "property"}
 _ATTRIBUTE = re.compile(r"( *)\.\. attribute:: (\w+)$")
+_TYPE = re.compile(r" *:type: .*$")
 
 
-def _without_builtins(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield line
+def _attributes_with_types(lines: Sequence[str]) -> Iterator[str]:
+    """The lines with each attribute's type beside its name, where Napoleon puts it below."""
+    for number, line in enumerate(lines):
         found = _ATTRIBUTE.match(line)
-        if found and hasattr(builtins, found[2]):
-            yield f"{found[1]}   :no-index:"
+        if found:
+            yield line
+            rest = takewhile(lambda x: not _ATTRIBUTE.match(x), lines[number + 1 :])
+            yield from (x for x in rest if _TYPE.match(x))
+            if hasattr(builtins, found[2]):
+                yield f"{found[1]}   :no-index:"
+        elif not _TYPE.match(line):
+            yield line
 
 
 def _process(app: Sphinx, what: str, name: str, *rest: Any) -> None:
     value, options, lines = rest
     kind = "method" if what in _VALUES else what
     read = GoogleDocstring(lines, _CONFIG, app, kind, name, value, options)
-    lines[:] = _without_builtins(read.lines())
+    read_lines = read.lines()
+    lines[:] = _attributes_with_types(read_lines) if what in _CLASSES else read_lines
 
 
 def _process_signature(*event: Any) -> tuple[str | None, str | None]:
