@@ -33,6 +33,30 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("32*(i//4) + 16*(j//4) + 4*i + j%4", None),
         ("16*(j//4) + 4*i + j", (0, 4)),
     ],
+    "bytes_of_words": [
+        ("[0 oe(32)]", (1,)),
+        ("4*(d%8) + d//8", (1,)),  # the way back
+    ],
+    "channels_last": [
+        ("[0, 3, 1, 2]", (0, 0, 0, 1)),  # the order of the transpose the other way round
+        ("[0, 1, 2, 3]", (0, 0, 0, 1)),
+        ("{1,2,3,0}", (0, 0, 0, 1)),
+    ],
+    "each_term_once": [
+        ("16*(i//2) + 2*j + 2*(i%2)", (1, 0)),  # the book's slip: one term twice
+        ("8*(i//2) + 2*j + i%2", (2, 0)),
+    ],
+    "evens_first": [
+        ("8*(d//8) + 4*(d%2) + d//2", (8,)),
+        ("[0 oe(16)]", (1,)),
+        ("8*(d//8) + 4*((d + 1)%2) + (d//2)%4", (0,)),  # odd ones first
+        ("8*(d//8) + 2*(d%4) + (d//4)%2", (1,)),  # the way back
+    ],
+    "strips": [
+        ("[1, 0, 0 p(3)]", (0, 1)),  # the pack lies beside the rest of its dimension: column-major
+        ("[0, 0 p(3), 1]", (0, 1)),
+        ("[0, 1, 0 p(2)]", (0, 1)),
+    ],
 }
 
 

@@ -10,6 +10,13 @@ Not yet: at i = 0, j = 1 the offset is 1, yours is 3
 """
 
 from morello_layouts.exercises.exercise import Exercise, Feedback
+from morello_layouts.exercises.packing import (
+    bytes_of_words,
+    channels_last,
+    each_term_once,
+    evens_first,
+    strips,
+)
 from morello_layouts.exercises.where import (
     blocks,
     fewer_mods,
@@ -22,8 +29,13 @@ __all__ = [
     "Exercise",
     "Feedback",
     "blocks",
+    "bytes_of_words",
+    "channels_last",
+    "each_term_once",
+    "evens_first",
     "fewer_mods",
     "middle_first",
     "minutes",
     "row_by_row",
+    "strips",
 ]
