@@ -53,22 +53,24 @@ def rows(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def value_of(option: click.Option) -> str:
-    """What is written after an option: what stands for its value, or its choices."""
+    """What is written after an option to stand for its value."""
     if option.is_flag or option.count:
         return ""
     if isinstance(option.type, click.Choice):
-        return " " + ", ".join(map(str, option.type.choices))
-    return " " + (option.metavar or option.type.name.split()[0].upper())
+        return f" {(option.name or '').upper()}"
+    return f" {option.metavar or option.type.name.split()[0].upper()}"
 
 
 def limits(option: click.Option) -> str:
-    """The smallest value and the value that an option has where it is left out."""
+    """The choices, the smallest value, and the value where the option is left out."""
     parts = []
+    if isinstance(option.type, click.Choice):
+        parts.append(", ".join(f"`{choice}`" for choice in option.type.choices))
     if isinstance(option.type, click.IntRange) and option.type.min is not None:
         parts.append(f"from {option.type.min}")
     if option.show_default and not option.is_flag:
         parts.append(f"`{option.default}` if left out")
-    return f" ({', '.join(parts)})" if parts else ""
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def command_text(name: str, command: click.Command) -> str:
