@@ -75,7 +75,8 @@ def limits(option: click.Option) -> str:
 
 def command_text(name: str, command: click.Command) -> str:
     """What the page says of one command."""
-    context = click.Context(command, info_name=f"{NAME} {name}")
+    # As in a process: click keeps the help option that it makes first.
+    context = click.Context(command, info_name=f"{NAME} {name}", **commands.context_settings)
     usage = f"{NAME} {name} {' '.join(command.collect_usage_pieces(context))}"
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     words = [escaped(" ".join(paragraph.split())) for paragraph in paragraphs]

@@ -30,9 +30,12 @@ from morello_layouts.api import (
     unpack,
     verify,
 )
+from morello_layouts.api.untranslated import NoTranslationError, TranslationNotFoundError
 from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
+from morello_layouts.expr.assumption import Assumption
 from morello_layouts.formula import Derivation, FormulaMap, IndexMap, Inverse, Lowerable
+from morello_layouts.formula.separation import Separation, StrideRun, StrideRuns
 from morello_layouts.morello import (
     Dynamic,
     MorelloLayout,
@@ -49,6 +52,8 @@ from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaS
 
 if TYPE_CHECKING:
     from morello_layouts import exercises, tpu
+    from morello_layouts.codegen.kernel.compiled import CompiledRelayout
+    from morello_layouts.codegen.kernel.sized import SizedRelayout
     from morello_layouts.doctor import (
         Comparison,
         Diagnosis,
@@ -75,9 +80,11 @@ __all__ = [
     "COMBINE",
     "OPERATIONS",
     "SHIFTS",
+    "Assumption",
     "AtSizes",
     "Bitcast",
     "Comparison",
+    "CompiledRelayout",
     "CostModel",
     "Derivation",
     "Diagnosis",
@@ -96,6 +103,7 @@ __all__ = [
     "Lowerable",
     "Merge",
     "MorelloLayout",
+    "NoTranslationError",
     "OddEven",
     "OomReport",
     "Packed",
@@ -105,9 +113,14 @@ __all__ = [
     "Proof",
     "Recipe",
     "Relayout",
+    "Separation",
     "ShapeError",
+    "SizedRelayout",
     "Split",
     "SplitConfig",
+    "StrideRun",
+    "StrideRuns",
+    "TranslationNotFoundError",
     "Transpose",
     "UnsupportedError",
     "XlaBuffer",
@@ -146,14 +159,17 @@ __all__ = [
 _PROOF = {"AtSizes", "Bitcast", "Proof"}
 _DOCTOR = {"Comparison", "Diagnosis", "OomReport", "compare_hlo", "diagnose", "read_oom"}
 _EXERCISES = {"Exercise", "Feedback"}
+_KERNELS = {"CompiledRelayout": "compiled", "SizedRelayout": "sized"}
 _MODULES = {"exercises", "tpu"}
 _HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use what brings islpy, such as ``Proof``; ``tpu`` and HLO, which few need."""
+    """Load on first use what brings islpy, such as ``Proof``; and what few need, such as HLO."""
     if name in _PROOF:
         return getattr(import_module("morello_layouts.proof"), name)
+    if name in _KERNELS:
+        return getattr(import_module(f"morello_layouts.codegen.kernel.{_KERNELS[name]}"), name)
     if name in _MODULES:
         return import_module(f"morello_layouts.{name}")
     if name in _EXERCISES:

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from morello_layouts.cli.entry import commands
+from morello_layouts.proof import Proof
 from morello_layouts.report.arrays import Proofs
 from morello_layouts.report.rows import proof_rows
-from morello_layouts.proof import Proof
 
 MAIN = "bf16[10,200]{1,0:T(8,128)(2,1)}"
 
@@ -171,6 +171,23 @@ def test_proofs_that_do_not_hold() -> None:
         ("one-to-one", "NO: (0,) and (1,) share an offset"),
         ("formulas", "undecided: ISL spent its budget of 5 operations"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "prove"),
+    [
+        (("[1, 0]", "--shape", "4x6"), 0),
+        (("f32[3,5]{1,0:T(2,2)}",), 1),  # padding: no bijection
+        (("f32[M,N]{1,0:T(8,128)}",), 1),
+        (("f32[3,5]{0}",), 2),
+    ],
+)
+def test_explaining_is_done_whatever_the_proofs_say(arguments: tuple[str, ...], prove: int) -> None:
+    runner = CliRunner()
+    assert runner.invoke(commands, ["prove", "--bijective", *arguments]).exit_code == prove
+    for more in ([], ["--json"]):
+        status = runner.invoke(commands, ["explain", *arguments, *more]).exit_code
+        assert status == (2 if prove == 2 else 0)
 
 
 def test_an_answer_that_depends_on_sizes() -> None:

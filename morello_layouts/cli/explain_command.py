@@ -21,6 +21,9 @@ Examples:
   morello-layouts explain "add.1 = bf16[8,1280]{1,0:T(8,128)(2,1)} add(a, b)"
 
 \b
+Exit status: 0 done, whatever the proofs say (prove and equal tell), 2 bad input.
+
+\b
 JSON: text; instruction (name, opcode, is_root, literal, operands of name and type, calls,
 attributes, op_name, source; null for a layout); and arrays; of each array path (in tuples),
 text, kind, headline, dimensions (name, symbol, size, is_dynamic), parts (text, meaning,

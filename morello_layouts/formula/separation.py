@@ -90,6 +90,10 @@ class StrideRun:
     Attributes:
         length: how many positions: an int, SymPy where sizes are symbolic, None where neither says.
         stride: how far apart neighbours are, in elements: an int or SymPy.
+
+    >>> from morello_layouts import index_map
+    >>> index_map("f32[10,200]{1,0:T(8,128)}").strides_within(0).runs[0]
+    StrideRun(length=8, stride=128)
     """
 
     length: Any
