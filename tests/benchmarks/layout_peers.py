@@ -1,0 +1,327 @@
+"""The formats of the gallery as other systems say and judge them, for docs/comparison.md.
+
+``python tests/benchmarks/layout_peers.py [--write]`` needs ``tensor-layouts``, ``einops`` and
+``apache-tvm`` beside this package. Each format stands at the sizes of its picture. Nothing is
+believed: what a system says of a format is evaluated at every coordinate, and verdicts are held
+against counting. ``--write`` puts the tables into the page.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import re
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from math import prod
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parent))
+
+from formats import FORMATS
+
+import morello_layouts as ml
+from morello_layouts.formula import IndexMap
+
+PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+CASES = Path(__file__).parents[1] / "data" / "simplify_cases.json"
+SYSTEMS = {
+    "ISL": "isl",
+    "loopy": "loopy",
+    "tinygrad": "tinygrad",
+    "TVM": "tvm",
+    "XLA": "xla",
+    "LLVM": "llvm",
+    "Inductor": "torch",
+    "Morello": "morello",
+    "Halide": "halide",
+    "SymPy": "sympy",
+}
+"""The systems of the recorded cases, and how the names of the ways to ask them begin."""
+ROUNDS = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """Part of a logical dimension: ``(d // unit) % size``."""
+
+    dim: int
+    size: int
+    unit: int
+
+
+class NoDigitsError(Exception):
+    """The recipe cuts across the joint of two dimensions, or pads what was split."""
+
+
+def digits_of(recipe: ml.Recipe) -> list[Digit]:
+    """The digits of a recipe in memory order, the slowest first."""
+    axes = [[Digit(dim, int(size), 1)] for dim, size in enumerate(recipe.shape)]
+    whole = list(recipe.shape)
+    for step, shape in zip(recipe.steps, recipe.shapes[1:], strict=True):
+        match step:
+            case ml.Pad():
+                axes = [grown(axis, int(n), whole) for axis, n in zip(axes, shape, strict=True)]
+            case ml.Transpose():
+                axes = [axes[i] for i in step.order]
+            case ml.Split():
+                parts = (halves(axis, t) for axis, t in zip(axes, step.tiles, strict=True))
+                axes = [half for part in parts for half in part]
+            case ml.Merge():
+                axes = [[d for axis in joined for d in axis] for joined in step.groups(axes)]
+    return [d for axis in axes for d in axis if d.size > 1]
+
+
+def grown(axis: list[Digit], size: int, whole: list[Any]) -> list[Digit]:
+    """A padded axis; only a whole dimension may grow, as before it is split."""
+    large = [d for d in axis if d.size > 1] or axis[:1]
+    if prod(d.size for d in axis) == size:
+        return axis
+    if len(large) != 1 or large[0].unit != 1 or large[0].size != whole[large[0].dim]:
+        raise NoDigitsError("pads joined or split dimensions")
+    return [Digit(large[0].dim, size, 1)]
+
+
+def halves(axis: list[Digit], tile: Any) -> list[list[Digit]]:
+    """The two parts into which a split breaks an axis."""
+    if tile is None:
+        return [axis]
+    inner: list[Digit] = []
+    outer, left = list(axis), int(tile)
+    while outer and left > 1:
+        last = outer.pop()
+        if left % last.size == 0:
+            inner.insert(0, last)
+            left //= last.size
+        elif last.size % left == 0:
+            inner.insert(0, Digit(last.dim, left, last.unit))
+            outer.append(Digit(last.dim, last.size // left, last.unit * left))
+            left = 1
+        else:
+            raise NoDigitsError("cuts across joined dimensions")
+    return [outer, inner]
+
+
+def cute(m: IndexMap) -> str:
+    """The layout in CuTe's words, made by tensor-layouts and evaluated at every coordinate."""
+    from tensor_layouts import Layout
+
+    try:
+        digits = digits_of(m.recipe)
+    except NoDigitsError as error:
+        return f"no: {error}"
+    strides = [prod(d.size for d in digits[k + 1 :]) for k in range(len(digits))]
+    modes = []
+    for dim in range(len(m.shape)):
+        low_first = sorted(
+            (d.unit, d.size, s) for d, s in zip(digits, strides, strict=True) if d.dim == dim
+        )
+        low_first = [one for one in low_first if one[1] > 1] or [(1, 1, 0)]
+        modes.append(([size for _, size, _ in low_first], [s for *_, s in low_first]))
+    layout = Layout(tuple(nested(a) for a, _ in modes), tuple(nested(b) for _, b in modes))
+    for at in np.ndindex(*m.shape):
+        assert layout(*at) == m(*at), (m, at)
+    padded = any(prod(sizes) != n for (sizes, _), n in zip(modes, m.shape, strict=True))
+    return f"`{layout}`".replace(" ", "") + (" of the padded array" if padded else "")
+
+
+def nested(sizes: list[int]) -> Any:
+    """CuTe's tuple: a single size stands alone."""
+    return sizes[0] if len(sizes) == 1 else tuple(sizes)
+
+
+def einops_pattern(m: IndexMap) -> str:
+    """The pattern of einops, run on an array and compared with the buffer."""
+    from einops import rearrange
+
+    try:
+        digits = digits_of(m.recipe)
+    except NoDigitsError as error:
+        return f"no: {error}"
+    names = {d: "abcdefghijklmnop"[k] for k, d in enumerate(digits)}
+    left = [by_unit(digits, dim)[::-1] for dim in range(len(m.shape))]
+    pattern = " ".join(group([names[d] for d in one]) for one in left) + " -> "
+    pattern += " ".join(names[d] for d in digits)
+    array = np.arange(prod(m.shape)).reshape(m.shape)
+    grown = [prod(d.size for d in one) for one in left]
+    widths = [(0, big - small) for big, small in zip(grown, m.shape, strict=True)]
+    sizes = {names[d]: d.size for d in names}
+    given = rearrange(np.pad(array, widths, constant_values=-1), pattern, **sizes).reshape(-1)
+    tail = m.recipe.tail_padding
+    assert np.array_equal(
+        np.pad(given, (0, tail), constant_values=-1), ml.pack(m, array, fill=-1)
+    ), m
+    padded = " after `np.pad`" if any(high for _, high in widths) else ""
+    return f"`{pattern}`{padded}" + (", and a tail" if tail else "")
+
+
+def by_unit(digits: Sequence[Digit], dim: int) -> list[Digit]:
+    """The digits of a dimension, the lowest first."""
+    return sorted((d for d in digits if d.dim == dim), key=lambda d: d.unit)
+
+
+def group(names: Sequence[str]) -> str:
+    """Names as einops groups them; nothing stands as 1."""
+    return names[0] if len(names) == 1 else f"({' '.join(names)})" if names else "1"
+
+
+def tvm_says(m: IndexMap) -> bool:
+    """Whether ``detect_iter_map`` takes the formula for a bijection; it knows of no buffer."""
+    import tvm.ir
+    from tvm import tirx
+    from tvm.sym import detect_iter_map
+    from tvm.sym.iter_affine_map import IterMapLevel
+
+    names = [tirx.Var(f"d{k}", "int64") for k in range(len(m.shape))]
+    total = tirx.IntImm("int64", 0)
+    for factor, dim, divisor, modulus in map(term_parts, terms(m)):
+        value = tirx.floordiv(names[dim], tirx.IntImm("int64", divisor))
+        if modulus:
+            value = tirx.floormod(value, tirx.IntImm("int64", modulus))
+        total = total + value * tirx.IntImm("int64", factor)
+    ranges = {v: tvm.ir.Range(0, n) for v, n in zip(names, m.shape, strict=True)}
+    found = detect_iter_map([total], ranges, check_level=IterMapLevel.Bijective)
+    return len(found.indices) == 1
+
+
+def terms(m: IndexMap) -> list[str]:
+    """The terms of the formula, as text."""
+    return str(m).partition(" -> ")[2].split(" + ")
+
+
+def term_parts(text: str) -> tuple[int, int, int, int]:
+    """Factor, dimension, divisor, modulus (0 for none) of a term such as ``256*((d0//2)%4)``.
+
+    Raises:
+        ValueError: where the term has a digit of a sum.
+    """
+    match = re.fullmatch(r"(?:(\d+)\*)?\(*d(\d+)(?://(\d+))?\)?(?:%(\d+))?\)*", text)
+    if match is None:
+        raise ValueError(text)
+    factor, dim, divisor, modulus = match.groups()
+    return int(factor or 1), int(dim), int(divisor or 1), int(modulus or 0)
+
+
+def fragments() -> int:
+    """The gallery's fragments against the atoms of tensor-layouts: elements that were compared."""
+    from tensor_layouts import atoms_nv
+
+    atom, compared = atoms_nv.SM80_16x8x16_F32F16F16F32_TN, 0
+    maps = {one.name: one.index_map() for one in FORMATS if one.formula}
+    for name, layout in (("mma A fragment", atom.a_layout), ("mma C fragment", atom.c_layout)):
+        values = maps[name].size // 32
+        for lane, value in np.ndindex(32, values):
+            column, row = divmod(int(layout(lane, value)), 16)
+            assert maps[name](row, column) == values * lane + value, (name, lane, value)
+            compared += 1
+    return compared
+
+
+def swizzled() -> int:
+    """The gallery's swizzle against that of tensor-layouts: elements that were compared."""
+    from tensor_layouts import Layout, Swizzle, compose
+
+    theirs = compose(Swizzle(3, 0, 3), Layout((8, 8), (8, 1)))
+    text = "8*d0 + 4*((d0//4 + d1//4) % 2) + 2*((d0//2 + d1//2) % 2) + (d0 + d1) % 2"
+    ours = ml.from_sympy({"shape": (8, 8), "size": 64}, text)
+    assert all(theirs(i, j) == ours(i, j) for i, j in np.ndindex(8, 8))
+    return 64
+
+
+def recorded() -> str:
+    """What the simplifiers of tests/data/simplify_cases.json cost in all, the best way for each."""
+    cases = json.loads(CASES.read_text(encoding="utf-8"))
+    rows = []
+    for system, prefix in SYSTEMS.items():
+        costs = (
+            [
+                cost
+                for way, cost in case["cost"].items()
+                if way.startswith(prefix) and cost is not None
+            ]
+            for case in cases
+        )
+        rows.append((sum(map(min, costs)), system))
+    lines = ["| simplifier | cost of its answers |", "| --- | ---: |"]
+    return "\n".join(lines + [f"| {system} | {cost:,} |" for cost, system in sorted(rows)])
+
+
+def timed(call: Any) -> float:
+    """Microseconds of processor time, the median of some rounds."""
+    times = []
+    for _ in range(ROUNDS):
+        start = process_time()
+        call()
+        times.append((process_time() - start) * 1e6)
+    return statistics.median(times)
+
+
+def report() -> str:
+    """The table, and what it adds up to."""
+    lines = ["| format | ours | TVM | CuTe | einops |", "| --- | --- | --- | --- | --- |"]
+    agree, said, ours_us, tvm_us = [], {"cute": 0, "einops": 0}, [], []
+    for one in FORMATS:
+        m = one.index_map(one.at)
+        truth = len(np.unique(m(*np.indices(m.shape)))) == m.size
+        proof = ml.is_bijective(m)
+        assert proof.holds is truth
+        try:
+            found = tvm_says(m)
+            offsets = np.sort(np.ravel(m(*np.indices(m.shape))))
+            dense = np.array_equal(offsets, np.arange(len(offsets)))
+            tvm = ("yes" if found else "no") + ("" if found is dense else ": wrong")
+            agree.append(found is dense)
+            ours_us.append(timed(lambda m=m: ml.is_bijective(m)))
+            tvm_us.append(timed(lambda m=m: tvm_says(m)))
+        except ValueError:
+            tvm = "not asked"
+        in_cute, in_einops = cute(m), einops_pattern(m)
+        said["cute"] += not in_cute.startswith("no")
+        said["einops"] += not in_einops.startswith("no")
+        mine = "yes" if proof.holds else f"no, {proof.padding:,} slots of padding"
+        lines.append(f"| {one.name} | {mine} | {tvm} | {in_cute} | {in_einops} |")
+    counts = f"{len(FORMATS)} formats: CuTe says {said['cute']} of them in one layout, einops "
+    counts += (
+        f"{said['einops']} in one pattern. TVM was asked of {len(agree)} and agrees with counting "
+    )
+    counts += f"on {sum(agree)}. One question takes {statistics.median(ours_us):.0f} µs here and "
+    counts += (
+        f"{statistics.median(tvm_us):.0f} µs in TVM (medians, making TVM's expression included). "
+    )
+    counts += f"The fragments agree with tensor-layouts' atoms at {fragments()} elements, "
+    counts += f"the swizzle with its `Swizzle(3, 0, 3)` at {swizzled()}."
+    names = ("tensor-layouts", "einops", "apache-tvm", "islpy")
+    used = ", ".join(f"{name} {version(name)}" for name in names)
+    day = datetime.date.today().isoformat()
+    head = f"{day}, Python {platform.python_version()}, {used}, morello_layouts {ml.__version__}."
+    return "\n".join([head, "", counts, "", *lines])
+
+
+def main(arguments: list[str]) -> None:
+    """Print the tables, or put them into the page."""
+    for part, text in (("formats", report()), ("recorded", recorded())):
+        if arguments != ["--write"]:
+            print(text)  # noqa: T201
+            continue
+        page = PAGE.read_text(encoding="utf-8")
+        before, after = marks(part)
+        start, end = page.index(before) + len(before), page.index(after)
+        PAGE.write_text(f"{page[:start]}\n{text}\n{page[end:]}", encoding="utf-8")
+
+
+def marks(part: str) -> tuple[str, str]:
+    """The comments around a part of the page."""
+    made = f"<!-- begin {part}: made by tests/benchmarks/layout_peers.py -->"
+    return made, f"<!-- end {part} -->"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,104 @@
+"""The comparison with other systems is of the formats that there are, and its sums are right."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+from formats import FORMATS, Format
+from layout_peers import (
+    PAGE,
+    Digit,
+    NoDigitsError,
+    by_unit,
+    digits_of,
+    marks,
+    recorded,
+    term_parts,
+    terms,
+)
+
+
+def part(name: str) -> str:
+    """A generated part of the page."""
+    before, after = marks(name)
+    return PAGE.read_text(encoding="utf-8").partition(before)[2].partition(after)[0].strip()
+
+
+def rows() -> dict[str, list[str]]:
+    """The cells of the table of formats, by name."""
+    lines = [line for line in part("formats").splitlines() if line.startswith("| ")][2:]
+    return {cells[1]: cells[2:6] for cells in (re.split(r"\s*\|\s*", line) for line in lines)}
+
+
+def test_the_table_has_every_format() -> None:
+    assert list(rows()) == [one.name for one in FORMATS], (
+        "run: python tests/benchmarks/layout_peers.py --write, with the peers installed"
+    )
+
+
+def test_the_recorded_costs_are_those_of_the_cases() -> None:
+    assert part("recorded") == recorded()
+
+
+def test_the_page_counts_as_its_table_does() -> None:
+    table = rows()
+    within = [sum(not cells[k].startswith("no") for cells in table.values()) for k in (2, 3)]
+    assert within == [len(FORMATS) - 1] * 2  # "All but one"
+    assert f"CuTe says {within[0]} of them in one layout, einops {within[1]} in one" in part(
+        "formats"
+    )
+    assert not any("wrong" in cell for cells in table.values() for cell in cells)
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.slug)
+def test_digits_are_those_of_the_offsets(one: Format) -> None:
+    """What CuTe and einops are given: the digits of each dimension, with their strides."""
+    m = one.index_map(one.at)
+    try:
+        digits = digits_of(m.recipe)
+    except NoDigitsError:
+        assert one.name == "combined dims"
+        return
+    coordinates, offset, stride = np.indices(m.shape), np.zeros(m.shape, int), 1
+    for digit in reversed(digits):
+        offset += coordinates[digit.dim] // digit.unit % digit.size * stride
+        stride *= digit.size
+    assert np.array_equal(offset, m(*np.indices(m.shape)))
+    for dim in range(len(m.shape)):
+        low = by_unit(digits, dim)
+        assert [d.unit for d in low] == [
+            int(np.prod([e.size for e in low[:k]])) for k in range(len(low))
+        ]
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.slug)
+def test_terms_are_those_of_the_formula(one: Format) -> None:
+    """What TVM is given: factor, variable, divisor and modulus of each term."""
+    m = one.index_map(one.at)
+    if one.name == "combined dims":
+        with pytest.raises(ValueError, match="d3"):
+            [term_parts(text) for text in terms(m)]
+        return
+    coordinates, offset = np.indices(m.shape), np.zeros(m.shape, int)
+    for factor, dim, divisor, modulus in map(term_parts, terms(m)):
+        value = coordinates[dim] // divisor
+        offset += factor * (value % modulus if modulus else value)
+    assert np.array_equal(offset, m(*np.indices(m.shape)))
+
+
+def test_a_joint_is_not_cut_across() -> None:
+    halves = digits_of(ml.index_map("f32[4,6]{1,0:T(*,6)}").recipe)
+    assert halves == [Digit(0, 4, 1), Digit(1, 6, 1)]
+    with pytest.raises(NoDigitsError, match="cuts across"):
+        digits_of(ml.index_map("f32[4,6]{1,0:T(*,4)}").recipe)
+    with pytest.raises(NoDigitsError, match="pads"):
+        digits_of(ml.index_map("f32[4,6]{1,0:T(*,5)}").recipe)
