@@ -42,7 +42,6 @@ source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 # Notebooks carry their outputs; the tests run them.
 nb_execution_mode = "off"
 autodoc_default_options = {"members": True, "special-members": "__call__"}
-suppress_warnings = ["toc.empty_glob"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
 
