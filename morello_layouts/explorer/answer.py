@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from morello_layouts import api
-from morello_layouts.api.printing import Formulable
 from morello_layouts.codegen import TARGETS
 from morello_layouts.errors import LayoutError
 from morello_layouts.explorer.comparison import Comparison, compared
@@ -65,21 +65,29 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
     if m is None:
         return found
     comparison = None
-    try:
+    with _noting(errors, "other"):
         comparison = compared(subject, question)
-    except FieldError as wrong:
-        errors.append(error_dict(wrong))
+    with _noting(errors, "layout"):
+        found["formula"] = _formula(m, subject)
     found |= {
-        "formula": _formula(m, subject),
         "proofs": _rows(proof_rows(subject.report.proofs)) if subject.report.proofs else [],
         "code": [_code(m, target) for target in TARGETS],
         "comparison": None if comparison is None else _comparison(comparison),
     }
-    try:
+    with _noting(errors, "at"):
         found["picture"] = _picture(m, comparison, question.at)
+    return found
+
+
+@contextmanager
+def _noting(errors: list[dict[str, Any]], field: str) -> Iterator[None]:
+    """Note errors; the other parts of the answer stand."""
+    try:
+        yield
     except FieldError as wrong:
         errors.append(error_dict(wrong))
-    return found
+    except LayoutError as error:
+        errors.append(error_dict(FieldError(field, error)))
 
 
 def _said(subject: Subject, question: Question) -> dict[str, Any]:
@@ -123,21 +131,23 @@ def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
         "textbook": str(m.textbook_form),
         "simplified": str(m.form),
         "derivation": derivation_steps(m.derivation),
-        "inverse": str(m.inverse),
+        "inverse": _attempted(lambda: str(m.inverse)),
     }
 
 
 def _code(m: IndexMap, target: str) -> dict[str, str]:
+    is_function = target not in _EXPRESSIONS
     return {
         "target": target,
-        "offset": _printed(m, target),
-        "coordinates": _printed(m.inverse, target),
+        "offset": _attempted(lambda: api.code(m, target, function=is_function)),
+        "coordinates": _attempted(lambda: api.code(m.inverse, target, function=is_function)),
     }
 
 
-def _printed(of: Formulable, target: str) -> str:
+def _attempted(make: Callable[[], str]) -> str:
+    """A text, or why there is none."""
     try:
-        return api.code(of, target, function=target not in _EXPRESSIONS)
+        return make()
     except LayoutError as error:
         return str(error)
 

@@ -161,7 +161,7 @@ def _answered(question: dict[str, str]) -> bytes:
     except (MemoryError, RecursionError):
         return _failure("the answer takes too much memory", "what a question may use is bounded")
     except Exception as error:  # a fault of this package, which must not end the explorer
-        _log.exception("no answer to %r", question)
+        _log.exception("no answer to %.300s", question)
         return _failure("the explorer failed at this text", f"{type(error).__name__}: a fault")
     if len(found) > _LONGEST:
         return _failure("the answer is too long to show", f"it has {len(found):,} bytes")

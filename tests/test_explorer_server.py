@@ -1,0 +1,337 @@
+"""The explorer over HTTP: what it serves, to whom, how much, and for how long."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from click.testing import CliRunner
+
+from morello_layouts.cli.entry import commands
+from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.presets import PRESETS
+from morello_layouts.explorer.question import LONGEST, Question
+from morello_layouts.explorer.server import HOST, Server, asked, link
+from morello_layouts.explorer.worker import Workers
+
+# Formulas whose floors nest: more work than a request may take.
+SLOW = "f32[100000,100000]{1,0:T" + "(3,7)(2,5)" * 20 + "}"
+PERMITTED = 2.0  # seconds that a request may take, whatever is asked
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(0) as running:
+        yield running.start()
+
+
+def get(
+    server: Server, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[HTTPResponse, bytes]:
+    """A response and its body; headers with _ for -."""
+    connection = HTTPConnection(HOST, server.port, timeout=10)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, named)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def ask(server: Server, **fields: str) -> dict[str, Any]:
+    return asked(server.port, Question(**{"layout": "", **fields}))
+
+
+def test_an_answer_over_http(server: Server) -> None:
+    response, body = get(server, f"/api/answer?{urlencode({'layout': 'f32[3,5]{1,0:T(2,2)}'})}")
+    assert response.status == 200
+    assert response.getheader("Content-Type") == "application/json; charset=utf-8"
+    assert json.loads(body)["formula"]["simplified"] == "12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html"),
+        ("/explorer.js", "text/javascript"),
+        ("/show.js", "text/javascript"),
+        ("/explorer.css", "text/css"),
+        ("/picture.js", "text/javascript"),
+        ("/picture.css", "text/css"),
+        ("/icon.svg", "image/svg+xml"),
+        ("/api/presets", "application/json"),
+    ],
+)
+def test_the_page_and_its_files(server: Server, path: str, kind: str) -> None:
+    response, body = get(server, path)
+    assert (response.status, response.getheader("Content-Type")) == (200, f"{kind}; charset=utf-8")
+    assert body
+    head, nothing = get(server, path, "HEAD")
+    assert head.getheader("Content-Length") == str(len(body))
+    assert nothing == b""
+
+
+def test_the_page_loads_its_own_files_alone(server: Server) -> None:
+    page = get(server, "/")[1].decode()
+    files = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert len(files) == 6
+    for path in files:
+        assert get(server, path)[0].status == 200
+    scripts = [get(server, path)[1].decode() for path in files if path.endswith(".js")]
+    for text in [page, *scripts]:
+        assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+        assert "innerHTML" not in text
+        assert "insertAdjacentHTML" not in text
+        assert "eval(" not in text
+    assert "<script>" not in page
+    assert "style=" not in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/answer?layout=f32%5B3%5D", "/api/presets", "/nothing", "/show.js"]
+)
+def test_every_response_forbids_what_the_page_does_not_need(server: Server, path: str) -> None:
+    headers = dict(get(server, path)[0].getheaders())
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Cache-Control"] == "no-store"
+    assert not {"Set-Cookie", "Access-Control-Allow-Origin", "Server"} & headers.keys()
+
+
+def test_it_listens_to_this_machine_alone(server: Server) -> None:
+    assert server._server.socket.getsockname()[0] == "127.0.0.1"
+    with socket.socket() as elsewhere:
+        elsewhere.settimeout(2)
+        assert elsewhere.connect_ex(("127.0.0.2", server.port)) != 0
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("localhost", 200),
+        ("localhost:9000", 200),  # a port that is forwarded
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example:80", 421),
+        ("localhost:80@evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_other_names_for_this_machine_are_refused(server: Server, host: str, status: int) -> None:
+    """A foreign page may have its own name lead to 127.0.0.1, and would then read answers."""
+    for path in ("/", "/api/answer?layout=f32"):
+        assert get(server, path, Host=host)[0].status == status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_methods_that_change_something_are_refused(server: Server, method: str) -> None:
+    response, _ = get(server, "/api/answer", method)
+    assert (response.status, response.getheader("Allow")) == (405, "GET, HEAD")
+
+
+def test_foreign_pages_ask_nothing(server: Server) -> None:
+    path = "/api/answer?layout=f32%5B3%5D"
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200)):
+        assert get(server, path, Sec_Fetch_Site=site)[0].status == status
+    assert get(server, "/", Sec_Fetch_Site="cross-site")[0].status == 200, "a link may lead here"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../pyproject.toml",
+        "/static/index.html",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+        "/explorer.js/",
+        "/api",
+        "/server.py",
+    ],
+)
+def test_there_are_no_other_files(server: Server, path: str) -> None:
+    assert get(server, path)[0].status == 404
+
+
+def test_long_requests_are_refused_at_once(server: Server) -> None:
+    began = time.perf_counter()
+    response, _ = get(server, f"/api/answer?layout={'x' * 1_000_000}")
+    assert response.status in (414, 431)
+    response, _ = get(server, "/api/answer", "POST", b"x" * 1_000_000)
+    assert response.status in (405, 413)
+    assert time.perf_counter() - began < PERMITTED
+
+
+def test_long_fields_are_said_to_be_too_long(server: Server) -> None:
+    found = ask(server, layout="f32[2]", other="x" * (LONGEST + 1))
+    assert [error["field"] for error in found["errors"]] == ["other"]
+    assert "too long" in found["errors"][0]["what"]
+    assert ask(server, layout="x" * LONGEST)["errors"][0]["what"] == "no layout begins like this"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "layout=f32&layout=f33",
+        "&".join(f"f{k}=x" for k in range(50)),
+        "page=1",
+        "layout=%FF%FE%00",
+        "layout=f32%5B3%5D%00",
+        "layout=%3Cimg%20src=x%20onerror=alert(1)%3E",
+        "layout=%E2%80%AEf32%5B3%5D",
+        "layout=" + "%28" * 3000,
+        "&&&===",
+        "",
+    ],
+)
+def test_queries_that_mean_nothing_are_told_so(server: Server, query: str) -> None:
+    response, body = get(server, f"/api/answer?{query}")
+    assert response.status == 200
+    assert json.loads(body)["errors"][0]["what"]
+
+
+def test_bytes_that_are_no_request_harm_nothing(server: Server) -> None:
+    for text in (b"\x00\xff\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\r\n" * 9):
+        with socket.create_connection((HOST, server.port), timeout=5) as raw:
+            raw.sendall(text)
+            raw.shutdown(socket.SHUT_WR)
+            while raw.recv(4096):
+                pass
+    assert get(server, "/")[0].status == 200
+
+
+def timed(server: Server, **fields: str) -> tuple[float, dict[str, Any]]:
+    began = time.perf_counter()
+    found = ask(server, **fields)
+    return time.perf_counter() - began, found
+
+
+def test_work_without_end_is_ended_and_the_next_question_answered(server: Server) -> None:
+    before = {worker.process.pid for worker in server.workers._all}
+    seconds, found = timed(server, layout=SLOW)
+    assert found["errors"][0]["what"] == "the answer takes too long"
+    assert seconds < PERMITTED
+    seconds, found = timed(server, layout="f32[3,5]{1,0:T(2,2)}")
+    assert found["errors"] == []
+    assert seconds < PERMITTED
+    wait_for(lambda: len(server.workers._all) == 2)
+    after = {worker.process.pid for worker in server.workers._all}
+    assert len(before & after) == 1, "one process was ended and replaced"
+
+
+def test_many_endless_questions_at_once_all_end_in_time(server: Server) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: timed(server, layout=SLOW), range(8)))
+    assert max(seconds for seconds, _ in found) < PERMITTED
+    whats = {each["errors"][0]["what"] for _, each in found}
+    assert whats == {"the answer takes too long", "the explorer is busy"}
+    wait_for(lambda: not ask(server, layout="f32[3]")["errors"])
+    wait_for(lambda: server.workers._free.qsize() == 2)
+
+
+def test_a_process_that_dies_is_replaced(server: Server) -> None:
+    wait_for(lambda: server.workers._free.qsize() == 2)
+    for worker in list(server.workers._all):
+        os.kill(worker.process.pid or 0, signal.SIGKILL)
+        worker.process.join(5)
+    answers = [ask(server, layout="f32[3]") for _ in range(2)]
+    assert all("memory" in each["errors"][0]["what"] for each in answers)
+    wait_for(lambda: server.workers._free.qsize() == 2)
+    assert ask(server, layout="f32[3]")["errors"] == []
+
+
+def wait_for(condition: Any, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.02)
+
+
+def test_questions_at_the_same_time_get_their_own_answers(server: Server) -> None:
+    sizes = [k % 13 + 2 for k in range(40)]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda n: ask(server, layout=f"f32[3,{n}]"), sizes))
+    assert [each["formula"]["simplified"] for each in found] == [f"{n}*d0 + d1" for n in sizes]
+
+
+def test_closed_workers_leave_no_process() -> None:
+    with Workers(1) as workers:
+        (worker,) = workers._all
+        assert json.loads(workers.ask({"layout": "f32[3]"}))["errors"] == []
+    assert not worker.process.is_alive()
+
+
+def test_popular_layouts_are_answered_in_a_tenth_of_a_second(server: Server) -> None:
+    """The best of a few tries each, since other work on the machine takes its share."""
+    best = [
+        min(timed(server, **preset.question.to_dict())[0] for _ in range(4)) for preset in PRESETS
+    ]
+    assert statistics.median(best) < 0.1
+
+
+def test_links_carry_a_question() -> None:
+    assert link(80, Question("")) == "http://127.0.0.1:80/"
+    assert link(80, Question("[1, 0]", shape="6x8", other="{1,0}")) == (
+        "http://127.0.0.1:80/#layout=%5B1%2C+0%5D&shape=6x8&other=%7B1%2C0%7D"
+    )
+
+
+def test_a_port_that_is_taken(server: Server) -> None:
+    with pytest.raises(LayoutError, match="cannot be used"):
+        Server(server.port)
+    run = CliRunner().invoke(commands, ["explore", "--check", "--port", str(server.port)])
+    assert run.exit_code == 2
+    assert run.stderr.startswith(f"port {server.port} of 127.0.0.1 cannot be used\n")
+
+
+def test_the_command_checks_itself() -> None:
+    arguments = ["explore", "--check", "--port", "0", "--json", "[1, 0]", "--shape", "2x3"]
+    run = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+    found = json.loads(run.stdout)
+    assert (run.exit_code, found["answered"]) == (0, True)
+    assert found["url"].endswith("/#layout=%5B1%2C+0%5D&shape=2x3")
+    bad = CliRunner().invoke(commands, ["explore", "--check", "--port", "0", "f32[3"])
+    assert (bad.exit_code, bad.stderr.splitlines()[0][:8]) == (2, "expected")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="interrupts are signals on POSIX")
+def test_an_interrupt_ends_the_command_and_its_processes() -> None:
+    command = [sys.executable, "-m", "morello_layouts", "explore", "--no-browser", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline()
+        port = int(re.findall(r":(\d+)/", url)[0])
+        assert asked(port, Question("f32[3,5]"))["errors"] == []
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of it
+        _, errors = process.communicate(timeout=20)
+        assert (process.returncode, errors) == (0, "")
+    wait_for(lambda: _is_gone(process.pid))
+
+
+def _is_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
