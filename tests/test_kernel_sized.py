@@ -234,7 +234,8 @@ def test_inner_loops_test_no_bounds() -> None:
     r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}")
     text = r.kernel("c")
     loops = text[text.rindex("RELAYOUT_INLINE void relayout_far") : text.rindex("void relayout(")]
-    assert "if (" not in loops
+    tests = [line.strip() for line in loops.splitlines() if "if (" in line]
+    assert set(tests) <= {"if (some0) {"}  # whether there is an end of a row, once a row
     assert "?" not in loops
 
 

@@ -126,7 +126,7 @@ def check(run: Run) -> None:
 @pytest.mark.parametrize("compiler", compilers())
 def test_parts_are_disjoint_and_complete(compiler: str, tmp_path: Path) -> None:
     found = list(runs(tmp_path, compiler, *QUICK))
-    assert {len(run.phases) for run in found} >= {1, 2, 3}
+    assert {len(run.phases) for run in found} >= {1, 2}
     for run in found:
         check(run)
 

@@ -56,6 +56,27 @@ PREAMBLE: Final = """\
 #define RELAYOUT_AHEAD(s) ((void)0)
 #endif
 
+/* A loop after the first that holds the second stays one: it is not unrolled, and what it moves
+   keeps its order. */
+#if defined(__GNUC__)
+#define RELAYOUT_LOOP _Pragma("GCC unroll 1")
+#define RELAYOUT_KEEP() __asm__ volatile("" ::: "memory")
+#else
+#define RELAYOUT_LOOP
+#define RELAYOUT_KEEP() ((void)0)
+#endif
+
+#define RELAYOUT_LEAST(a, b) ((a) < (size_t)(b) ? (a) : (size_t)(b))
+
+/* What a loop of few vectors that only the call counts is unrolled to. */
+#if defined(__clang__)
+#define RELAYOUT_UNROLL _Pragma("clang loop unroll_count(4)")
+#elif defined(__GNUC__)
+#define RELAYOUT_UNROLL _Pragma("GCC unroll 4")
+#else
+#define RELAYOUT_UNROLL
+#endif
+
 /* Where a part of n steps starts. */
 #define RELAYOUT_SHARE(n, part, parts) ((size_t)(n) * (part) / (parts))
 
@@ -79,6 +100,18 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
     }
 #endif
     (void)stream;
+#if RELAYOUT_VECTOR > 0
+    if (n % RELAYOUT_VECTOR == 0 && n <= 2048) { /* one load: processors then see where rows lead */
+        RELAYOUT_LOOP
+        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+            RELAYOUT_KEEP();
+        }
+        return;
+    }
+#endif
     memcpy(t, s, n);
 }
 
@@ -165,5 +198,30 @@ typedef relayout_u64_32 relayout_vector;
 #elif RELAYOUT_VECTOR >= 16
 typedef relayout_u64_16 relayout_vector;
 #define RELAYOUT_STREAM RELAYOUT_STREAM_16
+#endif
+
+/* 16 bytes of one, two or four rows, a step from row to row. */
+#if RELAYOUT_VECTOR >= 16
+RELAYOUT_INLINE relayout_u64_16 relayout_rows_16(const unsigned char *s, size_t step)
+{
+    relayout_u64_16 a;
+    (void)step;
+    memcpy(&a, s, 16);
+    return a;
+}
+#endif
+#if RELAYOUT_VECTOR >= 32
+RELAYOUT_INLINE relayout_u64_32 relayout_rows_32(const unsigned char *s, size_t step)
+{
+    const relayout_u64_16 a = relayout_rows_16(s, 0), b = relayout_rows_16(s + step, 0);
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
+}
+#endif
+#if RELAYOUT_VECTOR >= 64
+RELAYOUT_INLINE relayout_u64_64 relayout_rows_64(const unsigned char *s, size_t step)
+{
+    const relayout_u64_32 a = relayout_rows_32(s, step), b = relayout_rows_32(s + 2 * step, step);
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+}
 #endif
 """

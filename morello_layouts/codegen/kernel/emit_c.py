@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from morello_layouts.codegen.kernel import c_head, micro_c
 from morello_layouts.codegen.kernel.boxes import Axis
+from morello_layouts.codegen.kernel.extents import upper
 from morello_layouts.codegen.kernel.fusion import Shared, Tree
-from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition
+from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition, Unzip, Zip
 from morello_layouts.codegen.kernel.moves import (
     HASTE,
     STREAM_FROM,
@@ -28,7 +28,7 @@ from morello_layouts.recipe import known
 __all__ = ["CFile", "Given", "c_file"]
 
 _INDENT = "    "
-_Say: TypeAlias = Callable[[Number], str]
+_MOST_UNROLLED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def _loops(name: str, moves: Moves, given: Given) -> list[str]:
     ]
 
 
-def _shared_lines(moves: Moves, say: _Say) -> list[str]:
+def _shared_lines(moves: Moves, say: Values) -> list[str]:
     """The share of one thread: of most loops some steps; what has no loop is one thread's."""
     phases = []
     for pieces in phases_of(moves):
@@ -236,26 +236,59 @@ def _shared_lines(moves: Moves, say: _Say) -> list[str]:
 
 def _lines(
     tree: Tree,
-    say: _Say,
+    say: Values,
     at: tuple[str, str] = ("t", "s"),
     depth: int = 0,
     divided: int | None = None,
 ) -> list[str]:
     if isinstance(tree, Shared):
         heads, at = _over((tree.axis,), at, depth, say, divided)
-        parts = (_lines(part, say, at, depth + 1, divided) for part in tree.body)
-        inner = [line for part in parts for line in part]
-        return _looped(heads, inner)
+        texts = [(part, _lines(part, say, at, depth + 1, divided)) for part in tree.body]
+        always = [line for part, text in texts if not _may_be_none(part) for line in text]
+        rest = [line for part, text in texts if _may_be_none(part) for line in text]
+        if len(texts) > 2 and always and rest:  # one test for all the ends of a row
+            some = say.some([_counts(part) for part in tree.body if _may_be_none(part)])
+            rest = _looped([f"if ({some}) {{"], rest)
+        return _looped(heads, always + rest)
     nest = tree
     at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
     heads, (t, s) = _over(nest.loops, at, depth, say, divided)
+    unrolled = _unrolled(nest)
+    if unrolled is not None:
+        heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
     reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
     body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, say)]
     return _looped(heads, body)
 
 
+def _unrolled(nest: Nest) -> int | None:
+    """Which loop the compiler is to unroll: as it would if it knew how many vectors a row has."""
+    if not isinstance(nest.micro, Zip | Unzip):
+        return None
+    steps = 1
+    for k, axis in reversed(list(enumerate(nest.loops))):
+        if not isinstance(axis.count, int):
+            return k if axis.clamp is None and upper(axis.count) is None else None
+        steps *= axis.count
+        if steps > _MOST_UNROLLED:
+            return None
+    return None
+
+
+def _counts(tree: Tree) -> tuple[Number, ...]:
+    """How often each loop runs that is around all of a tree."""
+    if isinstance(tree, Shared):
+        return (tree.axis.count,)
+    return tuple(axis.count for axis in tree.loops)
+
+
+def _may_be_none(tree: Tree) -> bool:
+    """Whether a tree is the end of a row, which there may be or not."""
+    return any(not isinstance(n, int) and upper(n) is not None for n in _counts(tree))
+
+
 def _over(
-    loops: Sequence[Axis], at: tuple[str, str], first: int, say: _Say, divided: int | None
+    loops: Sequence[Axis], at: tuple[str, str], first: int, say: Values, divided: int | None
 ) -> tuple[list[str], tuple[str, str]]:
     """Heads of loops, and the pointers within; of the divided loop a call does its share."""
     heads, (t, s) = [], at
@@ -291,7 +324,7 @@ def _looped(heads: list[str], body: list[str]) -> list[str]:
     return lines + [_INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _micro_lines(nest: Nest, say: _Say) -> list[str]:
+def _micro_lines(nest: Nest, say: Values) -> list[str]:
     stream = "stream" if nest.stream else "0"
     match nest.micro:
         case Transposition():

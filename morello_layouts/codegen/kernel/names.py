@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from morello_layouts.codegen.c_family import CLanguage, CudaLanguage
@@ -16,7 +17,7 @@ __all__ = ["Values", "argument", "expression", "is_function_name"]
 
 # What the loops of a kernel call their own, and so do the headers that they include.
 _OWN: Final = re.compile(
-    r"(t|s|i|j|p|v|r|e)\d*|k|g|u|n|fill|fill_item|parts?|phase|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
+    r"(t|s|i|j|p|v|r|e|some)\d*|k|g|u|n|fill|fill_item|parts?|phase|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
 
@@ -71,6 +72,7 @@ class Values:
     def __init__(self) -> None:
         """No constants yet."""
         self._names: dict[Number, str] = {}
+        self._tests: dict[str, str] = {}
         self.lines: list[str] = []
 
     def __call__(self, number: Number) -> str:
@@ -85,6 +87,21 @@ class Values:
             self._names[number] = f"v{len(self._names)}"
             self.lines.append(f"const size_t {self._names[number]} = {text};")
         return self._names[number]
+
+    def some(self, products: Sequence[Sequence[Number]]) -> str:
+        """The name of whether one of some products of counts is not 0; none of these is of ints.
+
+        >>> from morello_layouts.expr.size import Size
+        >>> values = Values()
+        >>> values.some([(Size.named("M"), 2), (Size.named("N"),)]), values.lines
+        ('some0', ['const int some0 = (M) || (N);'])
+        """
+        known = [[n for n in counts if not isinstance(n, int)] for counts in products]
+        tests = " || ".join(f"({' && '.join(map(self, counts))})" for counts in known)
+        if tests not in self._tests:
+            self._tests[tests] = f"some{len(self._tests)}"
+            self.lines.append(f"const int {self._tests[tests]} = {tests};")
+        return self._tests[tests]
 
 
 def expression(number: Number, say: Values | None = None) -> str:
