@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 import morello_layouts as ml
 from morello_layouts.expr import Digit, Linear, variable
-from morello_layouts.formula.separation import StrideRuns, strides_along
+from morello_layouts.formula.separation import StrideRuns, separate, strides_along
 
 LAYOUTS = [
     ("f32[7,9]{1,0}", None),
@@ -47,6 +48,42 @@ def test_what_does_not_separate_is_set_apart() -> None:
         values = {f"d{k}": x for k, x in enumerate(at)}
         terms = [form.evaluate(values) for form in (*parts.forms, parts.mixed)]
         assert sum(terms) + parts.const == m(*at)
+
+
+PRINTED = [*LAYOUTS, ("f32[3,5,7]{2,1,0:T(2,*,4)}", None), ("f32[1,5]", None)]
+
+
+@pytest.mark.parametrize("simplified", ["readable", "cheapest"])
+@pytest.mark.parametrize(("layout", "shape"), PRINTED)
+def test_printed_parts_add_up(layout: str, shape: tuple[int, ...] | None, simplified: Any) -> None:
+    m = ml.index_map(layout, shape)
+    parts = m.by_dim()
+    for text in (ml.code(parts, "python", simplified=simplified), str(parts)):
+        for at in product(*(range(n) for n in m.shape)):
+            names = {f"d{k}": x for k, x in enumerate(at)}
+            if text == str(parts):
+                assert eval(text, {}, names) == m(*at)
+            elif "=" in text:
+                exec(text, {}, names)
+                whole = ["mixed", "base", *(f"offset{k}" for k in range(len(at)))]
+                assert sum(names.get(name, 0) for name in whole) == m(*at)
+
+
+def test_printed_parts() -> None:
+    known = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N <= 1000, M <= 1000")
+    text = ml.code(known.by_dim(), "c", function=True, asserts=True)
+    assert "adds to the offset of f32[M,N]{1,0:T(8,128)}, in elements." in text
+    assert "assert(N <= 1000);" in text
+    assert "parts(uint32_t d0, uint32_t d1, uint32_t N, uint32_t *offset0" in text
+    assert ml.code(ml.index_map("f32[]").by_dim(), "python") == "0"
+    user = separate(variable("i", 0, 7) // 4 + 3, ("i",))
+    assert str(user) == "i//4 + 3"
+    combined = ml.index_map("f32[3,5,7]{2,1,0:T(2,*,4)}").by_dim()
+    assert ml.code(combined, "python").splitlines()[-3:] == [
+        "mixed = 8*(t0//4) + t0%4",
+        "offset1 = 0",
+        "offset2 = 0",
+    ]
 
 
 def offset_by_runs(runs: StrideRuns, x: int) -> int:
@@ -119,7 +156,8 @@ def test_symbolic_sizes() -> None:
 
     m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0")
     size = sympy.Symbol("N", integer=True, positive=True)
-    assert [(r.length, r.stride) for r in m.strides_within(0).runs] == [(8, 128), (None, 8 * size)]
+    count = sympy.ceiling(sympy.Symbol("M", integer=True, positive=True) / 8)
+    assert [(r.length, r.stride) for r in m.strides_within(0).runs] == [(8, 128), (count, 8 * size)]
     assert m.strides_within(1).contiguous == 128
     row_major = ml.index_map("f32[M,N]{1,0}")
     assert [(r.length, r.stride) for r in row_major.strides_within(1).runs] == [(size, 1)]

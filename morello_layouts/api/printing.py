@@ -15,6 +15,7 @@ from morello_layouts.expr import OPERATIONS, SHIFTS, Interval, Linear, Var, chea
 from morello_layouts.expr.assumption import merged
 from morello_layouts.expr.size import Number, Size
 from morello_layouts.formula import FormulaMap, IndexMap, Inverse, Relayout
+from morello_layouts.formula.separation import Separation
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Formulable", "code", "formulas_of"]
 
-Formulable: TypeAlias = "LayoutLike | Formulas | FormulaMap | Inverse | Relayout | sympy.Expr"
-"""What has formulas: layouts, index maps, their inverses, relayouts, formulas of users."""
+Formulable: TypeAlias = (
+    "LayoutLike | Formulas | FormulaMap | Inverse | Separation | Relayout | sympy.Expr"
+)
+"""What has formulas: layouts, index maps, their inverses and parts, relayouts, those of users."""
 
 Simplified: TypeAlias = Literal["readable", "cheapest"]
 
@@ -45,7 +48,9 @@ def code(
 
     An index map and an expression give an expression. An inverse and a relayout give lines that
     name their results and ``is_padding``, the condition that the offset ``p`` holds padding. A map
-    of several formulas gives lines, too, that name them ``x0, x1, …``.
+    of several formulas gives lines, too, that name them ``x0, x1, …``. So do the parts of
+    ``m.by_dim()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if they are
+    not 0; their sum is the offset.
 
     32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
     conversions written out; unsigned where nothing is negative. A value without a known bound, a
@@ -55,8 +60,8 @@ def code(
     of a type that holds the offsets.
 
     Args:
-        of: a layout, its text, an index map, ``m.inverse``, a relayout, what :func:`from_sympy`
-            gives; or an expression: SymPy, or text with ``bounds``.
+        of: a layout, its text, an index map, ``m.inverse``, ``m.by_dim()``, a relayout, what
+            :func:`from_sympy` gives; or an expression: SymPy, or text with ``bounds``.
         target: ``"c"``, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``, ``"triton"``,
             ``"latex"`` or ``"sympy"``.
         bounds: of an expression's variables, as in :func:`simplify`. A function has them all as
@@ -106,6 +111,8 @@ def formulas_of(
         found = of
     elif isinstance(of, Inverse):
         found = _of_inverse(of)
+    elif isinstance(of, Separation):
+        found = _of_parts(of)
     elif isinstance(of, Relayout):
         found = _of_relayout(of)
     elif isinstance(of, FormulaMap):
@@ -184,6 +191,22 @@ def _of_inverse(inverse: Inverse) -> Formulas:
         results,
         inverse.limits,
         assumptions=inverse.assumptions,
+    )
+
+
+def _of_parts(parts: Separation) -> Formulas:
+    results = [(f"offset{k}", form) for k, form in enumerate(parts.forms)]
+    results += [("mixed", parts.mixed)] if parts.mixed.terms else []
+    results += [("base", Linear((), parts.const))] if parts.const or not results else []
+    known = {var.name: var for _, form in results for var in form.variables()}
+    names = (f"d{k}" for k in range(len(parts.forms)))
+    of = f" of {parts.source}" if parts.source else ""
+    return Formulas(
+        "parts",
+        f"What each coordinate adds to the offset{of}, in elements.",
+        tuple(known[name] for name in names if name in known),
+        tuple(results),
+        assumptions=parts.assumptions,
     )
 
 

@@ -190,7 +190,7 @@ class IndexMap:
     def by_dim(self) -> Separation:
         """The part of the offset that each coordinate contributes, so that loops can hoist it."""
         names = [f"d{k}" for k in range(len(self.shape))]
-        return separate(self.form, names, self.size_symbols)
+        return separate(self.form, names, self.size_symbols, self.source, self.assumptions)
 
     def strides_within(self, dim: int) -> StrideRuns:
         """The runs of constant stride along one dimension, the innermost first.

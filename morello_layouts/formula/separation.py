@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import Atom, Digit, Linear, Var
-from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.assumption import Assumption
+from morello_layouts.expr.size import Number, Size, ceil_quotient
 from morello_layouts.expr.sympy_bridge import size_to_sympy, to_sympy
 
 if TYPE_CHECKING:
@@ -28,17 +29,30 @@ class Separation:
         mixed: what depends on several coordinates at once; 0 where the offset separates.
         const: what depends on none.
         size_symbols: the user's symbols of symbolic sizes.
+        source: what the layout was read from.
+        assumptions: what is known of symbolic sizes.
 
     >>> from morello_layouts import index_map
     >>> parts = index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").by_dim()
     >>> [str(form) for form in parts.forms], parts.is_complete
     (['2048*(d0//8) + 256*((d0//2)%4) + d0%2', '1024*(d1//128) + 2*(d1%128)'], True)
+    >>> print(parts)
+    (2048*(d0//8) + 256*((d0//2)%4) + d0%2) + (1024*(d1//128) + 2*(d1%128))
     """
 
     forms: tuple[Linear, ...]
     mixed: Linear
     const: Number
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+    source: str = field(default="", compare=False)
+    assumptions: tuple[Assumption, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [form for form in (*self.forms, self.mixed) if form.terms]
+        texts = [f"({form})" if len(form.terms) > 1 else str(form) for form in parts]
+        if self.const or not texts:
+            texts.append(f"({self.const})" if isinstance(self.const, Size) else str(self.const))
+        return " + ".join(texts)
 
     @property
     def is_complete(self) -> bool:
@@ -60,6 +74,8 @@ def separate(
     form: Linear,
     names: Sequence[str],
     size_symbols: Mapping[str, sympy.Symbol] | None = None,
+    source: str = "",
+    assumptions: tuple[Assumption, ...] = (),
 ) -> Separation:
     """The terms of a form by the variable that they depend on.
 
@@ -80,6 +96,8 @@ def separate(
         Linear(tuple(mixed), 0),
         form.const,
         size_symbols or {},
+        source,
+        assumptions,
     )
 
 
@@ -196,8 +214,8 @@ def _count(size: Number, start: Number) -> Number | None:
     """⌈size / start⌉, where it can be told."""
     if isinstance(size, int) and isinstance(start, int):
         return -(-size // start)
-    if start == 1:
-        return size
+    if isinstance(start, int):
+        return ceil_quotient(size, start)
     whole, rest = divmod(size, start)
     return whole if rest == 0 else None
 
