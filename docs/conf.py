@@ -64,7 +64,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["_root"]
 html_math_renderer = "mathml"
-smartquotes = False  # quotes are typed, in commands above all
+smartquotes_action = "D"  # dashes; quotes stay as one types them, in commands above all
 html_show_sourcelink = False
 html_copy_source = False
 

@@ -40,8 +40,9 @@ def epilog_parts(epilog: str) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown shows it literally."""
-    return re.sub(r"([*_<>|\[\]`])", r"\\\1", text)
+    """Text as Markdown shows it literally, with options as code."""
+    literal = re.sub(r"([*_<>|\[\]`])", r"\\\1", text)
+    return re.sub(r"(?<!\S)(--?[a-z][a-z-]*)", r"`\1`", literal)
 
 
 def rows(command: click.Command, context: click.Context) -> Iterator[str]:
