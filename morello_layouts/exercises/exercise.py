@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Exercise", "Feedback"]
 
 Judge: TypeAlias = "Callable[[IndexMap | FormulaMap], Proof | Feedback]"
+Check: TypeAlias = "Callable[[Any], Feedback]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +67,15 @@ class Exercise:
     Attributes:
         question: what is asked, as Markdown.
         shape: the sizes of the array, in elements; symbolic ones as names.
-        solution: a layout or a formula, as text.
+        solution: a layout or a formula, as text; what ``check`` takes, where there is one.
         names: how formulas call the coordinates; ``d0, d1, …`` where empty.
         hint: what helps, as Markdown.
         judge: for questions with many right answers: takes the answer's map, and the proof or
             the feedback that it gives says whether it is right.
         value: what a formula of the answer gives, in words.
         most: how many floors and mods an answer may have; None where that does not matter.
+        size: elements of the buffer, which a formula alone does not say.
+        check: for answers that are no maps, such as coordinates: takes the answer as it is.
 
     >>> exercise = Exercise("Where does `(i, j)` of a 3 by 4 matrix lie, row by row?", (3, 4),
     ...                     "4*i + j", names=("i", "j"))
@@ -84,15 +87,19 @@ class Exercise:
 
     question: str
     shape: Shape
-    solution: str
+    solution: str | tuple[Any, ...]
     names: tuple[str, ...] = ()
     hint: str = ""
     judge: Judge | None = None
     value: str = "offset"
     most: int | None = None
+    size: int | None = None
+    check: Check | None = None
 
     def __call__(self, answer: Any) -> Feedback:
         """Whether an answer is right; wrong text is an answer that is not."""
+        if self.check is not None:
+            return self.check(answer)
         try:
             given = self._map(answer)
             proof = (self.judge or self._equals_solution)(given)
@@ -132,7 +139,8 @@ class Exercise:
 
     def _formula(self, formula: Any) -> FormulaMap:
         named = {"names": self.names} if self.names and isinstance(formula, str) else {}
-        return from_sympy({"shape": self.shape, **named}, formula)
+        sized = {} if self.size is None else {"size": self.size}
+        return from_sympy({"shape": self.shape, **named, **sized}, formula)
 
     def _difference(self, found: Any, given: IndexMap | FormulaMap) -> str:
         """Where the two differ, in the words of the question."""
