@@ -57,6 +57,32 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("[0, 0 p(3), 1]", (0, 1)),
         ("[0, 1, 0 p(2)]", (0, 1)),
     ],
+    "cheapest_order": [
+        ("{2,1,0:T(8,128)}", 153_600),
+        ("{1,2,0:T(8,128)}", 12_288),
+        ("[0, 1, 2]", None),  # in no tiles
+        ("1000*d0 + 5*d1 + d2", None),
+    ],
+    "four_bytes": [
+        ("{1,0:T(4,8)(2,1)}", (0, 1)),
+        ("{1,0:T(4,8)(1,4)}", (0, 1)),
+        ("{1,0:T(4,8)}", (0, 1)),
+    ],
+    "four_tiles": [
+        ("{1,0:T(8,4)(4,1)}", (1, 0)),  # rows next to each other
+        ("{1,0:T(2,4)(1,4,1,1)}", (0, 4)),  # side by side
+        ("{1,0:T(2,4)(2,1,1,1)}", (0, 1)),
+    ],
+    "joined_rows": [
+        ("{2,1,0:T(2,2)}", (1, 0, 0)),  # each matrix is padded
+        ("8*((3*i + j)//2) + 4*(k//2) + 2*(j%2) + k%2", (1, 0, 0)),  # joined in one place only
+        ("8*((3*i + j)//2) + 4*((3*i + j)%2) + k", (0, 0, 2)),  # as wide as the matrix
+    ],
+    "ragged_tiles": [
+        ("8*(i//2) + 8*(j//4) + 4*(i%2) + j%4", (2, 0)),  # one tile in a row, where there are two
+        ("{1,0:T(3,2)}", (0, 2)),  # how many tiles, not how large
+        ("{0,1:T(2,4)}", (0, 1)),
+    ],
 }
 
 

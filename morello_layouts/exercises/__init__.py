@@ -17,6 +17,13 @@ from morello_layouts.exercises.packing import (
     evens_first,
     strips,
 )
+from morello_layouts.exercises.tiles import (
+    cheapest_order,
+    four_bytes,
+    four_tiles,
+    joined_rows,
+    ragged_tiles,
+)
 from morello_layouts.exercises.where import (
     blocks,
     fewer_mods,
@@ -31,11 +38,16 @@ __all__ = [
     "blocks",
     "bytes_of_words",
     "channels_last",
+    "cheapest_order",
     "each_term_once",
     "evens_first",
     "fewer_mods",
+    "four_bytes",
+    "four_tiles",
+    "joined_rows",
     "middle_first",
     "minutes",
+    "ragged_tiles",
     "row_by_row",
     "strips",
 ]
