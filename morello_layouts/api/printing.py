@@ -14,9 +14,8 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.expr import OPERATIONS, SHIFTS, Interval, Linear, Var, cheapest, readable
 from morello_layouts.expr.assumption import merged
 from morello_layouts.expr.size import Number, Size
-from morello_layouts.formula import FormulaMap, IndexMap, Inverse, Relayout
+from morello_layouts.formula import FormulaMap, IndexMap, Inverse, Lowerable, Relayout
 from morello_layouts.formula.separation import Separation
-from morello_layouts.morello import MorelloLayout
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
 if TYPE_CHECKING:
@@ -127,9 +126,7 @@ def _of_layout_or_expression(
     bounds: Mapping[Any, tuple[Bound, Bound]] | None,
     shape: Shape | None,
 ) -> Formulas:
-    is_layout = isinstance(
-        of, IndexMap | MorelloLayout | XlaLayout | XlaShape | XlaTuple | XlaBuffer
-    )
+    is_layout = isinstance(of, IndexMap | XlaLayout | XlaShape | XlaTuple | XlaBuffer | Lowerable)
     if is_layout or (isinstance(of, str) and bounds is None):
         return _of_index_map(index_map(of, shape))
     if shape is not None:
