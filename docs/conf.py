@@ -24,7 +24,7 @@ author = "The morello_layouts authors"
 copyright = author  # noqa: A001  Sphinx's name
 version = release = _project["version"]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "exercise_list", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "blocks", "docstrings", "exercise_list", "mathml"]
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "notebooks/*.ipynb", "*/README.md", "C*.md"]
