@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernel_runs import MARGIN, QUICK, STRICT, compilers, need
+from test_kernel_targets import HOST, on_host
 
 import morello_layouts as ml
 from morello_layouts.codegen.kernel import Kernel, kernel_text
@@ -37,6 +38,7 @@ MATRICES = [
 PACKED = ["[0, 1]", "[1, 0]", "[1, 0, 1 p(4)]", "[0, 1, 1 oe(16)]"]
 IMAGES = ["NCHW", "NHWC", "[0, 1, 2, 3, 1 p(16)]"]
 
+INDEX = "typedef unsigned long long relayout_index;"
 ENDS = (1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 140, 257)
 SOME = (1, 2, 4, 7, 8, 16, 19, 35, 64, 70, 131, 200)
 
@@ -203,6 +205,54 @@ def test_kernels_in_python(tmp_path: Path) -> None:
             assert out.tobytes() == expected.tobytes(), (case, values)
 
 
+def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
+    need("g++")
+    some = [case for case in CASES if case.itemsize != 8][::9]
+    texts = []
+    for k, case in enumerate(some):
+        text = kernel_text(case.kernel(f"k{k}"), "cuda")
+        texts.append(on_host(text.replace(INDEX, "")))
+    assert any("__syncthreads" in text for text in texts)
+    path, library = tmp_path / "kernels.cpp", tmp_path / "kernels.so"
+    path.write_text(f"{HOST}\n{INDEX}\n" + "\n".join(texts), encoding="utf-8")
+    flags = ("-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
+    subprocess.run(["g++", *flags, str(path), "-o", str(library)], check=True)
+    loaded = ctypes.CDLL(str(library))
+    for k, case in enumerate(some):
+        function, names = getattr(loaded, f"k{k}"), case.kernel().names
+        function.argtypes = (
+            *[ctypes.c_void_p] * 2,
+            *[ctypes.c_size_t] * len(names),
+            ctypes.c_void_p,
+        )
+        for values, source, target in case.runs():
+            given, expected = buffers(case, source, target)
+            if expected.size > 10000:
+                continue
+            out = np.full(expected.nbytes + 128, 0xAA, np.uint8)
+            start = -out.ctypes.data % 64
+            room = np.zeros(given.nbytes + 64, np.uint8)
+            at = -room.ctypes.data % 64
+            room[at : at + given.nbytes] = given.view(np.uint8)
+            sizes = [values[name] for name in names]
+            function(out.ctypes.data + start, room.ctypes.data + at, *sizes, None)
+            end = start + expected.nbytes
+            assert out[start:end].tobytes() == expected.tobytes(), (case, values)
+            assert (out[end:] == 0xAA).all(), (case, values)
+
+
+def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
+    need("nvcc")
+    text = "\n".join(
+        kernel_text(case.kernel(f"k{k}"), "cuda").replace(INDEX, "")
+        for k, case in enumerate(CASES[3::40])
+    )
+    path = tmp_path / "kernels.cu"
+    path.write_text(f"{INDEX}\n{text}", encoding="utf-8")
+    flags = ("-Werror", "all-warnings", "-c", str(path), "-o", str(tmp_path / "kernels.o"))
+    subprocess.run(["nvcc", *flags], check=True)
+
+
 def places(boxes: list[Box], values: dict[str, int]) -> list[tuple[int, int]]:
     found = []
     for box in boxes:
@@ -257,8 +307,8 @@ def test_the_main_loops_are_those_of_constant_sizes() -> None:
 def test_layouts_without_common_digits() -> None:
     with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
         ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("c")
-    with pytest.raises(ml.UnsupportedError, match="no CUDA"):
-        ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}").kernel("cuda")
+    with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
+        ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("cuda")
 
 
 @pytest.mark.parametrize("name", ["t", "s0", "stream", "target", "int", "i1", "v0", "size_t"])

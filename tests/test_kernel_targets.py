@@ -40,9 +40,8 @@ static void __syncthreads() { meeting->arrive_and_wait(); }
 typedef int cudaError_t;
 typedef void *cudaStream_t;
 static int cudaGetLastError() { return 0; }
-typedef void relayout_kernel(unsigned char *, const unsigned char *);
-static void launch(relayout_kernel *kernel, unsigned blocks, dim3 block, unsigned char *t,
-                   const unsigned char *s, bool together) {
+template <class Kernel, class... Given>
+static void launch(Kernel *kernel, unsigned blocks, dim3 block, bool together, Given... given) {
     for (unsigned b = 0; b < blocks; b++) {
         std::barrier<> all(block.x * block.y);
         meeting = &all;
@@ -50,7 +49,7 @@ static void launch(relayout_kernel *kernel, unsigned blocks, dim3 block, unsigne
         for (unsigned i = 0; i < block.x * block.y; i++) {
             auto one = [=] {
                 threadIdx = {i % block.x, i / block.x}, blockIdx = {b, 0};
-                kernel(t, s);
+                kernel(given...);
             };
             if (together) threads.emplace_back(one); else one();
         }
@@ -110,7 +109,7 @@ def on_host(text: str) -> str:
         blocks, threads = shape.removesuffix(", 0, stream").split(", ", 1)
         given, _, rest = rest.partition(");")
         together = "true" if "dim3" in threads else "false"
-        done = f"{head}    launch({name}, {blocks}, {threads},{given}, {together});{rest}"
+        done = f"{head}    launch({name}, {blocks}, {threads}, {together},{given});{rest}"
     return done
 
 

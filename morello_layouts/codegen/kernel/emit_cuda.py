@@ -5,12 +5,16 @@ Threads move the widest words that divide every address of their box, at most 16
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box
+from morello_layouts.codegen.kernel.extents import estimate, quotient, upper
 from morello_layouts.codegen.kernel.moves import Kernel, boxes_of
+from morello_layouts.codegen.kernel.names import Values, argument
 from morello_layouts.codegen.kernel.text import Text, offset_text
-from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.size import Number
 from morello_layouts.recipe import Recipe, known
 
@@ -23,6 +27,7 @@ _TYPES = {
     8: "unsigned long long",
     16: "uint4",
 }
+_Say: TypeAlias = Callable[[Number], str]
 _TILE = 32
 _THREADS = 256
 
@@ -34,10 +39,21 @@ typedef unsigned long long relayout_index;
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """A kernel: its name and text, how many blocks of threads run it, the shape of a block."""
+
+    name: str
+    text: str
+    blocks: Number
+    threads: str
+
+
 def cuda_text(kernel: Kernel) -> str:
     """The kernels, and ``cudaError_t name(void *target, const void *source, cudaStream_t)``.
 
-    Buffers start at multiples of 16 bytes.
+    Symbolic sizes come before the stream, ``size_t`` in the order of their names. Buffers start at
+    multiples of 16 bytes.
 
     >>> from morello_layouts import index_map
     >>> a, b = (index_map(text, (64, 64)).recipe for text in ("[0, 1]", "[1, 0]"))
@@ -45,39 +61,44 @@ def cuda_text(kernel: Kernel) -> str:
     1
     """
     source, target, name = kernel.source, kernel.target, kernel.name
-    itemsize, fill = kernel.itemsize, kernel.fill
-    if kernel.names:
-        raise UnsupportedError(
-            f"no CUDA is written for symbolic sizes: {', '.join(kernel.names)}",
-            "blocks and digits are constants of these kernels",
-            "give the sizes, or take the kernel in C or Python",
-        )
+    itemsize, fill, names = kernel.itemsize, kernel.fill, kernel.names
     elements, padding = boxes_of(source, target)
-    kernels: list[tuple[str, str, int, str]] = []  # name, text, blocks, shape of a block
+    launches: list[_Launch] = []
     if fill is not None:
         for k, box in enumerate(padding):
-            kernels.append(_fill(f"{name}_fill{k}", box, itemsize, fill))
+            launches.append(_fill(f"{name}_fill{k}", names, box, fill))
     if elements is None:
-        kernels.append(_apart(f"{name}_moves", source, target, itemsize))
+        launches.append(_apart(f"{name}_moves", source, target, itemsize))
     for k, box in enumerate(elements or ()):
-        kernels.append(_move(f"{name}_box{k}", _in_words(box, itemsize)))
-    kernels = [found for found in kernels if found[2]]
-    comment_lines = "".join(f" * {line}\n" for line in kernel.comment.splitlines()).replace(
-        "*/", "* /"
-    )
-    launches = "".join(
-        f"    {called}<<<{blocks}u, {threads}, 0, stream>>>(\n"
-        "        (unsigned char *)target, (const unsigned char *)source);\n"
-        for called, _, blocks, threads in kernels
-    )
+        launches.append(_move(f"{name}_box{k}", names, _in_words(box, itemsize)))
+    launches = [found for found in launches if found.blocks != 0]
+    say = Values()
+    said = "\n".join([kernel.comment, *map(str, kernel.assumptions)]).strip()
+    comment = "".join(f" * {line}\n" for line in said.splitlines()).replace("*/", "* /")
+    calls = "".join(_call(launch, names, say) for launch in launches)
+    sizes = "".join(f"size_t {argument(size)}, " for size in names)
+    unused = ", ".join(f"(void){word}" for word in ["target", "source", *map(argument, names)])
     return (
         f"{_HEAD}\n"
-        + "\n".join(text for _, text, *_ in kernels)
-        + f"\n/*\n{comment_lines} * Both buffers are on the device and start at multiples of 16.\n"
+        + "\n".join(launch.text for launch in launches)
+        + f"\n/*\n{comment} * Both buffers are on the device and start at multiples of 16.\n"
         f' */\nextern "C" cudaError_t {name}(\n'
-        "    void *target, const void *source, cudaStream_t stream)\n{\n"
-        f"    (void)target, (void)source, (void)stream;\n{launches}"
+        f"    void *target, const void *source, {sizes}cudaStream_t stream)\n{{\n"
+        f"    {unused}, (void)stream;\n{_lines(say)}{calls}"
         "    return cudaGetLastError();\n}\n"
+    )
+
+
+def _call(launch: _Launch, names: Sequence[str], say: Values) -> str:
+    """The launch of a kernel; where only the call knows how many blocks, there may be none."""
+    given = "".join(f", {argument(size)}" for size in names)
+    blocks, test, indent = f"{launch.blocks}u", "", "    "
+    if not isinstance(launch.blocks, int):
+        count = say(launch.blocks)
+        blocks, test, indent = f"(unsigned){count}", f"    if ({count})\n", "        "
+    return (
+        f"{test}{indent}{launch.name}<<<{blocks}, {launch.threads}, 0, stream>>>(\n"
+        f"{indent}    (unsigned char *)target, (const unsigned char *)source{given});\n"
     )
 
 
@@ -85,111 +106,140 @@ def _in_words(box: Box, itemsize: int) -> tuple[int, Box]:
     """A box in bytes, and the size of the widest words that it can be moved in."""
     axes = [Axis(a.count, a.source * itemsize, a.target * itemsize) for a in box.axes]
     start, end = box.source * itemsize, box.target * itemsize
-    run = itemsize
+    run: Number = itemsize
     while axis := next((a for a in axes if a.source == a.target == run), None):
         axes.remove(axis)
-        run *= _int(axis.count)
+        run *= axis.count
     word = 16
-    while any(
-        x % word for x in (run, start, end, *(s for a in axes for s in (a.source, a.target)))
-    ):
+    numbers = (run, start, end, *(s for a in axes for s in (a.source, a.target)))
+    while any(x % word != 0 for x in numbers):
         word //= 2
-    if run > word:
+    if run != word:
         axes.append(Axis(run // word, word, word))
     return word, Box(start, end, tuple(axes))
 
 
-def _int(number: Number) -> int:
-    (found,) = known((number,))
-    return found
-
-
-def _signature(name: str) -> str:
+def _text(name: str, names: Sequence[str], say: Values, body: str) -> str:
+    """A kernel of a body, with the numbers that it takes from the sizes."""
+    sizes = "".join(f", size_t {argument(size)}" for size in names)
+    unused = ", ".join(f"(void){argument(size)}" for size in names)
     return (
         f"__global__ void {name}(\n"
-        "    unsigned char *__restrict__ t, const unsigned char *__restrict__ s)\n{\n"
+        f"    unsigned char *__restrict__ t, const unsigned char *__restrict__ s{sizes})\n{{\n"
+        + (f"    {unused};\n" if names else "")
+        + f"{_lines(say)}{body}}}\n"
     )
 
 
-def _digits(axes: list[Axis], index: str) -> str:
+def _lines(say: Values) -> str:
+    return "".join(f"    {line}\n" for line in say.lines)
+
+
+def _digits(axes: Sequence[Axis], index: str, say: _Say) -> str:
     """Lines that move ``t`` and ``s`` by the digits of an index, the last axis the fastest."""
     lines = ""
     for k, axis in reversed(list(enumerate(axes))):
-        digit = f"{index} % {axis.count}u" if k else index
-        lines += f"    t += ({digit}) * {axis.target}u, s += ({digit}) * {axis.source}u;\n"
+        digit = f"{index} % {say(axis.count)}" if k else index
+        lines += f"    t += ({digit}) * {say(axis.target)}, s += ({digit}) * {say(axis.source)};\n"
         if k:
-            lines += f"    {index} /= {axis.count}u;\n"
+            lines += f"    {index} /= {say(axis.count)};\n"
     return lines
 
 
-def _move(name: str, words: tuple[int, Box]) -> tuple[str, str, int, str]:
+def _by_target(axis: Axis) -> int:
+    return -estimate(axis.target)
+
+
+def _steps(axis: Axis) -> int:
+    """Steps of an axis, as far as is known."""
+    most = upper(axis.count)
+    return estimate(axis.count) if most is None else most
+
+
+def _move(name: str, names: Sequence[str], words: tuple[int, Box]) -> _Launch:
     word, box = words
     x = next((a for a in box.axes if a.source == word), None)
     y = next((a for a in box.axes if a.target == word), None)
-    if x is not None and y is not None and x is not y and min(_int(x.count), _int(y.count)) > 4:
-        return _transpose(name, word, box, x, y)
-    count = prod(_int(a.count) for a in box.axes)
-    text = (
-        _signature(name)
-        + f"    relayout_index i = (relayout_index)blockIdx.x * {_THREADS} + threadIdx.x;\n"
-        f"    if (i >= {count}u) return;\n"
-        f"    t += {box.target}u, s += {box.source}u;\n"
-        + _digits(sorted(box.axes, key=lambda a: -_int(a.target)), "i")
-        + f"    *({_TYPES[word]} *)t = *(const {_TYPES[word]} *)s;\n}}\n"
+    if x is not None and y is not None and x is not y and min(_steps(x), _steps(y)) > 4:
+        return _transpose(name, names, words, x, y)
+    values = Values()
+    say = _unsigned(values)
+    body = (
+        f"    relayout_index i = (relayout_index)blockIdx.x * {_THREADS} + threadIdx.x;\n"
+        f"    if (i >= {say(box.size)}) return;\n"
+        f"    t += {say(box.target)}, s += {say(box.source)};\n"
+        + _digits(sorted(box.axes, key=_by_target), "i", say)
+        + f"    *({_TYPES[word]} *)t = *(const {_TYPES[word]} *)s;\n"
     )
-    return name, text, -(-count // _THREADS), str(_THREADS)
+    return _Launch(name, _text(name, names, values, body), _blocks(box.size), str(_THREADS))
 
 
-def _transpose(name: str, word: int, box: Box, x: Axis, y: Axis) -> tuple[str, str, int, str]:
+def _blocks(size: Number) -> Number:
+    return quotient(size + (_THREADS - 1), _THREADS)
+
+
+def _unsigned(values: Values) -> _Say:
+    """What says a number as an unsigned one of the kernel."""
+    return lambda number: f"{number}u" if isinstance(number, int) else values(number)
+
+
+def _transpose(
+    name: str, names: Sequence[str], words: tuple[int, Box], x: Axis, y: Axis
+) -> _Launch:
     """Tiles of 32 by 32 words: read along the source, written along the target."""
-    rest = sorted((a for a in box.axes if a is not x and a is not y), key=lambda a: -_int(a.target))
-    wide, high = (-(-_int(axis.count) // _TILE) for axis in (x, y))
-    kind, blocks = _TYPES[word], wide * high * prod(_int(a.count) for a in rest)
-    text = (
-        _signature(name) + f"    __shared__ {kind} tile[{_TILE}][{_TILE + 1}];\n"
+    word, box = words
+    rest = sorted((a for a in box.axes if a is not x and a is not y), key=_by_target)
+    wide, high = (quotient(axis.count + (_TILE - 1), _TILE) for axis in (x, y))
+    values = Values()
+    say = _unsigned(values)
+    kind, blocks = _TYPES[word], wide * high * prod(a.count for a in rest)
+    body = (
+        f"    __shared__ {kind} tile[{_TILE}][{_TILE + 1}];\n"
         "    relayout_index i = blockIdx.x;\n"
-        f"    t += {box.target}u, s += {box.source}u;\n"
-        f"    const relayout_index x0 = i % {wide}u * {_TILE}; i /= {wide}u;\n"
-        f"    const relayout_index y0 = i % {high}u * {_TILE}; i /= {high}u;\n"
-        + (_digits(rest, "i") if rest else "    (void)i;\n")
+        f"    t += {say(box.target)}, s += {say(box.source)};\n"
+        f"    const relayout_index x0 = i % {say(wide)} * {_TILE}; i /= {say(wide)};\n"
+        f"    const relayout_index y0 = i % {say(high)} * {_TILE}; i /= {say(high)};\n"
+        + (_digits(rest, "i", say) if rest else "    (void)i;\n")
         + f"    for (unsigned r = threadIdx.y; r < {_TILE}; r += 8)\n"
-        f"        if (x0 + threadIdx.x < {x.count}u && y0 + r < {y.count}u)\n"
+        f"        if (x0 + threadIdx.x < {say(x.count)} && y0 + r < {say(y.count)})\n"
         f"            tile[r][threadIdx.x] = *(const {kind} *)(\n"
-        f"                s + (x0 + threadIdx.x) * {word}u + (y0 + r) * {y.source}u);\n"
+        f"                s + (x0 + threadIdx.x) * {word}u + (y0 + r) * {say(y.source)});\n"
         "    __syncthreads();\n"
         f"    for (unsigned r = threadIdx.y; r < {_TILE}; r += 8)\n"
-        f"        if (y0 + threadIdx.x < {y.count}u && x0 + r < {x.count}u)\n"
-        f"            *({kind} *)(t + (y0 + threadIdx.x) * {word}u + (x0 + r) * {x.target}u) =\n"
-        "                tile[threadIdx.x][r];\n}\n"
+        f"        if (y0 + threadIdx.x < {say(y.count)} && x0 + r < {say(x.count)})\n"
+        f"            *({kind} *)(\n"
+        f"                t + (y0 + threadIdx.x) * {word}u + (x0 + r) * {say(x.target)}) =\n"
+        "                tile[threadIdx.x][r];\n"
     )
-    return name, text, blocks, f"dim3({_TILE}, 8)"
+    return _Launch(name, _text(name, names, values, body), blocks, f"dim3({_TILE}, 8)")
 
 
-def _fill(name: str, box: Box, itemsize: int, fill: bytes) -> tuple[str, str, int, str]:
-    values = ", ".join(map(str, fill))
-    text = (
-        _signature(name) + f"    const unsigned char fill[{itemsize}] = {{{values}}};\n"
+def _fill(name: str, names: Sequence[str], box: Box, fill: bytes) -> _Launch:
+    told, itemsize = ", ".join(map(str, fill)), len(fill)
+    values = Values()
+    say = _unsigned(values)
+    body = (
+        f"    const unsigned char fill[{itemsize}] = {{{told}}};\n"
         f"    relayout_index i = (relayout_index)blockIdx.x * {_THREADS} + threadIdx.x;\n"
-        f"    if (i >= {box.size}u) return;\n"
-        f"    t += {box.target * itemsize}u;\n"
-        + _digits([Axis(a.count, 0, a.target * itemsize) for a in box.axes], "i")
-        + f"    (void)s;\n    for (int k = 0; k < {itemsize}; k++) t[k] = fill[k];\n}}\n"
+        f"    if (i >= {say(box.size)}) return;\n"
+        f"    t += {say(box.target * itemsize)};\n"
+        + _digits([Axis(a.count, 0, a.target * itemsize) for a in box.axes], "i", say)
+        + f"    (void)s;\n    for (int k = 0; k < {itemsize}; k++) t[k] = fill[k];\n"
     )
-    return name, text, -(-_int(box.size) // _THREADS), str(_THREADS)
+    return _Launch(name, _text(name, names, values, body), _blocks(box.size), str(_THREADS))
 
 
-def _apart(name: str, source: Recipe, target: Recipe, itemsize: int) -> tuple[str, str, int, str]:
+def _apart(name: str, source: Recipe, target: Recipe, itemsize: int) -> _Launch:
     shape = known(source.shape)
     at = [Text(f"d{k}") for k in range(len(shape))]
     lines = ""
     for k, n in reversed(list(enumerate(shape))):
         lines += f"    const relayout_index d{k} = i % {n}u; i /= {n}u;\n"
-    text = (
-        _signature(name)
-        + f"    relayout_index i = (relayout_index)blockIdx.x * {_THREADS} + threadIdx.x;\n"
+    body = (
+        f"    relayout_index i = (relayout_index)blockIdx.x * {_THREADS} + threadIdx.x;\n"
         f"    if (i >= {prod(shape)}u) return;\n{lines}"
         f"    t += {itemsize} * ({offset_text(target, at)});\n"
         f"    s += {itemsize} * ({offset_text(source, at)});\n"
-        f"    for (int k = 0; k < {itemsize}; k++) t[k] = s[k];\n}}\n"
+        f"    for (int k = 0; k < {itemsize}; k++) t[k] = s[k];\n"
     )
-    return name, text, -(-prod(shape) // _THREADS), str(_THREADS)
+    return _Launch(name, _text(name, (), Values(), body), _blocks(prod(shape)), str(_THREADS))
