@@ -113,6 +113,7 @@ MATRIX = ml.Exercise("?", (6, 8), "24*(j//4) + 4*i + j%4", names=("i", "j"))
     [
         "24*(j//4) + 4*i + j%4",
         "j + 4*i + 20*(j//4)",
+        "24*(d1//4) + 4*d0 + d1%4",
         "[1, 0, 1 p(4)]",
         "{1,0:T(6,4)}",
         "f32[6,8]{1,0:T(6,4)}",
@@ -137,6 +138,8 @@ def test_what_is_said_of_a_wrong_answer() -> None:
     ("answer", "told"),
     [
         ("24*(j//4", "expected"),
+        ("T(6,4)", "write for example {1,0:T(6,4)}"),
+        ("(6,4)(2,1)", "write for example {1,0:T(6,4)(2,1)}"),
         ("[1, 0, 1 p(3)]", "8"),
         ("[1, 0, 1 p(4]", "expected"),
         ("k", "holds k"),

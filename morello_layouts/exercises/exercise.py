@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.api import are_equivalent, from_sympy, index_map
 from morello_layouts.api.layouts import needs_shape
@@ -22,6 +23,9 @@ __all__ = ["Exercise", "Feedback"]
 
 Judge: TypeAlias = "Callable[[IndexMap | FormulaMap], Proof | Feedback]"
 Check: TypeAlias = "Callable[[Any], Feedback]"
+
+_TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
+_OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ class Exercise:
     def _map(self, answer: Any) -> IndexMap | FormulaMap:
         if isinstance(answer, IndexMap | FormulaMap):
             return answer
+        if isinstance(answer, str) and _TILES.fullmatch(answer.strip()):
+            raise self._tiles_alone(answer.strip())
         if isinstance(answer, str) and not _is_layout(answer):
             return self._formula(answer)
         if isinstance(answer, int) or hasattr(answer, "free_symbols"):
@@ -138,9 +144,19 @@ class Exercise:
         return index_map(answer, self.shape if needs_shape(answer) else None)
 
     def _formula(self, formula: Any) -> FormulaMap:
-        named = {"names": self.names} if self.names and isinstance(formula, str) else {}
+        # Formulas elsewhere are of d0, d1, …; an answer may be, whatever the question calls them.
+        own = isinstance(formula, str) and not _OUR_NAMES.search(formula)
+        named = {"names": self.names} if self.names and own else {}
         sized = {} if self.size is None else {"size": self.size}
         return from_sympy({"shape": self.shape, **named, **sized}, formula)
+
+    def _tiles_alone(self, tiles: str) -> LayoutError:
+        order = ",".join(str(k) for k in reversed(range(len(self.shape))))
+        return LayoutError(
+            f"{tiles} are tiles alone",
+            "a layout says in which order the dimensions lie, from fast to slow, before its tiles",
+            f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
+        )
 
     def _difference(self, found: Any, given: IndexMap | FormulaMap) -> str:
         """Where the two differ, in the words of the question."""
