@@ -12,7 +12,10 @@ def _strip(_app: Sphinx, doctree: nodes.document) -> None:
     for block in doctree.findall(nodes.literal_block):
         text = block.astext()
         if text.endswith("\n"):
-            block.children = [nodes.Text(text.rstrip("\n"))]
+            text = text.rstrip("\n")
+            if block.rawsource.rstrip("\n") == text:
+                block.rawsource = text  # where the two differ Sphinx does not highlight
+            block.children = [nodes.Text(text)]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
