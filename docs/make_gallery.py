@@ -138,7 +138,24 @@ def verdict(m: IndexMap) -> str:
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *sections(), TAIL])
+    return "\n".join([HEAD, overview(), *sections(), TAIL])
+
+
+def overview() -> str:
+    """All formats in one table."""
+    lines = ["## At a glance", "", "| format | layout | no padding |", "|---|---|---|"]
+    for one in FORMATS:
+        if one.formula:
+            lines.append(f"| {one.name} | by its recipe | at the size drawn |")
+            continue
+        m = one.index_map()
+        facts = [str(fact) for fact in m.assumptions]
+        when = " and ".join(facts) if facts else ml.is_bijective(m).when or ""
+        if facts:
+            when = f"always; the packs need that {when}"
+        when = when.replace("exactly ", "").replace("for all sizes", "always")
+        lines.append(f"| {one.name} | `{one.layout}` | {when} |")
+    return "\n".join([*lines, ""])
 
 
 def sections() -> Iterator[str]:

@@ -59,6 +59,24 @@ def test_the_page_counts_as_its_table_does() -> None:
     assert not any("wrong" in cell for cells in table.values() for cell in cells)
 
 
+def test_numbers_of_the_prose_are_those_of_the_simplifier_s_table() -> None:
+    """Cost and median of each simplifier, by the first table of docs/simplifier_table.md."""
+    table = (PAGE.parent / "simplifier_table.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| ([\w]+) \| [^|]+ \|[^|]*\| (\d+) \| 0 \| (\d+) \|", table, re.M)
+    cost = {name: int(n) for name, n, _ in found}
+    median = {name: int(n) for name, _, n in found}
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    ours = f"{cost['readable']} (`readable`) and {cost['cheapest']} (`cheapest`)"
+    assert f"Ours cost {ours}" in page
+    assert (
+        f"{cost['TVM']} against {cost['readable']}, and {cost['cheapest']} for `cheapest`" in page
+    )
+    assert f"{cost['ISL']} on the 54 cases" in page
+    assert f"against our {cost['cheapest']}" in page
+    assert f"its answers cost {cost['tinygrad']}, and it is slower" in page
+    assert median["TVM"] < median["readable"] < median["tinygrad"]  # "faster", "slower"
+
+
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.slug)
 def test_digits_are_those_of_the_offsets(one: Format) -> None:
     """What CuTe and einops are given: the digits of each dimension, with their strides."""
