@@ -142,20 +142,21 @@ EXPRESSIONS: list[tuple[str, dict[str, tuple[int | None, int | None]]]] = [
 # Where 64 bits end: a step too far would be undefined behaviour.
 EXTREMES = [
     "i//7", "i//8", "i%7", "i//2", "i//(2**62)", "i%(2**62)", "(i//7)%5", "i//7 - 3*(i//1000)",
+    "i%(2**31 - 1)", "i//(2**31 - 1)", "(i//3)%(2**31 - 5)",
 ]  # fmt: skip
 
 
 def _of_extremes() -> Iterator[Case]:
     end = 2**63
-    near = [-1, 0, 1, *range(-end, -end + 9), *range(end - 9, end)]
+    near = [-1, 0, 1, *range(-end, -end + 9), *range(end - 9, end), -(2**31), 2**31 - 1]
     for text in EXTREMES:
-        written = text.replace("2**62", str(2**62))
-        for bounds in ((None, None), (-end, end - 1), (-7, None), (-7, end - 1), (None, 7)):
+        edges = [(None, None), (-end, end - 1), (-7, None), (-7, end - 1), (None, 7)]
+        for bounds in (*edges, (-(2**31), 2**31 - 1)):
             lo = -end if bounds[0] is None else bounds[0]
             hi = end - 1 if bounds[1] is None else bounds[1]
             rows = [(i,) for i in near if lo <= i <= hi]
             values = [(eval(text, {}, {"i": i}),) for (i,) in rows]
-            yield Case(f"{text} {bounds}", written, rows, values, {"i": bounds}, ("i",))
+            yield Case(f"{text} {bounds}", text, rows, values, {"i": bounds}, ("i",))
 
 
 def _corner_values(lo: int | None, hi: int | None, r: random.Random) -> list[int]:

@@ -130,7 +130,7 @@ def test_functions_of_arrays_without_elements(compiler: str, tmp_path: Path) -> 
 def test_cuda_functions_as_cpp(tmp_path: Path) -> None:
     """The text of device functions, run on the host."""
     path = require("g++")
-    runners = functions("cuda", every=5)
+    runners = functions("cuda", every=3)  # of each case at least one way
     source = tmp_path / "functions.cpp"
     source.write_text(c_program(runners))
     flags = ["-std=c++17", *WARNINGS, "-D__host__=", "-D__device__=", "-D__forceinline__=inline"]
@@ -140,7 +140,7 @@ def test_cuda_functions_as_cpp(tmp_path: Path) -> None:
 def test_cuda_functions_by_nvcc(tmp_path: Path) -> None:
     """The device's compiler takes them for the device, and its host part runs."""
     path = require("nvcc")
-    runners = functions("cuda", every=9)
+    runners = functions("cuda", every=3)
     kernel = ["__global__ void all(uint64_t *a) {"]
     for k, runner in enumerate(runners):
         rank = runner.call.count(")get();")

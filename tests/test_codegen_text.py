@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 from codegen_cases import OPTIONS, Case, cases, has_signed_words
@@ -170,6 +171,12 @@ def test_nothing_is_raised_past_the_type_that_holds_it(
     lo: int | None, hi: int | None, text: str
 ) -> None:
     assert ml.code("i//7", "c", {"i": (lo, hi)}) == text
+
+
+def test_a_truncated_quotient_may_be_zero() -> None:
+    node = Lowering(Arithmetic()).form(variable("i", None, -3) // 7)
+    assert node.interval == (None, -1)
+    assert node.args[0].interval == (None, 0)
 
 
 def test_unsigned_operands_without_a_bound_are_raised() -> None:
@@ -385,6 +392,18 @@ def test_a_shape_goes_with_a_layout_only() -> None:
         ml.code("i//8", "c", {"i": (0, 9)}, shape=(3,))
     with pytest.raises(ml.ShapeError, match="has no shape"):
         ml.code("[0, 1]", "c")
+
+
+def test_text_without_bounds_is_a_layout() -> None:
+    with pytest.raises(ml.ParseError, match="of an expression give the bounds"):
+        ml.code("i//8", "c")
+
+
+def test_integers_of_numpy_are_bounds_and_dimensions() -> None:
+    assert ml.code("i//8", "c", {"i": (np.int64(0), np.int32(31))}) == "i / 8"
+    assert ml.index_map("f32[3,5]").strides_within(np.int64(-1)).contiguous == 5
+    with pytest.raises(ml.LayoutError, match="is no bound"):
+        ml.code("i//8", "c", {"i": (0, np.float64(31))})
 
 
 def test_sizes_in_functions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -124,6 +125,10 @@ def _end(end: Bound) -> Number | None:
     import sympy
 
     if not isinstance(end, sympy.Expr):
+        try:
+            return operator.index(end)
+        except TypeError:
+            pass
         raise LayoutError(
             f"{end!r} is no bound",
             "a bound is an integer, or a size as text or SymPy",

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from morello_layouts import notation
 from morello_layouts.api.expressions import Bound, form_of
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.api.sizes import Shape
 from morello_layouts.codegen import Formulas, Target, print_formulas
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import OPERATIONS, SHIFTS, Interval, Linear, Var, cheapest, readable
 from morello_layouts.expr.assumption import merged
 from morello_layouts.expr.size import Number, Size
@@ -127,7 +128,9 @@ def _of_layout_or_expression(
     shape: Shape | None,
 ) -> Formulas:
     is_layout = isinstance(of, IndexMap | XlaLayout | XlaShape | XlaTuple | XlaBuffer | Lowerable)
-    if is_layout or (isinstance(of, str) and bounds is None):
+    if isinstance(of, str) and bounds is None:
+        return _of_index_map(index_map(_parsed(of), shape))
+    if is_layout:
         return _of_index_map(index_map(of, shape))
     if shape is not None:
         raise LayoutError(
@@ -136,6 +139,16 @@ def _of_layout_or_expression(
             "leave one of them out",
         )
     return _of_expression(of, bounds or {})
+
+
+def _parsed(text: str) -> notation.Layout:
+    try:
+        return notation.parse(text)
+    except ParseError as error:
+        fix = f"{error.fix}; of an expression give the bounds, such as {{}} for none"
+        raise ParseError(
+            error.what, error.why, fix, text=error.text, position=error.position
+        ) from None
 
 
 def _of_index_map(m: IndexMap) -> Formulas:

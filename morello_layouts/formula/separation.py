@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -270,10 +271,14 @@ def require_dim(dim: int, rank: int) -> int:
     Raises:
         ShapeError: where the array has no such dimension.
     """
-    if not isinstance(dim, int) or not -rank <= dim < rank:
-        raise ShapeError(
-            f"there is no dimension {dim!r}",
-            f"the array has {rank} dimensions, counted from 0",
-            f"give a number from 0 to {rank - 1}" if rank else "a scalar has none",
-        )
-    return dim % rank
+    try:
+        found = operator.index(dim)
+    except TypeError:
+        found = rank
+    if -rank <= found < rank:
+        return found % rank
+    raise ShapeError(
+        f"there is no dimension {dim!r}",
+        f"the array has {rank} dimensions, counted from 0",
+        f"give a number from 0 to {rank - 1}" if rank else "a scalar has none",
+    )
