@@ -77,6 +77,12 @@ PREAMBLE: Final = """\
 #define RELAYOUT_UNROLL
 #endif
 
+/* How many rows a stride apart the first cache holds beside others. */
+#define RELAYOUT_STEP(stride) ((stride) & (0 - (size_t)(stride)))
+#define RELAYOUT_PLACES(stride) \\
+    (RELAYOUT_STEP(stride) <= 64 ? (size_t)384 \\
+     : RELAYOUT_STEP(stride) >= 4096 ? (size_t)6 : 6 * (4096 / RELAYOUT_STEP(stride)))
+
 /* Where a part of n steps starts. */
 #define RELAYOUT_SHARE(n, part, parts) ((size_t)(n) * (part) / (parts))
 
@@ -87,6 +93,24 @@ PREAMBLE: Final = """\
 """
 
 COPY: Final = """\
+/* One load after the other: processors fetch ahead of a load that walks through memory. */
+RELAYOUT_INLINE void relayout_strip(unsigned char *t, const unsigned char *s, size_t n)
+{
+#if RELAYOUT_VECTOR > 0
+    if (n % RELAYOUT_VECTOR == 0) {
+        RELAYOUT_LOOP
+        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+            RELAYOUT_KEEP();
+        }
+        return;
+    }
+#endif
+    memcpy(t, s, n);
+}
+
 RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n, int stream)
 {
 #if RELAYOUT_VECTOR > 0
@@ -100,19 +124,8 @@ RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, siz
     }
 #endif
     (void)stream;
-#if RELAYOUT_VECTOR > 0
-    if (n % RELAYOUT_VECTOR == 0 && n <= 2048) { /* one load: processors then see where rows lead */
-        RELAYOUT_LOOP
-        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
-            relayout_vector v;
-            memcpy(&v, s + i, RELAYOUT_VECTOR);
-            memcpy(t + i, &v, RELAYOUT_VECTOR);
-            RELAYOUT_KEEP();
-        }
-        return;
-    }
-#endif
-    memcpy(t, s, n);
+    if (n <= 2048) relayout_strip(t, s, n);
+    else memcpy(t, s, n);
 }
 
 /* Padding: items of n bytes, one after the other. */
@@ -220,8 +233,16 @@ RELAYOUT_INLINE relayout_u64_32 relayout_rows_32(const unsigned char *s, size_t 
 #if RELAYOUT_VECTOR >= 64
 RELAYOUT_INLINE relayout_u64_64 relayout_rows_64(const unsigned char *s, size_t step)
 {
+#if defined(__AVX512DQ__) /* gcc shuffles registers for what these load into lanes */
+    __m512i a = _mm512_castsi128_si512(_mm_loadu_si128((const void *)s));
+    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + step)), 1);
+    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + 2 * step)), 2);
+    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + 3 * step)), 3);
+    return (relayout_u64_64)a;
+#else
     const relayout_u64_32 a = relayout_rows_32(s, step), b = relayout_rows_32(s + 2 * step, step);
     return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
 }
 #endif
 """

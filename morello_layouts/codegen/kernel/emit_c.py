@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from morello_layouts.codegen.kernel import c_head, micro_c
 from morello_layouts.codegen.kernel.boxes import Axis
+from morello_layouts.codegen.kernel.direct import choice, direct_lines, direct_of, helpers
 from morello_layouts.codegen.kernel.extents import upper
 from morello_layouts.codegen.kernel.fusion import Shared, Tree
 from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition, Unzip, Zip
@@ -169,16 +170,23 @@ def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
     if planned:
         body += [f"if ({reach} >= {stream_from // HASTE}) {{", _INDENT + run("far", 0)]
         body += [f"{_INDENT}return;", "}"]
+    direct = None if given.share else direct_of(kernel)
+    if direct is not None:
+        body += [f"if ({choice(direct, say)}) {{", _INDENT + run("direct", 0)]
+        body += [f"{_INDENT}return;", "}"]
     body.append(run("near" if planned or not streaming else "far", 0))
     body = [_INDENT + line for line in (*say.lines, *body)]
     lines = []
+    if direct is not None:
+        lines += _loops_of(f"{name}_direct", given, lambda say: direct_lines(direct, say))
     if planned or streaming:
         lines += _loops(f"{name}_far", far, given)
     if planned or not streaming:
         lines += _loops(f"{name}_near", near, given)
-    helpers = dict.fromkeys([*_helpers(far), *_helpers(near)])
+    more = helpers(direct) if direct is not None else []
+    called = dict.fromkeys([*_helpers(far), *_helpers(near), *more])
     phases = max((_phases(moves, given) for moves in (near, far)), key=len)
-    return CFile(tuple(helpers), "\n".join([*lines, *_function(kernel, body, given)]), phases)
+    return CFile(tuple(called), "\n".join([*lines, *_function(kernel, body, given)]), phases)
 
 
 def _helpers(moves: Moves) -> tuple[str, ...]:
@@ -195,17 +203,27 @@ def _function(kernel: Kernel, body: list[str], given: Given) -> list[str]:
 
 
 def _loops(name: str, moves: Moves, given: Given) -> list[str]:
-    say = Values()
+    return _loops_of(name, given, lambda say: _body(moves, given, say))
+
+
+def _body(moves: Moves, given: Given, say: Values) -> list[str]:
     if given.share:
         body = _shared_lines(moves, say)
     else:
         body = [line for tree in moves.trees for line in _lines(tree, say)]
         body += _apart_lines(moves.apart, moves.itemsize) if moves.apart else []
+    if moves.fills and moves.fill is not None:
+        body[:0] = _pattern_lines(moves.fill, at_call=given.fill)
+    return body
+
+
+def _loops_of(name: str, given: Given, write: Callable[[Values], list[str]]) -> list[str]:
+    """A function of the buffers, of what else is given, and of whether stores go past the caches."""
+    say = Values()
+    body = write(say)
     head = "unsigned char *restrict t, const unsigned char *restrict s"
     words = ["t", "s", "stream", *(word for _, word in given.arguments)]
     unused = ", ".join(f"(void){word}" for word in words)
-    if moves.fills and moves.fill is not None:
-        body[:0] = _pattern_lines(moves.fill, at_call=given.fill)
     return [
         f"RELAYOUT_INLINE void {name}(\n    {head}{given.declared}, const int stream)",
         "{",
@@ -252,6 +270,8 @@ def _lines(
         return _looped(heads, always + rest)
     nest = tree
     at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
+    if nest.strip:
+        return _strip_lines(nest, say, at, depth, divided)
     heads, (t, s) = _over(nest.loops, at, depth, say, divided)
     unrolled = _unrolled(nest)
     if unrolled is not None:
@@ -259,6 +279,27 @@ def _lines(
     reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
     body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, say)]
     return _looped(heads, body)
+
+
+def _strip_lines(
+    nest: Nest, say: Values, at: tuple[str, str], depth: int, divided: int | None
+) -> list[str]:
+    """Loops in which a strip of the source is copied, and the loops over it."""
+    outer = len(nest.loops) - nest.inner
+    around, at = _over(nest.loops[:outer], at, depth, say, divided)
+    heads, (t, s) = _over(nest.loops[outer:], (at[0], "strip"), depth + outer, say, divided)
+    body = [
+        f"const unsigned char *s0 = {s};",
+        f"unsigned char *t0 = {t};",
+        *_micro_lines(nest, say),
+        "RELAYOUT_KEEP();",
+    ]
+    copied = [
+        f"_Alignas({WIDEST}) unsigned char strip[{nest.strip}];",
+        f"relayout_strip(strip, {at[1]}, {nest.strip});",
+    ]
+    inner = _looped([f"RELAYOUT_LOOP {head}" for head in heads], body)
+    return _looped(around, [*copied, *inner])
 
 
 def _unrolled(nest: Nest) -> int | None:

@@ -78,7 +78,7 @@ def _bytes(micro: Micro) -> int:
 def _within(nest: Nest, loop: tuple[Axis, ...]) -> Nest | None:
     """The nest without a loop, one of its own; None where it has no such loop."""
     for wanted in loop:
-        for k, axis in enumerate(nest.loops):
+        for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.inner]):
             if axis.clamp != wanted.clamp or (axis.clamp and axis.count != wanted.count):
                 continue
             inner = axis.count // wanted.count

@@ -70,9 +70,9 @@ class Unzip:
 class Transposition:
     """Transpose a block: runs of the source become columns, runs of the target rows.
 
-    The block's rows are first copied side by side, since rows that lie a power of two apart evict
-    one another from the caches. Then it is transposed in registers, 16 bytes of ``width / element``
-    rows at a time.
+    Rows that lie a power of two apart evict one another from the caches: they are first copied side
+    by side. Then the block is transposed in registers, 16 bytes of ``width / element`` rows at a
+    time. Other rows are read where they lie.
 
     Attributes:
         element: bytes of an element, at most 8.
@@ -80,6 +80,7 @@ class Transposition:
         source: where the rows of the source lie; a multiple of width / element of them.
         target: where the rows of the target lie; a multiple of 16 / element of them.
         ahead: how far from this block the next one lies in the source, in bytes.
+        direct: whether rows are read where they lie; ``source`` is then one level.
     """
 
     element: int
@@ -87,6 +88,7 @@ class Transposition:
     source: Levels
     target: Levels
     ahead: Number = 0
+    direct: bool = False
 
     @property
     def rows(self) -> int:

@@ -40,7 +40,8 @@ def helper_names(micro: Micro) -> list[str]:
             kind = "zip" if isinstance(micro, Zip) else "unzip"
             stem = f"relayout_{kind}_{micro.element}x{micro.rows}"
         case Transposition():
-            stem = f"relayout_transpose_{micro.element}"
+            kind = "across" if micro.direct else "transpose"
+            stem = f"relayout_{kind}_{micro.element}"
         case _:
             return []
     widths = [w for w in (16, 32, 64) if micro.element < w <= micro.width]
@@ -59,12 +60,14 @@ def call(micro: Micro, target: str, source: str, stream: str, say: _Say = str) -
 
 
 def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> list[str]:
-    """The two steps of a transposition from ``s0`` to ``t0``.
+    """A transposition from ``s0`` to ``t0``, in two steps unless rows are read where they lie.
 
     First the rows are cut into pieces of 16 bytes. A unit of the stage is ``width`` bytes: the same
     piece of rows i, i + across, i + 2 across, …, which are the lanes of one vector. Then blocks of
     ``across`` units are transposed within their lanes.
     """
+    if micro.direct:
+        return _direct_lines(micro, stream, say)
     name = helper_names(micro)[-1]
     across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces = micro.columns // across
@@ -101,13 +104,9 @@ def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> l
             lines.append(f"    memcpy({unit} + {lane * 16}, r{lane} + {piece * 16}, 16);")
         piece += 1
     lines.append("}")
-    levels, left = list[tuple[int, Number]](), across
-    for count, stride in micro.target:
-        step = min(left, count)
-        left //= step
-        levels.append((count // step, stride * step))
+    levels = _pieces(micro)
     lines.append("const unsigned char *column = stage;")
-    lines += _over("j", tuple(levels), "unsigned char *t1 = t0", 1, say)
+    lines += _over("j", levels, "unsigned char *t1 = t0", 1, say)
     indent = "    " * len(levels)
     to = _levels(micro.target, say)
     at = f"t1 + g * {width}, column + g * {group}"
@@ -115,6 +114,35 @@ def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> l
     lines.append(f"{indent}    {name}({at}, {width}, {to}, {stream});")
     lines.append(f"{indent}column += {across * width};")
     return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
+
+
+def _direct_lines(micro: Transposition, stream: str, say: _Say) -> list[str]:
+    """Each piece of 16 bytes of all rows, one after the other: rows of the target grow in order.
+
+    The last piece, and the last vector of a row, start early where they do not divide it.
+    """
+    name, ((rows, row),), ((columns, column),) = helper_names(micro)[-1], micro.source, micro.target
+    element, lines = micro.element, list[str]()
+    for k, (i, count, unit) in enumerate(
+        (("x", columns, 16 // element), ("y", rows, micro.width // element))
+    ):
+        indent, last = "    " * k, count - unit
+        lines.append(f"{indent}for (size_t j{k} = 0; j{k} < {-(-count // unit)}; j{k}++) {{")
+        at = f"j{k} * {unit}" if count % unit == 0 else f"RELAYOUT_LEAST(j{k} * {unit}, {last})"
+        lines.append(f"{indent}    const size_t {i} = {at};")
+    places = f"t0 + x * {say(column)} + y * {element}, s0 + y * {say(row)} + x * {element}"
+    to = _levels(((16 // element, column),), say)
+    return [*lines, f"        {name}({places}, {say(row)}, {to}, {stream});", "    }", "}"]
+
+
+def _pieces(micro: Transposition) -> Levels:
+    """Where the first rows of the target lie that pieces of 16 bytes of the source become."""
+    levels, left = list[tuple[int, Number]](), 16 // micro.element
+    for count, stride in micro.target:
+        step = min(left, count)
+        left //= step
+        levels.append((count // step, stride * step))
+    return tuple(levels)
 
 
 def _over(index: str, levels: Levels, start: str, first: int, say: _Say) -> list[str]:
@@ -138,8 +166,8 @@ def helper_text(name: str) -> str:
     """The definition of a helper."""
     kind, *sizes = name.removeprefix("relayout_").split("_")
     width = int(sizes[-1])
-    if kind == "transpose":
-        return _transposition(name, int(sizes[0]), width)
+    if kind in ("transpose", "across"):
+        return _transposition(name, int(sizes[0]), width, direct=kind == "across")
     element, rows = map(int, sizes[0].split("x"))
     return (_zip if kind == "zip" else _unzip)(name, element, rows, width)
 
@@ -246,11 +274,15 @@ def _unzip(name: str, element: int, rows: int, width: int) -> str:
     return _definition(name, f"{_PARAMETERS}, ", vector="".join(text), halves=halves, plain=plain)
 
 
-def _transposition(name: str, element: int, width: int) -> str:
+def _transposition(name: str, element: int, width: int, *, direct: bool) -> str:
     across, lanes = 16 // element, width // 16
     text = [_type(element, width)]
     for i in range(across):
-        text.append(f"    vector a0_{i};\n    memcpy(&a0_{i}, s + {i} * row, {width});\n")
+        if direct:
+            rows = f"relayout_rows_{width}(s + {i} * row, {across} * row)"
+            text.append(f"    const vector a0_{i} = (vector){rows};\n")
+        else:
+            text.append(f"    vector a0_{i};\n    memcpy(&a0_{i}, s + {i} * row, {width});\n")
     low, high = (
         [
             (x if x < across else x - across + width // element) + lane * across
@@ -268,17 +300,18 @@ def _transposition(name: str, element: int, width: int) -> str:
     for i in range(across):
         text.append(_store(f"t + RELAYOUT_AT({i}, {_NAMES})", f"a{rounds}_{i}", width))
     half = width // 2
+    second = f"{half // element} * row" if direct else str(half)
     below = name.removesuffix(str(width)) + str(half)
     halves = (
         f"    {below}(t, s, row, {_NAMES}, stream);\n"
-        f"    {below}(t + {half}, s + {half}, row, {_NAMES}, stream);\n"
+        f"    {below}(t + {half}, s + {second}, row, {_NAMES}, stream);\n"
     )
+    place = "y * row" if direct else f"y % {across} * row + y / {across} * 16"
     plain = (
         f"    for (size_t x = 0; x < {across}; x++)\n"
         f"        for (size_t y = 0; y < {width // element}; y++)\n"
         f"            memcpy(t + RELAYOUT_AT(x, {_NAMES}) + y * {element},\n"
-        f"                   s + y % {across} * row + y / {across} * 16 + x * {element},\n"
-        f"                   {element});\n"
+        f"                   s + {place} + x * {element}, {element});\n"
     )
     halves = halves if half >= 16 else ""
     more = f"size_t row, {_PARAMETERS}, "

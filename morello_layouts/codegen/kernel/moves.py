@@ -24,6 +24,7 @@ from morello_layouts.codegen.kernel.plan import (
     fill_nest,
     nests,
 )
+from morello_layouts.codegen.kernel.strips import stripped
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.size import Number
@@ -159,6 +160,7 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | No
         for k, box in enumerate(elements or ())
         for nest in nests(box, itemsize, block)
     ]
+    found = found if large else [stripped(nest) for nest in found]
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
     main = max(filter(_streamable, found), key=work, default=None) if large else None
     conditions = _uneven(main) if main is not None else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box, Clamp
 from morello_layouts.codegen.kernel.extents import (
@@ -32,12 +32,15 @@ from morello_layouts.codegen.kernel.micro import (
 )
 from morello_layouts.expr.size import Number
 
-__all__ = ["SMALL_BLOCK", "TARGET_BLOCK", "WIDEST", "Nest", "fill_nest", "nests"]
+__all__ = ["SMALL_BLOCK", "TARGET_BLOCK", "WIDEST", "Nest", "fill_nest", "merged", "nests"]
 
 SOURCE_BLOCK = 128
 TARGET_BLOCK = 256
 SMALL_BLOCK = 128  # where the target stays in the caches
 STAGE = 1 << 15
+# Rows of the source that are read where they lie, one piece of each after the other.
+SMALL_ROWS = 384
+LARGE_ROWS = 512
 WIDEST = 64
 MOST_LEVELS = 3
 MOST_ROWS = 16
@@ -54,6 +57,8 @@ class Nest:
         stream: whether its stores may go past the caches, where the target starts at a line.
         box: which box it is part of; nests of one box may write some places twice. None where no
             other nest writes to its places.
+        strip: bytes of the source that are first copied to the first cache; 0 if none are.
+        inner: how many of the innermost loops are over such a strip.
     """
 
     source: Number
@@ -62,6 +67,8 @@ class Nest:
     micro: Micro
     stream: bool = False
     box: int | None = None
+    strip: int = 0
+    inner: int = 0
 
 
 def nests(box: Box, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
@@ -88,7 +95,7 @@ def nests(box: Box, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
 
 def fill_nest(box: Box, itemsize: int) -> Nest:
     """The loops that fill a box of padding."""
-    axes = _merged([Axis(a.count, 0, a.target * itemsize) for a in box.axes])
+    axes = merged([Axis(a.count, 0, a.target * itemsize) for a in box.axes])
     size: Number = itemsize
     run = next((a for a in axes if a.target == itemsize), None)
     if run:
@@ -101,8 +108,12 @@ def _by_target(axis: Axis) -> int:
     return -estimate(axis.target)
 
 
-def _merged(axes: list[Axis]) -> list[Axis]:
-    """Join axes of which one continues the other in both buffers."""
+def merged(axes: list[Axis]) -> list[Axis]:
+    """Join axes of which one continues the other in both buffers.
+
+    >>> merged([Axis(8, 4, 32), Axis(3, 32, 256)])
+    [Axis(count=24, source=4, target=32, clamp=None)]
+    """
     axes = sorted((a for a in axes if a.count != 1), key=_by_strides)
     found = True
     while found:
@@ -125,7 +136,7 @@ def _by_strides(axis: Axis) -> tuple[int, int]:
 
 
 def _planned(box: Box, element: int, block: int) -> Iterator[Nest]:
-    axes = _merged(list(box.axes))
+    axes = merged(list(box.axes))
     box = replace(box, axes=tuple(axes))
     run = next((a for a in axes if a.source == a.target == element), None)
     if run:
@@ -295,6 +306,9 @@ def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iter
     if element > 8:
         return None
     x_chain, y_chain = (_chain(axes, element, source=side) for side in (True, False))
+    direct = _direct(box, axes, x_chain, y_chain, element, large=block > SMALL_BLOCK)
+    if direct is not None:
+        return _replanned(direct, element, block) if isinstance(direct, list) else iter([direct])
     for width in (64, 32, 16):
         y = _block(y_chain, block // element, width // element)
         if y is None or (width == 32 and (upper(y[-1][0].count) or 64) * element < 64):
@@ -315,6 +329,64 @@ def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iter
         ahead = next((a.source * _step(a) for a in reversed(loops) if a.source != 0), 0)
         return iter([_with_loops(box, loops, Transposition(element, width, source, target, ahead))])
     return None
+
+
+def _direct(
+    box: Box,
+    axes: list[Axis],
+    x_chain: list[Axis],
+    y_chain: list[Axis],
+    element: int,
+    *,
+    large: bool,
+) -> list[Box] | Nest | None:
+    """A transposition that reads rows where they lie, or the boxes to cut for it; None if staged.
+
+    It does where rows of the target do not start at cache lines, and those of the source spread
+    over the places of the first cache.
+    """
+    if not x_chain or not y_chain:
+        return None
+    x, y, across = x_chain[0], y_chain[0], 16 // element
+    numbers = x.count, x.target, y.count, y.source
+    if x is y or not all(isinstance(n, int) for n in numbers) or x.count < across:
+        return None
+    if x.target % WIDEST == 0:
+        return None
+    height = upper(y.count) or 0
+    width = next((w for w in (64, 16) if w // element <= height), 0)
+    if width == 0:
+        return None
+    rows, columns = _direct_block(x.count, height, element, width, large=large)
+    near = min(rows, SMALL_ROWS) <= _places(y.source) and across <= _places(x.target)
+    if not near:
+        return None
+    for axis, count, unit in ((x, columns, across), (y, rows, width // element)):
+        boxes = _cut(box, axis, count, unit)
+        if boxes:
+            return boxes
+    loops = sorted(_left(axes, [(x, columns), (y, rows)]), key=_outer)
+    levels = ((rows, y.source),), ((columns, x.target),)
+    return _with_loops(box, loops, Transposition(element, width, *levels, direct=True))
+
+
+def _direct_block(
+    columns: Number, rows: int, element: int, width: int, *, large: bool
+) -> tuple[int, int]:
+    """Rows and columns of the source that make a block, where rows are read where they lie."""
+    assert isinstance(columns, int)
+    unit = width // element
+    if large:
+        rows = min(rows, LARGE_ROWS if element == 1 else 2 * unit)
+        return rows, min(columns, SOURCE_BLOCK // element)
+    blocks = -(-rows // SMALL_ROWS)
+    return (rows if blocks == 1 else -(-rows // blocks // unit) * unit), columns
+
+
+def _places(stride: Number) -> int:
+    """How many rows so far apart the first cache holds beside others: half of 12 for each set."""
+    assert isinstance(stride, int)
+    return 6 * min(64, 4096 // gcd(stride, 4096))
 
 
 def _block(chain: list[Axis], most: int, unit: int) -> list[tuple[Axis, int]] | None:
