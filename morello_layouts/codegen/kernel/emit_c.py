@@ -218,7 +218,7 @@ def _body(moves: Moves, given: Given, say: Values) -> list[str]:
 
 
 def _loops_of(name: str, given: Given, write: Callable[[Values], list[str]]) -> list[str]:
-    """A function of the buffers, of what else is given, and of whether stores go past the caches."""
+    """A function of buffers, what else is given, and whether stores go past the caches."""
     say = Values()
     body = write(say)
     head = "unsigned char *restrict t, const unsigned char *restrict s"
