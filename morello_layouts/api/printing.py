@@ -22,6 +22,8 @@ from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 if TYPE_CHECKING:
     import sympy
 
+    from morello_layouts.notation.dispatch import Layout
+
 __all__ = ["Formulable", "code", "formulas_of"]
 
 Formulable: TypeAlias = (
@@ -141,7 +143,7 @@ def _of_layout_or_expression(
     return _of_expression(of, bounds or {})
 
 
-def _parsed(text: str) -> notation.Layout:
+def _parsed(text: str) -> Layout:
     try:
         return notation.parse(text)
     except ParseError as error:
