@@ -1,0 +1,49 @@
+"""The explanations name tests that exist, and count the recorded facts as they are."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests" / "data"
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DIFFERENCES = (ROOT / "docs" / "explanation" / "differences.md").read_text(encoding="utf-8")
+
+
+def defined() -> set[str]:
+    """The names of all tests."""
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
+    return {name for text in sources for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}
+
+
+def named(text: str) -> set[str]:
+    """The names of tests that a page has."""
+    return set(re.findall(r"`(test_\w+)`", text))
+
+
+def test_tests_that_pages_name_exist() -> None:
+    missing = {
+        name for path in PAGES for name in named(path.read_text(encoding="utf-8"))
+    } - defined()
+    assert not missing
+    assert len(named(DIFFERENCES)) >= 8
+
+
+@pytest.mark.parametrize(
+    ("file", "header", "counted"),
+    [
+        ("morello_oracle.jsonl", 0, "{:,} layouts at shapes"),
+        ("xla_parse_oracle.tsv", 1, "{:,} texts"),
+        ("tpu_buffer_sizes.tsv.gz", 1, "{:,} arrays"),
+        ("tpu_element_order.jsonl.gz", 0, "{:,} arrays"),
+    ],
+)
+def test_recorded_facts_are_counted_right(file: str, header: int, counted: str) -> None:
+    data = (DATA / file).read_bytes()
+    text = (gzip.decompress(data) if file.endswith(".gz") else data).decode()
+    rows = [line for line in text.splitlines() if line and not line.startswith("#")][header:]
+    assert counted.format(len(rows)) in DIFFERENCES
