@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import comb
 from typing import Any
 
 import pytest
@@ -33,18 +35,19 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("32*(i//4) + 16*(j//4) + 4*i + j%4", None),
         ("16*(j//4) + 4*i + j", (0, 4)),
     ],
-    "bytes_of_words": [
-        ("[0 oe(32)]", (1,)),
-        ("4*(d%8) + d//8", (1,)),  # the way back
+    "strips": [
+        ("[1, 0, 0 p(3)]", (0, 1)),  # the pack lies beside the rest of its dimension: column-major
+        ("[0, 0 p(3), 1]", (0, 1)),
+        ("[0, 1, 0 p(2)]", (0, 1)),
+    ],
+    "each_term_once": [
+        ("16*(i//2) + 2*j + 2*(i%2)", (1, 0)),  # the book's slip: one term twice
+        ("8*(i//2) + 2*j + i%2", (2, 0)),
     ],
     "channels_last": [
         ("[0, 3, 1, 2]", (0, 0, 0, 1)),  # the order of the transpose the other way round
         ("[0, 1, 2, 3]", (0, 0, 0, 1)),
         ("{1,2,3,0}", (0, 0, 0, 1)),
-    ],
-    "each_term_once": [
-        ("16*(i//2) + 2*j + 2*(i%2)", (1, 0)),  # the book's slip: one term twice
-        ("8*(i//2) + 2*j + i%2", (2, 0)),
     ],
     "evens_first": [
         ("8*(d//8) + 4*(d%2) + d//2", (8,)),
@@ -52,16 +55,14 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("8*(d//8) + 4*((d + 1)%2) + (d//2)%4", (0,)),  # odd ones first
         ("8*(d//8) + 2*(d%4) + (d//4)%2", (1,)),  # the way back
     ],
-    "strips": [
-        ("[1, 0, 0 p(3)]", (0, 1)),  # the pack lies beside the rest of its dimension: column-major
-        ("[0, 0 p(3), 1]", (0, 1)),
-        ("[0, 1, 0 p(2)]", (0, 1)),
+    "bytes_of_words": [
+        ("[0 oe(32)]", (1,)),
+        ("4*(d%8) + d//8", (1,)),  # the way back
     ],
-    "cheapest_order": [
-        ("{2,1,0:T(8,128)}", 153_600),
-        ("{1,2,0:T(8,128)}", 12_288),
-        ("[0, 1, 2]", None),  # in no tiles
-        ("1000*d0 + 5*d1 + d2", None),
+    "ragged_tiles": [
+        ("8*(i//2) + 8*(j//4) + 4*(i%2) + j%4", (2, 0)),  # one tile in a row, where there are two
+        ("{1,0:T(3,2)}", (0, 2)),  # how many tiles, not how large
+        ("{0,1:T(2,4)}", (0, 1)),
     ],
     "four_bytes": [
         ("{1,0:T(4,8)(2,1)}", (0, 1)),
@@ -78,10 +79,62 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("8*((3*i + j)//2) + 4*(k//2) + 2*(j%2) + k%2", (1, 0, 0)),  # joined in one place only
         ("8*((3*i + j)//2) + 4*((3*i + j)%2) + k", (0, 0, 2)),  # as wide as the matrix
     ],
-    "ragged_tiles": [
-        ("8*(i//2) + 8*(j//4) + 4*(i%2) + j%4", (2, 0)),  # one tile in a row, where there are two
-        ("{1,0:T(3,2)}", (0, 2)),  # how many tiles, not how large
-        ("{0,1:T(2,4)}", (0, 1)),
+    "cheapest_order": [
+        ("{2,1,0:T(8,128)}", 153_600),
+        ("{1,2,0:T(8,128)}", 12_288),
+        ("[0, 1, 2]", None),  # in no tiles
+        ("1000*d0 + 5*d1 + d2", None),
+    ],
+    "every_slot_once": [
+        ("12*i + 4*j + k", ((0, 0, 0), (0, 1, 0))),  # row-major: j is not the fastest
+        ("2*i + j + 6*k", ((0, 2, 0), (1, 0, 0))),
+        ("4*i + j + 8*k", (0, 0, 3)),  # a gap after each run, so the last leave the buffer
+    ],
+    "find_a_collision": [
+        (((0, 0), (63, 63)), (0, 4032)),
+        (((0, 62), (1, 0)), (62, 63)),
+        (((5, 1), (5, 1)), None),
+        (((0, 64), (1, 1)), None),
+        ("63*i + j", None),
+    ],
+    "odd_even_of_pairs": [
+        ("2*((2*(i%2) + (i%4)//2)//2) + i%2", (1,)),
+        ("4*(i%2) + i//2", (1,)),  # OddEven of all eight
+        ("i", (2,)),
+    ],
+    "pads_odd_heights": [
+        ("{1,0:T(8,128)(2,1)}", ml.AtSizes({"M": 1, "N": 1}, 1)),
+        ("{1,0:T(2,128)}", ml.AtSizes({"M": 1, "N": 1}, 1)),
+        ("[0, 1]", None),  # never padded
+        ("2*d0 + d1", None),
+    ],
+    "free_reshape": [
+        ("{3,2,1,0}", (0, 0, 1, 0)),
+        ("{2,3,1,0}", (0, 0, 0, 1)),
+        ("{0,2,1,3}", (0, 0, 0, 1)),  # from slow to fast
+    ],
+    "result_offset": [
+        ("{3,2,1,0:T(8,128)}", (0, 0, 0, 1)),
+        ("18720*b + 3120*i + 130*j + a", (0, 0, 0, 1)),  # without tiles
+        (
+            "18720*b + 3120*i + 2048*(j//8) + 1024*(a//128) + 128*(j%8) + a%128",
+            (0, 0, 1, 0),
+        ),  # without padding
+    ],
+    "no_padding": [
+        ("{1,0,2:T(8,128)}", 2_097_152),
+        ("{0,2,1:T(8,128)}", 262_144),
+        ("{0,2,1:T(4,128)}", None),  # other tiles
+    ],
+    "transpose_without_copy": [
+        ("{1,0:T(32,128)(4,1)}", (0, 1)),
+        ("{0,1:T(8,128)(4,1)}", (0, 128)),
+        ("{0,1}", (0, 1)),
+    ],
+    "slot_of_a_column": [("4*(p%6) + p//6", (1,)), ("6*p", (4,))],
+    "slot_of_a_row": [
+        ("24*(p//24) + 12*((p//4)%2) + 4*((p//8)%3) + p%4", (4,)),  # the other direction
+        ("p", (4,)),
     ],
 }
 
@@ -179,6 +232,48 @@ def test_questions_for_a_short_formula() -> None:
     assert (said.right, said.counterexample) == (False, None)
     assert "by 4 floors and mods; 2 will do" in said.comment
     assert exercise("16*(j//4) + 4*i + j").counterexample == (0, 4)
+
+
+def test_answers_that_are_no_maps() -> None:
+    exercise = ml.Exercise("?", (1,), (11,), check=lambda n: ml.Feedback(n == (11,), ""))
+    assert exercise((11,)).right is True
+    assert exercise((12,)).right is False
+
+
+def test_formulas_may_be_given_a_buffer() -> None:
+    exercise = ml.Exercise("no gap?", (2, 3), "3*d0 + d1", judge=ml.is_bijective, size=6)
+    assert exercise("d0 + 2*d1").right is True
+    assert exercise("4*d0 + d1").counterexample == (1, 2)
+
+
+def test_how_many_pairs_collide() -> None:
+    """As the question of ``find_a_collision`` has it."""
+    taken = [0] * (63 * 63 + 64)
+    for i, j in product(range(64), repeat=2):
+        taken[63 * i + j] += 1
+    assert (sum(comb(n, 2) for n in taken), comb(64 * 64, 2)) == (63, 8_386_560)
+
+
+@pytest.mark.parametrize("answer", [None, 5, "x", ((0, 63),), ((0, 63), 1), ((0.0, 63), (1, 0))])
+def test_what_is_no_pair_of_elements_is_told(answer: Any) -> None:
+    said = ml.exercises.find_a_collision(answer)
+    assert said.right is False
+    assert "give two elements" in said.comment
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("every_slot_once", "3*i + j + 6*k"),
+        ("every_slot_once", "{1,0,2}"),
+        ("find_a_collision", [(63, 0), (62, 63)]),
+        ("pads_odd_heights", "[0, 1, 0 p(2)]"),
+        ("pads_odd_heights", "{0,1:T(1,2)}"),
+    ],
+)
+def test_other_right_answers(name: str, answer: Any) -> None:
+    said = EXERCISES[name](answer)
+    assert said.right is True
 
 
 def test_a_judge_may_answer_itself() -> None:
