@@ -541,6 +541,27 @@ def test_latex_of_the_inverse() -> None:
                 assert wanted is None or value == wanted
 
 
+@pytest.mark.parametrize(
+    ("assumed", "line"),
+    [
+        (None, r"& N \ge 1"),
+        ("N % 128 == 0", r"& 128 \mid N"),
+        ("N % 128 == 0, N <= 4096", r"& 128 \mid N,\ N \le 4096"),
+        ("N >= 7", r"& N \ge 7"),
+        ("N >= 300, N % 128 == 0", r"& 128 \mid N,\ N \ge 384"),
+        ("N <= 7", r"& N \le 7"),
+    ],
+)
+def test_latex_says_what_is_assumed(assumed: str | None, line: str) -> None:
+    m = ml.index_map("f32[3,N,N]{2,1,0}", assuming=assumed)
+    assert ml.code(m, "latex", function=True).splitlines()[-2] == line
+
+
+def test_latex_of_multiples_of_exact_quotients() -> None:
+    m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0")
+    assert ml.code(m, "latex").startswith(r"8 N \left\lfloor \frac{d_{0}}{8} \right\rfloor + 1024")
+
+
 def test_the_options_differ() -> None:
     """Else the cases would run one text four times."""
     case: Case = next(c for c in cases() if c.label.startswith("bf16[19,140]"))

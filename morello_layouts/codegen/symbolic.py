@@ -9,6 +9,7 @@ from typing import ClassVar
 from morello_layouts.codegen.formulas import PADDING, PADDING_LAST, Formulas
 from morello_layouts.codegen.language import Language, unsupported
 from morello_layouts.expr import Atom, Digit, Linear, variable
+from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.latex import latex, number
 from morello_layouts.expr.size import Number, Size, is_nonnegative
 from morello_layouts.expr.sympy_bridge import to_sympy
@@ -59,6 +60,8 @@ class LatexLanguage(Language):
             right = "" if hi is None else rf" \le {hi}"
             if left or right:
                 lines.append(f"& {left}{_named(var.name)}{right}")
+        known = {one.name: one for one in formulas.assumptions}
+        lines += [f"& {_assumed(known.get(name, Assumption(name)))}" for name in formulas.sizes]
         return _aligned(lines)
 
 
@@ -138,6 +141,19 @@ def _without_groups(form: Linear) -> Linear:
         else:
             terms.append((Digit(of, atom.divisor, atom.modulus), c))
     return Linear.of(terms, const)
+
+
+def _assumed(one: Assumption) -> str:
+    """What is known of a size."""
+    name = _named(one.name)
+    if one.lo == one.hi:
+        return f"{name} = {one.lo}"
+    parts = [rf"{one.divisor} \mid {name}"] if one.divisor > 1 else []
+    if one.lo > one.divisor or (one.divisor == 1 and one.hi is None):
+        parts.append(rf"{name} \ge {one.lo}")
+    if one.hi is not None:
+        parts.append(rf"{name} \le {one.hi}")
+    return r",\ ".join(parts)
 
 
 def _is_nonnegative(lo: object) -> bool:
