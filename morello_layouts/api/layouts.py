@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -120,7 +121,8 @@ def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...
     numbers = tuple(n for n in sizes if isinstance(n, int))
     if len(numbers) == len(sizes):
         # The element type does not matter to offsets in elements.
-        return index_map(XlaShape("u8", numbers, layout))
+        m = index_map(XlaShape("u8", numbers, layout))
+        return replace(m, source=f"{layout} at {_times(given.sizes)}")
     return IndexMap.of(
         lowering.recipe(layout, sizes),
         partial(lowering.textbook, layout),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from morello_layouts import api, notation
+from morello_layouts import api
 from morello_layouts.api.layouts import index_maps
 from morello_layouts.errors import LayoutError
 from morello_layouts.explorer.question import Question
-from morello_layouts.explorer.subject import Subject, blaming, with_title
+from morello_layouts.explorer.subject import Subject, blaming
 from morello_layouts.formula import IndexMap
 from morello_layouts.proof import Proof
 from morello_layouts.report.rows import Row, verdict_row
-from morello_layouts.xla import XlaLayout
 
 __all__ = ["Comparison", "compared"]
 
@@ -52,10 +51,7 @@ def compared(subject: Subject, question: Question) -> Comparison | None:
         return None
     first = subject.report.index
     with blaming("other"):
-        layout = notation.parse(question.other)
-        one, other = index_maps(first, layout, None, None)
-        if isinstance(layout, XlaLayout):
-            other = with_title(other, layout)
+        one, other = index_maps(first, question.other, None, None)
         same = api.are_equivalent(one, other)
         relayout = str(api.relayout(one, other))
         way_back = str(api.relayout(other, one))

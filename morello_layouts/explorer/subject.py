@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
@@ -21,7 +21,7 @@ from morello_layouts.report.rows import Row
 from morello_layouts.words import arrays_of
 from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
-__all__ = ["Subject", "blaming", "numbers_for", "subject_of", "with_title"]
+__all__ = ["Subject", "blaming", "numbers_for", "subject_of"]
 
 Array = XlaShape | XlaLayout | MorelloLayout
 
@@ -87,11 +87,8 @@ def subject_of(question: Question) -> Subject:
         )
     position = min(question.position, len(arrays) - 1)
     array = arrays[position][1]
-    with blaming("shape"):
-        typed = notation.parse_shape(question.shape) if question.shape.strip() else None
     carries_sizes = isinstance(array, XlaShape)
-    shape = _lent(question.other) if typed is None else typed
-    shape = None if carries_sizes else shape
+    shape = None if carries_sizes else _shape(question)
     return Subject(
         str(value),
         () if instruction is None else tuple(instruction_rows(instruction)),
@@ -99,20 +96,8 @@ def subject_of(question: Question) -> Subject:
         position,
         shape,
         carries_sizes,
-        _titled(_report(str(array), shape, question.assuming), array),
+        _report(str(array), shape, question.assuming),
     )
-
-
-def _titled(report: ArrayReport, array: object) -> ArrayReport:
-    """The report with the layout's own text in titles, where it is mapped as one of bytes."""
-    if report.index is None or not isinstance(array, XlaLayout):
-        return report
-    return replace(report, index=with_title(report.index, array))
-
-
-def with_title(m: IndexMap, layout: object) -> IndexMap:
-    """An index map that is called by a layout's text and its shape."""
-    return replace(m, source=f"{layout} at {'x'.join(map(str, m.recipe.shape)) or '()'}")
 
 
 def _arrays(value: object) -> list[tuple[str, Array]]:
@@ -121,6 +106,14 @@ def _arrays(value: object) -> list[tuple[str, Array]]:
         return [("".join(f"[{k}]" for k in path), array) for path, array in found]
     assert isinstance(value, Array)
     return [("", value)]
+
+
+def _shape(question: Question) -> Shape | None:
+    """The sizes that were typed, or those of the layout that is compared with."""
+    if not question.shape.strip():
+        return _lent(question.other)
+    with blaming("shape"):
+        return notation.parse_shape(question.shape)
 
 
 def _lent(other: str) -> Shape | None:
