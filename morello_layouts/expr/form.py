@@ -24,7 +24,13 @@ __all__ = ["DEEPEST", "Atom", "Digit", "Linear", "Var", "digit", "printing_order
 
 
 class Var:
-    """A named integer with inclusive bounds; ``value`` is its only value, if it has but one."""
+    """A named integer with inclusive bounds.
+
+    Attributes:
+        name: what it is called; variables of one name are equal.
+        interval: its bounds.
+        value: its only value, if it has but one, else None.
+    """
 
     __slots__ = ("_hash", "interval", "key", "name", "value")
 
@@ -51,7 +57,14 @@ class Var:
 
 
 class Digit:
-    """``(of // divisor) mod modulus``, without the mod where modulus is None."""
+    """``(of // divisor) mod modulus``, without the mod where modulus is None.
+
+    Attributes:
+        of: the form that is divided.
+        divisor: at least 1.
+        modulus: at least 1, or None.
+        depth: how deep digits nest: 1 where the operand holds none.
+    """
 
     __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "of")
 
@@ -127,7 +140,12 @@ Atom: TypeAlias = Var | Digit
 
 
 class Linear:
-    """``const + Σ coefficient · atom``; build with :func:`variable`, operators, or :meth:`of`."""
+    """``const + Σ coefficient · atom``; build with :func:`variable`, operators, or :meth:`of`.
+
+    Attributes:
+        terms: pairs (atom, coefficient) in a canonical order.
+        const: the constant.
+    """
 
     __slots__ = ("_hash", "_interval", "_key", "const", "terms")
 
