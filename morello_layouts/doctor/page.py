@@ -11,14 +11,15 @@ from morello_layouts.doctor.table import Cell, Row, Summary, Table
 
 __all__ = ["fragment", "page"]
 
+# The class stands twice where Jupyter's own style, which sets cells to the right, must yield.
 _STYLE: Final = """\
 .layouts{font:14px/1.45 system-ui,sans-serif;color:inherit}
 .layouts h1{font-size:1.4em;margin:0 0 .3em}.layouts h2{font-size:1.1em;margin:1.6em 0 .3em}
 .layouts p{margin:.2em 0}.layouts .warning{border-left:3px solid #c77700;padding-left:.6em}
 .layouts .wide{overflow-x:auto}
 .layouts table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-.layouts th,.layouts td{padding:.2em .8em .2em 0;text-align:left;vertical-align:top;border:0;
-background:none}
+.layouts.layouts th,.layouts.layouts td{padding:.2em .8em .2em 0;text-align:left;
+vertical-align:top;border:0;background:none}
 .layouts th{border-bottom:1px solid currentColor;white-space:nowrap;font-weight:600}
 .layouts td.n,.layouts th.n{text-align:right;white-space:nowrap}
 .layouts td.t{font-family:ui-monospace,monospace;font-size:13px}
