@@ -56,13 +56,15 @@ PREAMBLE: Final = """\
 #define RELAYOUT_AHEAD(s) ((void)0)
 #endif
 
-/* A loop after the first that holds the second stays one: it is not unrolled, and what it moves
-   keeps its order. */
+/* A loop after the first is not unrolled, after the second it wholly is; what it moves keeps its
+   order where it holds the third. */
 #if defined(__GNUC__)
 #define RELAYOUT_LOOP _Pragma("GCC unroll 1")
+#define RELAYOUT_WHOLE _Pragma("GCC unroll 8")
 #define RELAYOUT_KEEP() __asm__ volatile("" ::: "memory")
 #else
 #define RELAYOUT_LOOP
+#define RELAYOUT_WHOLE
 #define RELAYOUT_KEEP() ((void)0)
 #endif
 

@@ -26,6 +26,10 @@ __all__ = ["call", "helper_names", "helper_text", "transposition_lines"]
 # What gives the text of a number.
 _Say: TypeAlias = Callable[[Number], str]
 
+# Blocks of 16 columns by a vector that the compiler is to unroll, within the caches: each load and
+# store then moves by equal steps from block to block, which processors see ahead.
+_MOST_UNROLLED = 16
+
 _PARAMETERS = "size_t n0, size_t s0, size_t n1, size_t s1, size_t s2"
 _NAMES = "n0, s0, n1, s1, s2"
 _HEAD = (
@@ -89,7 +93,7 @@ def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> l
         row = f"g * {across * lanes} + {lane * across} + i"
         row = f"rows[{row}]" if listed else f"({row}) * {say(micro.source[0][1])}"
         lines.append(f"    const unsigned char *r{lane} = s0 + {row};")
-        if micro.ahead != 0:
+        if micro.ahead != 0 and (far or micro.element > 1):
             ahead = [say(micro.ahead + at) for at in range(0, pieces * 16, 64)]
             lines += [f"    RELAYOUT_AHEAD(r{lane} + {at});" for at in ahead]
     piece = 0
@@ -110,9 +114,14 @@ def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> l
     indent = "    " * len(levels)
     to = _levels(micro.target, say)
     at = f"t1 + g * {width}, column + g * {group}"
-    lines.append(f"{indent}for (size_t g = 0; g < {micro.rows // (across * lanes)}; g++)")
+    groups = micro.rows // (across * lanes)
+    unroll = not far and pieces * groups <= _MOST_UNROLLED
+    if unroll:
+        lines = [line.replace("for (size_t j", "RELAYOUT_WHOLE for (size_t j") for line in lines]
+    lines.append(f"{indent}{'RELAYOUT_WHOLE ' * unroll}for (size_t g = 0; g < {groups}; g++) {{")
     lines.append(f"{indent}    {name}({at}, {width}, {to}, {stream});")
-    lines.append(f"{indent}column += {across * width};")
+    lines += [f"{indent}    RELAYOUT_KEEP();"] * unroll
+    lines += [f"{indent}}}", f"{indent}column += {across * width};"]
     return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
 
 
