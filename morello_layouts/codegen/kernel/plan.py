@@ -196,17 +196,19 @@ def _resolved(axes: list[Axis]) -> list[Axis]:
     return found
 
 
-def _cut(box: Box, axis: Axis, whole: int, unit: int) -> list[Box] | None:
+def _cut(box: Box, axis: Axis, whole: int, unit: int, *, early: bool = False) -> list[Box] | None:
     """Two boxes, where an axis is longer than ``whole`` and no multiple of it.
 
     The second is the smallest multiple of ``unit`` that holds the rest; it may start within the
-    first. None where nothing needs to be cut.
+    first. None where nothing needs to be cut. ``early``: where only the call says how long the axis
+    is, whole blocks may start early too.
     """
     if axis.count % whole == 0:
         return None
     others = tuple(a for a in box.axes if a is not axis)
     if not isinstance(axis.count, int):
-        return [replace(box, axes=(*others, *part)) for part in _parts(axis, whole, unit)]
+        parts = _early_parts if early and unit < whole and axis.clamp is None else _parts
+        return [replace(box, axes=(*others, *part)) for part in parts(axis, whole, unit)]
     if axis.count < whole:
         whole = unit
     if axis.count % whole == 0:
@@ -245,6 +247,24 @@ def _parts(axis: Axis, whole: int, unit: int) -> Iterator[tuple[Axis, ...]]:
     yield (*guard, replace(axis, count=vectors * unit, clamp=clamp))
     if unit > 1:
         yield (replace(axis, count=below(axis.count, unit)),)
+
+
+def _early_parts(axis: Axis, whole: int, unit: int) -> Iterator[tuple[Axis, ...]]:
+    """The same, but a rest of more than a quarter of a block is a block that starts early."""
+    if upper(axis.count) is not None:
+        yield from _parts(axis, whole, unit)
+        return
+    n, few = axis.count, whole // 4
+    steps = quotient(n + (whole - 1 - few), whole)
+    guard = Axis(reaches(n, whole), 0, 0)
+    yield (guard, replace(axis, count=steps * whole, clamp=Clamp(whole, 0, n - whole)))
+    full, rest = parted(n, whole)
+    left = guard.count * below(rest, few + 1) + below(n, whole)
+    clamp = Clamp(unit, full * whole, n - unit)
+    vectors = quotient(left + (unit - 1), unit)
+    yield (Axis(reaches(n, unit), 0, 0), replace(axis, count=vectors * unit, clamp=clamp))
+    if unit > 1:
+        yield (replace(axis, count=below(n, unit)),)
 
 
 def _replanned(boxes: list[Box], element: int, block: int) -> Iterator[Nest]:
@@ -321,7 +341,7 @@ def _transposition(box: Box, axes: list[Axis], element: int, block: int) -> Iter
         for taken, unit in ((x, 16 // element), (y, width // element)):
             before = prod(count for _, count in taken[:-1])
             axis, count = taken[-1]
-            boxes = _cut(box, axis, count, max(1, unit // before))
+            boxes = _cut(box, axis, count, max(1, unit // before), early=taken is x)
             if boxes:
                 return _replanned(boxes, element, block)
         loops = sorted(_left(axes, [*x, *y]), key=_outer)
