@@ -127,6 +127,8 @@ function interactive(root, panels) {
     } else cell = panel.cells[0];
     kept = { panel: kept ? kept.panel : 0, offset: cell.o };
     show(kept.panel, cell.o);
+    const [place] = panels[kept.panel].marks.get(cell.o) || [];
+    if (place) place.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
 
   // The player: the cells move as the recipe's steps tell tiles apart; at last they stand in line.

@@ -9,7 +9,8 @@ let longest = 4000; // characters of a field; the server says how many
 let presets = [];
 let asking = null; // what aborts the question under way
 let timer = null;
-let isTyping = false; // whether the address in the history is one that typing replaces
+let isTyping = false; // a bout of typing is one entry of the history
+let isNewEntry = false; // whether the bout has not written it yet
 let shownText = ""; // the answer on the page, as it came
 
 function typed() {
@@ -42,7 +43,11 @@ function remember(isNew) {
   if (Object.values(question).some(text => text.length > longest)) return;
   const address = addressOf(question);
   if (address === location.hash) return;
-  history[isNew ? "pushState" : "replaceState"](null, "", address);
+  try {
+    history[isNew ? "pushState" : "replaceState"](null, "", address);
+  } catch {
+    // Browsers allow so many changes in a while; the next one brings the address up to date.
+  }
 }
 
 async function ask() {
@@ -143,8 +148,9 @@ function said(error) {
 }
 
 function go(question, isNew = true) {
+  clearTimeout(timer);
   fill(question);
-  isTyping = false;
+  isTyping = isNewEntry = false;
   remember(isNew);
   ask();
 }
@@ -158,10 +164,14 @@ place("question").addEventListener("input", event => {
   if (event.target.id === "preset") return;
   if (event.target.id === "layout") array = "";
   place("preset").value = "";
-  remember(!isTyping);
+  isNewEntry ||= !isTyping;
   isTyping = true;
   clearTimeout(timer);
-  timer = setTimeout(ask, 60);
+  timer = setTimeout(() => {
+    remember(isNewEntry);
+    isNewEntry = false;
+    ask();
+  }, 60);
 });
 place("question").addEventListener("change", () => { isTyping = false; });
 
@@ -178,7 +188,8 @@ place("swap").addEventListener("click", () => {
 place("copy-link").addEventListener("click", event => copied(event.target, location.href));
 
 addEventListener("popstate", () => {
-  isTyping = false;
+  clearTimeout(timer);
+  isTyping = isNewEntry = false;
   fill(fromAddress());
   place("preset").value = "";
   ask();
