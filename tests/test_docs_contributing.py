@@ -98,6 +98,13 @@ def test_every_function_that_takes_layouts_takes_it(tag: Any) -> None:
     assert "padding" in str(ml.draw(layout, (3, 5)))
 
 
+def test_assumptions_reach_it(tag: Any) -> None:
+    m = ml.index_map(tag("aB8b"), ("M", "N"), assuming="N % 8 == 0")
+    assert str(m) == "(d0, d1) -> N*d0 + d1"
+    proof = ml.are_equivalent(tag("aB8b"), "f32[M,N]{1,0}")
+    assert proof.when == "exactly when 8 divides N, or M = 1"
+
+
 def test_wrong_tags_and_shapes_are_told_apart(tag: Any) -> None:
     with pytest.raises(ml.LayoutError, match="is no tag"):
         ml.index_map(tag("a3"), (3,))
@@ -105,8 +112,10 @@ def test_wrong_tags_and_shapes_are_told_apart(tag: Any) -> None:
         ml.index_map(tag("a"), (3, 5))
     with pytest.raises(ml.ShapeError, match="has no shape"):
         ml.index_map(tag("ab"))
-    with pytest.raises(ml.UnsupportedError, match="is not one array"):
+    with pytest.raises(ml.UnsupportedError, match="is no layout"):
         ml.index_map(tag)
+    with pytest.raises(ml.UnsupportedError, match="3 is no layout"):
+        ml.index_map(3, (3,))
 
 
 def test_what_gives_another_recipe_is_refused() -> None:

@@ -27,7 +27,8 @@ from morello_layouts.formula.view import viewed
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.notation.dispatch import Layout
 from morello_layouts.recipe import Recipe
-from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, lowering
+from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple, lowering
+from morello_layouts.xla.checks import shown
 
 __all__ = ["LayoutLike", "index_map", "index_maps", "needs_shape", "relayout"]
 
@@ -92,11 +93,18 @@ def index_map(
             return index_map(layout.shape, shape, assuming=assuming)
         case Lowerable() if not isinstance(layout, type):
             return _of_lowerable(layout, _required(given, layout), known)
-        case _:
+        case XlaTuple():
             raise UnsupportedError(
                 f"{layout} is not one array",
                 "an index map belongs to one array",
                 "ask about each array of it by itself",
+            )
+        case _:
+            raise UnsupportedError(
+                f"{shown(layout)} is no layout",
+                "a layout is text, a parsed layout, or a value with recipe(shape) and "
+                "textbook(coordinates, shape)",
+                'give for example "[1, 0, 1 p(4)]", and a shape',
             )
 
 
