@@ -1,0 +1,150 @@
+"""How kernels are planned: exact boxes, words and vectors that fit, stores that start at lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
+from morello_layouts.codegen.kernel.digits import Digit, Digits, common_digits, digits_of
+from morello_layouts.codegen.kernel.emit_cuda import _in_words
+from morello_layouts.codegen.kernel.micro import Copy, Transposition, Unzip, Zip
+from morello_layouts.codegen.kernel.moves import Kernel, Moves, _large, moves_of
+from morello_layouts.codegen.kernel.plan import Nest, nests
+from morello_layouts.codegen.kernel.strips import stripped
+
+PADDED = [
+    ("{1,0:T(2,2)}", (3, 5)),
+    ("{1,0:T(3,5)(2,2)}", (7, 11)),
+    ("{0,1:T(8,128)(2,1)}", (9, 130)),
+    ("{1,0:T(4,6)(2,1)L(100)}", (9, 31)),
+    ("{2,1,0:T(2,8,4)}", (3, 9, 5)),
+    ("{1,0:T(2)}", (9, 31)),
+]
+
+
+def places(box: Box) -> Iterator[int]:
+    steps = [[k * axis.target for k in range(axis.count)] for axis in box.axes]
+    return (box.target + sum(chosen) for chosen in product(*steps))
+
+
+@pytest.mark.parametrize(("layout", "shape"), PADDED)
+def test_boxes_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None:
+    plain = ml.index_map("[" + ", ".join(map(str, range(len(shape)))) + "]", shape).recipe
+    recipe = ml.index_map(layout, shape).recipe
+    a, b = digits_of(plain), digits_of(recipe)
+    assert a is not None
+    assert b is not None
+    mixed = common_digits(a, b)
+    assert mixed is not None
+    elements = element_boxes(shape, mixed)
+    padding = padding_boxes(b, recipe.tail_padding, recipe.size)
+    assert elements is not None
+    assert padding is not None
+    found = Counter(place for box in [*elements, *padding] for place in places(box))
+    assert found == dict.fromkeys(range(recipe.size), 1)
+    held = {place for box in elements for place in places(box)}
+    slots = ml.pack(layout, np.ones(shape, bool))
+    assert held == set(np.flatnonzero(slots).tolist())
+
+
+@pytest.mark.parametrize(
+    ("unit", "stride"), [(1, 7), (3, 5), (6, 10), (4, None), (12, 40), (24, 80)]
+)
+def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
+    """A unit steps as far as the largest own unit below it does, if that divides it."""
+    own = (Digit(1, 3, 7), Digit(3, 4, 5), Digit(12, 4, 40))
+    other = (Digit(1, unit, 1), Digit(unit, 48, unit)) if unit > 1 else (Digit(1, 48, 1),)
+    found = common_digits(Digits((48,), (own,)), Digits((48,), (other,)))
+    if stride is None:
+        assert found is None
+        return
+    assert found is not None
+    (chain,) = found
+    assert [digit.source for digit in chain if digit.unit == unit] == [stride]
+
+
+def test_what_has_no_digit_does_not_move() -> None:
+    without, rows = Digits((8,), ((Digit(2, 4, 3),),)), Digits((8,), ((Digit(1, 8, 1),),))
+    assert [(d.unit, d.source) for (chain,) in [common_digits(without, rows)] for d in chain] == [
+        (1, 0),
+        (2, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("box", "word"),
+    [
+        (Box(0, 0, (Axis(4, 1, 1), Axis(9, 4, 8))), 16),
+        (Box(0, 2, (Axis(4, 1, 1), Axis(9, 4, 8))), 8),
+        (Box(1, 0, (Axis(4, 1, 1), Axis(9, 4, 8))), 4),
+        (Box(0, 0, (Axis(4, 1, 1), Axis(9, 6, 8))), 8),
+        (Box(0, 0, (Axis(4, 1, 1), Axis(9, 4, 7))), 4),
+        (Box(0, 0, (Axis(2, 1, 1), Axis(9, 4, 8))), 8),
+    ],
+)
+def test_words_start_at_their_multiples(box: Box, word: int) -> None:
+    found, within = _in_words(box, 4)
+    assert found == word
+    assert within.source == 4 * box.source
+    assert within.target == 4 * box.target
+    for axis in within.axes:
+        assert axis.source % word == axis.target % word == 0
+
+
+@pytest.mark.parametrize(
+    ("length", "widths"), [(4, {16}), (7, {16}), (8, {32}), (15, {32}), (16, {64}), (100, {64, 16})]
+)
+def test_the_widest_vectors_that_a_row_holds(length: int, widths: set[int]) -> None:
+    for turned in (False, True):
+        rows, column = Axis(2, 1000, 1), Axis(length, 1, 2)
+        box = Box(0, 0, tuple(Axis(a.count, a.target, a.source) if turned else a
+                              for a in (rows, column)))  # fmt: skip
+        found = nests(box, 4)
+        assert all(isinstance(nest.micro, Unzip if turned else Zip) for nest in found)
+        assert max(nest.micro.width for nest in found) == max(widths)
+
+
+def moves(source: str, target: str, shape: tuple[int, int], itemsize: int, *, to: int) -> Moves:
+    recipes = (ml.index_map(text, shape).recipe for text in (source, target))
+    return moves_of(Kernel(*recipes, itemsize), to)
+
+
+@pytest.mark.parametrize("start", range(0, 129, 16))
+def test_stores_past_the_caches_start_at_lines(start: int) -> None:
+    """Rows are whole lines; where they start may not be one."""
+    nest = Nest(0, start, (Axis(8, 1000, 512),), Copy(512))
+    assert _large(nest, 1 << 30, 0, []) == (start % 64 == 0)
+
+
+def test_loops_that_stream_are_of_whole_lines() -> None:
+    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).streams
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).streams
+    assert not moves("[0, 1]", "[1, 0]", (401, 399), 4, to=0).streams
+
+
+@pytest.mark.parametrize("to", [0, 1 << 60])
+def test_rows_off_cache_lines_are_read_where_they_lie(to: int) -> None:
+    def direct(shape: tuple[int, int], itemsize: int) -> set[bool]:
+        found = [nest.micro for nest in moves("[0, 1]", "[1, 0]", shape, itemsize, to=to).nests]
+        assert all(isinstance(micro, Transposition) for micro in found)
+        return {micro.direct for micro in found if isinstance(micro, Transposition)}
+
+    assert direct((360, 360), 2) == {True}
+    assert direct((401, 399), 1) == {True}
+    assert direct((256, 256), 4) == {False}
+    assert direct((360, 2048), 2) == {False}  # rows a power of two apart share places of a cache
+
+
+def test_strips_are_of_whole_lines_of_the_source() -> None:
+    found = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=1 << 60).nests
+    assert [(nest.strip, nest.inner) for nest in found] == [(8192, 3)]
+    far = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
+    assert [nest.strip for nest in far] == [0]
+    gap = Nest(0, 0, (Axis(9, 4096, 2048), Axis(16, 128, 128)), Zip(2, 2, 64, ((2, 2048),)))
+    assert stripped(gap) == gap
