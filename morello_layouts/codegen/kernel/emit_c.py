@@ -22,6 +22,7 @@ from morello_layouts.codegen.kernel.moves import (
 from morello_layouts.codegen.kernel.names import Values, argument
 from morello_layouts.codegen.kernel.parts import phases_of
 from morello_layouts.codegen.kernel.plan import WIDEST, Nest
+from morello_layouts.codegen.kernel.strips import MOST_STRIPPED
 from morello_layouts.codegen.kernel.text import Text, offset_text
 from morello_layouts.expr.size import Number
 from morello_layouts.recipe import known
@@ -147,7 +148,8 @@ def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
     streaming = [nest for nest in far.nests if nest.stream]
     hasty = any(isinstance(nest.micro, Transposition) for nest in streaming)
     steady = any(not isinstance(nest.micro, Transposition) for nest in streaming)
-    planned = [nest.micro for nest in near.nests] != [nest.micro for nest in far.nests]
+    plans = ([(nest.micro, nest.strip) for nest in moves.nests] for moves in (near, far))
+    planned = next(plans) != next(plans)
     reach = say(kernel.target.size * kernel.itemsize) if planned or streaming else ""
     whole = " | ".join(["(uintptr_t)target", *map(say, far.conditions)])
 
@@ -270,7 +272,7 @@ def _lines(
         return _looped(heads, always + rest)
     nest = tree
     at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
-    if nest.strip:
+    if nest.strip != 0:
         return _strip_lines(nest, say, at, depth, divided)
     heads, (t, s) = _over(nest.loops, at, depth, say, divided)
     unrolled = _unrolled(nest)
@@ -287,17 +289,23 @@ def _strip_lines(
     """Loops in which a strip of the source is copied, and the loops over it."""
     outer = len(nest.loops) - nest.inner
     around, at = _over(nest.loops[:outer], at, depth, say, divided)
-    heads, (t, s) = _over(nest.loops[outer:], (at[0], "strip"), depth + outer, say, divided)
+    fixed, start = isinstance(nest.strip, int), at[1]
+    from_strip = at[0], "strip" if fixed else "from"
+    heads, (t, s) = _over(nest.loops[outer:], from_strip, depth + outer, say, divided)
     body = [
         f"const unsigned char *s0 = {s};",
         f"unsigned char *t0 = {t};",
         *_micro_lines(nest, say),
         "RELAYOUT_KEEP();",
     ]
-    copied = [
-        f"_Alignas({WIDEST}) unsigned char strip[{nest.strip}];",
-        f"relayout_strip(strip, {at[1]}, {nest.strip});",
-    ]
+    room = f"_Alignas({WIDEST}) unsigned char strip[{nest.strip if fixed else MOST_STRIPPED}];"
+    if fixed:
+        copied = [room, f"relayout_strip(strip, {start}, {nest.strip});"]
+    else:
+        counts = [axis.count for axis in nest.loops[outer:] if not isinstance(axis.count, int)]
+        test = " && ".join([*map(say, counts), f"{say(nest.strip)} <= {MOST_STRIPPED}"])
+        copy = f"relayout_strip(strip, from, {say(nest.strip)}), from = strip;"
+        copied = [room, f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
     inner = _looped([f"RELAYOUT_LOOP {head}" for head in heads], body)
     return _looped(around, [*copied, *inner])
 

@@ -17,7 +17,7 @@ __all__ = ["Values", "argument", "expression", "is_function_name"]
 
 # What the loops of a kernel call their own, and so do the headers that they include.
 _OWN: Final = re.compile(
-    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|k|tile|dim3|cuda\w*|(block|thread|grid)\w*|g|u|n|fill|fill_item|parts?|phase|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
+    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|k|tile|dim3|cuda\w*|(block|thread|grid)\w*|g|u|n|fill|fill_item|from|strip|blocks|end|b|parts?|phase|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
 

@@ -57,7 +57,8 @@ class Nest:
         stream: whether its stores may go past the caches, where the target starts at a line.
         box: which box it is part of; nests of one box may write some places twice. None where no
             other nest writes to its places.
-        strip: bytes of the source that are first copied to the first cache; 0 if none are.
+        strip: bytes of the source that are first copied to the first cache; 0 if none are. Where
+            only the call says how many, they are if they are at most ``MOST_STRIPPED``.
         inner: how many of the innermost loops are over such a strip.
     """
 
@@ -67,7 +68,7 @@ class Nest:
     micro: Micro
     stream: bool = False
     box: int | None = None
-    strip: int = 0
+    strip: Number = 0
     inner: int = 0
 
 
@@ -378,8 +379,7 @@ def _direct(
     if width == 0:
         return None
     rows, columns = _direct_block(x.count, height, element, width, large=large)
-    near = min(rows, SMALL_ROWS) <= _places(y.source) and across <= _places(x.target)
-    if not near:
+    if min(rows, SMALL_ROWS) > _places(y.source):
         return None
     for axis, count, unit in ((x, columns, across), (y, rows, width // element)):
         boxes = _cut(box, axis, count, unit)

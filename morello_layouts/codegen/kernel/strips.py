@@ -8,20 +8,22 @@ the target is written in its own order.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from morello_layouts.codegen.kernel.boxes import Axis
+from morello_layouts.codegen.kernel.extents import estimate
 from morello_layouts.codegen.kernel.micro import Unzip, Zip
 from morello_layouts.codegen.kernel.plan import Nest
 
-__all__ = ["stripped"]
+__all__ = ["MOST_STRIPPED", "stripped"]
 
-_LEAST, _MOST = 1 << 10, 1 << 14
+_LEAST, MOST_STRIPPED = 1 << 10, 1 << 14
 
 
 def stripped(nest: Nest) -> Nest:
     """The nest with as many of its inner loops over a strip of the source as fit the first cache.
 
-    Unchanged where the source is no whole strip, or only the call says how long it is.
+    Unchanged where the source is no whole strip; with gaps only where the call says how long it is.
 
     >>> loops = Axis(32, 8192, 8192), Axis(4, 2048, 512), Axis(4, 256, 2048), Axis(4, 64, 128)
     >>> nest = stripped(Nest(0, 0, loops, Zip(2, 2, 64, ((2, 1024),))))
@@ -38,9 +40,25 @@ def stripped(nest: Nest) -> Nest:
     for k in range(len(nest.loops)):
         inner = nest.loops[k:]
         size = _whole(run, [*within, *inner])
-        if _LEAST <= size <= _MOST:
+        if _LEAST <= size <= MOST_STRIPPED:
             ordered = sorted(inner, key=lambda axis: -_number(axis.target))
             return replace(nest, loops=(*nest.loops[:k], *ordered), strip=size, inner=len(inner))
+    return _of_any_length(nest, run, within)
+
+
+def _of_any_length(nest: Nest, run: int, within: list[Axis]) -> Nest:
+    """The nest with a strip whose length only the call says; it may have a few gaps."""
+    for k in range(1, len(nest.loops)):
+        inner = nest.loops[k:]
+        axes = [*within, *inner]
+        fixed = all(isinstance(x, int) for axis in axes for x in (axis.count, axis.source))
+        if fixed or any(axis.clamp or axis.source == 0 for axis in inner):
+            return nest
+        span = run + sum((axis.count - 1) * axis.source for axis in axes)
+        moved = run * prod(axis.count for axis in axes)
+        if estimate(span) * 4 <= estimate(moved) * 5:
+            ordered = sorted(inner, key=lambda axis: -estimate(axis.target))
+            return replace(nest, loops=(*nest.loops[:k], *ordered), strip=span, inner=len(inner))
     return nest
 
 
