@@ -244,7 +244,7 @@ def test_instructions_of_hlo_are_explained() -> None:
 def test_pictures_are_bounded() -> None:
     for text in ("f32[1000000,1000000]", "bf16[8,4,1280,16384]{3,2,0,1:T(8,128)(2,1)}"):
         found = asked(text)["picture"]
-        assert sum(len(panel["cells"]) for panel in found["panels"]) <= 2 * 24 * 32
+        assert sum(len(panel["cells"]) for panel in found["panels"]) <= 20 * 26
     assert len(json.dumps(asked("f32[1000000,1000000]", other="{0,1:T(3,7)}"))) < 2_000_000
 
 

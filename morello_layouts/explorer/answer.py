@@ -28,8 +28,8 @@ from morello_layouts.report.rows import (
 __all__ = ["answer"]
 
 # What a browser draws at once, and a person takes in.
-_ROWS: Final = 24
-_COLUMNS: Final = 32
+_ONE_SLICE: Final = (20, 26)  # rows and columns
+_EACH_SLICE: Final = (12, 18)
 _SLICES: Final = 2
 _SLOTS: Final = 128
 
@@ -171,11 +171,12 @@ def _picture(m: IndexMap, comparison: Comparison | None, at: str) -> dict[str, A
 
 
 def _drawn(maps: list[IndexMap]) -> Picture:
+    rows, columns = _ONE_SLICE if len(maps[0].shape) <= 2 else _EACH_SLICE
     return api.draw(
         maps[0],
         maps[1] if len(maps) > 1 else None,
-        max_rows=_ROWS,
-        max_columns=_COLUMNS,
+        max_rows=rows,
+        max_columns=columns,
         max_slices=_SLICES,
         max_slots=_SLOTS,
     )
