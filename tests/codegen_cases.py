@@ -14,6 +14,7 @@ import numpy as np
 import morello_layouts as ml
 from morello_layouts.codegen import Formulas
 from morello_layouts.expr import Linear, variable
+from morello_layouts.expr.form import digit
 from morello_layouts.recipe import linear_index, pack_array, physical_coordinates
 
 OPTIONS: tuple[dict[str, Any], ...] = tuple(
@@ -300,6 +301,8 @@ def _awkward_forms() -> list[Linear]:
         i + i // 2 - 4 * (i // 8),  # a partial sum is past 2^32, the result is not
         j % 10**19,  # no literal without a suffix
         j // 10**19 + i,
+        # The product of the two numbers would overflow, the product of each and what follows not.
+        65536 * digit(65536 * variable("k", 0, 2**20), 1, None),
     ]
 
 
