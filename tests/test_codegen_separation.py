@@ -162,3 +162,9 @@ def test_symbolic_sizes() -> None:
     row_major = ml.index_map("f32[M,N]{1,0}")
     assert [(r.length, r.stride) for r in row_major.strides_within(1).runs] == [(size, 1)]
     assert row_major.by_dim().exprs[0] == size * row_major.symbols[0]
+
+
+def test_a_run_is_no_longer_than_the_dimension() -> None:
+    i = variable("i", 0, 9)
+    runs = strides_along(i % 16 + 100 * (i // 16), "i", 10).runs
+    assert [(run.length, run.stride) for run in runs] == [(10, 1)]
