@@ -156,3 +156,9 @@ def test_printed_expressions_read_back() -> None:
                 assert eval(back, {}, values) == case.results[at][0], (case.label, text)
                 checked += 1
     assert checked > 1000
+
+
+def test_the_caret_is_at_the_fraction() -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.simplify("Mod(i/2 + j, 3)")
+    assert caught.value.position == 5
