@@ -81,6 +81,26 @@ def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_
     run_all(cases, tmp_path, compiler, *flags)
 
 
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize(
+    ("flags", "feature"),
+    [
+        (("-mavx2",), "avx2"),
+        (("-mavx512bw",), "avx512bw"),
+        (("-mavx512bw", "-mavx512dq"), "avx512dq"),
+    ],
+    ids=["32 bytes", "64 bytes", "64 bytes, lanes from memory"],
+)
+def test_vectors_of_each_width(
+    compiler: str, flags: tuple[str, ...], feature: str, tmp_path: Path
+) -> None:
+    """Where vectors are shorter than a row, it is moved by halves."""
+    told = Path("/proc/cpuinfo")
+    if not told.exists() or feature not in told.read_text(encoding="utf-8").split():
+        pytest.skip(f"this processor has no {feature}")
+    run_all(SOME[1::4], tmp_path, compiler, *QUICK, *flags)
+
+
 def test_all_the_optimisation_that_users_get(tmp_path: Path) -> None:
     need("gcc")
     run_all(SOME[::8], tmp_path, "gcc", "-O3", "-march=native")
