@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import morello_layouts as ml
+from morello_layouts.codegen.kernel.build import compiler, load
 from morello_layouts.codegen.kernel.moves import boxes_of
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
@@ -68,6 +69,14 @@ SMALL = (
     Case("8 bits, 512x512 transposed", "[0, 1]", "[1, 0]", (512, 512), 1),
     Case("f32 1x64x28x28 NCHW → NHWC", "NCHW", "NHWC", (1, 64, 28, 28), 4),
 )
+# Rows that do not start at cache lines, on either side.
+UNEVEN = (
+    Case("f32 2001x1999 transposed", "[0, 1]", "[1, 0]", (2001, 1999), 4),
+    Case("16 bits, 4001x3999 transposed", "[0, 1]", "[1, 0]", (4001, 3999), 2),
+    Case("8 bits, 4001x3999 transposed", "[0, 1]", "[1, 0]", (4001, 3999), 1),
+    Case("f32 201x199 transposed", "[0, 1]", "[1, 0]", (201, 199), 4),
+    Case("8 bits, 401x399 transposed", "[0, 1]", "[1, 0]", (401, 399), 1),
+)
 
 
 def room(size: int) -> np.ndarray:
@@ -89,28 +98,56 @@ def data_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
     return given, ml.pack(case.target, array)
 
 
-def kernel(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
+def kernel(case: Case, source: np.ndarray, out: np.ndarray, calls: int = 0) -> Move:
     f = ml.relayout(case.source, case.target, case.shape).compile(source.dtype)
-    s, t, run = source.ctypes.data, out.ctypes.data, f.function
-    return lambda: run(t, s)
+    return repeated(f.function, source, out, calls)
 
 
 def sized(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
     """The kernel for all sizes, which gets these as arguments."""
     names = ("N", "C", "H", "W") if len(case.shape) == 4 else ("M", "N")
     f = ml.relayout(case.source, case.target, names).compile(source.dtype)
-    values = dict(zip(names, case.shape, strict=True))
-    sizes = [ctypes.c_size_t(values[name]) for name in f.names]
-    s, t, run = source.ctypes.data, out.ctypes.data, f.function
-    return lambda: run(t, s, *sizes)
+    s, t = source.ctypes.data, out.ctypes.data
+    run = f.at(**dict(zip(names, case.shape, strict=True))).function
+    return lambda: run(t, s)
 
 
-def memcpy(out: np.ndarray) -> Move:
-    given = room(out.nbytes)
-    libc = ctypes.CDLL(None).memcpy
-    libc.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-    s, t, n = given.ctypes.data, out.ctypes.data, out.nbytes
-    return lambda: libc(t, s, n) if given.size else None
+COPY = """
+#include <string.h>
+void copy(void *restrict target, const void *restrict source) {{ memcpy(target, source, {n}); }}
+"""
+REPEAT = """
+#include <stddef.h>
+void repeat(void (*move)(void *, const void *), void *target, const void *source, size_t n)
+{
+    for (size_t i = 0; i < n; i++) move(target, source);
+}
+"""
+
+
+def built(text: str, name: str, count: int) -> Callable[..., object]:
+    """A function of so many words, built as kernels are."""
+    command = compiler()
+    if command is None:
+        raise SystemExit("no C compiler")
+    run = load(text, name, command)
+    run.argtypes, run.restype = (ctypes.c_void_p,) * count, None
+    return run
+
+
+def memcpy(out: np.ndarray, calls: int = 0) -> Move:
+    """libc's, called in the same way and with the same arguments as a kernel is."""
+    given, run = room(out.nbytes), built(COPY.format(n=out.nbytes), "copy", 2)
+    return repeated(run, given, out, calls)
+
+
+def repeated(run: Callable[..., object], source: np.ndarray, out: np.ndarray, calls: int) -> Move:
+    """A call of a function in C; or one that calls it so many times from C."""
+    s, t = source.ctypes.data, out.ctypes.data
+    if calls == 0:
+        return lambda: run(t, s) if source.size else None  # which holds what is given
+    loop, address = built(REPEAT, "repeat", 4), ctypes.cast(run, ctypes.c_void_p)
+    return lambda: loop(address, t, s, calls) if source.size else None
 
 
 def numpys(case: Case, source: np.ndarray, out: np.ndarray) -> Move:

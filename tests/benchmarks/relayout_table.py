@@ -16,12 +16,14 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from textwrap import wrap
 from time import thread_time
 
 import numpy as np
 from relayout_cases import (
     LARGE,
     SMALL,
+    UNEVEN,
     Case,
     data_of,
     kernel,
@@ -36,6 +38,7 @@ from relayout_cases import (
 PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 WHO = ("kernel", "oneDNN", "torch", "NumPy")
+FROM_C = "kernel, called from C"
 
 
 def measure(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
@@ -53,31 +56,35 @@ def measure(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
         if out.tobytes() != expected.tobytes():
             raise SystemExit(f"{name} moves {case.name} to wrong places")
         runs[name] = run
-    calls = 10 if expected.nbytes < 1 << 20 else 1
+    small = expected.nbytes < 1 << 20
+    calls, rounds = (10, rounds * 5) if small else (1, rounds)
+    if small:
+        runs |= {"C": memcpy(out, calls), FROM_C: kernel(case, source, out, calls)}
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             run()
             start = thread_time()
-            for _ in range(calls):
+            for _ in range(1 if name in ("C", FROM_C) else calls):
                 run()
             times[name].append((thread_time() - start) / calls)
     medians = {name: statistics.median(taken) for name, taken in times.items()}
-    base = medians.pop("memcpy")
-    return expected.nbytes / base * 1e-9, {name: t / base for name, t in medians.items()}
+    bases = {name: medians.pop(name) for name in ("memcpy", "C") if name in medians}
+    ratios = {name: t / bases["C" if name == FROM_C else "memcpy"] for name, t in medians.items()}
+    return expected.nbytes / bases["memcpy"] * 1e-9, ratios
 
 
-def table(cases: Sequence[Case], rounds: int) -> list[str]:
+def table(cases: Sequence[Case], rounds: int, who: Sequence[str] = WHO) -> list[str]:
     lines = [
-        "| relayout | MiB written | memcpy, GB/s | " + " | ".join(WHO) + " |",
-        "|---|---:|---:|" + "---:|" * len(WHO),
+        "| relayout | MiB written | memcpy, GB/s | " + " | ".join(who) + " |",
+        "|---|---:|---:|" + "---:|" * len(who),
     ]
-    ratios: dict[str, list[float]] = {name: [] for name in WHO}
+    ratios: dict[str, list[float]] = {name: [] for name in who}
     for case in cases:
         speed, found = measure(case, rounds)
         size = case.recipes[1].size * case.itemsize / 2**20
         cells = []
-        for name in WHO:
+        for name in who:
             if name in found:
                 ratios[name].append(found[name])
             cells.append(f"{found[name]:.2f}" if name in found else "—")
@@ -150,7 +157,7 @@ def machine() -> str:
         f"{gcc.splitlines()[0] if gcc else 'no gcc'}, -O3 -march=native",
         ", ".join([*versions, found or "no oneDNN"]),
     ]
-    return "Machine: " + ". ".join(parts) + "."
+    return "\n".join(wrap("Machine: " + ". ".join(parts) + ".", 100))
 
 
 def main() -> None:
@@ -160,7 +167,9 @@ def main() -> None:
     given = parser.parse_args()
     lines = [
         machine(), "", "Larger than the first two caches:", "", *table(LARGE, given.rounds),
-        "", "Within them:", "", *table(SMALL, given.rounds * 5),
+        "", "Within them:", "", *table(SMALL, given.rounds, (*WHO, FROM_C)),
+        "", "Transpositions with rows that do not start at cache lines:",
+        "", *table(UNEVEN, given.rounds, (*WHO, FROM_C)),
         "", "One kernel for all sizes:", "", *table_of_sizes(given.rounds),
     ]  # fmt: skip
     text = "\n".join(lines)
