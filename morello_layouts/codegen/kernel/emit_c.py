@@ -263,12 +263,12 @@ def _lines(
 ) -> list[str]:
     if isinstance(tree, Shared):
         heads, at = _over((tree.axis,), at, depth, say, divided)
-        texts = [(part, _lines(part, say, at, depth + 1, divided)) for part in tree.body]
-        always = [line for part, text in texts if not _may_be_none(part) for line in text]
-        rest = [line for part, text in texts if _may_be_none(part) for line in text]
-        if len(texts) > 2 and always and rest:  # one test for all the ends of a row
-            some = say.some([_counts(part) for part in tree.body if _may_be_none(part)])
-            rest = _looped([f"if ({some}) {{"], rest)
+        texts = [(_ends(part), _lines(part, say, at, depth + 1, divided)) for part in tree.body]
+        always = [line for ends, text in texts if not ends for line in text]
+        rest = [line for ends, text in texts if ends for line in text]
+        ends = [counts for part, _ in texts for counts in part]
+        if always and len(ends) > 1:  # one test for all the ends of a row
+            rest = _looped([f"if ({say.some(ends)}) {{"], rest)
         return _looped(heads, always + rest)
     nest = tree
     at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
@@ -303,8 +303,12 @@ def _strip_lines(
         copied = [room, f"relayout_strip(strip, {start}, {nest.strip});"]
     else:
         counts = [axis.count for axis in nest.loops[outer:] if not isinstance(axis.count, int)]
-        test = " && ".join([*map(say, counts), f"{say(nest.strip)} <= {MOST_STRIPPED}"])
-        copy = f"relayout_strip(strip, from, {say(nest.strip)}), from = strip;"
+        size = say(nest.strip)
+        test = " && ".join(
+            [*map(say, counts), f"{size} % {WIDEST} == 0 && {size} <= {MOST_STRIPPED}"]
+        )
+        # The compiler sees that no bytes are left, and so needs no call in this loop.
+        copy = f"relayout_strip(strip, from, {size} / {WIDEST} * {WIDEST}), from = strip;"
         copied = [room, f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
     inner = _looped([f"RELAYOUT_LOOP {head}" for head in heads], body)
     return _looped(around, [*copied, *inner])
@@ -324,16 +328,19 @@ def _unrolled(nest: Nest) -> int | None:
     return None
 
 
-def _counts(tree: Tree) -> tuple[Number, ...]:
-    """How often each loop runs that is around all of a tree."""
-    if isinstance(tree, Shared):
-        return (tree.axis.count,)
-    return tuple(axis.count for axis in tree.loops)
+def _ends(tree: Tree) -> list[tuple[Number, ...]]:
+    """For each part of a tree that is the end of a row, there or not, how often its loops run.
 
-
-def _may_be_none(tree: Tree) -> bool:
-    """Whether a tree is the end of a row, which there may be or not."""
-    return any(not isinstance(n, int) and upper(n) is not None for n in _counts(tree))
+    Empty where some part is always there.
+    """
+    loops = (tree.axis,) if isinstance(tree, Shared) else tree.loops
+    counts = tuple(axis.count for axis in loops)
+    if isinstance(tree, Nest) and isinstance(tree.micro, Copy | Fill):
+        counts += (tree.micro.size,)
+    if any(not isinstance(n, int) and upper(n) is not None for n in counts):
+        return [counts]
+    inner = [_ends(part) for part in tree.body] if isinstance(tree, Shared) else [[]]
+    return [counts for part in inner for counts in part] if all(inner) else []
 
 
 def _over(

@@ -25,7 +25,7 @@ _OWN: Final = re.compile(
 # stdlib.h by way of immintrin.h.
 _C: Final = (
     r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+|RELAYOUT\w*"
-    r"|relayout_(copy|copy_row|fill|lanes|vector|index|u64_\d+|(zip|unzip|transpose)_\d\w*)"
+    r"|relayout_(copy|copy_row|fill|strip|lanes|vector|index|u64_\d+|(zip|unzip|transpose)_\d\w*)"
     r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
     r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort|quick_exit"
     r"|rand|realloc|srand|system|wcstombs|wctomb"
