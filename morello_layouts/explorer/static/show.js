@@ -125,7 +125,7 @@ function codeOf(list) {
   };
   copy.addEventListener("click", () => copied(copy, text.textContent));
   show();
-  const made = card("Code", "Integers only; wide enough that nothing overflows.",
+  const made = card("Code", "Integers only: 32 bits where the bounds allow it, 64 elsewhere.",
     choices("Language", "target", list.map(one => [one.target, TITLES[one.target] || one.target])),
     node("div", { class: "codehead" },
       choices("Function", "way", [["offset", "element to offset"],
@@ -158,13 +158,13 @@ function pictureOf(found) {
     made.append(node("p", {}, `There is no picture: ${found.reason}.`));
     return made;
   }
-  const shown = node("div", { class: found.panels.length > 1 ? "shown two" : "shown one" });
+  const shown = node("div", { class: "shown" });
   const parsed = new DOMParser().parseFromString(found.markup, "text/html");
   // The policy of the page forbids styles in markup; as a sheet they are ours.
   pictureStyle.replaceSync(found.style);
   shown.append(...parsed.body.childNodes);
   for (const svg of shown.querySelectorAll("#picture svg"))
-    svg.style.minWidth = `${Math.round(0.72 * Number(svg.getAttribute("width")))}px`;
+    svg.style.minWidth = `${Math.round(0.65 * Number(svg.getAttribute("width")))}px`;
   made.append(shown);
   return made;
 }
