@@ -316,7 +316,7 @@ def _strip_lines(
 
 def _unrolled(nest: Nest) -> int | None:
     """Which loop the compiler is to unroll: as it would if it knew how many vectors a row has."""
-    if not isinstance(nest.micro, Zip | Unzip):
+    if not isinstance(nest.micro, Zip | Unzip) or nest.stream or nest.micro.rows > 4:
         return None
     steps = 1
     for k, axis in reversed(list(enumerate(nest.loops))):

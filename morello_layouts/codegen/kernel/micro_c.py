@@ -89,11 +89,13 @@ def transposition_lines(micro: Transposition, stream: str, say: _Say = str) -> l
         f"for (size_t i = 0; i < {across}; i++) {{",
         f"    unsigned char *u = stage + g * {group} + i * {width};",
     ]
+    # Where strides are in registers, addresses ahead cost as much as they gain, but for 16 bits.
+    most = 16 if all(isinstance(stride, int) for _, stride in micro.source) else 4
     for lane in range(lanes):
         row = f"g * {across * lanes} + {lane * across} + i"
         row = f"rows[{row}]" if listed else f"({row}) * {say(micro.source[0][1])}"
         lines.append(f"    const unsigned char *r{lane} = s0 + {row};")
-        if micro.ahead != 0 and (far or micro.element > 1):
+        if micro.ahead != 0 and (far or 1 < micro.element < most):
             ahead = [say(micro.ahead + at) for at in range(0, pieces * 16, 64)]
             lines += [f"    RELAYOUT_AHEAD(r{lane} + {at});" for at in ahead]
     piece = 0
