@@ -167,6 +167,21 @@ def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_
     run_all(cases, build(cases, tmp_path, compiler, *flags, stream=1 << 12), aligned=True)
 
 
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("flags", [("-march=native",), ("-DRELAYOUT_VECTOR=0",)])
+def test_rows_read_where_they_lie(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """Transpositions whose strides let rows share the first cache, and at the edge of those."""
+    sizes = ((401, 399), (63, 100), (64, 17), (65, 3), (385, 70), (769, 33), (384, 65), (1000, 15))
+    images = tuple((2, c, h, 7) for c, h in ((65, 9), (401, 3), (130, 1)))
+    cases = [
+        *(Case("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),
+        *(Case("NCHW", "NHWC", ("N", "C", "H", "W"), e, images) for e in (1, 4)),
+    ]
+    for case in cases:
+        assert "relayout_direct(" in str(c_file(case.kernel()))
+    run_all(cases, build(cases, tmp_path, compiler, *QUICK, *flags, stream=1 << 60), aligned=False)
+
+
 def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     need("gcc")
     cases, calls = CASES[::5], []
@@ -370,6 +385,12 @@ def test_what_a_function_for_all_sizes_refuses() -> None:
             f(x, **sizes)
     with pytest.raises(ml.ShapeError, match="M, N not given"):
         f(x.reshape(-1))
+    assert f.at(M=8, N=5).target.size == 1024
+    for wrong in (8.0, 8.5, "8", None, [8], 1 << 63, 1 << 80):
+        with pytest.raises(ml.ShapeError, match="whole number") as error:
+            f.at(M=wrong, N=5)
+        assert len(str(error.value).splitlines()) == 3
+    assert f.at(M=np.int64(8), N=5).target.size == 1024
     back = ml.relayout("s32[M,N]{1,0:T(8,128)}", "{1,0}").compile()
     with pytest.raises(ml.ShapeError, match="M, N not given"):
         back(np.zeros((8, 128), np.int32))
