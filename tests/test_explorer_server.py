@@ -280,6 +280,20 @@ def test_closed_workers_leave_no_process() -> None:
     assert not worker.process.is_alive()
 
 
+@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="there are no alarms here")
+def test_a_process_ends_even_where_its_server_is_no_more() -> None:
+    endless = (
+        "from morello_layouts.explorer.worker import _no_longer_than\n"
+        "with _no_longer_than(1):\n    pass\n"
+        "print('on', flush=True)\n"
+        "with _no_longer_than(1):\n    while True:\n        pass"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", endless], check=False, capture_output=True, timeout=30
+    )
+    assert (run.returncode, run.stdout) == (-signal.SIGALRM, b"on\n")
+
+
 def test_popular_layouts_are_answered_in_a_tenth_of_a_second(server: Server) -> None:
     """The best of a few tries each, since other work on the machine takes its share."""
     best = [

@@ -14,8 +14,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -150,7 +150,22 @@ def _work(connection: Connection) -> None:
     with suppress(EOFError, OSError):
         while True:
             question = json.loads(connection.recv_bytes())
-            connection.send_bytes(_answered(question))
+            with _no_longer_than(_START_SECONDS):
+                found = _answered(question)
+            connection.send_bytes(found)
+
+
+@contextmanager
+def _no_longer_than(seconds: float) -> Iterator[None]:
+    """End this process after so long, even where the server that would end it is no more."""
+    has_alarm = hasattr(signal, "alarm")  # not on every system
+    if has_alarm:
+        signal.alarm(int(seconds))
+    try:
+        yield
+    finally:
+        if has_alarm:
+            signal.alarm(0)
 
 
 def _answered(question: dict[str, str]) -> bytes:
