@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -57,6 +57,13 @@ class CompiledRelayout(BuiltRelayout):
     array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
     """
 
+    _spans: tuple[int, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Both buffers' sizes, once: they are asked for at each call."""
+        have, want = known((self.source.size, self.target.size))
+        object.__setattr__(self, "_spans", (have, want))
+
     def __call__(self, buffer: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """The other buffer.
 
@@ -71,7 +78,7 @@ class CompiledRelayout(BuiltRelayout):
             LayoutError: where it holds no items of the type, or ``out`` cannot take them.
         """
         buffer = as_items(buffer, self.dtype)
-        have, want = known((self.source.size, self.target.size))
+        have, want = self._spans
         _check("buffer", buffer, have, self.dtype)
         buffer = np.ascontiguousarray(buffer)
         if out is None:
