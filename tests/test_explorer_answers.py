@@ -160,6 +160,7 @@ def test_layouts_alone_are_called_by_their_own_text() -> None:
 def test_equivalent_layouts() -> None:
     found = asked("f32[6,8]{1,0:T(6,4)}", other="[1, 0, 1 p(4)]")["comparison"]
     assert found["verdict"].startswith("equivalent: every element")
+    assert found["sign"] == "="
     assert texts(found["rows"])["same places"].startswith("yes")
     assert texts(found["rows"])["same bytes"].startswith("yes")
     assert found["relayout"] == "p -> p"
@@ -172,6 +173,7 @@ def test_different_layouts_have_a_counterexample_and_a_relayout() -> None:
     at = tuple(map(int, re.findall(r"\d+", rows["counterexample"])))
     assert ml.index_map(a)(*at) != ml.index_map(b)(*at)
     assert rows["same bytes"].startswith("no: elements move")
+    assert found["comparison"]["sign"] == "≠"
     assert found["comparison"]["relayout"] == str(ml.relayout(a, b))
     assert found["comparison"]["way_back"] == str(ml.relayout(b, a))
     moved = [cell["e"] for cell in found["picture"]["panels"][0]["cells"]]
@@ -183,7 +185,7 @@ def test_different_layouts_have_a_counterexample_and_a_relayout() -> None:
 
 def test_layouts_that_are_equivalent_for_some_sizes() -> None:
     found = asked("f32[M,N]{1,0:T(2,128)}", other="{1,0:T(8,128)}")["comparison"]
-    assert found["verdict"] == "equivalent exactly when N <= 128"
+    assert (found["sign"], found["verdict"]) == ("?", "equivalent exactly when N <= 128")
     assert "at M = 1, N = 129" in texts(found["rows"])["counterexample"]
 
 

@@ -185,6 +185,7 @@ def _drawn(maps: list[IndexMap]) -> Picture:
 def _comparison(found: Comparison) -> dict[str, Any]:
     return {
         "text": found.text,
+        "sign": found.sign,
         "verdict": found.verdict,
         "rows": _rows(found.rows),
         "relayout": found.relayout,

@@ -24,7 +24,8 @@ class Comparison:
         text: the second layout as it is printed.
         first: the index map of the first, under what the second assumes too.
         second: the index map of the second.
-        verdict: in a few words, whether elements move.
+        sign: "=" where no element moves, "≠" where one does at all sizes, "?" between.
+        verdict: the same in a few words.
         rows: what was proved.
         relayout: the offset in the first buffer of what lies at offset p of the second.
         way_back: the other direction.
@@ -34,6 +35,7 @@ class Comparison:
     text: str
     first: IndexMap
     second: IndexMap
+    sign: str
     verdict: str
     rows: tuple[Row, ...]
     relayout: str
@@ -66,15 +68,16 @@ def compared(subject: Subject, question: Question) -> Comparison | None:
         notes = (f"whether the same bytes serve both is not known: {error.what}",)
     rows.append(Row("buffers", f"{one.size} and {other.size} elements"))
     return Comparison(
-        other.source, one, other, _verdict(same), tuple(rows), relayout, way_back, notes
+        other.source, one, other, *_verdict(same), tuple(rows), relayout, way_back, notes
     )
 
 
-def _verdict(same: Proof) -> str:
+def _verdict(same: Proof) -> tuple[str, str]:
+    """A sign, and what it stands for in words."""
     if same.holds:
-        return "equivalent: every element has the same place in both"
+        return "=", "equivalent: every element has the same place in both"
     if same.holds is None:
-        return "undecided: ISL did not find out within its budget"
+        return "?", "undecided: ISL did not find out within its budget"
     if same.when is not None and same.condition != False:  # noqa: E712
-        return f"equivalent {same.when}"
-    return "different: some element has another place"
+        return "?", f"equivalent {same.when}"
+    return "≠", "different: some element has another place"

@@ -54,12 +54,12 @@ function arraysOf(answer, choose) {
 }
 
 function comparisonOf(found) {
-  const sign = found.verdict.startsWith("equivalent") ? "yes"
-    : found.verdict.startsWith("different") ? "no" : "open";
   const made = card(`Compared with ${found.text}`,
     "Same places: every element has the same offset in both. Same bytes: the memory of one serves "
     + "the other without a copy, with elements taken in row-major order.",
-    node("p", { class: `verdict ${sign}`, id: "verdict" }, found.verdict), rows(found.rows),
+    node("p", { class: "verdict" }, node("span", { class: "sign" }, `${found.sign} `),
+      node("span", { id: "verdict" }, found.verdict)),
+    rows(found.rows),
     node("h4", {}, "Relayout: slot p of the second holds what the first has in this slot"),
     formula(found.relayout, true),
     node("h4", {}, "The other way: slot p of the first holds what the second has in this slot"),
@@ -198,7 +198,8 @@ function parts(answer, choose) {
     titleOf(answer),
     arraysOf(answer, choose),
     answer.comparison ? comparisonOf(answer.comparison) : null,
-    pair([words, notes], [memoryOf(answer)]),
+    notes,
+    pair([words], [memoryOf(answer)]),
     answer.picture ? pictureOf(answer.picture) : null,
     answer.formula ? pair([formulaOf(answer.formula)], [proofOf(answer.proofs), tpu])
       : tpu && pair([tpu], []),
