@@ -6,7 +6,9 @@ from itertools import product
 from math import comb
 from typing import Any
 
+import numpy as np
 import pytest
+import sympy
 
 import morello_layouts as ml
 
@@ -84,10 +86,15 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("{1,2,0:T(8,128)}", 12_288),
         ("[0, 1, 2]", None),  # in no tiles
         ("1000*d0 + 5*d1 + d2", None),
+        ("{1,0,2:T(*,8,128)}", None),  # fewer slots, but joins two dimensions
+        ("f32[80,128]{1,0:T(8,128)}", None),  # another array, of as many slots as would do
     ],
     "every_slot_once": [
         ("12*i + 4*j + k", ((0, 0, 0), (0, 1, 0))),  # row-major: j is not the fastest
         ("2*i + j + 6*k", ((0, 2, 0), (1, 0, 0))),
+        ("f32[4,3,4]{1,0,2}", None),  # another array
+        ("5", ((0, 0, 0), (0, 1, 0))),
+        (lambda i, j, k: (i, j, k), None),
         ("4*i + j + 8*k", (0, 0, 3)),  # a gap after each run, so the last leave the buffer
     ],
     "find_a_collision": [
@@ -95,6 +102,7 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         (((0, 62), (1, 0)), (62, 63)),
         (((5, 1), (5, 1)), None),
         (((0, 64), (1, 1)), None),
+        (((0, -1), (1, 0)), None),
         ("63*i + j", None),
     ],
     "odd_even_of_pairs": [
@@ -125,6 +133,8 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("{1,0,2:T(8,128)}", 2_097_152),
         ("{0,2,1:T(8,128)}", 262_144),
         ("{0,2,1:T(4,128)}", None),  # other tiles
+        ("{0,2,1:T(*,8,128)}", None),  # full, but joins two dimensions
+        ("f32[8,128]{1,0:T(8,128)}", None),  # another array
     ],
     "transpose_without_copy": [
         ("{1,0:T(32,128)(4,1)}", (0, 1)),
@@ -173,6 +183,10 @@ MATRIX = ml.Exercise("?", (6, 8), "24*(j//4) + 4*i + j%4", names=("i", "j"))
         lambda i, j: 24 * (j // 4) + 4 * i + j % 4,
         ml.index_map("[1, 0, 1 p(4)]", (6, 8)),
         ml.index_map("[1, 0, 1 p(4)]", (6, 8)).expr,
+        4 * sympy.Symbol("i") + sympy.Mod(sympy.Symbol("j"), 4) + 24 * (sympy.Symbol("j") // 4),
+        lambda i, j: np.add(24 * (j // 4) + 4 * i, np.mod(j, 4)),
+        lambda i, j: "24*(j//4) + 4*i + j%4",
+        ml.from_sympy((6, 8), "24*(d1//4) + 4*d0 + d1%4"),
         ml.parse("[1, 0, 1 p(4)]"),
     ],
     ids=repr,
@@ -196,7 +210,26 @@ def test_what_is_said_of_a_wrong_answer() -> None:
         ("[1, 0, 1 p(3)]", "8"),
         ("[1, 0, 1 p(4]", "expected"),
         ("k", "holds k"),
-        ("f32[6,9]", "shape"),
+        ("f32[6,9]", "array of shape [6,9]\nthe array of the question has the shape [6,8]"),
+        (ml.index_map("[0, 1]", (8, 6)), "array of shape [8,6]"),
+        (ml.from_sympy((8, 6), "d0"), "array of shape [8,6]"),
+        (ml.from_sympy((6, 8), ("d0", "d1")), "2 formulas"),
+        (lambda i, j: (i, j), "2 formulas"),
+        (lambda i: i, "does not take 2 coordinates\nan element of the array has i, j"),
+        (lambda i, j: 0 if i < 2 else j, "does not take symbols"),
+        (max, "does not take symbols"),
+        (MATRIX, "does not take 2 coordinates"),
+        (ml.relayout("{1,0}", "{0,1}", (6, 8)), "does not take 2 coordinates"),
+        (int, "is no layout"),
+        (ml.IndexMap, "is no layout"),
+        (True, "True is no layout"),
+        (iter("ij"), "is no layout"),
+        ("i + j\0", "expected"),
+        ("<b>i</b>", "expected"),
+        ("(" * 1000 + "i" + ")" * 1000, "2,000 at most"),
+        ("+".join("i" * 1001), "2,001 characters"),
+        ("(" * 999 + "i", "expected"),
+        ("9**9**9**9", ""),
         (None, "None is"),
         ("", ""),
         (0.5, ""),
@@ -207,6 +240,26 @@ def test_what_is_no_answer_is_told_why(answer: Any, told: str) -> None:
     said = MATRIX(answer)
     assert said.right is False
     assert told in said.comment
+
+
+def test_a_layout_in_a_larger_buffer_is_another_one() -> None:
+    tiled = ml.Exercise("which layout?", (8, 8), "{1,0:T(4,8)}")
+    said = tiled("{1,0:T(4,8)L(128)}")
+    assert (said.right, said.counterexample) == (False, 128)
+    assert "in a buffer of 128 slots, where 64 are right" in said.comment
+    where = ml.Exercise("where?", (3, 4), "4*d0 + d1")  # asks for no buffer
+    assert where("{1,0:T(4,4)}").right is True
+
+
+def test_what_the_questions_say() -> None:
+    """Numbers that the texts of exercises hold."""
+    theirs = ml.from_sympy({"i": 8}, "2*((2*(i%2) + (i%4)//2)//2) + i%2")
+    assert len({theirs(i) for i in range(8)}) == 2  # of odd_even_of_pairs
+    slots = ml.index_map("s32[1024,8,4]{2,1,0:T(8,128)}").size
+    assert slots == 32 * 1024 * 8 * 4  # of no_padding
+    packed = np.pad(np.arange(35).reshape(5, 7), [(0, 1), (0, 1)]).reshape(3, 2, 2, 4)
+    asked = ml.pack(ml.exercises.ragged_tiles.solution, np.arange(35).reshape(5, 7))
+    assert np.array_equal(packed.transpose(0, 2, 1, 3).ravel(), asked)
 
 
 def test_sizes_that_are_names() -> None:
@@ -266,7 +319,11 @@ def test_what_is_no_pair_of_elements_is_told(answer: Any) -> None:
     [
         ("every_slot_once", "3*i + j + 6*k"),
         ("every_slot_once", "{1,0,2}"),
+        ("every_slot_once", ml.from_sympy((2, 3, 4), "12*d0 + d1 + 3*d2")),
         ("find_a_collision", [(63, 0), (62, 63)]),
+        ("find_a_collision", np.array([[0, 63], [1, 0]])),
+        ("slot_of_a_column", 6 * sympy.Mod(sympy.Symbol("p"), 4) + sympy.Symbol("p") // 4),
+        ("no_padding", "[2, 0, 1, 0 p(128)]"),
         ("pads_odd_heights", "[0, 1, 0 p(2)]"),
         ("pads_odd_heights", "{0,1:T(1,2)}"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,11 +52,10 @@ every_slot_once = Exercise(
 def _slots(answer: Any) -> Feedback:
     """Whether two elements lie in one slot of ``63*i + j``."""
     try:
-        (i, j), (k, m) = answer
-        inside = all(isinstance(x, int) and 0 <= x < 64 for x in (i, j, k, m))
+        (i, j), (k, m) = (map(index, element) for element in answer)
     except (TypeError, ValueError):
-        inside = False
-    if not inside:
+        i = j = k = m = -1
+    if not all(0 <= x < 64 for x in (i, j, k, m)):
         said = "give two elements, such as ((0, 1), (2, 3)), of rows and columns 0 to 63"
         return Feedback(False, said)
     if (i, j) == (k, m):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from morello_layouts.api import are_equivalent, from_sympy, index_map
-from morello_layouts.api.layouts import needs_shape
+from morello_layouts.api import are_equivalent
 from morello_layouts.api.sizes import Shape
-from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.errors import LayoutError
+from morello_layouts.exercises.answers import Reader
 from morello_layouts.expr.form import Digit
 from morello_layouts.formula import FormulaMap, IndexMap
-from morello_layouts.notation import parse, parse_expression
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
@@ -23,9 +21,6 @@ __all__ = ["Exercise", "Feedback"]
 
 Judge: TypeAlias = "Callable[[IndexMap | FormulaMap], Proof | Feedback]"
 Check: TypeAlias = "Callable[[Any], Feedback]"
-
-_TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
-_OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,8 @@ class Exercise:
 
     An answer is the text of a layout or of a formula, a SymPy expression, an index map, or a
     function of the coordinates. It is right where it gives every coordinate the offset that the
-    solution gives, whatever it looks like; that is proved, not tried.
+    solution gives, whatever it looks like; that is proved, not tried. Where both are layouts,
+    their buffers have one size too.
 
     Attributes:
         question: what is asked, as Markdown.
@@ -114,14 +110,18 @@ class Exercise:
         if proof.holds is None:
             return Feedback(None, proof.reason)
         if self.judge is not None:
-            return Feedback(proof.holds, str(proof), proof.counterexample)
+            return Feedback(proof.holds, proof.reason, proof.counterexample)
         if proof.holds:
             return self._right(given)
         return Feedback(False, self._difference(proof.counterexample, given), proof.counterexample)
 
     def _right(self, given: IndexMap | FormulaMap) -> Feedback:
-        """What is said of an answer that equals the solution, but may be too long."""
+        """What is said of an answer that equals the solution, but may take or write too much."""
         same = f"the same {self.value} at every coordinate"
+        slots = _slots(self._map(self.solution)), _slots(given)
+        if None not in slots and slots[0] != slots[1]:
+            said = f"{same}, but in a buffer of {slots[1]} slots, where {slots[0]} are right"
+            return Feedback(False, said, slots[1])
         found = _divisions(given)
         if self.most is None or found <= self.most:
             return Feedback(True, same)
@@ -131,32 +131,7 @@ class Exercise:
         return are_equivalent(given, self._map(self.solution))
 
     def _map(self, answer: Any) -> IndexMap | FormulaMap:
-        if isinstance(answer, IndexMap | FormulaMap):
-            return answer
-        if isinstance(answer, str) and _TILES.fullmatch(answer.strip()):
-            raise self._tiles_alone(answer.strip())
-        if isinstance(answer, str) and not _is_layout(answer):
-            return self._formula(answer)
-        if isinstance(answer, int) or hasattr(answer, "free_symbols"):
-            return self._formula(answer)
-        if callable(answer):
-            return self._formula(answer(*self._map(self.solution).symbols))
-        return index_map(answer, self.shape if needs_shape(answer) else None)
-
-    def _formula(self, formula: Any) -> FormulaMap:
-        # Formulas elsewhere are of d0, d1, …; an answer may be, whatever the question calls them.
-        own = isinstance(formula, str) and not _OUR_NAMES.search(formula)
-        named = {"names": self.names} if self.names and own else {}
-        sized = {} if self.size is None else {"size": self.size}
-        return from_sympy({"shape": self.shape, **named, **sized}, formula)
-
-    def _tiles_alone(self, tiles: str) -> LayoutError:
-        order = ",".join(str(k) for k in reversed(range(len(self.shape))))
-        return LayoutError(
-            f"{tiles} are tiles alone",
-            "a layout says in which order the dimensions lie, from fast to slow, before its tiles",
-            f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
-        )
+        return Reader(self.shape, self.names, self.size).read(answer)
 
     def _difference(self, found: Any, given: IndexMap | FormulaMap) -> str:
         """Where the two differ, in the words of the question."""
@@ -182,21 +157,13 @@ class Exercise:
         return f"**Exercise.** {self.question}{hint if self.hint else ''}"
 
 
+def _slots(given: IndexMap | FormulaMap) -> int | None:
+    """Slots of a layout's buffer; None for a formula, and for sizes that are names."""
+    return given.size if isinstance(given, IndexMap) and isinstance(given.size, int) else None
+
+
 def _divisions(given: IndexMap | FormulaMap) -> int:
     """Floors and mods as an answer writes them; a layout has those of its simplified formula."""
     forms = given.given if isinstance(given, FormulaMap) else (given.form,)
     digits = [atom for form in forms for atom in form.atoms() if isinstance(atom, Digit)]
     return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)
-
-
-def _is_layout(text: str) -> bool:
-    """Whether a text is a layout rather than a formula; where it is neither, what it resembles."""
-    try:
-        parse(text)
-    except ParseError as layout:
-        try:
-            parse_expression(text, {})
-        except ParseError as formula:
-            return layout.position > formula.position
-        return False
-    return True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from math import prod
 
+from morello_layouts.api import are_equivalent, index_map
 from morello_layouts.exercises.exercise import Exercise, Feedback
 from morello_layouts.formula import FormulaMap, IndexMap
 
@@ -54,14 +56,29 @@ _ORDERED = (6, 200, 5)
 _FEWEST = 10240  # in tiles of 8 by 128: 5 times 8 times 256
 
 
+OTHER_TILES = Feedback(False, "give an XLA layout with tiles T(8,128), such as {2,1,0:T(8,128)}")
+
+
+def slots_in_tiles(given: IndexMap | FormulaMap) -> int | None:
+    """Slots of a layout that orders the dimensions in tiles of 8 by 128; None of any other."""
+    if isinstance(given, FormulaMap):
+        return None
+    for order in permutations(range(len(given.shape))):
+        layout = index_map(f"{{{','.join(map(str, order))}:T(8,128)}}", given.shape)
+        if given.size == layout.size and are_equivalent(given, layout).holds:
+            return int(layout.size)
+    return None
+
+
 def _pads_least(given: IndexMap | FormulaMap) -> Feedback:
     """Whether a layout in tiles of 8 by 128 takes as few slots as any order of dimensions does."""
-    if isinstance(given, FormulaMap) or given.physical_shape[-2:] != (8, 128):
-        return Feedback(False, "give an XLA layout with tiles T(8,128), such as {2,1,0:T(8,128)}")
-    said = f"{given.size:,} slots for {prod(_ORDERED):,} elements"
-    if given.size == _FEWEST:
+    slots = slots_in_tiles(given)
+    if slots is None:
+        return OTHER_TILES
+    said = f"{slots:,} slots for {prod(_ORDERED):,} elements"
+    if slots == _FEWEST:
         return Feedback(True, f"{said}, and no order takes fewer")
-    return Feedback(False, f"{said}; {_FEWEST:,} would do", given.size)
+    return Feedback(False, f"{said}; {_FEWEST:,} would do", slots)
 
 
 cheapest_order = Exercise(
