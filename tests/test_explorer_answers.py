@@ -209,6 +209,21 @@ def test_pictures_of_symbolic_sizes_are_drawn_at_numbers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("a", "b", "shape"),
+    [
+        ("f32[M,N]{1,0}", "{1,0:T(8,128)}", ""),
+        ("f32[M,N]{1,0:T(8,128)}", "{0,1}", ""),
+        ("[0, 1, 0 p(8), 1 p(128)]", "{1,0:T(8,128)}", "M,N"),
+        ("{1,0:T(5,5)}", "[0, 1, 1 p(7)]", "M,N"),
+    ],
+)
+def test_two_layouts_are_drawn_at_the_same_numbers(a: str, b: str, shape: str) -> None:
+    found = asked(a, other=b, shape=shape)
+    assert found["errors"] == []
+    assert len(found["picture"]["panels"]) == 2
+
+
+@pytest.mark.parametrize(
     ("text", "assuming"),
     [
         ("f32[M,N]{1,0:T(8,128)}", None),
@@ -219,13 +234,13 @@ def test_pictures_of_symbolic_sizes_are_drawn_at_numbers() -> None:
 )
 def test_numbers_are_as_assumed(text: str, assuming: str | None) -> None:
     m = ml.index_map(text, assuming=assuming)
-    numbered, sizes = numbers_for(m, "")
+    (numbered,), sizes = numbers_for([m], "")
     assert numbered.size == m.at(**sizes).size
 
 
 def test_what_is_typed_for_the_picture_comes_first() -> None:
     m = ml.index_map("f32[M,N]")
-    assert numbers_for(m, "N=7")[1]["N"] == 7
+    assert numbers_for([m], "N=7")[1]["N"] == 7
     assert parse_sizes("") == {}
 
 

@@ -155,12 +155,7 @@ def _attempted(make: Callable[[], str]) -> str:
 def _picture(m: IndexMap, comparison: Comparison | None, at: str) -> dict[str, Any]:
     """The interactive picture, or why there is none."""
     maps = [m] if comparison is None else [comparison.first, comparison.second]
-    known: list[IndexMap] = []
-    sizes: dict[str, int] = {}
-    for one in maps:
-        numbered, named = numbers_for(one, at)
-        known.append(numbered)
-        sizes |= named
+    known, sizes = numbers_for(maps, at)
     try:
         picture = _drawn(known)
     except LayoutError as error:

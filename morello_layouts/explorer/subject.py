@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
@@ -13,6 +13,7 @@ from morello_layouts.api.layouts import needs_shape
 from morello_layouts.api.sizes import Shape, assumptions_of
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
+from morello_layouts.expr.assumption import merged
 from morello_layouts.formula import IndexMap
 from morello_layouts.morello import MorelloLayout
 from morello_layouts.report.arrays import ArrayReport, reports_of
@@ -137,43 +138,41 @@ def _report(text: str, shape: Shape | None, assuming: str) -> ArrayReport:
         raise FieldError("assuming", error) from None
 
 
-def numbers_for(m: IndexMap, at: str) -> tuple[IndexMap, dict[str, int]]:
-    """An index map at numbers for its symbolic sizes, and these; typed ones before others.
+def numbers_for(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[str, int]]:
+    """Index maps of one shape at numbers for its symbolic sizes, and these; typed ones first.
 
     Raises:
         FieldError: where what was typed is no size, or not as assumed.
 
     >>> m = api.index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
-    >>> numbers_for(m, "N=200")[1]
+    >>> numbers_for([m], "N=200")[1]
     {'M': 16, 'N': 200}
     """
     with blaming("at"):
         typed = parse_sizes(at)
-        names = m.recipe.names
-        sizes = {name: n for name, n in typed.items() if name in names}
-        if len(sizes) < len(typed):
-            unknown = next(name for name in typed if name not in names)
+        names = sorted({name for m in maps for name in m.recipe.names})
+        unknown = next((name for name in typed if name not in names), None)
+        if unknown is not None:
             raise ShapeError(
                 f"no size is called {unknown[:40]}",
                 f"the symbolic sizes are {', '.join(names) or 'none'}",
                 "give numbers for these",
             )
-        return _drawn_at(m, sizes) if names else (m, {})
+        for n in (*_TRIED, _TRIED[0]):
+            near = {name: _near(maps, name, n) for name in names} | typed
+            found = [_at(m, near) for m in maps]
+            if all(m.size <= 2 * prod(m.shape) for m in found):
+                break
+        return found, near
 
 
-def _drawn_at(m: IndexMap, typed: dict[str, int]) -> tuple[IndexMap, dict[str, int]]:
-    for n in _TRIED:
-        sizes = {name: typed.get(name) or _near(m, name, n) for name in m.recipe.names}
-        found = m.at(**sizes)
-        if found.size <= 2 * prod(found.shape):
-            return found, sizes
-    sizes = {name: typed.get(name) or _near(m, name, _TRIED[0]) for name in m.recipe.names}
-    return m.at(**sizes), sizes
+def _at(m: IndexMap, sizes: dict[str, int]) -> IndexMap:
+    return m.at(**{name: sizes[name] for name in m.recipe.names}) if m.recipe.names else m
 
 
-def _near(m: IndexMap, name: str, n: int) -> int:
+def _near(maps: Sequence[IndexMap], name: str, n: int) -> int:
     """A number from n on that is as assumed of a name; below n where no larger one is."""
-    for one in m.assumptions:
+    for one in merged([one for m in maps for one in m.assumptions]):
         if one.name == name:
             n = -(-max(n, one.lo) // one.divisor) * one.divisor
             if one.hi is not None and n > one.hi:
