@@ -4,12 +4,14 @@
     python notebooks/run.py 1_where…      # some of them
     python notebooks/run.py --check       # write nothing; status 1 where an output differs
 
-A cell tagged ``varies`` is run but its output is not compared: a time that was measured, say.
+A cell tagged ``varies`` is run, but what its output says is not compared: a time that was measured,
+say. That it has the same kinds of output is.
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from copy import deepcopy
 from difflib import unified_diff
 from pathlib import Path
@@ -47,17 +49,19 @@ def shown(notebook: nbformat.NotebookNode) -> list[str]:
     """What the cells show, as lines to compare."""
     lines = []
     for k, cell in enumerate(notebook.cells):
-        if cell.cell_type != "code" or "varies" in cell.metadata.get("tags", ()):
-            continue
-        for output in cell.outputs:
+        varies = "varies" in cell.metadata.get("tags", ())
+        for output in cell.get("outputs", ()):
             for kind, text in sorted(_contents(output).items()):
-                lines += [f"cell {k}, {kind}: {line}" for line in text.splitlines()]
+                said = ["varies"] if varies else text.splitlines()
+                lines += [f"cell {k}, {kind}: {line}" for line in said]
     return lines
 
 
 def _contents(output: nbformat.NotebookNode) -> dict[str, str]:
     if output.output_type == "stream":
         return {output.name: output.text}
+    if output.output_type == "error":
+        return {"error": f"{output.ename}: {output.evalue}"}
     return {kind: str(text) for kind, text in output.get("data", {}).items()}
 
 
@@ -69,12 +73,15 @@ def check(path: Path) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Run what is named, or all; see the module's docstring."""
-    names = [Path(a).stem for a in arguments if not a.startswith("-")]
-    chosen = [path for path in notebooks() if not names or path.stem in names]
-    if not chosen:
-        print(f"no notebook is named {', '.join(names)}", file=sys.stderr)
-        return 2
-    return max(_run_or_check(path, checking="--check" in arguments) for path in chosen)
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("names", nargs="*", type=lambda name: Path(name).stem)
+    asked = parser.parse_args(arguments)
+    unknown = set(asked.names) - {path.stem for path in notebooks()}
+    if unknown or not notebooks():
+        parser.error(f"no notebook is named {', '.join(sorted(unknown))}")
+    chosen = [path for path in notebooks() if not asked.names or path.stem in asked.names]
+    return max(_run_or_check(path, checking=asked.check) for path in chosen)
 
 
 def _run_or_check(path: Path, *, checking: bool) -> int:

@@ -185,7 +185,7 @@ MATRIX = ml.Exercise("?", (6, 8), "24*(j//4) + 4*i + j%4", names=("i", "j"))
         ml.index_map("[1, 0, 1 p(4)]", (6, 8)).expr,
         4 * sympy.Symbol("i") + sympy.Mod(sympy.Symbol("j"), 4) + 24 * (sympy.Symbol("j") // 4),
         lambda i, j: np.add(24 * (j // 4) + 4 * i, np.mod(j, 4)),
-        lambda i, j: "24*(j//4) + 4*i + j%4",
+        lambda i, j: f"24*({j}//4) + 4*{i} + {j}%4",
         ml.from_sympy((6, 8), "24*(d1//4) + 4*d0 + d1%4"),
         ml.parse("[1, 0, 1 p(4)]"),
     ],

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import nbformat
 import pytest
 
 import morello_layouts as ml
@@ -47,7 +51,7 @@ def test_a_notebook_is_short_and_asserts(path: Path) -> None:
     assert path.stat().st_size < LARGEST
     assert sum("assert" in source(cell) for cell in code) >= 3
     assert any('"image/svg+xml"' in json.dumps(cell["outputs"]) for cell in code)
-    assert all(isinstance(cell["execution_count"], int) for cell in code)
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -72,3 +76,90 @@ def test_the_notebooks_ask_every_exercise() -> None:
             re.findall(r"ml\.exercises\.(\w+)", "\n".join(map(source, cells(path, "code"))))
         )
     assert asked == set(ml.exercises.__all__) - {"Exercise", "Feedback"}
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> ModuleType:
+    """``run.py``, in a folder of its own with a notebook ``one``, as a run leaves it."""
+    spec = importlib.util.spec_from_file_location("run", ROOT / "notebooks" / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.HERE = tmp_path
+    v4 = nbformat.v4
+    first = v4.new_code_cell("print(1)\n2", execution_count=1)
+    first.outputs = [
+        v4.new_output("stream", name="stdout", text="1\n"),
+        v4.new_output("execute_result", {"text/plain": "2"}, execution_count=1),
+    ]
+    second = v4.new_code_cell("7", metadata={"tags": ["varies"]}, execution_count=2)
+    second.outputs = [v4.new_output("execute_result", {"text/plain": "6"}, execution_count=2)]
+    text = v4.new_markdown_cell("# One")
+    nbformat.write(v4.new_notebook(cells=[text, first, second]), tmp_path / "one.ipynb")
+    return module
+
+
+def change(harness: ModuleType, **values: Any) -> str:
+    """Change the first code cell of the harness's notebook; the file as it is then."""
+    path = harness.HERE / "one.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[1].update(values)
+    nbformat.write(notebook, path)
+    return str(path.read_text())
+
+
+def test_what_a_run_leaves_is_as_committed(harness: ModuleType) -> None:
+    assert harness.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("source", ["1/0", "print(3)\n2", "print(1)"])
+def test_another_result_is_told_and_not_written(harness: ModuleType, source: str) -> None:
+    before = change(harness, source=source)
+    assert harness.main(["--check", "one"]) == 1
+    assert (harness.HERE / "one.ipynb").read_text() == before
+
+
+def test_a_run_writes_its_outputs(harness: ModuleType) -> None:
+    change(harness, outputs=[])
+    assert harness.main(["--check"]) == 1
+    assert harness.main(["one.ipynb"]) == 0
+    assert harness.main(["--check"]) == 0
+
+
+def test_a_run_that_fails_writes_nothing(harness: ModuleType) -> None:
+    before = change(harness, source="1/0")
+    assert harness.main([]) == 1
+    assert (harness.HERE / "one.ipynb").read_text() == before
+
+
+def test_what_is_compared(harness: ModuleType) -> None:
+    """Each output, errors too; of a cell that varies only which kinds there are."""
+    path = harness.HERE / "one.ipynb"
+    compared = [
+        "cell 1, stdout: 1",
+        "cell 1, text/plain: 2",
+        "cell 2, text/plain: varies",
+    ]
+    assert harness.shown(nbformat.read(path, as_version=4)) == compared
+    error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=["at 0x7f"])
+    change(harness, outputs=[error])
+    assert harness.shown(nbformat.read(path, as_version=4)) == [
+        "cell 1, error: ValueError: no",
+        "cell 2, text/plain: varies",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["--check", "one", "two"], ["--chek"], ["two"]])
+def test_unknown_arguments_run_nothing(harness: ModuleType, arguments: list[str]) -> None:
+    before = change(harness, source="3")
+    with pytest.raises(SystemExit) as caught:
+        harness.main(arguments)
+    assert caught.value.code == 2
+    assert (harness.HERE / "one.ipynb").read_text() == before
+
+
+def test_without_notebooks_there_is_nothing_to_pass(harness: ModuleType) -> None:
+    (harness.HERE / "one.ipynb").unlink()
+    with pytest.raises(SystemExit):
+        harness.main(["--check"])
