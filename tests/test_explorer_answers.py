@@ -90,7 +90,6 @@ def test_sizes_are_said_in_bytes() -> None:
         ({"layout": "[1, 0]", "shape": "6x7x8"}, "shape", ""),
         ({"layout": "f32[M,N]", "assuming": "8 |"}, "assuming", "is no assumption"),
         ({"layout": "f32[M,N]", "assuming": "8 | K"}, "assuming", "something is assumed of K"),
-        ({"layout": "f32[3]", "assuming": "8 | K"}, "assuming", "something is assumed of K"),
         ({"layout": "f32[M,N]", "at": "M"}, "at", "no size of a name"),
         ({"layout": "f32[M,N]", "at": "M=0"}, "at", "no size of a name"),
         ({"layout": "f32[M,N]", "at": "K=3"}, "at", "no size is called K"),
@@ -139,9 +138,17 @@ def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
 
 def test_sizes_beside_a_text_that_has_its_own_are_said_to_be_unused() -> None:
     found = asked("f32[3,5]", shape="6x8")
-    assert found["unused"] == ["shape"]
+    assert found["unused"] == {"shape": "the layout's text has its own sizes"}
     assert found["formula"]["simplified"] == "5*d0 + d1"
-    assert asked("{1,0}", shape="6x8")["unused"] == []
+    assert asked("{1,0}", shape="6x8")["unused"] == {}
+
+
+def test_what_is_known_of_names_waits_while_there_are_none() -> None:
+    found = asked("f32[3,5]", assuming="8 | M", at="M=16, N")
+    assert found["errors"] == []
+    assert found["unused"] == dict.fromkeys(("assuming", "at"), "no size is a name")
+    assert found["formula"]["simplified"] == "5*d0 + d1"
+    assert asked("[1, 0]", other="f32[M,N]", assuming="8 | M")["unused"] == {}
 
 
 def test_a_layout_takes_the_sizes_of_the_one_that_it_is_compared_with() -> None:

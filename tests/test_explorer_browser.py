@@ -325,6 +325,9 @@ def test_symbolic_sizes(page: Page) -> None:
     page.until(lambda: "Drawn at M = 16, N = 256." in page.text("#picture-card"))
     page.type("at", "M=9, N=128")
     page.until(lambda: "not as assumed" in page.text("#at-error .what"))
+    page.type("layout", "f32[2,3]")
+    page.until(lambda: page.text("#at-error") == "Not used: no size is a name.")
+    page.shows("3*d0 + d1")
 
 
 def test_code_in_each_language_and_both_ways(page: Page) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 from urllib.parse import urlencode
@@ -173,12 +174,15 @@ def test_there_are_no_other_files(server: Server, path: str) -> None:
 
 
 def test_long_requests_are_refused_at_once(server: Server) -> None:
-    began = time.perf_counter()
-    response, _ = get(server, f"/api/answer?layout={'x' * 1_000_000}")
-    assert response.status in (414, 431)
-    response, _ = get(server, "/api/answer", "POST", b"x" * 1_000_000)
-    assert response.status in (405, 413)
-    assert time.perf_counter() - began < PERMITTED
+    long = [(f"/api/answer?layout={'x' * 1_000_000}", "GET", None), ("/", "POST", b"x" * 1_000_000)]
+    for path, method, body in long:
+        began = time.perf_counter()
+        # The server may close the connection before all has been sent.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            response, _ = get(server, path, method, body)
+            assert response.status in (405, 413, 414, 431)
+        assert time.perf_counter() - began < PERMITTED
+    assert get(server, "/")[0].status == 200
 
 
 def test_long_fields_are_said_to_be_too_long(server: Server) -> None:

@@ -75,7 +75,7 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
         "comparison": None if comparison is None else _comparison(comparison),
     }
     with _noting(errors, "at"):
-        found["picture"] = _picture(m, comparison, question.at)
+        found["picture"] = _picture(m, comparison, question.at if subject.is_symbolic else "")
     return found
 
 
@@ -108,8 +108,19 @@ def _said(subject: Subject, question: Question) -> dict[str, Any]:
         "sizes": _rows(size_rows(report)),
         "tpu": [] if report.tpu is None else _rows(tpu_rows(report.tpu)),
         "notes": [_NO_SIZES] if lacks_sizes else list(report.notes),
-        "unused": ["shape"] if subject.carries_sizes and question.shape.strip() else [],
+        "unused": _unused(subject, question),
     }
+
+
+def _unused(subject: Subject, question: Question) -> dict[str, str]:
+    """The fields that hold something but do not matter here, and why."""
+    found = {}
+    if subject.carries_sizes and question.shape.strip():
+        found["shape"] = "the layout's text has its own sizes"
+    if not subject.is_symbolic:
+        typed = {"assuming": question.assuming, "at": question.at}
+        found |= {name: "no size is a name" for name, text in typed.items() if text.strip()}
+    return found
 
 
 def _rows(rows: Iterable[Row]) -> list[dict[str, Any]]:

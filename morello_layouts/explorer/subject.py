@@ -44,6 +44,7 @@ class Subject:
         shape: the sizes that were typed, or lent by the other layout; None if there are none, or
             the text carries its own.
         carries_sizes: whether the text says the sizes, so that none are needed.
+        is_symbolic: whether a size is a name.
         report: what is said of it.
     """
 
@@ -53,6 +54,7 @@ class Subject:
     position: int
     shape: Shape | None
     carries_sizes: bool
+    is_symbolic: bool
     report: ArrayReport
 
 
@@ -88,16 +90,18 @@ def subject_of(question: Question) -> Subject:
         )
     position = min(question.position, len(arrays) - 1)
     array = arrays[position][1]
-    carries_sizes = isinstance(array, XlaShape)
-    shape = None if carries_sizes else _shape(question)
+    shape = None if isinstance(array, XlaShape) else _shape(question)
+    sizes = array.dims if isinstance(array, XlaShape) else shape or ()
+    is_symbolic = not all(isinstance(n, int | None) for n in sizes)
     return Subject(
         str(value),
         () if instruction is None else tuple(instruction_rows(instruction)),
         tuple((place, str(one)) for place, one in arrays[:_MOST_ARRAYS]),
         position,
         shape,
-        carries_sizes,
-        _report(str(array), shape, question.assuming),
+        isinstance(array, XlaShape),
+        is_symbolic,
+        _report(str(array), shape, question.assuming if is_symbolic else ""),
     )
 
 

@@ -125,8 +125,9 @@ function tell(errors, answer = {}) {
     const error = errors.find(each => each.field === name);
     input.setAttribute("aria-invalid", String(Boolean(error)));
     box.replaceChildren(...(error ? said(error) : []));
-    if (!error && (answer.unused || []).includes(name))
-      box.replaceChildren(node("p", {}, "Not used: the layout's text has its own sizes."));
+    const unused = (answer.unused || {})[name];
+    if (!error && unused) box.replaceChildren(node("p", {}, `Not used: ${unused}.`));
+    box.classList.toggle("note", !error);
     box.hidden = !box.childElementCount;
   }
   for (const name of ["assuming", "at"])
