@@ -6,6 +6,7 @@ the package. ``--check`` writes nothing and fails where a file differs or does n
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from math import prod
@@ -133,7 +134,18 @@ def verdict(m: IndexMap) -> str:
         return (
             f"a bijection for all sizes{f' where {given}, as the packs need it' if given else ''}"
         )
-    return f"one-to-one for all sizes; a bijection {onto.when}"
+    return f"one-to-one for all sizes; a bijection {_plain(onto.when or '')}"
+
+
+def _plain(text: str) -> str:
+    """Text whose products Markdown does not take for emphasis."""
+    return text.replace("*", r"\*")
+
+
+def _link(one: Format) -> str:
+    """A link to a format's entry, whose anchor is its heading as a forge and the site have it."""
+    anchor = re.sub(r"[^\w -]", "", one.name.lower()).replace(" ", "-")
+    return f"[{one.name}](#{anchor})"
 
 
 def page() -> str:
@@ -146,7 +158,7 @@ def overview() -> str:
     lines = ["## At a glance", "", "| format | layout | no padding |", "|---|---|---|"]
     for one in FORMATS:
         if one.formula:
-            lines.append(f"| {one.name} | by its recipe | at the size drawn |")
+            lines.append(f"| {_link(one)} | by its recipe | at the size drawn |")
             continue
         m = one.index_map()
         facts = [str(fact) for fact in m.assumptions]
@@ -154,7 +166,7 @@ def overview() -> str:
         if facts:
             when = f"always; the packs need that {when}"
         when = when.replace("exactly ", "").replace("for all sizes", "always")
-        lines.append(f"| {one.name} | `{one.layout}` | {when} |")
+        lines.append(f"| {_link(one)} | `{one.layout}` | {_plain(when)} |")
     return "\n".join([*lines, ""])
 
 

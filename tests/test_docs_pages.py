@@ -47,3 +47,17 @@ def test_recorded_facts_are_counted_right(file: str, header: int, counted: str) 
     text = (gzip.decompress(data) if file.endswith(".gz") else data).decode()
     rows = [line for line in text.splitlines() if line and not line.startswith("#")][header:]
     assert counted.format(len(rows)) in DIFFERENCES
+
+
+CODE = re.compile(r"^```.*?^```$|``[^`]+``|`[^`\n]+`|<!--.*?-->", re.MULTILINE | re.DOTALL)
+PRODUCT = re.compile(r"(?<=[\w)\]])\*(?=[\w(\[])|(?<=[(,])\*(?=[,)])")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_no_product_in_prose_becomes_emphasis(path: Path) -> None:
+    prose = CODE.sub("", path.read_text(encoding="utf-8"))
+    assert not [line for line in prose.splitlines() if PRODUCT.search(line)]
+
+
+def test_a_product_in_prose_would_be_seen() -> None:
+    assert len(PRODUCT.findall(r"A*B and T(*,*,2), a*(b), not A\*B, *yes*, (*so*), **no**")) == 4

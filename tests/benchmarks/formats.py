@@ -305,8 +305,8 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         "mma A fragment", "",
         "The 16x16 operand A of NVIDIA's mma.m16n8k16 as `ldmatrix` leaves it in registers: slot "
-        "8*lane + register. Lane 4*(i mod 8) + (k mod 8)/2 holds 8 elements. The high digits lie "
-        "inside the middle ones. In the picture `w` numbers the lanes.",
+        "`8*lane + register`. Lane `4*(i mod 8) + (k mod 8)//2` holds 8 elements. The high digits "
+        "lie inside the middle ones. In the picture `w` numbers the lanes.",
         (16, 16), group=FRAGMENTS,
         limits={**BY_LANE, "element_bits": 16, "max_rows": 12, "max_columns": 12},
         steps=(
@@ -316,7 +316,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     ),
     Format(
         "mma C fragment", "",
-        "The 16x8 accumulator of the same instruction: slot 4*lane + register. In the picture "
+        "The 16x8 accumulator of the same instruction: slot `4*lane + register`. In the picture "
         "`w` numbers the lanes.",
         (16, 8), group=FRAGMENTS, limits={**BY_LANE, "element_bits": 32},
         steps=(ml.Split((8, 2)), ml.Transpose((1, 2, 0, 3))),

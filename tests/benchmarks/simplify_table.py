@@ -170,7 +170,7 @@ def costs(found: list[Row]) -> str:
     lines: list[list[object]] = [
         [
             r.case.name,
-            r.case.origin,
+            r.case.origin.replace("*", r"\*"),
             cost(r.case.tree),
             *r.recorded.values(),
             r.best_known,
