@@ -22,6 +22,7 @@ NOTATIONS = (
     "a layout is written in Morello's notation, as an XLA shape, or as an XLA layout in braces",
     "write for example [1, 0, 1 p(4)], bf16[10,200]{1,0:T(8,128)(2,1)} or {1,0:T(8,128)}",
 )
+BESIDE = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
 ORDER = "name each of the dimensions 0 to 1 once, the fastest varying first"
 RANK = (
     "minor_to_major names every dimension once",
@@ -149,6 +150,13 @@ ERRORS: list[tuple[str, str, str, str, str]] = [
     ("f32[2]/*index=1",
      "      ^", "expected a layout '{…}' or the end of the text, found '/*index=1'",
      SHAPE_FORM, "a comment ends with */"),
+    # Sizes are numbers or names, in the text.
+    ("f32[8*N]{0}",
+     "     ^", "expected ',' or ']', found '*N]{0}'", SHAPE_FORM, BESIDE),
+    ("f32[N + 1]",
+     "      ^", "expected ',' or ']', found '+'", SHAPE_FORM, BESIDE),
+    ("{1,0:T(8*2)}",
+     "        ^", "expected ')' or ',', found '*2)}'", LAYOUT_FORM, BESIDE),
     # What is no layout at all.
     ("hello",
      "^", "no layout begins like this", *NOTATIONS),
@@ -164,6 +172,34 @@ def test_the_full_text_of_an_error(text: str, caret: str, what: str, why: str, f
     with pytest.raises(ml.ParseError) as caught:
         ml.parse(text)
     assert str(caught.value) == f"{what}\n  {text}\n  {caret}\n{why}\n{fix}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("7*(d0 % 2) + 2*d1", "7*(d0 % 2) + 2*d1"),
+        ("d0//2", "d0//2"),
+        ("(i + j)*2", "(i + j)*2"),
+        ("floor(i/2)\n + j", "floor(i/2) + j"),
+        ("+".join(["d0"] * 20), "+".join(["d0"] * 20)),
+        ("+".join(["d0"] * 21), "…"),
+    ],
+)
+def test_formulas_are_no_layouts_whatever_they_begin_with(text: str, shown: str) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert caught.value.what == "this is a formula, where a layout is wanted"
+    assert caught.value.position == 0
+    assert caught.value.fix == (
+        f'give the map of the formula: from_sympy({{"shape": …}}, "{shown}")'
+    )
+
+
+@pytest.mark.parametrize("text", ["hello", "8*d0 + ", "+".join(["d0"] * 334)])
+def test_what_is_no_formula_either_is_told_what_a_layout_is(text: str) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert "formula" not in str(caught.value)
 
 
 def test_the_caret_on_a_later_line() -> None:

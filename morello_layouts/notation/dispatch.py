@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.morello import MorelloLayout
+from morello_layouts.notation.expression import parse_expression
 from morello_layouts.notation.morello import parse_morello
 from morello_layouts.notation.xla import XlaValue, parse_xla, parse_xla_layout
 from morello_layouts.xla import ELEMENT_BITS, XlaLayout
@@ -25,6 +26,9 @@ _NOTATIONS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Layout]], ...]] =
     (re.compile(r"\s*\{"), parse_xla_layout),
     (re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE), parse_xla),
 )
+
+_OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
+_LONGEST_FORMULA: Final = 1000  # characters; longer ones are not read twice
 
 
 def parse(text: str) -> Layout:
@@ -45,11 +49,38 @@ def parse(text: str) -> Layout:
         raise LayoutError(f"{shown(text)} is not text", "layouts are parsed from str", "give a str")
     for beginning, reader in _NOTATIONS:
         if beginning.match(text):
-            return reader(text)
+            return _read(reader, text)
+    _refuse_formula(text)
     raise ParseError(
         "no layout begins like this",
         "a layout is written in Morello's notation, as an XLA shape, or as an XLA layout in braces",
         "write for example [1, 0, 1 p(4)], bf16[10,200]{1,0:T(8,128)(2,1)} or {1,0:T(8,128)}",
         text=text,
         position=len(text) - len(text.lstrip()),
+    )
+
+
+def _read(reader: Callable[[str], Layout], text: str) -> Layout:
+    try:
+        return reader(text)
+    except ParseError:
+        _refuse_formula(text)
+        raise
+
+
+def _refuse_formula(text: str) -> None:
+    """Raise where a text that is no layout is a formula: by its own errors one would not tell."""
+    if len(text) > _LONGEST_FORMULA or not _OPERATOR.search(text):
+        return
+    try:
+        parse_expression(text, {})
+    except LayoutError:
+        return
+    formula = " ".join(text.split())
+    raise ParseError(
+        "this is a formula, where a layout is wanted",
+        "a layout says in which order the dimensions lie; a formula alone does not know its array",
+        f'give the map of the formula: from_sympy({{"shape": …}}, "{formula if len(formula) <= 60 else "…"}")',
+        text=text,
+        position=0,
     )

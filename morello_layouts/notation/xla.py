@@ -37,7 +37,12 @@ _NAMES: Final = {
     **{letter: f"{letter}(…)" for letter in ("D", "T", "L", "E", "S", "SC", "M")},
 }
 
+# XLA's sizes are numbers; ours may be names besides, but hold no operators.
+_PRODUCT: Final = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
+
 _HINTS: Final = {
+    "*": _PRODUCT,
+    "+": _PRODUCT,
     "∗": "write the ASCII star: *",
     "{}": "'{}' alone is not a layout: leave it out",
     "/*": "a comment ends with */",
