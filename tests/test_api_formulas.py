@@ -243,3 +243,38 @@ def test_sizes_given_to_maps() -> None:
 def test_answers_are_hashed() -> None:
     answers = {ml.is_surjective("f32[M,N]{1,0:T(8,128)}"), ml.is_surjective("f32[3]{0:T(2)}")}
     assert len(answers) == 2
+
+
+def test_two_formulas_are_held_against_each_other_under_assumptions() -> None:
+    """Neither has a recipe; what is assumed goes with the formulas."""
+    one, other = ml.from_sympy(("N",), "d0"), ml.from_sympy(("N",), "d0%128")
+    assert ml.are_equivalent(one, other).holds is False
+    proof = ml.are_equivalent(one, other, assuming="N <= 128")
+    assert proof.holds is True
+    assert proof.assumptions == ("N <= 128",)
+    short = other.assume([ml.Assumption("N", hi=128)])
+    assert ml.are_equivalent(one, short).holds is True
+    with pytest.raises(ml.ShapeError):
+        short.at(N=129)
+
+
+def test_a_collision_is_looked_for_at_sizes_that_are_assumed() -> None:
+    halves = ml.from_sympy(("N",), "d0 - d0//8")
+    assert ml.is_injective(halves).holds is None, "sizes up to 6 were tried"
+    found = ml.is_injective(halves, assuming="16 | N")
+    assert found.counterexample == ml.AtSizes({"N": 16}, ((7,), (8,)))
+    assert ml.is_injective(halves, assuming="N <= 8").holds is True
+
+
+def test_assumptions_stay_when_maps_are_composed() -> None:
+    rows = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="128 | N")
+    swapped = ml.from_sympy({"shape": ("M", "N")}, ("d0", "d1"))
+    composed = rows.compose(swapped)
+    assert composed.assumptions == rows.assumptions
+    assert ml.are_equivalent(composed, rows).holds is True
+    assert "assert(N % 128 == 0)" in ml.code(composed, "c", function=True, asserts=True)
+
+
+def test_a_relayout_speaks_of_the_user_s_own_sizes() -> None:
+    n = sympy.Symbol("N", integer=True, positive=True)
+    assert n in ml.relayout("{1,0}", "{1,0:T(2,4)}", (4, n)).expr.free_symbols

@@ -175,6 +175,7 @@ def _of_formula_map(f: FormulaMap) -> Formulas:
         variables,
         tuple(("offset" if is_offset else f"x{k}", form) for k, form in enumerate(f.forms)),
         more_sizes=sizes,
+        assumptions=f.assumptions,
     )
 
 

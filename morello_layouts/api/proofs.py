@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape
 from morello_layouts.api.sizes import Assuming, Shape, assumptions_of
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr.assumption import Assumption
 from morello_layouts.formula import FormulaMap, IndexMap
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def are_equivalent(
     if isinstance(a, FormulaMap) or isinstance(b, FormulaMap):
         sizes = a.sizes if isinstance(a, FormulaMap) else b.sizes  # type: ignore[union-attr]
         one, other = (_map_at(x, shape, sizes, assuming) for x in (a, b))
-        known = [*assumptions_of(assuming), *_assumed(one), *_assumed(other)]
+        known = [*assumptions_of(assuming), *one.assumptions, *other.assumptions]
         return proof.are_equivalent(one.assume(known), other.assume(known), budget=budget)
     first, second = index_maps(a, b, shape, assuming)
     return proof.are_equivalent(first, second, budget=budget)
@@ -148,10 +147,6 @@ def _map(layout: MapLike, shape: Shape | None, assuming: Assuming | None) -> Ind
     if isinstance(layout, FormulaMap):
         return layout.assume(assumptions_of(assuming))
     return index_map(layout, shape, assuming=assuming)
-
-
-def _assumed(m: IndexMap | FormulaMap) -> tuple[Assumption, ...]:
-    return m.assumptions if isinstance(m, IndexMap) else ()
 
 
 def _map_at(

@@ -16,7 +16,7 @@ from morello_layouts.expr.size import Number, Size
 from morello_layouts.expr.substitute import map_numbers, substitute
 from morello_layouts.expr.sympy_bridge import size_to_sympy, symbol, to_sympy
 from morello_layouts.formula.arguments import checked_coordinate, checked_sizes, spread
-from morello_layouts.formula.index_map import IndexMap
+from morello_layouts.formula.index_map import IndexMap, bounded
 from morello_layouts.recipe import known
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class FormulaMap:
         buffer_size: elements that the buffer spans, where the formula is one of offsets and that
             is known.
         size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
+        assumptions: what is assumed of symbolic sizes.
 
     >>> from morello_layouts import from_sympy
     >>> f = from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
@@ -51,11 +52,14 @@ class FormulaMap:
     given: tuple[Linear, ...]
     buffer_size: Number | None = None
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+    assumptions: tuple[Assumption, ...] = ()
 
     @staticmethod
     def of(m: IndexMap) -> FormulaMap:
         """An index map as nothing but its formula."""
-        return FormulaMap(m.recipe.shape, (m.textbook_form,), m.recipe.size, m.size_symbols)
+        return FormulaMap(
+            m.recipe.shape, (m.textbook_form,), m.recipe.size, m.size_symbols, m.assumptions
+        )
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -112,30 +116,44 @@ class FormulaMap:
         >>> print(rows.compose(halves))
         (d0, d1, d2) -> 12*d0 + 6*d1 + d2
         """
-        forms = composed(self.given, self.sizes, other)
-        return FormulaMap(
-            other.sizes, forms, self.buffer_size, {**self.size_symbols, **other.size_symbols}
-        )
+        outer, inner = self.assume(other.assumptions), other.assume(self.assumptions)
+        forms = composed(outer.given, outer.sizes, inner)
+        symbols = {**self.size_symbols, **other.size_symbols}
+        return FormulaMap(inner.sizes, forms, outer.buffer_size, symbols, inner.assumptions)
 
     def assume(self, assumptions: Iterable[Assumption]) -> FormulaMap:
-        """The map with something assumed of its symbolic sizes."""
-        known = merged(assumptions)
+        """The map with more assumed of its symbolic sizes.
+
+        >>> from morello_layouts import Assumption, from_sympy
+        >>> rows = from_sympy(("M", "N"), "128*((N + 127)//128)*d0 + d1")
+        >>> print(rows.assume([Assumption("N", divisor=128)]))
+        (d0, d1) -> N*d0 + d1
+        """
+        everything = merged((*self.assumptions, *assumptions))
+        if everything == self.assumptions:
+            return self
 
         def change(n: Number) -> Number:
-            return narrowed(known, under(known, n))
+            return narrowed(everything, under(everything, n))
 
-        size = None if self.buffer_size is None else change(self.buffer_size)
-        forms = tuple(map_numbers(form, change) for form in self.given)
-        return replace(self, sizes=tuple(map(change, self.sizes)), given=forms, buffer_size=size)
+        sizes = tuple(map(change, self.sizes))
+        forms = (map_numbers(form, change) for form in self.given)
+        return replace(
+            self,
+            sizes=sizes,
+            given=tuple(bounded(form, sizes, everything) for form in forms),
+            buffer_size=None if self.buffer_size is None else change(self.buffer_size),
+            assumptions=everything,
+        )
 
     def at(self, /, **sizes: int) -> FormulaMap:
         """The map at given sizes, in place of the symbolic ones.
 
         Raises:
-            ShapeError: where a size is missing, unknown, or below 1.
+            ShapeError: where a size is missing, unknown, or not as assumed.
         """
         names = sorted({name for n in self.sizes if isinstance(n, Size) for name in n.names()})
-        sizes = checked_sizes(sizes, names, ())
+        sizes = checked_sizes(sizes, names, self.assumptions)
 
         def number(n: Number) -> Number:
             return n.evaluate(sizes) if isinstance(n, Size) else n
@@ -216,7 +234,4 @@ def compose(m: IndexMap, inner: FormulaMap | IndexMap) -> FormulaMap:
             "a map is composed with an index map or with formulas",
             "make one with index_map or from_sympy",
         )
-    inner = inner.assume(m.assumptions)
-    forms = composed((m.textbook_form,), m.recipe.shape, inner)
-    symbols = {**m.size_symbols, **inner.size_symbols}
-    return FormulaMap(inner.sizes, forms, m.recipe.size, symbols)
+    return FormulaMap.of(m).compose(inner)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from morello_layouts.formula.formula_map import FormulaMap
 
-__all__ = ["IndexMap"]
+__all__ = ["IndexMap", "bounded", "coordinates_of"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class IndexMap:
         known = merged(assumptions)
         if any(one.hi is not None for one in known):
             recipe = recipe.map_sizes(partial(narrowed, known))
-            form = _bounded(map_numbers(form, partial(narrowed, known)), recipe.shape, known)
+            form = bounded(map_numbers(form, partial(narrowed, known)), recipe.shape, known)
         return IndexMap(recipe, form, source, warnings, known, size_symbols or {})
 
     @property
@@ -137,7 +137,7 @@ class IndexMap:
             return narrowed(everything, under(everything, n))
 
         recipe = self.recipe.map_sizes(change)
-        form = _bounded(map_numbers(self.textbook_form, change), recipe.shape, everything)
+        form = bounded(map_numbers(self.textbook_form, change), recipe.shape, everything)
         return replace(self, recipe=recipe, textbook_form=form, assumptions=everything)
 
     def at(self, /, **sizes: int) -> IndexMap:
@@ -313,7 +313,7 @@ def coordinates_of(shape: Sequence[Number]) -> list[Linear]:
     return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
 
-def _bounded(form: Linear, shape: Sequence[Number], known: Iterable[Assumption]) -> Linear:
+def bounded(form: Linear, shape: Sequence[Number], known: Iterable[Assumption]) -> Linear:
     """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
     largest = {one.name: one.hi for one in known if one.hi is not None}
     free = form.sizes()

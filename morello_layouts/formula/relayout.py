@@ -61,7 +61,8 @@ class Relayout:
     @cached_property
     def expr(self) -> sympy.Expr:
         """The offset in the source's buffer, as a SymPy expression in ``p``."""
-        return to_sympy(self.form)
+        symbols = {**self.source.size_symbols, **self.target.size_symbols}
+        return to_sympy(self.form, symbols)
 
     @property
     def padding(self) -> sympy.Basic:

@@ -84,7 +84,8 @@ def within_budget(question: str, bounded_by_splits: bool = True) -> Callable[[De
                 answer = Proof(question, None, f"ISL spent its budget of {allowed} operations")
             except NotAffineError as error:
                 answer = Proof(question, None, f"{error.what}: {error.why}")
-            assumed = merged(one for m in maps for one in m.assumptions)
+            known = [m for m in about if isinstance(m, IndexMap | FormulaMap)]
+            assumed = merged(one for m in known for one in m.assumptions)
             return replace(answer, assumptions=tuple(map(str, assumed)))
 
         return ask

@@ -100,7 +100,7 @@ def _value_at(m: AnyMap, coordinate: tuple[int, ...], other: AnyMap) -> Any:
 
 
 def _difference(a: AnyMap, b: AnyMap, context: Any) -> Difference:
-    assumptions = merged((*_assumptions(a), *_assumptions(b)))
+    assumptions = merged((*a.assumptions, *b.assumptions))
     if isinstance(a, FormulaMap) or isinstance(b, FormulaMap):
         return _difference_of_values(a, b, assumptions, context)
     try:
@@ -113,10 +113,6 @@ def _difference(a: AnyMap, b: AnyMap, context: Any) -> Difference:
         parameters = parameters_of([a.recipe, b.recipe], assumptions)
         one, other = (linear_offset(m.recipe, parameters, context) for m in (a, b))
         return Difference((one - other,), Space.of(a.recipe.shape, context, parameters))
-
-
-def _assumptions(m: AnyMap) -> tuple[Assumption, ...]:
-    return m.assumptions if isinstance(m, IndexMap) else ()
 
 
 def _difference_of_values(

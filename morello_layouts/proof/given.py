@@ -7,7 +7,7 @@ up to, the sum tells the terms apart, and ISL decides whether the terms tell the
 
 from __future__ import annotations
 
-from itertools import islice, product
+from itertools import islice
 from math import prod
 from typing import Any, Final
 
@@ -20,8 +20,10 @@ from morello_layouts.formula import FormulaMap
 from morello_layouts.proof.proof import AtSizes, Proof
 from morello_layouts.proof.relation import value_of_form
 from morello_layouts.proof.space import Space
+from morello_layouts.proof.stages import parameters_of
+from morello_layouts.proof.trial import small_sizes
 from morello_layouts.proof.value import together
-from morello_layouts.recipe import known
+from morello_layouts.recipe import Recipe, known
 
 __all__ = ["is_injective", "is_surjective"]
 
@@ -36,7 +38,8 @@ def is_injective(m: FormulaMap, question: str, context: Any) -> Proof:
     if not symbolic and prod(known(m.sizes)) <= _MOST_ELEMENTS:
         return _by_looking(m, question)
     if len(m.forms) == 1 and m.form.terms and _tells_terms_apart(m.form):
-        space = Space.of(m.sizes, context)
+        parameters = parameters_of([Recipe(m.sizes)], m.assumptions)
+        space = Space.of(m.sizes, context, parameters)
         # A factor does not matter to whether terms tell coordinates apart.
         terms = [value_of_form(Linear(((atom, 1),), 0), space) for atom, _ in m.form.terms]
         if together([x.function for x in terms], space).is_injective():
@@ -82,15 +85,13 @@ def _values(m: FormulaMap) -> Any:
 def _for_some_sizes(m: FormulaMap, question: str, context: Any) -> Proof:
     """A collision at small sizes; without one nothing is decided."""
     names = list(dict.fromkeys(x for n in m.sizes if not isinstance(n, int) for x in n.names()))
-    for values in islice(product(range(1, _LARGEST_TRIED + 1), repeat=len(names)), _MOST_TRIED):
-        sizes = dict(zip(names, values, strict=True))
+    for sizes in islice(small_sizes(names, m.assumptions, _LARGEST_TRIED), _MOST_TRIED):
         found = is_injective(m.at(**sizes), question, context)
         if found.holds is False:
             at = AtSizes(sizes, found.counterexample)
             words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
             return Proof(question, False, f"at {words}: {found.reason}", at)
-    reason = f"no collision at sizes up to {_LARGEST_TRIED}, and no recipe to read"
-    return Proof(question, None, reason)
+    return Proof(question, None, "no collision at small sizes, and no recipe to read")
 
 
 def _tells_terms_apart(form: Linear) -> bool:

@@ -5,7 +5,7 @@ A counterexample at small sizes answers it, and it may be decided where a tile d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, product
@@ -13,13 +13,13 @@ from time import process_time
 from typing import Final
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr.assumption import Assumption
+from morello_layouts.expr.assumption import Assumption, merged
 from morello_layouts.formula import IndexMap
 from morello_layouts.proof.asking import AnyMap, Deciding, names_in_order
 from morello_layouts.proof.proof import AtSizes, Proof
 from morello_layouts.recipe import Split
 
-__all__ = ["by_trial"]
+__all__ = ["by_trial", "small_sizes"]
 
 _MOST_TRIED: Final = 48  # sizes asked about one by one
 _MOST_DIVISORS: Final = 6  # asked about for all sizes
@@ -37,9 +37,9 @@ def by_trial(undecided: Proof, maps: tuple[AnyMap, ...], ask: Deciding) -> Proof
     names = tuple(dict.fromkeys(name for m in maps for name in names_in_order(m)))
     if not names:
         return undecided
-    assumed = {one.name: one for m in maps if isinstance(m, IndexMap) for one in m.assumptions}
     certain = _divisible(maps, ask)
-    for sizes in islice(_sizes(names, assumed), _MOST_TRIED):
+    assumed = merged(one for m in maps for one in m.assumptions)
+    for sizes in islice(small_sizes(names, assumed), _MOST_TRIED):
         found = ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
         if found.holds is False:
             words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
@@ -49,13 +49,25 @@ def by_trial(undecided: Proof, maps: tuple[AnyMap, ...], ask: Deciding) -> Proof
     return replace(undecided, reason=f"{certain}{undecided.reason}")
 
 
-def _sizes(names: tuple[str, ...], assumed: Mapping[str, Assumption]) -> Iterator[dict[str, int]]:
-    """Sizes in growing boxes, each box in lexicographic order."""
+def small_sizes(
+    names: Sequence[str], assumptions: Iterable[Assumption], reach: int = _MOST_TRIED - 1
+) -> Iterator[dict[str, int]]:
+    """Sizes as they are assumed, in growing boxes, each box in lexicographic order.
+
+    Args:
+        names: of the sizes.
+        assumptions: what is assumed of them.
+        reach: how many of each size the last box has.
+
+    >>> [*small_sizes(["N"], [Assumption("N", divisor=8)], 3)]
+    [{'N': 8}, {'N': 16}, {'N': 24}]
+    """
+    assumed = {one.name: one for one in assumptions}
     ones = [assumed.get(name, Assumption(name)) for name in names]
-    for reach in range(1, _MOST_TRIED):
-        for steps in product(range(reach), repeat=len(names)):
+    for box in range(1, reach + 1):
+        for steps in product(range(box), repeat=len(names)):
             values = [one.lo + step * one.divisor for one, step in zip(ones, steps, strict=True)]
-            if max(steps, default=0) == reach - 1 and all(
+            if max(steps, default=0) == box - 1 and all(
                 one.holds_of(n) for one, n in zip(ones, values, strict=True)
             ):
                 yield dict(zip(names, values, strict=True))
