@@ -43,8 +43,15 @@ class Size:
     """A polynomial in positive integers, with at least one name in it.
 
     >>> n = Size.named("N")
-    >>> print(8 * n * n + n - 1, (8 * n) // 4, (8 * n) % 3)
-    8*N**2 + N - 1 2*N 8*N
+    >>> print(8 * n * n + n - 1, (8 * n + 6) // 4, (8 * n + 6) % 4)
+    8*N**2 + N - 1 2*N + 1 2
+    >>> n % 4 == 0    # not for every size
+    False
+    >>> -(-n // 4)    # rounded up: no polynomial
+    Traceback (most recent call last):
+    morello_layouts.errors.UnsupportedError: (-N) // (4) is no polynomial for all sizes
+    a size is a polynomial in its names, and it is not known that 4 divides -N
+    write ceil_quotient(n, 4) to round n/4 up, assume that 4 divides it, or give numbers
     """
 
     __slots__ = ("_hash", "terms")
@@ -147,24 +154,25 @@ class Size:
         return result
 
     def __divmod__(self, other: Number) -> tuple[Number, Number]:
+        """The quotient of polynomials and what it leaves, which need not be below the divisor."""
         return _divmod(self, other)
 
     def __rdivmod__(self, other: int) -> tuple[Number, Number]:
         return _divmod(other, self)
 
     def __floordiv__(self, other: Number) -> Number:
-        """The polynomial quotient; exact where ``%`` gives 0."""
-        return _divmod(self, other)[0]
+        """The quotient rounded down, where it is a polynomial: else an error, never a guess."""
+        return _floor(self, other)
 
     def __rfloordiv__(self, other: int) -> Number:
-        return _divmod(other, self)[0]
+        return _floor(other, self)
 
     def __mod__(self, other: Number) -> Number:
-        """What the polynomial quotient leaves; 0 where the division is exact."""
-        return _divmod(self, other)[1]
+        """The remainder where it is known; else what may be held against 0, and is not 0."""
+        return _remainder(self, other)
 
     def __rmod__(self, other: int) -> Number:
-        return _divmod(other, self)[1]
+        return _remainder(other, self)
 
     def printing_order(self) -> list[tuple[Monomial, int]]:
         """The terms as people write them, those of most factors first."""
@@ -186,6 +194,33 @@ class Size:
 
 Number: TypeAlias = int | Size
 """An integer, given or symbolic."""
+
+
+class _UnknownRemainder(Size):
+    """What ``n % 4`` is where it is no polynomial: not 0 for all sizes, and no number to add.
+
+    >>> n = Size.named("N")
+    >>> n + -n % 4    # a way to round up that is right for integers
+    Traceback (most recent call last):
+    morello_layouts.errors.UnsupportedError: what % 4 leaves is no polynomial for all sizes
+    a size is a polynomial in its names, and it is not known that 4 divides -N
+    write ceil_quotient(n, 4) to round n/4 up, assume that 4 divides it, or give numbers
+    """
+
+    __slots__ = ("by",)
+
+    def __init__(self, value: Size | int, by: Number) -> None:
+        super().__init__(_terms(value))
+        self.by: Final = by
+
+    def _refuse(self, *_: object) -> Any:
+        raise _not_exact(f"what % {self.by} leaves", Size(self.terms), self.by)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __pow__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _refuse
+
+    def __rdivmod__(self, other: int) -> Any:
+        return self._refuse(other)
 
 
 def is_nonnegative(value: Number) -> bool:
@@ -400,6 +435,31 @@ def _over(a: Monomial, b: Monomial) -> Monomial | None:
         if powers[name] < 0:
             return None
     return tuple(sorted((name, p) for name, p in powers.items() if p))
+
+
+def _not_exact(what: str, value: Number, by: Number) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what} is no polynomial for all sizes",
+        f"a size is a polynomial in its names, and it is not known that {by} divides {value}",
+        f"write ceil_quotient(n, {by}) to round n/{by} up, assume that {by} divides it, "
+        "or give numbers",
+    )
+
+
+def _floor(value: Number, by: Number) -> Number:
+    quotient, rest = _divmod(value, by)
+    if isinstance(by, int) and isinstance(rest, int):
+        return quotient + rest // by
+    if rest != 0:
+        raise _not_exact(f"({value}) // ({by})", value, by)
+    return quotient
+
+
+def _remainder(value: Number, by: Number) -> Number:
+    rest = _divmod(value, by)[1]
+    if isinstance(by, int) and isinstance(rest, int):
+        return rest % by
+    return _UnknownRemainder(value, by) if rest != 0 else 0
 
 
 def _divmod(value: Number, by: Number) -> tuple[Number, Number]:

@@ -81,9 +81,11 @@ def _within(nest: Nest, loop: tuple[Axis, ...]) -> Nest | None:
         for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.inner]):
             if axis.clamp != wanted.clamp or (axis.clamp and axis.count != wanted.count):
                 continue
+            if axis.count % wanted.count != 0:
+                continue
             inner = axis.count // wanted.count
             steps = replace(axis, count=inner)
-            fits = axis.count % wanted.count == 0 and axis.target * inner == wanted.target
+            fits = axis.target * inner == wanted.target
             if fits and (isinstance(nest.micro, Fill) or axis.source * inner == wanted.source):
                 rest = [*nest.loops[:k], *([steps] if inner != 1 else []), *nest.loops[k + 1 :]]
                 return replace(nest, loops=tuple(rest))
