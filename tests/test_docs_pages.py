@@ -61,3 +61,27 @@ def test_no_product_in_prose_becomes_emphasis(path: Path) -> None:
 
 def test_a_product_in_prose_would_be_seen() -> None:
     assert len(PRODUCT.findall(r"A*B and T(*,*,2), a*(b), not A\*B, *yes*, (*so*), **no**")) == 4
+
+
+INDEX = ROOT / "docs" / "index.md"
+
+
+def in_trees(text: str) -> set[str]:
+    """The pages that the site's side bar has, from the front page's hidden trees."""
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return {line for tree in trees for line in tree.splitlines() if line and line[0] != ":"}
+
+
+def linked(text: str) -> set[str]:
+    """The pages that the list of all pages links to, without what they end with."""
+    listed = text.partition("\n## All pages\n")[2].partition("```{toctree}")[0]
+    return {target.rpartition(".")[0] for target in re.findall(r"\]\(([^)]+)\)", listed)}
+
+
+def test_the_front_page_links_to_all_pages_in_plain_markdown_too() -> None:
+    text = INDEX.read_text(encoding="utf-8")
+    assert in_trees(text) == linked(text) - {"reference/commands"}
+    pages = {path.relative_to(INDEX.parent).with_suffix("").as_posix() for path in PAGES}
+    assert pages - {"index"} <= in_trees(text) | {
+        path for path in pages if path.startswith("reference/")
+    }
