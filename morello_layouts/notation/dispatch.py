@@ -77,10 +77,11 @@ def _refuse_formula(text: str) -> None:
     except LayoutError:
         return
     formula = " ".join(text.split())
+    shown_text = formula if len(formula) <= 60 else "…"
     raise ParseError(
         "this is a formula, where a layout is wanted",
         "a layout says in which order the dimensions lie; a formula alone does not know its array",
-        f'give the map of the formula: from_sympy({{"shape": …}}, "{formula if len(formula) <= 60 else "…"}")',
+        f'give the map of the formula: from_sympy({{"shape": …}}, "{shown_text}")',
         text=text,
         position=0,
     )
