@@ -165,6 +165,7 @@ def test_the_work_is_shared_evenly(tmp_path: Path) -> None:
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path))
+    monkeypatch.setattr(calls, "LEAST_SHARED", 0)  # also small arrays are shared
     calls._built.cache_clear()
 
 
@@ -212,6 +213,24 @@ def test_pack_and_unpack_by_threads() -> None:
     ):
         with pytest.raises(ml.LayoutError, match="nothing is compiled"):
             wrong()
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_small_targets_are_one_threads(share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    asked: list[int] = []
+    monkeypatch.setattr(
+        calls, "run_parts", lambda call, parts: asked.append(parts) or [*map(call, range(parts))]
+    )
+    columns = calls.LEAST_SHARED // 4 // 8 - (not share)
+    x = np.arange(8 * columns, dtype=np.int32).reshape(8, columns)
+    for names in (x.shape, ("M", "N")):
+        f = ml.relayout("[0, 1]", "[1, 0]", names).compile("int32", threads=3)
+        sizes = {} if names == x.shape else {"M": 8, "N": columns}
+        assert (f(x.reshape(-1), **sizes) == x.T.reshape(-1)).all()
+        assert bool(asked) == share
+        assert set(asked) <= {3}
+        asked.clear()
 
 
 @pytest.mark.parametrize("parts", [2, 3, 7])

@@ -47,7 +47,7 @@ def pack(
             device uses: those that it says (``E(4)``: 4, low bits first); without an XLA shape
             as an item of the array.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
-        threads: how many share the work of the kernel; left out, one.
+        threads: how many share the work of the kernel at most; left out, one.
 
     Raises:
         ShapeError: where the array is not of the layout's shape.
@@ -95,7 +95,7 @@ def unpack(
         as_bytes: the buffer is bytes, as :func:`pack` gives them.
         dtype: the NumPy type of the items that bytes become; left out, that of the XLA type.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
-        threads: how many share the work of the kernel; left out, one.
+        threads: how many share the work of the kernel at most; left out, one.
 
     Raises:
         ShapeError: where the buffer is not of the layout's size.

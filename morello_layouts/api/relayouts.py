@@ -96,8 +96,8 @@ class Relayout(formula.Relayout):
         Args:
             dtype: as of :meth:`kernel`.
             fill: as of :meth:`kernel`; another fill costs no other build.
-            threads: how many share the work of each call; left out, the caller's alone. What comes
-                out is the same. NumPy works on one.
+            threads: how many share the work of a call at most; left out, the caller's alone. What
+                comes out is the same. NumPy works on one.
 
         Raises:
             LayoutError: as :meth:`kernel` does; where there is no such number of threads; where

@@ -12,14 +12,20 @@ from typing import Any, Final, TypeAlias
 
 from morello_layouts.codegen.kernel.build import compiler, load
 from morello_layouts.codegen.kernel.emit_c import Given, c_file
+from morello_layouts.codegen.kernel.extents import value_of
 from morello_layouts.codegen.kernel.moves import Kernel
 from morello_layouts.codegen.kernel.workers import run_parts
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.size import Number
 
-__all__ = ["Build", "Move", "build_of", "found_compiler", "thread_count"]
+__all__ = ["LEAST_SHARED", "Build", "Move", "build_of", "found_compiler", "thread_count"]
 
 _NAME: Final = "relayout"
 _MOST_THREADS: Final = 1024
+
+# Bytes of a target below which one thread does it all: to wake a helper and to wait for it takes
+# about ten microseconds (measured), in which one thread moves most of a MiB within the caches.
+LEAST_SHARED: Final = 1 << 20
 
 # What moves one buffer to the other, given where the target and the source are: addresses, or what
 # ctypes takes for one.
@@ -35,6 +41,7 @@ class Build:
         by: the compiler's command, or ``"NumPy"`` where none was found.
         given: what the kernel is given at each call besides the buffers.
         phases: whether several threads are worth it, of each phase; see :class:`Given`.
+        reach: bytes of the target.
         entry: the function in C; None without a compiler.
     """
 
@@ -42,17 +49,24 @@ class Build:
     by: str
     given: Given
     phases: tuple[bool, ...]
+    reach: Number
     entry: Callable[..., object] | None
 
     def move(self, sizes: Sequence[int], fill: bytes | None, threads: int) -> Move | None:
-        """The function at sizes, with a fill and a number of threads; None without a compiler."""
+        """The function at sizes, with a fill and at most so many threads.
+
+        None without a compiler.
+        """
         entry = self.entry
         if entry is None:
             return None
         if self.given != Given():
             told = struct.pack(f"{len(sizes)}N", *sizes) + (fill or b"")
             entry = partial(entry, told)
-        return partial(_run, entry, self.phases, threads) if self.given.share else entry
+        if not self.given.share:
+            return entry
+        small = value_of(self.reach, dict(zip(self.given.sizes, sizes, strict=True))) < LEAST_SHARED
+        return partial(_run, entry, self.phases, 1 if small else threads)
 
 
 def _run(
@@ -60,7 +74,7 @@ def _run(
 ) -> None:
     """Each phase by several threads, of which the caller's is one; C runs without Python's lock."""
     for phase, many in enumerate(phases):
-        if not many:
+        if not many or threads == 1:
             entry(target, source, 0, 1, phase)
             continue
 
@@ -127,8 +141,9 @@ def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> Buil
         text, name = str(file), kernel.name
     else:
         text, name = f"{file}\n{_entry_text(kernel.name, given)}", f"{kernel.name}_call"
+    reach = kernel.target.size * kernel.itemsize
     if command is None:
-        return Build(text, "NumPy", given, file.phases, None)
+        return Build(text, "NumPy", given, file.phases, reach, None)
     import ctypes
 
     entry = load(text, name, command)
@@ -136,7 +151,7 @@ def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> Buil
     shares = [ctypes.c_size_t] * (3 if share else 0)
     entry.argtypes = (*told, ctypes.c_void_p, ctypes.c_void_p, *shares)
     entry.restype = None
-    return Build(text, " ".join(command), given, file.phases, entry)
+    return Build(text, " ".join(command), given, file.phases, reach, entry)
 
 
 def _entry_text(name: str, given: Given) -> str:

@@ -29,7 +29,7 @@ class BuiltRelayout:
         target: the recipe of the buffer that is written.
         dtype: the type of an item.
         fill: the bytes of an item that padding holds; None leaves padding as it is.
-        threads: how many threads share the work.
+        threads: how many threads share the work at most; a small target is one thread's.
         text: the kernel in C, as Python calls it: the bytes of padding are an argument.
         by: the compiler's command, or ``"NumPy"`` where none was found.
         function: what was built, of the addresses of target and source; None without a compiler.
