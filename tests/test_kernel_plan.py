@@ -15,7 +15,8 @@ from morello_layouts.codegen.kernel.digits import Digit, Digits, common_digits, 
 from morello_layouts.codegen.kernel.emit_cuda import _in_words
 from morello_layouts.codegen.kernel.micro import Copy, Transposition, Unzip, Zip
 from morello_layouts.codegen.kernel.moves import Kernel, Moves, _large, moves_of
-from morello_layouts.codegen.kernel.plan import Nest, nests
+from morello_layouts.codegen.kernel.nest import Nest
+from morello_layouts.codegen.kernel.plan import nests
 from morello_layouts.codegen.kernel.strips import stripped
 
 PADDED = [

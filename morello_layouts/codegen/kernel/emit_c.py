@@ -20,8 +20,8 @@ from morello_layouts.codegen.kernel.moves import (
     moves_of,
 )
 from morello_layouts.codegen.kernel.names import Values, argument
+from morello_layouts.codegen.kernel.nest import WIDEST, Nest
 from morello_layouts.codegen.kernel.parts import phases_of
-from morello_layouts.codegen.kernel.plan import WIDEST, Nest
 from morello_layouts.codegen.kernel.strips import MOST_STRIPPED
 from morello_layouts.codegen.kernel.text import Text, offset_text
 from morello_layouts.expr.size import Number

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.extents import estimate
 from morello_layouts.codegen.kernel.micro import Fill, Micro, Transposition, Unzip, Zip
-from morello_layouts.codegen.kernel.plan import Nest
+from morello_layouts.codegen.kernel.nest import Nest
 
 __all__ = ["Shared", "Tree", "fused", "work"]
 

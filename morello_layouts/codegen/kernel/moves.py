@@ -16,14 +16,8 @@ from morello_layouts.codegen.kernel.micro import (
     Unzip,
     Zip,
 )
-from morello_layouts.codegen.kernel.plan import (
-    SMALL_BLOCK,
-    TARGET_BLOCK,
-    WIDEST,
-    Nest,
-    fill_nest,
-    nests,
-)
+from morello_layouts.codegen.kernel.nest import SMALL_BLOCK, TARGET_BLOCK, WIDEST, Nest
+from morello_layouts.codegen.kernel.plan import fill_nest, nests
 from morello_layouts.codegen.kernel.strips import stripped
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumption import Assumption

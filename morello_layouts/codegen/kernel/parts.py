@@ -16,7 +16,7 @@ from morello_layouts.codegen.kernel.extents import estimate, parted
 from morello_layouts.codegen.kernel.fusion import Shared, Tree, fused
 from morello_layouts.codegen.kernel.micro import Copy, Fill
 from morello_layouts.codegen.kernel.moves import Moves
-from morello_layouts.codegen.kernel.plan import Nest
+from morello_layouts.codegen.kernel.nest import Nest
 from morello_layouts.expr.size import Number
 
 __all__ = ["Piece", "phases_of"]

@@ -13,7 +13,7 @@ from math import prod
 from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.extents import estimate
 from morello_layouts.codegen.kernel.micro import Unzip, Zip
-from morello_layouts.codegen.kernel.plan import Nest
+from morello_layouts.codegen.kernel.nest import Nest
 
 __all__ = ["MOST_STRIPPED", "stripped"]
 
