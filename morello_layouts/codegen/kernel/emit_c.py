@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from morello_layouts.codegen.kernel import c_head, micro_c
-from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.direct import choice, direct_lines, direct_of, helpers
-from morello_layouts.codegen.kernel.extents import upper
-from morello_layouts.codegen.kernel.fusion import Shared, Tree
-from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition, Unzip, Zip
+from morello_layouts.codegen.kernel.loops_c import INDENT, divided_head, looped, tree_lines
+from morello_layouts.codegen.kernel.micro import Transposition
 from morello_layouts.codegen.kernel.moves import (
     HASTE,
     STREAM_FROM,
@@ -20,17 +18,12 @@ from morello_layouts.codegen.kernel.moves import (
     moves_of,
 )
 from morello_layouts.codegen.kernel.names import Values, argument
-from morello_layouts.codegen.kernel.nest import WIDEST, Nest
+from morello_layouts.codegen.kernel.nest import WIDEST
 from morello_layouts.codegen.kernel.parts import phases_of
-from morello_layouts.codegen.kernel.strips import MOST_STRIPPED
 from morello_layouts.codegen.kernel.text import Text, offset_text
-from morello_layouts.expr.size import Number
 from morello_layouts.recipe import known
 
 __all__ = ["CFile", "Given", "c_file"]
-
-_INDENT = "    "
-_MOST_UNROLLED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +116,13 @@ def c_file(
     body = []
     if moves.streams:
         body += [
-            f"{_INDENT}if ((uintptr_t)target % {WIDEST} == 0) {{",
-            f"{_INDENT * 2}{name}_loops(target, source{given.passed}, 1);",
-            f"{_INDENT * 2}RELAYOUT_FENCE();",
-            f"{_INDENT * 2}return;",
-            f"{_INDENT}}}",
+            f"{INDENT}if ((uintptr_t)target % {WIDEST} == 0) {{",
+            f"{INDENT * 2}{name}_loops(target, source{given.passed}, 1);",
+            f"{INDENT * 2}RELAYOUT_FENCE();",
+            f"{INDENT * 2}return;",
+            f"{INDENT}}}",
         ]
-    body.append(f"{_INDENT}{name}_loops(target, source{given.passed}, 0);")
+    body.append(f"{INDENT}{name}_loops(target, source{given.passed}, 0);")
     lines = [*_loops(f"{name}_loops", moves, given), *_function(kernel, body, given)]
     return CFile(_helpers(moves), "\n".join(lines), _phases(moves, given))
 
@@ -159,9 +152,9 @@ def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
     def streams(from_bytes: int, level: int) -> list[str]:
         return [
             f"if ({reach} >= {from_bytes} && ({whole}) % {WIDEST} == 0) {{",
-            f"{_INDENT}{run('far', level)}",
-            f"{_INDENT}RELAYOUT_FENCE();",
-            f"{_INDENT}return;",
+            f"{INDENT}{run('far', level)}",
+            f"{INDENT}RELAYOUT_FENCE();",
+            f"{INDENT}return;",
             "}",
         ]
 
@@ -170,14 +163,14 @@ def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
         *(streams(stream_from // HASTE, 1) if hasty else []),
     ]
     if planned:
-        body += [f"if ({reach} >= {stream_from // HASTE}) {{", _INDENT + run("far", 0)]
-        body += [f"{_INDENT}return;", "}"]
+        body += [f"if ({reach} >= {stream_from // HASTE}) {{", INDENT + run("far", 0)]
+        body += [f"{INDENT}return;", "}"]
     direct = None if given.share else direct_of(kernel)
     if direct is not None:
-        body += [f"if ({choice(direct, say)}) {{", _INDENT + run("direct", 0)]
-        body += [f"{_INDENT}return;", "}"]
+        body += [f"if ({choice(direct, say)}) {{", INDENT + run("direct", 0)]
+        body += [f"{INDENT}return;", "}"]
     body.append(run("near" if planned or not streaming else "far", 0))
-    body = [_INDENT + line for line in (*say.lines, *body)]
+    body = [INDENT + line for line in (*say.lines, *body)]
     lines = []
     if direct is not None:
         lines += _loops_of(f"{name}_direct", given, lambda say: direct_lines(direct, say))
@@ -212,7 +205,7 @@ def _body(moves: Moves, given: Given, say: Values) -> list[str]:
     if given.share:
         body = _shared_lines(moves, say)
     else:
-        body = [line for tree in moves.trees for line in _lines(tree, say)]
+        body = [line for tree in moves.trees for line in tree_lines(tree, say)]
         body += _apart_lines(moves.apart, moves.itemsize) if moves.apart else []
     if moves.fills and moves.fill is not None:
         body[:0] = _pattern_lines(moves.fill, at_call=given.fill)
@@ -229,8 +222,8 @@ def _loops_of(name: str, given: Given, write: Callable[[Values], list[str]]) -> 
     return [
         f"RELAYOUT_INLINE void {name}(\n    {head}{given.declared}, const int stream)",
         "{",
-        f"{_INDENT}{unused};",
-        *(_INDENT + line for line in (*say.lines, *body)),
+        f"{INDENT}{unused};",
+        *(INDENT + line for line in (*say.lines, *body)),
         "}",
         "",
     ]
@@ -242,158 +235,16 @@ def _shared_lines(moves: Moves, say: Values) -> list[str]:
     for pieces in phases_of(moves):
         lines = []
         for k, piece in enumerate(pieces):
-            text = _lines(piece.tree, say, divided=piece.loop)
+            text = tree_lines(piece.tree, say, divided=piece.loop)
             alone = [f"if (part == {k} % parts) {{"]
-            lines += text if piece.loop is not None else _looped(alone, text)
+            lines += text if piece.loop is not None else looped(alone, text)
         phases.append(lines)
     if moves.apart:  # what is filled before may hold elements
         shape = known(moves.apart.source.shape)
         longest = max(range(len(shape)), key=lambda k: shape[k])
         phases.append(_apart_lines(moves.apart, moves.itemsize, longest))
     numbered = enumerate(phases)
-    return [line for k, text in numbered for line in _looped([f"if (phase == {k}) {{"], text)]
-
-
-def _lines(
-    tree: Tree,
-    say: Values,
-    at: tuple[str, str] = ("t", "s"),
-    depth: int = 0,
-    divided: int | None = None,
-) -> list[str]:
-    if isinstance(tree, Shared):
-        heads, at = _over((tree.axis,), at, depth, say, divided)
-        texts = [(_ends(part), _lines(part, say, at, depth + 1, divided)) for part in tree.body]
-        always = [line for ends, text in texts if not ends for line in text]
-        rest = [line for ends, text in texts if ends for line in text]
-        ends = [counts for part, _ in texts for counts in part]
-        if always and len(ends) > 1:  # one test for all the ends of a row
-            rest = _looped([f"if ({say.some(ends)}) {{"], rest)
-        return _looped(heads, always + rest)
-    nest = tree
-    at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
-    if nest.strip != 0:
-        return _strip_lines(nest, say, at, depth, divided)
-    heads, (t, s) = _over(nest.loops, at, depth, say, divided)
-    unrolled = _unrolled(nest)
-    if unrolled is not None:
-        heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
-    reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
-    body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, say)]
-    return _looped(heads, body)
-
-
-def _strip_lines(
-    nest: Nest, say: Values, at: tuple[str, str], depth: int, divided: int | None
-) -> list[str]:
-    """Loops in which a strip of the source is copied, and the loops over it."""
-    outer = len(nest.loops) - nest.inner
-    around, at = _over(nest.loops[:outer], at, depth, say, divided)
-    fixed, start = isinstance(nest.strip, int), at[1]
-    from_strip = at[0], "strip" if fixed else "from"
-    heads, (t, s) = _over(nest.loops[outer:], from_strip, depth + outer, say, divided)
-    body = [
-        f"const unsigned char *s0 = {s};",
-        f"unsigned char *t0 = {t};",
-        *_micro_lines(nest, say),
-        "RELAYOUT_KEEP();",
-    ]
-    room = f"_Alignas({WIDEST}) unsigned char strip[{nest.strip if fixed else MOST_STRIPPED}];"
-    if fixed:
-        copied = [room, f"relayout_strip(strip, {start}, {nest.strip});"]
-    else:
-        counts = [axis.count for axis in nest.loops[outer:] if not isinstance(axis.count, int)]
-        size = say(nest.strip)
-        test = " && ".join(
-            [*map(say, counts), f"{size} % {WIDEST} == 0 && {size} <= {MOST_STRIPPED}"]
-        )
-        # The compiler sees that no bytes are left, and so needs no call in this loop.
-        copy = f"relayout_strip(strip, from, {size} / {WIDEST} * {WIDEST}), from = strip;"
-        copied = [room, f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
-    inner = _looped([f"RELAYOUT_LOOP {head}" for head in heads], body)
-    return _looped(around, [*copied, *inner])
-
-
-def _unrolled(nest: Nest) -> int | None:
-    """Which loop the compiler is to unroll: as it would if it knew how many vectors a row has."""
-    if not isinstance(nest.micro, Zip | Unzip) or nest.stream or nest.micro.rows > 4:
-        return None
-    steps = 1
-    for k, axis in reversed(list(enumerate(nest.loops))):
-        if not isinstance(axis.count, int):
-            return k if axis.clamp is None and upper(axis.count) is None else None
-        steps *= axis.count
-        if steps > _MOST_UNROLLED:
-            return None
-    return None
-
-
-def _ends(tree: Tree) -> list[tuple[Number, ...]]:
-    """For each part of a tree that is the end of a row, there or not, how often its loops run.
-
-    Empty where some part is always there.
-    """
-    loops = (tree.axis,) if isinstance(tree, Shared) else tree.loops
-    counts = tuple(axis.count for axis in loops)
-    if isinstance(tree, Nest) and isinstance(tree.micro, Copy | Fill):
-        counts += (tree.micro.size,)
-    if any(not isinstance(n, int) and upper(n) is not None for n in counts):
-        return [counts]
-    inner = [_ends(part) for part in tree.body] if isinstance(tree, Shared) else [[]]
-    return [counts for part in inner for counts in part] if all(inner) else []
-
-
-def _over(
-    loops: Sequence[Axis], at: tuple[str, str], first: int, say: Values, divided: int | None
-) -> tuple[list[str], tuple[str, str]]:
-    """Heads of loops, and the pointers within; of the divided loop a call does its share."""
-    heads, (t, s) = [], at
-    for k, axis in enumerate(loops, first):
-        i, n = f"i{k}", say(axis.count)
-        head = f"for (size_t {i} = 0; {i} < {n}; {i}++) {{"
-        if k == divided:
-            head = _divided(i, n, clamped=axis.clamp is not None)
-        if axis.clamp is not None:
-            start, last = say(axis.clamp.first), say(axis.clamp.last)
-            step = f"{start} + {i} * {axis.clamp.unit}"
-            head += f" const size_t p{k} = {step} < {last} ? {step} : {last};"
-            i = f"p{k}"
-        heads.append(head)
-        t += f" + {i} * {say(axis.target)}" if axis.target != 0 else ""
-        s += f" + {i} * {say(axis.source)}" if axis.source != 0 else ""
-    return heads, (t, s)
-
-
-def _divided(i: str, n: str, *, clamped: bool) -> str:
-    start, end = (f"RELAYOUT_SHARE({n}, {part}, parts)" for part in ("part", "part + 1"))
-    if clamped:  # the last two steps may write to the same places
-        start, end = (x.replace(f"({n},", f"({n} - ({n} > 0),") for x in (start, end))
-        end = f"part + 1 < parts ? {end} : {n}"
-    return f"for (size_t {i} = {start}, e{i} = {end}; {i} < e{i}; {i}++) {{"
-
-
-def _looped(heads: list[str], body: list[str]) -> list[str]:
-    """Lines within loops, or within a block where there is no loop."""
-    heads = heads or ["{"]
-    lines = [_INDENT * k + head for k, head in enumerate(heads)]
-    lines += [_INDENT * len(heads) + line for line in body]
-    return lines + [_INDENT * k + "}" for k in reversed(range(len(heads)))]
-
-
-def _micro_lines(nest: Nest, say: Values) -> list[str]:
-    stream = "stream" if nest.stream else "0"
-    match nest.micro:
-        case Transposition():
-            return micro_c.transposition_lines(nest.micro, stream, say)
-        case Copy(size):
-            copy = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
-            return [f"{copy}(t0, s0, {say(size)}, {stream});"]
-        case Move(size):
-            return [f"memcpy(t0, s0, {size});"]
-        case Fill(size):
-            return [f"relayout_fill(t0, {say(size)}, fill_item, sizeof fill_item);"]
-        case micro:
-            return [micro_c.call(micro, "t0", "s0", stream, say)]
+    return [line for k, text in numbered for line in looped([f"if (phase == {k}) {{"], text)]
 
 
 def _pattern_lines(pattern: bytes, *, at_call: bool) -> list[str]:
@@ -412,9 +263,9 @@ def _apart_lines(apart: Apart, itemsize: int, divided: int | None = None) -> lis
     for k, n in enumerate(apart.source.shape):
         head = f"for (size_t d{k} = 0; d{k} < {n}; d{k}++)"
         if k == divided:
-            head = _divided(f"d{k}", str(n), clamped=False).removesuffix(" {")
-        lines.append(f"{_INDENT * k}{head}")
-    pad = _INDENT * len(apart.source.shape)
+            head = divided_head(f"d{k}", str(n), clamped=False).removesuffix(" {")
+        lines.append(f"{INDENT * k}{head}")
+    pad = INDENT * len(apart.source.shape)
     t = offset_text(apart.target, coordinates)
     s = offset_text(apart.source, coordinates)
     lines.append(
