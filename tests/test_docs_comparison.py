@@ -77,6 +77,20 @@ def test_numbers_of_the_prose_are_those_of_the_simplifier_s_table() -> None:
     assert median["TVM"] < median["readable"] < median["tinygrad"]  # "faster", "slower"
 
 
+def test_versions_of_the_prose_are_those_that_ran() -> None:
+    """By the line above the table of formats, and for tinygrad by the simplifier's table."""
+    table = (PAGE.parent / "simplifier_table.md").read_text(encoding="utf-8")
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    ran = dict(re.findall(r"([a-z-]+) (\d[\w.]+)(?=[,.] )", part("formats").split("\n\n")[0] + " "))
+    ran |= dict(re.findall(r"\| (tinygrad) ([\d.]+) \|", table))
+    said = dict(re.findall(r"Run: `?([a-z-]+)`? (\d[\w.]*\w)", page))
+    assert set(said) >= {"tensor-layouts", "apache-tvm", "islpy", "tinygrad", "einops"}
+    assert {name: version for name, version in said.items() if name in ran} == {
+        name: ran[name] for name in said if name in ran
+    }
+    assert set(said) - set(ran) <= {"oneDNN"}
+
+
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.slug)
 def test_digits_are_those_of_the_offsets(one: Format) -> None:
     """What CuTe and einops are given: the digits of each dimension, with their strides."""

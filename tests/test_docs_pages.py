@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -85,3 +86,48 @@ def test_the_front_page_links_to_all_pages_in_plain_markdown_too() -> None:
     assert pages - {"index"} <= in_trees(text) | {
         path for path in pages if path.startswith("reference/")
     }
+
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+DOCUMENTS = sorted(
+    {*PAGES, *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md"), *ROOT.glob("notebooks/*.ipynb")}
+)
+
+
+def prose(path: Path) -> str:
+    """A page's text, or that of a notebook's cells of text, without code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(path: Path) -> set[str]:
+    """What headings are called in links, on a forge and on the site."""
+    found = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.strip().lower()).replace(" ", "-") for head in found}
+
+
+def dead_links(path: Path) -> list[str]:
+    """The links of a page to files, or to headings, that are not there."""
+    dead = []
+    for target in LINK.findall(re.sub(r"`[^`\n]+`", "", prose(path))):
+        file, _, anchor = target.partition("#")
+        other = path.parent / file if file else path
+        if "://" not in target and (
+            not other.exists() or (anchor and anchor not in anchors(other))
+        ):
+            dead.append(target)
+    return dead
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files_and_headings(path: Path) -> None:
+    assert not dead_links(path)
+
+
+def test_dead_links_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A (b)\n\n[1](#a-b) [2](#a) [3](page.md) [4](no.md) [5](https://x/#y)\n")
+    assert dead_links(page) == ["#a", "no.md"]
