@@ -35,6 +35,7 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "fewer_mods": [
         ("32*((i//4)%1) + 16*((j//4)%2) + 4*(i%4) + j%4", None),  # right, but the question itself
         ("32*(i//4) + 16*(j//4) + 4*i + j%4", None),
+        ("16*((j//4)%2) + 4*i + j%4", None),  # a floor and a mod of it are two
         ("16*(j//4) + 4*i + j", (0, 4)),
     ],
     "strips": [
@@ -87,12 +88,14 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("[0, 1, 2]", None),  # in no tiles
         ("1000*d0 + 5*d1 + d2", None),
         ("{1,0,2:T(*,8,128)}", None),  # fewer slots, but joins two dimensions
+        ("{1,0,2:T(8,128)L(16384)}", None),  # a longer buffer
         ("f32[80,128]{1,0:T(8,128)}", None),  # another array, of as many slots as would do
     ],
     "every_slot_once": [
         ("12*i + 4*j + k", ((0, 0, 0), (0, 1, 0))),  # row-major: j is not the fastest
         ("2*i + j + 6*k", ((0, 2, 0), (1, 0, 0))),
         ("f32[4,3,4]{1,0,2}", None),  # another array
+        (ml.from_sympy({"shape": (2, 3, 4), "size": 25}, "12*d0 + d1 + 3*d2"), 24),
         ("5", ((0, 0, 0), (0, 1, 0))),
         (lambda i, j, k: (i, j, k), None),
         ("4*i + j + 8*k", (0, 0, 3)),  # a gap after each run, so the last leave the buffer
@@ -101,6 +104,7 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         (((0, 0), (63, 63)), (0, 4032)),
         (((0, 62), (1, 0)), (62, 63)),
         (((5, 1), (5, 1)), None),
+        (((5, 1), (5, 2)), (316, 317)),
         (((0, 64), (1, 1)), None),
         (((0, -1), (1, 0)), None),
         ("63*i + j", None),
@@ -276,6 +280,14 @@ def test_questions_with_many_answers() -> None:
     assert (said.right, said.counterexample) == (False, 48)
 
 
+def test_what_is_not_decided_is_neither_right_nor_wrong() -> None:
+    exercise = ml.Exercise("?", (4096, 4096), "[0, 1]", judge=ml.is_injective)
+    said = exercise("(4096*d0 + d1) % 16777215")
+    assert said.right is None
+    assert not said
+    assert str(said).startswith("Not decided: more than")
+
+
 def test_questions_for_a_short_formula() -> None:
     exercise = ml.Exercise("?", (4, 8), "16*(j//4) + 4*i + j%4", names=("i", "j"), most=2)
     assert exercise("16*(j//4) + 4*i + j%4").right is True
@@ -285,6 +297,8 @@ def test_questions_for_a_short_formula() -> None:
     assert (said.right, said.counterexample) == (False, None)
     assert "by 4 floors and mods; 2 will do" in said.comment
     assert exercise("16*(j//4) + 4*i + j").counterexample == (0, 4)
+    pairs = ml.Exercise("?", (8,), "4*((d0//2)%2) + 2*(d0//4) + d0%2", most=3)
+    assert "by 4 floors and mods" in pairs("[0, 0 oe(4), 0 p(2)]").comment
 
 
 def test_answers_that_are_no_maps() -> None:

@@ -120,6 +120,13 @@ def test_another_result_is_told_and_not_written(harness: ModuleType, source: str
     assert (harness.HERE / "one.ipynb").read_text() == before
 
 
+def test_one_that_fails_among_several_is_a_failure(harness: ModuleType) -> None:
+    (harness.HERE / "two.ipynb").write_bytes((harness.HERE / "one.ipynb").read_bytes())
+    change(harness, source="1/0")
+    assert harness.main(["--check"]) == 1
+    assert harness.main(["--check", "two.ipynb"]) == 0
+
+
 def test_a_run_writes_its_outputs(harness: ModuleType) -> None:
     change(harness, outputs=[])
     assert harness.main(["--check"]) == 1
