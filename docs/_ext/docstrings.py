@@ -3,7 +3,8 @@
 Napoleon takes what stands before a colon in a property's docstring for its type. Ours are
 sentences there too, so properties are read like methods. A default that a factory makes is written
 so that a signature stays Python, else its types would not be found. An attribute with a builtin's
-name is no place to link to, else ``bytes`` in every signature would lead there.
+name is no place to link to, else ``bytes`` in every signature would lead there. A public name in code
+leads to its entry, but on its own.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import GoogleDocstring
 
+import morello_layouts as ml
+
 _CONFIG = Config(napoleon_attr_annotations=True)
 _CLASSES = {"class", "exception"}
 _VALUES = {"attribute", "data", "property"}
 _ATTRIBUTE = re.compile(r"( *)\.\. attribute:: (\w+)$")
 _TYPE = re.compile(r" *:type: .*$")
+_NAME = re.compile(r"(?<!`)``(\w+)``(?!`)")
+_PUBLIC = {name for name in ml.__all__ if callable(getattr(ml, name))}
 
 
 def _attributes_with_types(lines: Sequence[str]) -> Iterator[str]:
@@ -44,7 +49,14 @@ def _process(app: Sphinx, what: str, name: str, *rest: Any) -> None:
     kind = "method" if what in _VALUES else what
     read = GoogleDocstring(lines, _CONFIG, app, kind, name, value, options)
     read_lines = read.lines()
-    lines[:] = _attributes_with_types(read_lines) if what in _CLASSES else read_lines
+    found = _attributes_with_types(read_lines) if what in _CLASSES else read_lines
+    lines[:] = [_NAME.sub(lambda match: _linked(match, name), line) for line in found]
+
+
+def _linked(match: re.Match[str], at: str) -> str:
+    """A public name as a link to its entry, unless it stands there."""
+    own = match[1] not in _PUBLIC or match[1] in at.split(".")
+    return match[0] if own else f":py:obj:`{match[1]} <morello_layouts.{match[1]}>`"
 
 
 def _process_signature(*event: Any) -> tuple[str | None, str | None]:
