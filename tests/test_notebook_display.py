@@ -32,6 +32,17 @@ def test_a_derivation_is_shown_row_by_row() -> None:
     assert r"\text{nest" in shown
 
 
+def test_what_is_long_is_short_in_a_console() -> None:
+    m = ml.index_map("f32[6,8]{1,0:T(8,8)}")
+    assert (
+        repr(m.derivation)
+        == "<Derivation: 64*(d0//8) + 64*(d1//8) + 8*(d0%8) + d1%8 = 8*d0 + d1 by 3 rewritings>"
+    )
+    text = "HloModule small\n\nENTRY main {\n  ROOT a = f32[8,128]{1,0} parameter(0)\n}\n"
+    assert len(repr(ml.diagnose(text, "v5e"))) < 100
+    assert repr(ml.draw(TILED)) == f"<Picture of {TILED}>"
+
+
 def test_proofs_say_how_they_ended_and_why() -> None:
     padded = ml.is_bijective(TILED)._repr_html_()
     assert "<b>✗</b>" in padded

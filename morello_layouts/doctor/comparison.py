@@ -28,7 +28,7 @@ from morello_layouts.xla import XlaShape
 __all__ = ["Comparison", "compare_hlo"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Report):
     """What differs between two programs. ``print`` it, or let a notebook show it.
 

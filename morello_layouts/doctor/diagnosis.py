@@ -38,7 +38,7 @@ from morello_layouts.words import arrays_of
 __all__ = ["Diagnosis", "diagnose"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Report):
     """What the layouts of a program cost. ``print`` it, or let a notebook show it.
 

@@ -33,7 +33,7 @@ _EXPANSION: Final = re.compile(r"([0-9.]{1,12})x expansion", re.ASCII)
 _LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 

@@ -43,3 +43,6 @@ class Report(ABC):
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary().title}>"

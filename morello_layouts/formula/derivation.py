@@ -49,6 +49,9 @@ class Derivation:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def __repr__(self) -> str:
+        return f"<Derivation: {self.start} = {self.end} by {len(self)} rewritings>"
+
     def __str__(self) -> str:
         lines = [str(self.start)]
         for step in self.steps:
