@@ -3,8 +3,8 @@
 Napoleon takes what stands before a colon in a property's docstring for its type. Ours are
 sentences there too, so properties are read like methods. A default that a factory makes is written
 so that a signature stays Python, else its types would not be found. An attribute with a builtin's
-name is no place to link to, else ``bytes`` in every signature would lead there. A public name in code
-leads to its entry, but on its own.
+name is no place to link to, else ``bytes`` in every signature would lead there. A public name in
+code leads to its entry, but not from there.
 """
 
 from __future__ import annotations
