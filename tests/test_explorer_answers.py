@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import morello_layouts as ml
 from morello_layouts.explorer.answer import answer
+from morello_layouts.explorer.own_formula import is_formula
 from morello_layouts.explorer.presets import PRESETS, presets
 from morello_layouts.explorer.question import LONGEST, FieldError, Question, parse_sizes
 from morello_layouts.explorer.subject import numbers_for
@@ -49,7 +50,8 @@ def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
     assert texts(found["proofs"])["one-to-one"].startswith("yes")
     assert texts(found["proofs"])["formulas"].startswith("right")
     assert (found["comparison"] is not None) == bool(question.other)
-    assert len(found["picture"]["panels"]) == (2 if question.other else 1)
+    is_pair = question.other and not is_formula(question.other)
+    assert len(found["picture"]["panels"]) == (2 if is_pair else 1)
 
 
 def _shape(text: str) -> tuple[int | str, ...] | None:
@@ -96,6 +98,13 @@ def test_sizes_are_said_in_bytes() -> None:
         ({"layout": "f32[M,N]", "assuming": "8 | M", "at": "M=9"}, "at", "not as assumed"),
         ({"layout": "f32[2,3]", "other": "f32[2,4]"}, "other", "shapes"),
         ({"layout": "f32[2,3]", "other": "{1,0"}, "other", "expected"),
+        ({"layout": "f32[2,3]", "other": "3*d0 +"}, "other", "expected"),
+        ({"layout": "f32[2,3]", "other": "3*d0 + x"}, "other", "x is no coordinate"),
+        ({"layout": "f32[2,3]", "other": "3*d0 + d2"}, "other", "d2 is no coordinate"),
+        ({"layout": "f32[M,3]", "other": "3*d0 + N"}, "other", "N is no coordinate"),
+        ({"layout": "f32[2,3]", "other": "d0 >> 1"}, "other", "expected"),
+        ({"layout": "f32[2,3]", "other": "d0/2"}, "other", "not always an integer"),
+        ({"layout": "3*d0 + d1"}, "layout", "a formula, where a layout is wanted"),
         ({"layout": "f32[2]", "array": "x"}, "array", "no number"),
         ({"layout": "f32[2]", "nonsense": "x"}, "layout", "no field"),
         ({"layout": "x" * (LONGEST + 1)}, "layout", "too long"),
@@ -119,6 +128,11 @@ def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, wha
         ({"layout": "f32[M]", "at": "M=1, N"}, "  M=1, N\n       ^"),
         ({"layout": "f32[M]", "assuming": "M > 1, 8"}, "  M > 1, 8\n         ^"),
         ({"layout": "f32[2]", "other": "{0:T(0)}"}, "  {0:T(0)}\n       ^"),
+        (
+            {"layout": "f32[2]", "other": "1 + floor(d0 + i)"},
+            "  1 + floor(d0 + i)\n                 ^",
+        ),
+        ({"layout": "f32[2]", "other": "d0 / 2"}, "  d0 / 2\n     ^"),
     ],
 )
 def test_a_caret_is_below_what_is_wrong(fields: dict[str, str], pointer: str) -> None:
@@ -188,6 +202,54 @@ def test_different_layouts_have_a_counterexample_and_a_relayout() -> None:
     expected = [other(*divmod(k, 5)) if m(*divmod(k, 5)) != other(*divmod(k, 5)) else None
                 for k in range(15)]  # fmt: skip
     assert moved == expected, "what moves is marked, with where it goes"
+
+
+def test_a_formula_that_is_right() -> None:
+    for layout, shape, formula in (
+        ("[1, 0, 1 p(4)]", "6x8", "24*(d1//4) + 4*d0 + d1%4"),
+        ("f32[3,5]{1,0:T(2,2)}", "", "d1 + 6*d0 - d1//2*2 + 4*floor(d1/2) - 4*Mod(d0, 2)"),
+        ("f32[M,N]", "", " N*d0 + d1 "),
+    ):
+        found = asked(layout, shape=shape, other=formula)
+        m = ml.index_map(layout, _shape(shape))
+        assert found["errors"] == []
+        comparison = found["comparison"]
+        assert (comparison["sign"], comparison["is_formula"]) == ("=", True), formula
+        assert comparison["verdict"].startswith("right")
+        assert texts(comparison["rows"])["layout"] == str(m.form)
+        assert comparison["text"] == formula.strip()
+        assert len(found["picture"]["panels"]) == 1
+        assert "dots" not in found["picture"]["markup"]
+
+
+def test_a_formula_that_is_wrong_has_a_counterexample_with_a_dot() -> None:
+    m = ml.index_map("[1, 0, 1 p(4)]", (6, 8))
+    found = asked("[1, 0, 1 p(4)]", shape="6x8", other="24*(d1//4) + 4*d0 + d1%3")
+    rows = texts(found["comparison"]["rows"])
+    at = tuple(map(int, re.findall(r"\d+", rows["counterexample"])))
+    assert at == (0, 3), "the first"
+    assert f"the offsets are {m(*at)} and {24 * (3 // 4) + 3 % 3}" in rows["same places"]
+    assert found["comparison"]["sign"] == "≠"
+    assert found["comparison"]["verdict"].startswith("wrong")
+    plain = asked("[1, 0, 1 p(4)]", shape="6x8")["picture"]["markup"]
+    marked = found["picture"]["markup"]
+    assert f"(0, 3) lies at offset {m(*at)}" in marked
+    assert (plain.count('class="dot"'), marked.count('class="dot"')) == (0, 3), "cell, slot, legend"
+
+
+def test_a_formula_of_names_is_right_for_some_sizes() -> None:
+    found = asked("f32[M,N]{1,0:T(8,128)}", other="N*d0 + d1", assuming="8 | M, 128 | N")
+    assert found["comparison"]["sign"] == "?"
+    assert found["comparison"]["verdict"] == "equivalent exactly when N = 128"
+    assert "at M = 8, N = 256" in texts(found["comparison"]["rows"])["counterexample"]
+    assert found["picture"]["panels"]
+
+
+def test_what_is_a_formula() -> None:
+    for text in ("d0", "5*d0 + d1", "(d0 & 7)", "5*y + x", "d0//8*2,", "i - j"):
+        assert is_formula(text), text
+    for text in ("", "NHWC", "f32[d0,d1]", "{1,0:T(2,*)}", "()", "<img src=x/>", "[1, 0]", "token"):
+        assert not is_formula(text), text
 
 
 def test_layouts_that_are_equivalent_for_some_sizes() -> None:

@@ -228,6 +228,40 @@ def test_two_layouts_are_compared(page: Page) -> None:
     page.until(lambda: page.text("#verdict").startswith("equivalent"))
 
 
+def test_a_formula_of_ones_own_is_held_against_the_layout(page: Page) -> None:
+    page.open(layout="[1, 0, 1 p(4)]", shape="6x8", other="{1,0}")
+    assert page.find("#swap").is_displayed()
+    page.type("other", "24*(d1//4) + 4*d0 + d1%3")
+    page.until(lambda: page.text("#verdict").startswith("wrong"))
+    assert "(0, 3)" in page.text("#comparison .rows")
+    assert len(page.all("#picture g.panel")) == 1
+    assert page.all("#picture circle.dot")
+    assert not page.all("#comparison .formula"), "a formula has no relayout"
+    assert not page.find("#swap").is_displayed(), "a formula is no layout"
+    page.find("#other").send_keys(Keys.BACKSPACE, "4")
+    page.until(lambda: page.text("#verdict").startswith("right"))
+    assert not page.all("#picture circle.dot")
+    page.find("#other").send_keys(" + x")
+    page.until(lambda: page.text("#other-error .what") == "x is no coordinate")
+    under = "24*(d1//4) + 4*d0 + d1%4 + x"
+    assert page.text("#other-error .pointer") == f"{under}\n{' ' * (len(under) - 1)}^"
+
+
+def test_a_busy_server_is_asked_again(page: Page, server: Server) -> None:
+    page.open(layout="f32[2,3]")
+    held = [server.workers._free.get(timeout=SECONDS) for _ in range(2)]
+    try:
+        page.put("layout", "f32[2,4]")
+        page.until(lambda: page.text("#status") == "The server is busy; the page asks again.")
+        assert page.text("#layout-error") == "", "it is not the layout that is wrong"
+        assert page.text("#formula .main") == "3*d0 + d1"
+    finally:
+        for worker in held:
+            server.workers._free.put(worker)
+    page.shows("4*d0 + d1")
+    assert not page.all("#answer.stale")
+
+
 def test_pointing_at_a_cell_says_where_it_lies_and_why(page: Page) -> None:
     page.open(layout="f32[3,5]{1,0:T(2,2)}")
     page.point('#picture g.cell[data-o="17"]')

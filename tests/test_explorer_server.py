@@ -155,6 +155,9 @@ def test_foreign_pages_ask_nothing(server: Server) -> None:
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200)):
         assert get(server, path, Sec_Fetch_Site=site)[0].status == status
     assert get(server, "/", Sec_Fetch_Site="cross-site")[0].status == 200, "a link may lead here"
+    own, another = f"http://127.0.0.1:{server.port}", "http://127.0.0.1.evil.example"
+    for origin, status in ((own, 200), ("http://localhost", 200), (another, 403), ("null", 403)):
+        assert get(server, path, Origin=origin)[0].status == status, origin
 
 
 @pytest.mark.parametrize(
@@ -252,15 +255,116 @@ def test_many_endless_questions_at_once_all_end_in_time(server: Server) -> None:
     wait_for(lambda: server.workers._free.qsize() == 2)
 
 
-def test_a_process_that_dies_is_replaced(server: Server) -> None:
+def test_a_quick_question_among_endless_ones_is_answered_or_told_to_come_again(
+    server: Server,
+) -> None:
+    with ThreadPoolExecutor(9) as pool:
+        slow = [pool.submit(timed, server, layout=SLOW) for _ in range(8)]
+        wait_for(server.workers._free.empty)
+        seconds, found = timed(server, layout="f32[3]")
+        assert seconds < PERMITTED
+        assert found["errors"][0]["what"] == "the explorer is busy"
+        assert found["busy"] is True, "by which the page knows to ask again"
+        assert all(future.result()[0] < PERMITTED for future in slow)
     wait_for(lambda: server.workers._free.qsize() == 2)
+
+
+def test_a_crowd_is_answered_or_turned_away_in_time(server: Server) -> None:
+    with ThreadPoolExecutor(100) as pool:
+        found = list(pool.map(lambda _: timed(server, layout=SLOW), range(100)))
+    assert {each["errors"][0]["what"] for _, each in found} == {
+        "the answer takes too long", "the explorer is busy",
+    }  # fmt: skip
+    assert sum(seconds < PERMITTED for seconds, _ in found) == len(found)
+    wait_for(lambda: server.workers._free.qsize() == 2)
+
+
+def test_connections_that_say_nothing_keep_nobody_waiting(server: Server) -> None:
+    idle = [socket.create_connection((HOST, server.port), timeout=5) for _ in range(60)]
+    try:
+        for k, each in enumerate(idle):
+            each.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "[: k % 50])
+        seconds, found = timed(server, layout="f32[3]")
+        assert found["errors"] == []
+        assert seconds < PERMITTED
+    finally:
+        for each in idle:
+            each.close()
+
+
+def test_processes_that_died_at_rest_are_replaced_before_they_are_asked(server: Server) -> None:
+    wait_for(lambda: server.workers._free.qsize() == 2)
+    killed = {worker.process.pid for worker in server.workers._all}
     for worker in list(server.workers._all):
         os.kill(worker.process.pid or 0, signal.SIGKILL)
         worker.process.join(5)
-    answers = [ask(server, layout="f32[3]") for _ in range(2)]
-    assert all("memory" in each["errors"][0]["what"] for each in answers)
+    wait_for(lambda: ask(server, layout="f32[3]")["errors"] == [])
     wait_for(lambda: server.workers._free.qsize() == 2)
-    assert ask(server, layout="f32[3]")["errors"] == []
+    assert not killed & {worker.process.pid for worker in server.workers._all}
+
+
+def test_a_process_that_dies_at_work_is_no_slow_one(server: Server) -> None:
+    wait_for(lambda: server.workers._free.qsize() == 2)
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, server, layout=SLOW)
+        wait_for(lambda: server.workers._free.qsize() == 1)
+        (free,) = server.workers._free.queue
+        (busy,) = (worker for worker in server.workers._all if worker is not free)
+        os.kill(busy.process.pid or 0, signal.SIGKILL)
+        (error,) = asking.result()["errors"]
+    assert error["what"] == "the answer takes too much memory"
+    wait_for(lambda: server.workers._free.qsize() == 2)
+
+
+AT_WORK = """
+import json, multiprocessing, threading
+import morello_layouts.explorer.answer as module
+from morello_layouts.explorer.worker import _work
+kinds = {
+    "five GiB": lambda: {"size": len(bytearray(5 << 30))},
+    "one GiB": lambda: {"size": len(bytearray(1 << 30))},
+    "deep": lambda: kinds["deep"](),
+    "long": lambda: {"text": "x" * (17 << 20)},
+    "fault": lambda: {}["nothing"],
+}
+module.answer = lambda question: kinds[question["layout"]]()
+ours, theirs = multiprocessing.Pipe()
+def ask():
+    for kind in kinds:
+        ours.send_bytes(json.dumps({"layout": kind}).encode())
+        print(ours.recv_bytes().decode())
+    ours.close()
+threading.Thread(target=ask).start()
+_work(theirs)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is bounded there")
+def test_a_process_bounds_memory_and_answers_and_outlives_faults() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", AT_WORK], check=True, capture_output=True, text=True, timeout=60
+    )
+    five, one, deep, long, fault = map(json.loads, run.stdout.splitlines())
+    assert one == {"size": 1 << 30}, "what is within the bound is answered, after what is not"
+    whats = [each["errors"][0]["what"] for each in (five, deep, long, fault)]
+    assert whats == [
+        "the answer takes too much memory",
+        "the answer takes too much memory",
+        "the answer is too long to show",
+        "the explorer failed at this text",
+    ]
+    assert len(run.stdout) < 10_000
+    assert "KeyError: 'nothing'" in run.stderr, "faults are logged"
+
+
+def test_a_script_that_cannot_start_processes_is_told_so(tmp_path: Any) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("from morello_layouts.explorer.server import Server\nServer(0)\n")
+    run = subprocess.run(
+        [sys.executable, str(script)], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 1
+    assert "LayoutError: no process could be started that answers" in run.stderr
 
 
 def wait_for(condition: Any, seconds: float = 20) -> None:
@@ -341,6 +445,9 @@ def test_an_interrupt_ends_the_command_and_its_processes() -> None:
         url = process.stdout.readline()
         port = int(re.findall(r":(\d+)/", url)[0])
         assert asked(port, Question("f32[3,5]"))["errors"] == []
+        crowd = [socket.create_connection((HOST, port), timeout=5) for _ in range(220)]
+        for each in crowd:
+            each.close()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of it
         _, errors = process.communicate(timeout=20)
         assert (process.returncode, errors) == (0, "")

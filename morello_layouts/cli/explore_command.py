@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import webbrowser
@@ -38,7 +39,7 @@ The page is served on 127.0.0.1 alone; Ctrl-C ends it.
 )
 @click.argument("text", default="")
 @click.option("--shape", default="", metavar="6x8", help="Sizes, for a layout that has none.")
-@click.option("--compare", default="", metavar="OTHER", help="A second layout, to compare with.")
+@click.option("--compare", default="", metavar="OTHER", help="A second layout, or a formula.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -81,6 +82,8 @@ def _server(port: int | None) -> Server:
     """The server on a port; on any that is free where none was asked for and ours is taken."""
     from morello_layouts.explorer.server import Server
 
+    # Its warnings, a line for each connection past the bound, would fill the terminal.
+    logging.getLogger("waitress").setLevel(logging.ERROR)
     try:
         return Server(PORT if port is None else port)
     except LayoutError:

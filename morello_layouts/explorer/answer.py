@@ -165,10 +165,13 @@ def _attempted(make: Callable[[], str]) -> str:
 
 def _picture(m: IndexMap, comparison: Comparison | None, at: str) -> dict[str, Any]:
     """The interactive picture, or why there is none."""
-    maps = [m] if comparison is None else [comparison.first, comparison.second]
+    maps, wrong = [m], None
+    if comparison is not None:
+        maps = [x for x in (comparison.first, comparison.second) if x is not None]
+        wrong = comparison.counterexample if comparison.second is None else None
     known, sizes = numbers_for(maps, at)
     try:
-        picture = _drawn(known)
+        picture = _drawn(known, wrong)
     except LayoutError as error:
         return {"reason": f"{error.what}: {error.why}", "at": sizes}
     panels = picture.panels
@@ -176,11 +179,13 @@ def _picture(m: IndexMap, comparison: Comparison | None, at: str) -> dict[str, A
     return {"markup": markup, "style": style, "panels": page_data(panels), "at": sizes}
 
 
-def _drawn(maps: list[IndexMap]) -> Picture:
+def _drawn(maps: list[IndexMap], wrong: tuple[int, ...] | None) -> Picture:
+    """The picture of one or two maps, with a dot where a formula is wrong."""
     rows, columns = _ONE_SLICE if len(maps[0].shape) <= 2 else _EACH_SLICE
     return api.draw(
         maps[0],
         maps[1] if len(maps) > 1 else None,
+        dots=() if wrong is None else [wrong],
         max_rows=rows,
         max_columns=columns,
         max_slices=_SLICES,
@@ -191,6 +196,7 @@ def _drawn(maps: list[IndexMap]) -> Picture:
 def _comparison(found: Comparison) -> dict[str, Any]:
     return {
         "text": found.text,
+        "is_formula": found.second is None,
         "sign": found.sign,
         "verdict": found.verdict,
         "rows": _rows(found.rows),

@@ -1,4 +1,4 @@
-"""Two layouts of one array: whether elements keep their places, and how to move them if not."""
+"""A layout held against another, or against a formula: where elements lie, and how to move them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from morello_layouts import api
 from morello_layouts.api.layouts import index_maps
 from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.own_formula import formula_for, is_formula
 from morello_layouts.explorer.question import Question
 from morello_layouts.explorer.subject import Subject, blaming
 from morello_layouts.formula import IndexMap
@@ -18,49 +19,52 @@ __all__ = ["Comparison", "compared"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is said of two layouts together.
+    """What is said of a layout and another one, or a formula.
 
     Attributes:
-        text: the second layout as it is printed.
+        text: the second layout, or the formula, as it is printed.
         first: the index map of the first, under what the second assumes too.
-        second: the index map of the second.
+        second: the index map of the second; None where it is a formula.
         sign: "=" where no element moves, "≠" where one does at all sizes, "?" between.
         verdict: the same in a few words.
         rows: what was proved.
-        relayout: the offset in the first buffer of what lies at offset p of the second.
+        relayout: the offset in the first buffer of what lies at offset p of the second; empty
+            where it is a formula.
         way_back: the other direction.
+        counterexample: the first element that lies elsewhere; None where sizes are names.
         notes: what could not be said.
     """
 
     text: str
     first: IndexMap
-    second: IndexMap
+    second: IndexMap | None
     sign: str
     verdict: str
     rows: tuple[Row, ...]
     relayout: str
     way_back: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    counterexample: tuple[int, ...] | None = None
 
 
 def compared(subject: Subject, question: Question) -> Comparison | None:
     """The comparison that a question asks for; None if it asks for none.
 
     Raises:
-        FieldError: where the other layout means nothing, or is of another shape.
+        FieldError: where the other layout or the formula means nothing, or is of another shape.
     """
     if not question.other.strip() or subject.report.index is None:
         return None
     first = subject.report.index
+    if is_formula(question.other):
+        return _with_formula(first, question.other)
     with blaming("other"):
         one, other = index_maps(first, question.other, None, None)
         same = api.are_equivalent(one, other)
         relayout = str(api.relayout(one, other))
         way_back = str(api.relayout(other, one))
     notes: tuple[str, ...] = ()
-    rows = [verdict_row("same places", same, {True: "yes", False: "no"})]
-    if same.counterexample is not None:
-        rows.append(Row("counterexample", f"the element at {same.counterexample}"))
+    rows = _same_places(same)
     try:
         bitcast = api.is_bitcast(one, other)
         rows.append(verdict_row("same bytes", bitcast, {True: "yes", False: "no"}))
@@ -70,6 +74,31 @@ def compared(subject: Subject, question: Question) -> Comparison | None:
     return Comparison(
         other.source, one, other, *_verdict(same), tuple(rows), relayout, way_back, notes
     )
+
+
+def _with_formula(m: IndexMap, text: str) -> Comparison:
+    """Whether a formula gives each element's offset in a layout."""
+    with blaming("other"):
+        mine = formula_for(m, text)
+        same = api.are_equivalent(m, mine)
+    both = Row("formula", f"{mine.form}   (simplified)"), Row("layout", str(m.form))
+    rows = (*_same_places(same), *both)
+    sign, verdict = _verdict(same)
+    if same.holds is False and sign == "≠":
+        verdict = "wrong: some element has another place"
+    elif same.holds:
+        verdict = "right: it gives the place of every element"
+    at = None if m.recipe.names else same.counterexample
+    return Comparison(
+        " ".join(text.split()), m, None, sign, verdict, rows, "", "", counterexample=at
+    )
+
+
+def _same_places(same: Proof) -> list[Row]:
+    rows = [verdict_row("same places", same, {True: "yes", False: "no"})]
+    if same.counterexample is not None:
+        rows.append(Row("counterexample", f"the element at {same.counterexample}"))
+    return rows
 
 
 def _verdict(same: Proof) -> tuple[str, str]:

@@ -28,7 +28,7 @@ class Preset:
 _PLAIN: Final = "Without tiles"
 _TPU: Final = "TPU tiles, in XLA's notation"
 _MORELLO: Final = "Morello's notation"
-_PAIRS: Final = "Two layouts compared"
+_PAIRS: Final = "Compared"
 _NAMES: Final = "Sizes that are names"
 
 PRESETS: Final[tuple[Preset, ...]] = (
@@ -62,6 +62,11 @@ PRESETS: Final[tuple[Preset, ...]] = (
         _PAIRS,
         "two notations, one layout",
         Question("f32[6,8]{1,0:T(6,4)}", other="[1, 0, 1 p(4)]"),
+    ),
+    Preset(
+        _PAIRS,
+        "is my formula right?",
+        Question("[1, 0, 1 p(4)]", "6x8", other="24*(d1//4) + 4*d0 + d1%3"),
     ),
     Preset(
         _PAIRS,

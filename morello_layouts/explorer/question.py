@@ -34,7 +34,7 @@ class Question:
         shape: the sizes of a layout that carries none: ``6x8``, ``M,N``.
         assuming: what is known of symbolic sizes: ``8 | M``.
         at: sizes to draw a layout of symbolic sizes at: ``M=16, N=256``.
-        other: a second layout, to compare with.
+        other: a second layout, to compare with, or a formula over d0, d1, ….
         array: which array of a tuple, from 0.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -23,10 +24,11 @@ __all__ = ["HOST", "Application", "Server", "asked", "link"]
 
 HOST: Final = "127.0.0.1"
 
-_THREADS: Final = 24  # as many as connections, so that no request waits for another's thread
+_THREADS: Final = 24  # more than questions that are worked on or wait, so that files need no wait
+_CONNECTIONS: Final = 200  # most of them idle; fewer than files that a process may open anywhere
 _LONGEST_HEADER: Final = 1 << 16  # bytes, with the question in its first line
 _LONGEST_BODY: Final = 1 << 10
-_IDLE_SECONDS: Final = 60
+_IDLE_SECONDS: Final = 20
 
 _FILES: Final = {
     "/": ("morello_layouts.explorer", "static/index.html", "text/html"),
@@ -58,6 +60,7 @@ _HEADERS: Final = (
 # a foreign page had its own name lead here.
 _OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.ASCII)
 _SAME_SITE: Final = {None, "same-origin", "none"}
+_OWN_ORIGIN: Final = re.compile(rf"http://{_OWN_NAMES.pattern}", re.ASCII)
 
 Environ = dict[str, Any]
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
@@ -110,7 +113,9 @@ class Application:
         return self._files.get(path) or _plain("404 Not Found", "there is no such page")
 
     def _answer(self, environ: Environ) -> _Response:
-        if environ.get("HTTP_SEC_FETCH_SITE") not in _SAME_SITE:
+        origin = environ.get("HTTP_ORIGIN")  # from browsers that do not name the site
+        is_foreign = origin is not None and _OWN_ORIGIN.fullmatch(origin) is None
+        if is_foreign or environ.get("HTTP_SEC_FETCH_SITE") not in _SAME_SITE:
             return _plain("403 Forbidden", "questions come from this server's own page")
         try:
             fields = _fields(environ.get("QUERY_STRING", ""))
@@ -176,12 +181,13 @@ class Server:
             map=self._channels,
             sockets=[listening],
             threads=_THREADS,
-            connection_limit=_THREADS,
+            connection_limit=_CONNECTIONS,
             channel_timeout=_IDLE_SECONDS,
-            cleanup_interval=10,
+            cleanup_interval=5,
             max_request_header_size=_LONGEST_HEADER,
             max_request_body_size=_LONGEST_BODY,
             ident=None,
+            asyncore_use_poll=hasattr(select, "poll"),
         )
         self._thread: threading.Thread | None = None
 

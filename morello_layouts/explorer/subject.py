@@ -11,7 +11,8 @@ from typing import Final
 from morello_layouts import api, notation
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.api.sizes import Shape, assumptions_of
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.errors import LayoutError, ParseError, ShapeError
+from morello_layouts.explorer.own_formula import is_formula
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.expr.assumption import merged
 from morello_layouts.formula import IndexMap
@@ -77,6 +78,14 @@ def subject_of(question: Question) -> Subject:
     48
     """
     with blaming("layout"):
+        if is_formula(question.layout):
+            raise ParseError(
+                "this is a formula, where a layout is wanted",
+                "a formula is held against a layout, and does not know its array",
+                "write the layout here, and the formula in the field Compare with",
+                text=question.layout,
+                position=0,
+            )
         instruction = instruction_in(question.layout)
         text = question.layout if instruction is None else str(instruction.shape)
         value = notation.parse(text)

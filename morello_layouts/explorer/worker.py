@@ -21,6 +21,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
 
+from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.question import failure
+
 __all__ = ["ANSWER_SECONDS", "WARMING", "Workers"]
 
 ANSWER_SECONDS: Final = 1.2
@@ -30,7 +33,9 @@ _WAIT_SECONDS: Final = 0.5  # for a process that is free
 _START_SECONDS: Final = 60.0  # SymPy and ISL load in one; a slow disk takes its time
 _MEMORY: Final = 4 << 30  # bytes of address space of a process
 _LONGEST: Final = 16 << 20  # bytes of an answer
-_TRIES: Final = 3  # to start a process
+_TRIES: Final = 3  # to start a process at first
+_PAUSE_SECONDS: Final = 1.0  # before the next try to replace one
+_MOST_WAITING: Final = 12  # questions; more are told at once that the explorer is busy
 
 WARMING: Final = {"layout": "f32[M,N]{1,0:T(2,2)}", "other": "[1, 0]", "assuming": "2 | M"}
 """A question that makes a process load what answers need."""
@@ -42,6 +47,10 @@ _log = logging.getLogger(__name__)
 class _Worker:
     process: BaseProcess
     connection: Connection
+
+    def is_idle(self) -> bool:
+        """Whether it lives: the end of a pipe whose process is no more can be read."""
+        return not self.connection.poll()
 
     def end(self) -> None:
         self.connection.close()
@@ -67,30 +76,63 @@ class Workers:
         self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
         self._all: set[_Worker] = set()
         self._lock = threading.Lock()
+        self._places = threading.Semaphore(count + _MOST_WAITING)
         self._is_closed = False
-        for _ in range(count):
-            self._add()
+        came = [any(self._add() for _ in range(_TRIES)) for _ in range(count)]
+        if not any(came):
+            raise LayoutError(
+                "no process could be started that answers",
+                "questions are answered in processes of their own, which a deadline ends",
+                "run the command morello-layouts explore; in a script of your own, start it under "
+                'if __name__ == "__main__"',
+            )
 
     def ask(self, values: Mapping[str, str]) -> bytes:
         """The answer to a question, as JSON; in time, whatever is asked."""
-        question = json.dumps(dict(values)).encode()
+        if not self._places.acquire(blocking=False):
+            return _busy()
         try:
-            worker = self._free.get(timeout=_WAIT_SECONDS)
-        except queue.Empty:
-            return _failure("the explorer is busy", "it still works on other questions")
+            return self._answer(json.dumps(dict(values)).encode())
+        finally:
+            self._places.release()
+
+    def _answer(self, question: bytes) -> bytes:
+        worker = self._taken()
+        if worker is None:
+            return _busy()
+        began = time.monotonic()
         found = _asked(worker, question, self._seconds)
         if found is not None:
             self._free.put(worker)
             return found
-        with self._lock:
-            self._all.discard(worker)
-        took_long = worker.process.is_alive()
-        worker.end()
-        threading.Thread(target=self._add, daemon=True).start()
+        took_long = time.monotonic() - began >= self._seconds
+        self._replace(worker)
         if took_long:
             why = f"it was ended after {self._seconds:g} seconds, so that nothing hangs"
             return _failure("the answer takes too long", why)
         return _failure("the answer takes too much memory", "the process that worked on it ended")
+
+    def _taken(self) -> _Worker | None:
+        """A process that is free and lives; None where none is in time."""
+        end = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                worker = self._free.get(timeout=max(end - time.monotonic(), 0))
+            except queue.Empty:
+                return None
+            if worker.is_idle():
+                return worker
+            self._replace(worker)
+
+    def _replace(self, worker: _Worker) -> None:
+        """End a process and start another; a process that answered nothing may hang."""
+        self._drop(worker)
+        threading.Thread(target=self._add_at_last, daemon=True).start()
+
+    def _drop(self, worker: _Worker) -> None:
+        with self._lock:
+            self._all.discard(worker)
+        worker.end()
 
     def close(self) -> None:
         """End every process."""
@@ -106,16 +148,20 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self) -> None:
-        """Start a process; it is free once it has answered a first question."""
-        for _ in range(_TRIES):
-            worker = self._started()
-            if worker is None:
-                return
-            if _asked(worker, json.dumps(WARMING).encode(), _START_SECONDS) is not None:
-                self._free.put(worker)
-                return
-            worker.end()
+    def _add_at_last(self) -> None:
+        while not self._add() and not self._is_closed:
+            time.sleep(_PAUSE_SECONDS)
+
+    def _add(self) -> bool:
+        """Start a process, and say whether it came; it is free once it has answered a question."""
+        worker = self._started()
+        if worker is None:
+            return False
+        if _asked(worker, json.dumps(WARMING).encode(), _START_SECONDS) is None:
+            self._drop(worker)
+            return False
+        self._free.put(worker)
+        return True
 
     def _started(self) -> _Worker | None:
         """A new process; None where none is wanted any more."""
@@ -184,9 +230,13 @@ def _answered(question: dict[str, str]) -> bytes:
 
 
 def _failure(what: str, why: str) -> bytes:
-    from morello_layouts.explorer.question import failure
-
     return json.dumps(failure(what, why, "ask about something smaller, or ask again")).encode()
+
+
+def _busy() -> bytes:
+    """An answer after which the page asks again by itself."""
+    found = failure("the explorer is busy", "it still works on other questions", "ask again")
+    return json.dumps({"busy": True, **found}).encode()
 
 
 def _limit_memory() -> None:

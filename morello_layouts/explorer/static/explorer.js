@@ -51,6 +51,7 @@ function remember(isNew) {
 }
 
 async function ask() {
+  clearTimeout(timer);
   if (asking) asking.abort();
   const own = asking = new AbortController(), question = typed(), began = performance.now();
   document.title = question.layout ? `${question.layout.slice(0, 60)} · Layout explorer`
@@ -77,6 +78,12 @@ async function ask() {
     if (!response.ok) throw new Error(await response.text());
     const text = await response.text(), answer = JSON.parse(text);
     if (own !== asking) return;
+    if (answer.busy) {
+      shownAnswer.classList.add("stale");
+      status.textContent = "The server is busy; the page asks again.";
+      timer = setTimeout(ask, 400);
+      return;
+    }
     tell(answer.errors, answer);
     show(answer, text);
     const time = Math.max(1, Math.round(performance.now() - began));
@@ -135,7 +142,8 @@ function tell(errors, answer = {}) {
       !isSymbolic && !place(name).value && !errors.some(each => each.field === name);
   place("question").classList.toggle("symbolic",
     !document.querySelector('[data-field="assuming"]').hidden);
-  place("swap").hidden = !place("other").value.trim();
+  place("swap").hidden = !place("other").value.trim()
+    || Boolean(answer.comparison && answer.comparison.is_formula);
 }
 
 function said(error) {

@@ -54,16 +54,19 @@ function arraysOf(answer, choose) {
 }
 
 function comparisonOf(found) {
-  const made = card(`Compared with ${found.text}`,
-    "Same places: every element has the same offset in both. Same bytes: the memory of one serves "
-    + "the other without a copy, with elements taken in row-major order.",
+  const made = card(`Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
+    found.is_formula ? "Decided by ISL for every element: does the formula give its offset? A dot "
+    + "in the picture marks the first of which it does not."
+      : "Same places: every element has the same offset in both. Same bytes: the memory of one "
+    + "serves the other without a copy, with elements taken in row-major order.",
     node("p", { class: "verdict" }, node("span", { class: "sign" }, `${found.sign} `),
       node("span", { id: "verdict" }, found.verdict)),
     rows(found.rows),
-    node("h4", {}, "Relayout: slot p of the second holds what the first has in this slot"),
-    formula(found.relayout, true),
-    node("h4", {}, "The other way: slot p of the first holds what the second has in this slot"),
-    formula(found.way_back),
+    ...found.is_formula ? [] : [
+      node("h4", {}, "Relayout: slot p of the second holds what the first has in this slot"),
+      formula(found.relayout, true),
+      node("h4", {}, "The other way: slot p of the first holds what the second has in this slot"),
+      formula(found.way_back)],
     ...found.notes.map(note => node("p", { class: "about" }, note)));
   made.id = "comparison";
   return made;
