@@ -226,9 +226,10 @@ def test_a_formula_that_is_wrong_has_a_counterexample_with_a_dot() -> None:
     m = ml.index_map("[1, 0, 1 p(4)]", (6, 8))
     found = asked("[1, 0, 1 p(4)]", shape="6x8", other="24*(d1//4) + 4*d0 + d1%3")
     rows = texts(found["comparison"]["rows"])
-    at = tuple(map(int, re.findall(r"\d+", rows["counterexample"])))
-    assert at == (0, 3), "the first"
-    assert f"the offsets are {m(*at)} and {24 * (3 // 4) + 3 % 3}" in rows["same places"]
+    *at, here, there = map(int, re.findall(r"\d+", rows["counterexample"]))
+    assert at == [0, 3], "the first"
+    assert (here, there) == (m(*at), 24 * (3 // 4) + 3 % 3)
+    assert f"the offsets are {here} and {there}" in rows["same places"]
     assert found["comparison"]["sign"] == "≠"
     assert found["comparison"]["verdict"].startswith("wrong")
     plain = asked("[1, 0, 1 p(4)]", shape="6x8")["picture"]["markup"]
@@ -325,6 +326,38 @@ def test_instructions_of_hlo_are_explained() -> None:
     found = asked("add.1 = bf16[8,1280]{1,0:T(8,128)(2,1)} add(a, b)")
     assert texts(found["instruction"])["opcode"] == "add"
     assert found["text"] == "bf16[8,1280]{1,0:T(8,128)(2,1)}"
+
+
+LABELLED = "%fusion.1 = bf16[8,128]{1,0:T(8,128)(2,1)} fusion(%p), kind=kLoop"
+MESSAGE = (  # its lines joined, as a field of a page joins them
+    '1. Size: 160.00M     Operator: op_name="jit(f)/Shape: f32[9]"     Shape: (f32[7], u8[2])     '
+    "Unpadded size: 80.00M     Extra memory due to padding: 80.00M (2.0x expansion)     "
+    f"XLA label: {LABELLED}     Allocation type: HLO temp     ======="
+)
+
+
+@pytest.mark.parametrize(
+    ("copied", "text"),
+    [
+        ('"f32[8,128]{1,0}"', "f32[8,128]{1,0}"),
+        ("`f32[8,128]{1,0}`, ", "f32[8,128]{1,0}"),
+        ("f32[8,128]{1,0:T(8,128)},", "f32[8,128]{1,0:T(8,128)}"),
+        ("     Shape: bf16[8,1]{1,0:T(8,128)(2,1)}", "bf16[8,1]{1,0:T(8,128)(2,1)}"),
+        ("Shape: f32[2,128]{1,0} Unpadded size: 1.0K", "f32[2,128]{1,0}"),
+        (MESSAGE, "f32[7]{0}"),
+        (f"XLA label: {LABELLED}     Allocation type: HLO temp", "bf16[8,128]{1,0:T(8,128)(2,1)}"),
+        ('a = f32[2]{0} add(b), metadata={op_name="Shape: f32[9] Size: 3"}', "f32[2]{0}"),
+    ],
+)
+def test_what_was_copied_along_is_left_out(copied: str, text: str) -> None:
+    found = asked(copied)
+    assert found["errors"] == []
+    assert found["text"] == text
+
+
+def test_fields_of_a_message_without_a_shape_are_no_layout() -> None:
+    for text in ("Size: 160.00M", "1. Size: 4.0K Unpadded size: 1.0K", "Shape:", "Shape: x", '""'):
+        assert [error["field"] for error in answer({"layout": text})["errors"]] == ["layout"]
 
 
 def test_pictures_are_bounded() -> None:

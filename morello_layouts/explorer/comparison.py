@@ -81,16 +81,20 @@ def _with_formula(m: IndexMap, text: str) -> Comparison:
     with blaming("other"):
         mine = formula_for(m, text)
         same = api.are_equivalent(m, mine)
+    at = None if m.recipe.names else same.counterexample
     both = Row("formula", f"{mine.form}   (simplified)"), Row("layout", str(m.form))
-    rows = (*_same_places(same), *both)
+    rows = [*_same_places(same), *both]
+    if at is not None:
+        rows[1] = Row(
+            "counterexample", f"the element at {at} lies at {m(*at)}; the formula gives {mine(*at)}"
+        )
     sign, verdict = _verdict(same)
     if same.holds is False and sign == "≠":
         verdict = "wrong: some element has another place"
     elif same.holds:
         verdict = "right: it gives the place of every element"
-    at = None if m.recipe.names else same.counterexample
     return Comparison(
-        " ".join(text.split()), m, None, sign, verdict, rows, "", "", counterexample=at
+        " ".join(text.split()), m, None, sign, verdict, tuple(rows), "", "", counterexample=at
     )
 
 

@@ -13,6 +13,7 @@ from morello_layouts.api.layouts import needs_shape
 from morello_layouts.api.sizes import Shape, assumptions_of
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.explorer.own_formula import is_formula
+from morello_layouts.explorer.pasted import unwrapped
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.expr.assumption import merged
 from morello_layouts.formula import IndexMap
@@ -86,8 +87,9 @@ def subject_of(question: Question) -> Subject:
                 text=question.layout,
                 position=0,
             )
-        instruction = instruction_in(question.layout)
-        text = question.layout if instruction is None else str(instruction.shape)
+        text = unwrapped(question.layout)
+        instruction = instruction_in(text)
+        text = text if instruction is None else str(instruction.shape)
         value = notation.parse(text)
         arrays = _arrays(value)
     if not arrays:

@@ -8,6 +8,7 @@ sizes cost nothing extra. A rounded quotient, ``ceil(N/8)``, stands in a polynom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import gcd as integer_gcd
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -235,8 +236,11 @@ def is_nonnegative(value: Number) -> bool:
     >>> is_nonnegative(8 * ceil_quotient(n, 8) - n)
     True
     """
-    if isinstance(value, int):
-        return value >= 0
+    return value >= 0 if isinstance(value, int) else _is_nonnegative(value)
+
+
+@lru_cache(maxsize=4096)  # one layout asks the same of its few sizes thousands of times
+def _is_nonnegative(value: Size) -> bool:
     tried = {value: None}
     left = [value]
     while left:
