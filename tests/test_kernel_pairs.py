@@ -24,6 +24,15 @@ MATRICES = [
     "{1,0:T(8,128)(2,1,1,1)}",
     "{1,0:T(3,5)(2,2)}",
 ]
+# Among themselves these have few bytes in common, or in another order: blocks go through a scratch.
+TURNED = [
+    "{0,1:T(8,128)}",
+    "{0,1:T(8,128)(2,1)}",
+    "{0,1:T(8,128)(4,1)}",
+    "{1,0:T(32,128)(4,1)}",
+    "{1,0:T(8,128)(2,1,1,1)}",
+    "{1,0:T(3,5)(2,2)}",
+]
 PACKED = ["[0, 1]", "[0, 1, 1 oe(16)]", "[1, 0, 1 p(4)]", "[0, 1, 1 p(4)]"]
 IMAGES = ["NCHW", "NHWC", "[0, 1, 2, 3, 1 p(16)]"]
 ODD = [
@@ -42,6 +51,8 @@ GROUPS = [
     (MATRICES, (64, 256)),
     (MATRICES, (1000, 1000)),
     (MATRICES, (401, 399)),
+    (TURNED, (401, 399)),
+    (TURNED, (513, 1283)),
     (PACKED, (64, 256)),
     (IMAGES, (2, 32, 14, 14)),
     (ODD, (9, 31)),
@@ -142,6 +153,32 @@ def pairs(draw: st.DrawFn) -> Case:
 def test_random_pairs(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> None:
     need("gcc")
     run_all(cases, tmp_path_factory.mktemp("random"), "gcc", *QUICK)
+
+
+@st.composite
+def staged_pairs(draw: st.DrawFn) -> Case:
+    """Two random tilings, often such that blocks go through a scratch; sizes of a few blocks."""
+    shape = (*draw(st.lists(st.integers(1, 3), max_size=1)), draw(st.integers(1, 300)),
+             draw(st.integers(1, 300)))  # fmt: skip
+    edges = st.sampled_from([1, 2, 3, 4, 5, 8, 16, 32, 128])
+    small = st.sampled_from([(), ((2, 1),), ((4, 1),), ((2, 2),), ((2, 1, 1, 1),), ((3, 2),)])
+    found = []
+    for _ in range(2):
+        tile, order = (draw(edges), draw(edges)), draw(st.permutations(range(len(shape))))
+        found.append(ml.XlaLayout(tuple(order), tiles=(tile, *draw(small))))
+    itemsize, streams = draw(st.sampled_from((1, 2, 4, 8))), draw(st.booleans())
+    return Case(*found, shape, itemsize, streams)
+
+
+@given(cases=st.lists(staged_pairs(), min_size=20, max_size=40))
+@settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.generate))
+def test_random_pairs_through_a_scratch(
+    cases: list[Case], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    need("gcc")
+    cases = [case for case in cases if moves_of(case.kernel()).staged]
+    assume(cases)
+    run_all(cases, tmp_path_factory.mktemp("staged"), "gcc", *QUICK)
 
 
 def test_an_empty_array_writes_nothing(tmp_path: Path) -> None:

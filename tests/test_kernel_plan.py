@@ -149,3 +149,33 @@ def test_strips_are_of_whole_lines_of_the_source() -> None:
     assert [nest.strip for nest in far] == [0]
     gap = Nest(0, 0, (Axis(9, 4096, 2048), Axis(16, 128, 128)), Zip(2, 2, 64, ((2, 2048),)))
     assert stripped(gap) == gap
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "itemsize", "staged"),
+    [
+        ("{1,0:T(8,128)(4,1)}", "{0,1:T(8,128)(4,1)}", 1, True),  # 16 bytes in another order
+        ("{1,0:T(8,128)(2,1,1,1)}", "[1, 0]", 1, True),  # both begin with digits of one dimension
+        ("{1,0:T(3,5)(2,2)}", "{0,1:T(8,128)}", 1, True),  # no digits in common
+        ("{1,0:T(3,5)(2,2)}", "{1,0:T(8,128)}", 8, True),
+        ("[0, 1]", "{0,1:T(8,128)}", 1, False),
+        ("{1,0:T(8,128)}", "{0,1:T(8,128)}", 1, False),
+        ("[0, 1]", "{1,0:T(8,128)(4,1)}", 1, False),
+    ],
+)
+def test_blocks_go_through_a_scratch_where_that_costs_less(
+    source: str, target: str, itemsize: int, staged: bool
+) -> None:
+    found = moves(source, target, (512, 512), itemsize, to=1 << 60)
+    assert bool(found.staged) == staged
+    assert bool(found.nests) != staged
+    assert found.apart is None
+    every = [nest.micro for nest in found.every_nest]
+    if "T(3,5)" not in source:
+        assert all(isinstance(micro, Copy | Zip | Unzip | Transposition) for micro in every)
+
+
+def test_a_block_too_large_for_the_stack_is_none() -> None:
+    source, target = "{1,0:T(121,127)}", "{1,0:T(128,128)}"
+    assert not moves(source, target, (20000, 20000), 8, to=1 << 60).staged
+    assert moves(source, target, (20000, 20000), 8, to=1 << 60).apart

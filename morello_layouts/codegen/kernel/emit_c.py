@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from morello_layouts.codegen.kernel import c_head, micro_c
 from morello_layouts.codegen.kernel.direct import choice, direct_lines, direct_of, helpers
-from morello_layouts.codegen.kernel.loops_c import INDENT, divided_head, looped, tree_lines
+from morello_layouts.codegen.kernel.extents import estimate
+from morello_layouts.codegen.kernel.loops_c import (
+    INDENT,
+    divided_head,
+    looped,
+    staged_lines,
+    tree_lines,
+)
 from morello_layouts.codegen.kernel.micro import Transposition
 from morello_layouts.codegen.kernel.moves import (
     HASTE,
@@ -138,10 +145,10 @@ def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
     """One function for all sizes: loops for small targets, and for those past the caches."""
     name, say = kernel.name, Values()
     near, far = (moves_of(kernel, stream_from, large=large) for large in (False, True))
-    streaming = [nest for nest in far.nests if nest.stream]
+    streaming = [nest for nest in far.every_nest if nest.stream]
     hasty = any(isinstance(nest.micro, Transposition) for nest in streaming)
     steady = any(not isinstance(nest.micro, Transposition) for nest in streaming)
-    plans = ([(nest.micro, nest.strip) for nest in moves.nests] for moves in (near, far))
+    plans = ([(nest.micro, nest.strip) for nest in moves.every_nest] for moves in (near, far))
     planned = next(plans) != next(plans)
     reach = say(kernel.target.size * kernel.itemsize) if planned or streaming else ""
     whole = " | ".join(["(uintptr_t)target", *map(say, far.conditions)])
@@ -185,7 +192,7 @@ def _sized_file(kernel: Kernel, stream_from: int, given: Given) -> CFile:
 
 
 def _helpers(moves: Moves) -> tuple[str, ...]:
-    found = (h for nest in moves.nests for h in micro_c.helper_names(nest.micro))
+    found = (h for nest in moves.every_nest for h in micro_c.helper_names(nest.micro))
     return tuple(dict.fromkeys(found))
 
 
@@ -206,6 +213,7 @@ def _body(moves: Moves, given: Given, say: Values) -> list[str]:
         body = _shared_lines(moves, say)
     else:
         body = [line for tree in moves.trees for line in tree_lines(tree, say)]
+        body += [line for part in moves.staged for line in staged_lines(part, say)]
         body += _apart_lines(moves.apart, moves.itemsize) if moves.apart else []
     if moves.fills and moves.fill is not None:
         body[:0] = _pattern_lines(moves.fill, at_call=given.fill)
@@ -239,6 +247,11 @@ def _shared_lines(moves: Moves, say: Values) -> list[str]:
             alone = [f"if (part == {k} % parts) {{"]
             lines += text if piece.loop is not None else looped(alone, text)
         phases.append(lines)
+    for part in moves.staged:  # no two blocks share places
+        steps = [estimate(axis.count) for axis in part.loops]
+        longest = steps.index(max(steps)) if steps else None
+        text = staged_lines(part, say, longest)
+        phases[0] += text if steps else looped(["if (part == 0) {"], text)
     if moves.apart:  # what is filled before may hold elements
         shape = known(moves.apart.source.shape)
         longest = max(range(len(shape)), key=lambda k: shape[k])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TypeAlias
 
 from morello_layouts.codegen.kernel.boxes import Axis
-from morello_layouts.codegen.kernel.extents import estimate
-from morello_layouts.codegen.kernel.micro import Fill, Micro, Transposition, Unzip, Zip
+from morello_layouts.codegen.kernel.cost import work
+from morello_layouts.codegen.kernel.micro import Fill
 from morello_layouts.codegen.kernel.nest import Nest
 
-__all__ = ["Shared", "Tree", "fused", "work"]
+__all__ = ["Shared", "Tree", "fused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +52,6 @@ def fused(nests: Sequence[Nest]) -> tuple[Tree, ...]:
         left = [nest for nest in left if _within(nest, largest.loops[:1]) is None]
         found.append(Shared(largest.loops[0], fused(inside)))
     return tuple(found)
-
-
-def work(nest: Nest) -> int:
-    """Bytes that a nest moves: the loops of the largest are those that others share.
-
-    >>> from morello_layouts.codegen.kernel.micro import Copy
-    >>> work(Nest(0, 0, (Axis(9, 700, 512), Axis(5, 32, 64)), Copy(32)))
-    1440
-    """
-    return _bytes(nest.micro) * prod(estimate(axis.count) for axis in nest.loops)
-
-
-def _bytes(micro: Micro) -> int:
-    match micro:
-        case Transposition(element=element):
-            return micro.rows * micro.columns * element
-        case Zip(rows=rows, width=width) | Unzip(rows=rows, width=width):
-            return rows * width
-        case _:
-            return estimate(micro.size)
 
 
 def _within(nest: Nest, loop: tuple[Axis, ...]) -> Nest | None:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from morello_layouts.codegen.kernel import micro_c
 from morello_layouts.codegen.kernel.boxes import Axis
 from morello_layouts.codegen.kernel.extents import upper
-from morello_layouts.codegen.kernel.fusion import Shared, Tree
+from morello_layouts.codegen.kernel.fusion import Shared, Tree, fused
 from morello_layouts.codegen.kernel.micro import Copy, Fill, Move, Transposition, Unzip, Zip
 from morello_layouts.codegen.kernel.names import Values
 from morello_layouts.codegen.kernel.nest import WIDEST, Nest
+from morello_layouts.codegen.kernel.staging import Staged
 from morello_layouts.codegen.kernel.strips import MOST_STRIPPED
 from morello_layouts.expr.size import Number
 
-__all__ = ["INDENT", "divided_head", "looped", "tree_lines"]
+__all__ = ["INDENT", "divided_head", "looped", "staged_lines", "tree_lines"]
 
 INDENT = "    "
 _MOST_UNROLLED = 4
@@ -56,6 +57,17 @@ def tree_lines(
     reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
     body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, say)]
     return looped(heads, body)
+
+
+def staged_lines(part: Staged, say: Values, divided: int | None = None) -> list[str]:
+    """The loops over blocks, of which a call may do a share, and both ways within."""
+    at = f"t + {say(part.target)}", f"s + {say(part.source)}"
+    heads, (t, s) = _over(part.loops, at, 0, say, divided)
+    depth = len(part.loops)
+    body = [f"_Alignas({WIDEST}) unsigned char block[{part.size}];"]
+    for ways, buffers in ((part.into, ("block", "s1")), (part.out, ("t1", "block"))):
+        body += [line for tree in fused(ways) for line in tree_lines(tree, say, buffers, depth)]
+    return looped(heads, [f"const unsigned char *s1 = {s};", f"unsigned char *t1 = {t};", *body])
 
 
 def _strip_lines(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
+from morello_layouts.codegen.kernel.cost import APART, cost_of, work
 from morello_layouts.codegen.kernel.digits import common_digits, digits_of
 from morello_layouts.codegen.kernel.extents import estimate
-from morello_layouts.codegen.kernel.fusion import Tree, fused, work
+from morello_layouts.codegen.kernel.fusion import Tree, fused
 from morello_layouts.codegen.kernel.micro import (
     Copy,
     Micro,
@@ -18,11 +20,12 @@ from morello_layouts.codegen.kernel.micro import (
 )
 from morello_layouts.codegen.kernel.nest import SMALL_BLOCK, TARGET_BLOCK, WIDEST, Nest
 from morello_layouts.codegen.kernel.plan import fill_nest, nests
+from morello_layouts.codegen.kernel.staging import Staged, staged
 from morello_layouts.codegen.kernel.strips import stripped
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumption import Assumption
 from morello_layouts.expr.size import Number
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, known
 
 __all__ = ["HASTE", "STREAM_FROM", "Apart", "Kernel", "Moves", "boxes_of", "moves_of"]
 
@@ -30,6 +33,9 @@ __all__ = ["HASTE", "STREAM_FROM", "Apart", "Kernel", "Moves", "boxes_of", "move
 # once, and gain from it at a quarter of that.
 STREAM_FROM = 1 << 23
 HASTE = 4
+
+# From this cost on, as a multiple of a copy's, another way is looked for.
+_STAGED_FROM = 2.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class Moves:
         fill: the bytes of an element that padding holds; None leaves padding as it is.
         fills: loops over padding.
         nests: loops over elements.
+        staged: blocks that pass through a scratch, in place of ``nests``.
         apart: the recipes, where no loops over digits serve both.
         conditions: what must be whole cache lines for stores to go past the caches, where only the
             call says so.
@@ -91,18 +98,24 @@ class Moves:
     fill: bytes | None
     fills: tuple[Nest, ...]
     nests: tuple[Nest, ...]
+    staged: tuple[Staged, ...]
     apart: Apart | None
     conditions: tuple[Number, ...] = ()
 
     @property
     def trees(self) -> tuple[Tree, ...]:
-        """All loops, those that several have around them."""
+        """All loops but those over blocks, those that several have around them."""
         return fused((*self.fills, *self.nests))
 
     @property
     def streams(self) -> bool:
         """Whether some stores go past the caches where the target starts at a cache line."""
-        return any(nest.stream for nest in self.nests)
+        return any(nest.stream for nest in self.every_nest)
+
+    @property
+    def every_nest(self) -> tuple[Nest, ...]:
+        """The loops that move elements, also those within blocks."""
+        return (*self.nests, *(nest for part in self.staged for nest in part.nests))
 
 
 def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box]]:
@@ -154,8 +167,14 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | No
         for k, box in enumerate(elements or ())
         for nest in nests(box, itemsize, block)
     ]
-    found = found if large else [stripped(nest) for nest in found]
     fills = () if fill is None else tuple(fill_nest(box, itemsize) for box in padding)
+    if elements is None or cost_of(found) > _STAGED_FROM * estimate(reach):
+        blocks = _blocks(kernel, None if elements is None else cost_of(found), padding, block)
+        if blocks:
+            start = stream_from if large else None
+            ways = (replace(part, out=_streaming(part, reach, start)) for part in blocks)
+            return Moves(itemsize, fill, fills, (), tuple(ways), None)
+    found = found if large else [stripped(nest) for nest in found]
     main = max(filter(_streamable, found), key=work, default=None) if large else None
     conditions = _uneven(main) if main is not None else []
     found = [
@@ -163,7 +182,33 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | No
         for nest in found
     ]
     apart = Apart(source, target) if elements is None and 0 not in source.shape else None
-    return Moves(itemsize, fill, fills, tuple(found), apart, tuple(conditions))
+    return Moves(itemsize, fill, fills, tuple(found), (), apart, tuple(conditions))
+
+
+def _blocks(
+    kernel: Kernel, direct: float | None, padding: list[Box], block: int
+) -> tuple[Staged, ...]:
+    """Blocks that cost less than the loops without them, of a cost; None if there are no loops."""
+    source, target = kernel.source, kernel.target
+    if direct is None:
+        held = prod(known(target.shape))
+        if sum(box.size for box in padding) + held != target.size:
+            return ()  # what is filled before holds elements
+        direct = APART * held
+    a, b = digits_of(source), digits_of(target)
+    found = staged(a, b, kernel.itemsize, block) if a and b else None
+    return found if found and sum(part.cost for part in found) < direct else ()
+
+
+def _streaming(part: Staged, reach: Number, stream_from: int | None) -> tuple[Nest, ...]:
+    """The ways out of blocks; their stores may go past the caches where all are whole lines."""
+    if stream_from is None:
+        return part.out
+    found = []
+    for nest in part.out:
+        placed = replace(nest, target=nest.target + part.target, loops=(*part.loops, *nest.loops))
+        found.append(replace(nest, stream=_large(placed, reach, stream_from, [])))
+    return tuple(found)
 
 
 def _large(nest: Nest, reach: Number, stream_from: int, conditions: list[Number]) -> bool:

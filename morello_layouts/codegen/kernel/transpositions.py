@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from math import gcd, prod
 
 from morello_layouts.codegen.kernel.boxes import Axis, Box
@@ -38,14 +39,16 @@ def transposed(box: Box, axes: list[Axis], element: int, block: int) -> Plan:
     direct = _direct(box, axes, x_chain, y_chain, element, large=block > SMALL_BLOCK)
     if direct is not None:
         return direct
+    least = _block(x_chain, 16 // element, 16 // element) or []
+    y_chain = _until(y_chain, least)
     for width in (64, 32, 16):
         y = _block(y_chain, block // element, width // element)
         if y is None or (width == 32 and (upper(y[-1][0].count) or 64) * element < 64):
             continue
         rows = prod(count for _, count in y)
         most = min(SOURCE_BLOCK // element, STAGE // rows // element)
-        x = _block(x_chain, most, 16 // element)
-        if x is None or any(a is b for a, _ in x for b, _ in y):
+        x = _block(_until(x_chain, y), most, 16 // element)
+        if x is None:
             continue
         for taken, unit in ((x, 16 // element), (y, width // element)):
             before = prod(count for _, count in taken[:-1])
@@ -58,6 +61,11 @@ def transposed(box: Box, axes: list[Axis], element: int, block: int) -> Plan:
         ahead = next((a.source * step_of(a) for a in reversed(loops) if a.source != 0), 0)
         return with_loops(box, loops, Transposition(element, width, source, target, ahead))
     return None
+
+
+def _until(chain: list[Axis], taken: list[tuple[Axis, int]]) -> list[Axis]:
+    """The axes of a chain before the first that the other side of a block takes."""
+    return list(takewhile(lambda axis: all(axis is not other for other, _ in taken), chain))
 
 
 def _direct(
