@@ -293,6 +293,11 @@ def test_the_arrow_keys_alone_choose_a_cell(page: Page) -> None:
     keys = ActionChains(page.driver)
     keys.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_RIGHT).perform()
     assert page.details()[1][:2] == ["element", "(1, 2)"]
+    assert page.all("#picture .ring")
+    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    assert not page.all("#picture .ring")
+    assert page.details() == []
+    assert page.text(".details .hint") == "no cell is chosen"
 
 
 def test_the_recipe_is_stepped_through(page: Page) -> None:
@@ -310,6 +315,19 @@ def test_the_recipe_is_stepped_through(page: Page) -> None:
     assert page.text(".player .step") == "array [3,5]"
     page.type("layout", "f32[2,3]")  # the picture goes while it plays
     page.shows("3*d0 + d1")
+
+
+def test_the_details_stay_beside_what_is_pointed_at(page: Page) -> None:
+    page.open(layout="bf16[10,200]{1,0:T(8,128)(2,1)}", other="{0,1}")
+    for selector in ("#picture", ".player", ".player:last-child"):
+        overlap = page.script(
+            "document.querySelector(arguments[0]).scrollIntoView({ block: 'start' });"
+            "const box = e => document.querySelector(e).getBoundingClientRect();"
+            "const a = box(arguments[0]), b = box('.details');"
+            "return [b.top >= 0 && b.top < innerHeight, a.right <= b.left]",
+            selector,
+        )
+        assert overlap == [True, True], selector
 
 
 def test_a_link_carries_the_state_and_back_goes_back(page: Page) -> None:
@@ -386,6 +404,20 @@ def test_arrays_of_a_tuple_are_chosen(page: Page) -> None:
     )
     page.until(lambda: page.text("#answer h2") == "s32[7]{0}")
     assert "array=1" in page.driver.current_url
+
+
+def test_what_is_wrong_with_a_link_is_said(page: Page) -> None:
+    page.open(layout="f32[2,3]", array="x")
+    assert page.text("#layout-error .what") == "this is no number of an array"
+    page.type("layout", "f32[2,4]")
+    page.shows("4*d0 + d1")
+    page.put("other", "x" * 4001)
+    page.until(lambda: "too long" in page.text("#other-error .what"))
+    assert "stale" in page.find("#answer").get_attribute("class")
+    assert page.text("#status").startswith("This is no layout yet")
+    page.put("other", "")
+    page.until(lambda: not page.all("#answer.stale"))
+    assert page.text("#formula .main") == "4*d0 + d1"
 
 
 def is_right(page: Page) -> bool:

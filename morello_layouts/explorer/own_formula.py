@@ -15,7 +15,7 @@ __all__ = ["formula_for", "is_formula"]
 _BRACKET: Final = re.compile(r"[\[{]")
 _COORDINATE: Final = re.compile(r"\bd[0-9]", re.ASCII)
 _SIGN: Final = re.compile(r"[-+*/%]")
-_CHARACTERS: Final = re.compile(r"[\w\s()+*/%,-]+", re.ASCII)
+_CHARACTERS: Final = re.compile(r"[\s(+-]*\w[\w\s()+*/%,-]*", re.ASCII)
 _NAME: Final = re.compile(r"(?<![0-9A-Za-z_])[A-Za-z_]\w*", re.ASCII)
 _FUNCTIONS: Final = {"floor", "ceil", "ceiling", "Mod"}
 

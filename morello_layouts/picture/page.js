@@ -64,6 +64,12 @@ function interactive(root, panels) {
     });
   }
 
+  function letGo() {
+    kept = null;
+    for (const place of root.querySelectorAll(".on")) ring(place, false);
+    panels.forEach((panel, k) => describe(panel, k, null, "no cell is chosen"));
+  }
+
   // A frame inside of the place, which its neighbours do not cover.
   function ring(place, isOn) {
     place.classList.toggle("on", isOn);
@@ -75,13 +81,13 @@ function interactive(root, panels) {
       width: size("width") - 4, height: size("height") - 4 }));
   }
 
-  function describe(panel, k, offset) {
+  function describe(panel, k, offset, otherwise = "this place is not shown here") {
     const section = root.querySelector(`.details section[data-panel="${k}"]`);
     const table = section.querySelector("table"), hint = section.querySelector(".hint");
     table.replaceChildren();
     table.hidden = offset === null;
     hint.hidden = offset !== null;
-    if (offset === null) { hint.textContent = "this place is not shown here"; return; }
+    if (offset === null) { hint.textContent = otherwise; return; }
     const place = found(panel, offset);
     const row = (name, value, note = "", class_ = "") => {
       const line = table.insertRow();
@@ -112,7 +118,7 @@ function interactive(root, panels) {
 
   root.querySelector("#picture").addEventListener("keydown", event => {
     const by = { ArrowLeft: [1, -1], ArrowRight: [1, 1], ArrowUp: [2, -1], ArrowDown: [2, 1] };
-    if (event.key === "Escape") kept = null;
+    if (event.key === "Escape") letGo();
     const move = by[event.key];
     if (!move) return;
     event.preventDefault();

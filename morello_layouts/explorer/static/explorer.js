@@ -58,11 +58,13 @@ async function ask() {
     : "Layout explorer";
   const long = Object.keys(question).find(name => question[name].length > longest);
   if (long) {
-    shownText = "";
-    tell([{ field: long, what: "the text is too long: "
+    const errors = [{ field: long, what: "the text is too long: "
       + `${question[long].length.toLocaleString("en")} characters`,
       why: `a field holds at most ${longest.toLocaleString("en")}`,
-      fix: "ask about one array at a time" }]);
+      fix: "ask about one array at a time" }];
+    tell(errors);
+    show({ errors }, "");
+    shownText = "";
     return;
   }
   if (!(question.layout || "").trim()) {
@@ -129,7 +131,9 @@ function tell(errors, answer = {}) {
   const isSymbolic = Boolean(answer.formula && answer.formula.symbols.length);
   for (const name of NAMES) {
     const input = place(name), box = place(`${name}-error`);
-    const error = errors.find(each => each.field === name);
+    // What is wrong with no field of the page, such as an array in a link, is said at the layout.
+    const error = errors.find(each => each.field === name)
+      || (name === "layout" && errors.find(each => !NAMES.includes(each.field)));
     input.setAttribute("aria-invalid", String(Boolean(error)));
     box.replaceChildren(...(error ? said(error) : []));
     const unused = (answer.unused || {})[name];
