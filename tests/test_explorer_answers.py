@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from math import prod
 from typing import Any
 
 import pytest
@@ -92,6 +93,7 @@ def test_sizes_are_said_in_bytes() -> None:
         ({"layout": "[1, 0]", "shape": "6x7x8"}, "shape", ""),
         ({"layout": "f32[M,N]", "assuming": "8 |"}, "assuming", "is no assumption"),
         ({"layout": "f32[M,N]", "assuming": "8 | K"}, "assuming", "something is assumed of K"),
+        ({"layout": "[0, 1]", "shape": "Mx7x8", "assuming": "8 | M"}, "shape", ""),
         ({"layout": "f32[M,N]", "at": "M"}, "at", "no size of a name"),
         ({"layout": "f32[M,N]", "at": "M=0"}, "at", "no size of a name"),
         ({"layout": "f32[M,N]", "at": "K=3"}, "at", "no size is called K"),
@@ -146,6 +148,7 @@ def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
     assert texts(found["words"])["1 p(4)"] == "fastest: 4 neighbours along x"
     assert "field Sizes" in found["notes"][0]
     assert "formula" not in found
+    assert asked("[1, 0, 1 p(4)]", shape="6x8")["notes"] == []
     for text in ("token[]", "f32[?,4]"):
         assert not any("field Sizes" in note for note in asked(text)["notes"])
 
@@ -246,6 +249,12 @@ def test_a_formula_of_names_is_right_for_some_sizes() -> None:
     assert found["picture"]["panels"]
 
 
+def test_a_formula_that_is_wrong_at_all_sizes() -> None:
+    found = asked("f32[M,N]", other="N*d0 + d1 + 1")["comparison"]
+    assert (found["sign"], found["verdict"]) == ("≠", "wrong: some element has another place")
+    assert found["rows"][1]["label"] == "counterexample"
+
+
 def test_what_is_a_formula() -> None:
     for text in ("d0", "5*d0 + d1", "(d0 & 7)", "5*y + x", "d0//8*2,", "i - j"):
         assert is_formula(text), text
@@ -308,6 +317,12 @@ def test_numbers_are_as_assumed(text: str, assuming: str | None) -> None:
     assert numbered.size == m.at(**sizes).size
 
 
+def test_a_layout_of_names_is_drawn_at_numbers_that_are_not_mostly_padding() -> None:
+    for text in ("f32[M,N]{1,0:T(8,128)}", "f32[M]{0:T(256)}"):
+        (numbered,), sizes = numbers_for([ml.index_map(text)], "")
+        assert numbered.size <= 2 * prod(sizes.values())
+
+
 def test_what_is_typed_for_the_picture_comes_first() -> None:
     m = ml.index_map("f32[M,N]")
     assert numbers_for([m], "N=7")[1]["N"] == 7
@@ -320,6 +335,12 @@ def test_tuples_are_looked_at_one_array_at_a_time() -> None:
     assert [one["place"] for one in first["arrays"]] == ["[0]", "[1][0]", "[1][1]"]
     assert (first["text"], last["text"]) == ("f32[8,128]{1,0}", "pred[4]{0}")
     assert asked(text, array="99")["array"] == 2
+
+
+def test_of_many_arrays_the_first_are_listed() -> None:
+    found = asked(f"({', '.join(f'f32[{k}]' for k in range(1, 251))})", array="249")
+    assert [one["text"] for one in found["arrays"]] == [f"f32[{k}]{{0}}" for k in range(1, 201)]
+    assert found["text"] == "f32[250]{0}", "also one that is not listed is shown"
 
 
 def test_instructions_of_hlo_are_explained() -> None:
