@@ -60,8 +60,9 @@ class Mixed:
     target: Number
 
 
-# A digit while the recipe is read: its dimension, unit and extent.
-_Piece: TypeAlias = tuple[int, int, Number]
+# A digit while the recipe is read: its dimension, unit, extent, and the next larger unit, which is
+# what the coordinate is below here; None where there is no larger.
+_Piece: TypeAlias = tuple[int, int, Number, int | None]
 
 
 class _ApartError(Exception):
@@ -80,7 +81,9 @@ def digits_of(recipe: Recipe) -> Digits | None:
     (Digit(unit=1, extent=2, stride=1), Digit(unit=2, extent=3, stride=4))
     """
     sizes = list(recipe.shape)
-    axes: list[list[_Piece]] = [[(dim, 1, n)] if n != 1 else [] for dim, n in enumerate(sizes)]
+    axes: list[list[_Piece]] = [
+        [(dim, 1, n, None)] if n != 1 else [] for dim, n in enumerate(sizes)
+    ]
     shapes = recipe.shapes
     try:
         for step, before, after in zip(recipe.steps, shapes, shapes[1:], strict=False):
@@ -90,7 +93,7 @@ def digits_of(recipe: Recipe) -> Digits | None:
                     axes = [_pad(axis, n, m, sizes) for axis, n, m in grown]
                 case Split(tiles):
                     parts = zip(axes, tiles, strict=True)
-                    axes = [part for axis, t in parts for part in _split(axis, t)]
+                    axes = [part for axis, t in parts for part in _split(axis, t, sizes)]
                 case Transpose(order):
                     axes = [axes[axis] for axis in order]
                 case Merge():
@@ -100,7 +103,7 @@ def digits_of(recipe: Recipe) -> Digits | None:
         return None
     chains: list[list[Digit]] = [[] for _ in sizes]
     stride: Number = 1
-    for dim, unit, extent in reversed([piece for axis in axes for piece in axis]):
+    for dim, unit, extent, _ in reversed([piece for axis in axes for piece in axis]):
         chains[dim].append(Digit(unit, extent, stride))
         stride *= extent
     return Digits(tuple(sizes), tuple(tuple(sorted(c, key=lambda d: d.unit)) for c in chains))
@@ -110,28 +113,36 @@ def _pad(axis: list[_Piece], size: Number, padded: Number, sizes: list[Number]) 
     if size == padded:
         return axis
     if not axis:
-        sizes.append(1)
-        return [(len(sizes) - 1, 1, padded)]
-    (dim, unit, extent), *minor = axis
+        return [_padding(padded, sizes)]
+    (dim, unit, extent, below), *minor = axis
     within = size // extent if extent else 0
     if minor and (within == 0 or padded % within):
         raise _ApartError
-    return [(dim, unit, padded // within if minor else padded), *minor]
+    return [(dim, unit, padded // within if minor else padded, below), *minor]
 
 
-def _split(axis: list[_Piece], tile: int | None) -> list[list[_Piece]]:
+def _padding(extent: Number, sizes: list[Number]) -> _Piece:
+    """An axis of padding only, as a digit of one more dimension of size 1."""
+    sizes.append(1)
+    return (len(sizes) - 1, 1, extent, None)
+
+
+def _split(axis: list[_Piece], tile: int | None, sizes: list[Number]) -> list[list[_Piece]]:
     if tile is None:
         return [axis]
     major, minor, left = list(axis), list[_Piece](), tile
     while left > 1:
-        dim, unit, extent = major.pop()
+        dim, unit, extent, below = major.pop()
         if isinstance(extent, int) and extent and left % extent == 0:
-            minor.append((dim, unit, extent))
+            minor.append((dim, unit, extent, below))
             left //= extent
         elif extent % left == 0:
-            minor.append((dim, unit, left))
+            larger = unit * left
+            is_zero = below is not None and larger >= below  # of what was padded, padding only
+            minor.append((dim, unit, left, below if is_zero or extent == left else larger))
             if extent != left:
-                major.append((dim, unit * left, extent // left))
+                rest = extent // left
+                major.append(_padding(rest, sizes) if is_zero else (dim, larger, rest, below))
             left = 1
         else:
             raise _ApartError
