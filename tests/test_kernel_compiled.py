@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -53,6 +54,21 @@ def test_a_function_on_buffers(
     out = np.full(r.target.size, -5, np.int32)
     assert f(array().reshape(-1), out) is out
     assert (out == ml.pack(LAYOUT, array(), fill=-5 if fill is None else fill)).all()
+
+
+def test_padding_that_is_left_is_zero_in_a_new_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    f = ml.relayout("[0, 1]", LAYOUT, (19, 140)).compile("int32", fill=None)
+    given, expected = array().reshape(-1), ml.pack(LAYOUT, array())
+    monkeypatch.setattr(np, "empty", lambda size, dtype: np.full(size, 0xAA, dtype))
+    assert (f(given) == expected).all()
+
+
+@pytest.mark.parametrize("items", [np.empty(3, "V0"), np.array([None, 1, 2])])
+def test_pack_and_unpack_what_no_kernel_moves(items: np.ndarray) -> None:
+    for call in (ml.pack, lambda *given, **more: ml.unpack(*given, (3,), **more)):
+        with pytest.raises(ml.LayoutError, match="is no type of items"):
+            call("{0}", items, compiled=True)
 
 
 def test_pack_and_unpack_compiled() -> None:
@@ -269,17 +285,49 @@ def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(list(tmp_path.glob("*.so"))) == 1
 
 
-@pytest.mark.parametrize("kept", [b"", b"no library"])
-def test_what_was_kept_but_does_not_load(kept: bytes) -> None:
+@pytest.mark.parametrize("change", ["nothing", "no library", "half", "zeros"])
+def test_what_was_kept_but_is_damaged(change: str) -> None:
+    """Half a library would end the process where it was loaded."""
     need("gcc")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
     r.compile("int8")
     (library,) = build.cache_folder().glob("*.so")
+    whole = library.read_bytes()
     library.unlink()
-    library.write_bytes(kept)
-    calls._built.cache_clear()
-    assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
-    assert library.stat().st_size > len(kept)
+    damaged = {
+        "nothing": b"",
+        "no library": b"no library",
+        "half": whole[: len(whole) // 2],
+        "zeros": whole[:4096].ljust(len(whole), b"\0"),
+    }
+    library.write_bytes(damaged[change])
+    for _ in range(2):
+        calls._built.cache_clear()
+        assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
+    assert whole in [path.read_bytes() for path in build.cache_folder().glob("*.so")]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
+def test_a_cache_that_others_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    folder = build.cache_folder()
+    for k, mode in enumerate((0o755, 0o770, 0o777, 0o1777)):
+        folder.chmod(mode)
+        r = ml.relayout("[0, 1]", "[1, 0]", (2, 3 + k))
+        if not mode & 0o002:
+            r.compile("int8")
+            continue
+        with pytest.raises(ml.LayoutError, match="other users can write to") as error:
+            r.compile("int8")
+        assert len(str(error.value).splitlines()) == 3
+    folder.chmod(0o700)
+    r.compile("int16")
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(ml.LayoutError, match="other users can write to"):
+        r.compile("int32")
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -394,3 +394,18 @@ def test_what_a_function_for_all_sizes_refuses() -> None:
     back = ml.relayout("s32[M,N]{1,0:T(8,128)}", "{1,0}").compile()
     with pytest.raises(ml.ShapeError, match="M, N not given"):
         back(np.zeros((8, 128), np.int32))
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("name", ["self", "buffer", "out", "sizes"])
+def test_sizes_that_are_called_as_arguments_are(name: str) -> None:
+    need("gcc")
+    f = ml.relayout(f"u8[{name},N]", "{0,1}").compile()
+    sizes, given, expected = {name: 2, "N": 3}, [1, 2, 3, 4, 5, 6], [1, 4, 2, 5, 3, 6]
+    assert f.at(**sizes)(given).tolist() == expected
+    assert f([given[:3], given[3:]]).tolist() == expected
+    if name != "out":
+        assert f(given, **sizes).tolist() == expected
+        return
+    with pytest.raises(ml.ShapeError, match="out not given"):
+        f(given, **sizes)

@@ -8,7 +8,9 @@ import queue
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -231,6 +233,43 @@ def test_small_targets_are_one_threads(share: bool, monkeypatch: pytest.MonkeyPa
         assert bool(asked) == share
         assert set(asked) <= {3}
         asked.clear()
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_helpers_hold_the_arrays_of_a_call_that_is_interrupted() -> None:
+    """And nothing of Python runs as C is called: ctypes would give an interrupt another name."""
+    need("gcc")
+    f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int32", threads=2)
+    given: list[Any] = []
+    out = replace(f, function=lambda *addresses: given.extend(addresses))(range(6))
+    assert [type(address) for address in given] == [ctypes.c_void_p] * 2
+    assert given[0].value == out.ctypes.data
+    held = weakref.ref(out)
+    del out
+    assert held() is not None
+    given.clear()
+    assert held() is None
+
+
+def test_a_handler_of_signals_may_call_while_helpers_are_hired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[int] = []
+
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            if not done:
+                done.append(-1)
+                workers.run_parts(done.append, 3)
+
+    monkeypatch.setattr(workers, "Thread", Interrupted)
+    monkeypatch.setattr(workers, "_helpers", [])
+    caller = threading.Thread(target=workers.run_parts, args=(done.append, 2), daemon=True)
+    caller.start()
+    caller.join(30)
+    assert not caller.is_alive()
+    assert sorted(done) == [-1, 0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("parts", [2, 3, 7])

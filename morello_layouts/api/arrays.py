@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from morello_layouts import notation
 from morello_layouts.api.elements import as_elements
 from morello_layouts.api.layouts import LayoutLike, index_map
-from morello_layouts.api.relayouts import held_as_bits, padding_item
+from morello_layouts.api.relayouts import held_as_bits, item_type, padding_item
 from morello_layouts.codegen.kernel import compiled_relayout, thread_count
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.formula import IndexMap
@@ -69,7 +69,8 @@ def pack(
     count = _threads(threads, compiled=compiled)
     if compiled:
         recipes = Recipe(array.shape), m.recipe
-        move = compiled_relayout(*recipes, array.dtype, item.tobytes(), threads=count)
+        dtype = item_type(array.dtype)
+        move = compiled_relayout(*recipes, dtype, item.tobytes(), threads=count)
         buffer = move(np.ascontiguousarray(array).reshape(-1))
     else:
         buffer = pack_array(m.recipe, array, item[()])
@@ -120,8 +121,8 @@ def unpack(
         )
     count = _threads(threads, compiled=compiled)
     if compiled:
-        shape = known(m.recipe.shape)
-        move = compiled_relayout(m.recipe, Recipe(shape), buffer.dtype, threads=count)
+        shape, items = known(m.recipe.shape), item_type(buffer.dtype)
+        move = compiled_relayout(m.recipe, Recipe(shape), items, threads=count)
         return move(buffer).reshape(shape)
     return unpack_array(m.recipe, buffer)
 

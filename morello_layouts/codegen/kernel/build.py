@@ -8,6 +8,7 @@ import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -68,27 +69,29 @@ def cache_folder() -> Path:
 def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...] = FLAGS) -> Any:
     """The C function of a name in a source, built unless that was done before.
 
-    What was kept but does not load is built again.
+    What was kept but is damaged or does not load is built again.
 
     Raises:
         LayoutError: where the compiler refuses the source or writes no library, or the cache
-            cannot be written.
+            cannot be written, or others can write to it.
     """
     key = "\0".join((source, *command, *flags, _version(command), _processor()))
-    file = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:32] + ".so"
+    asked = _digest(key.encode(errors="surrogateescape"))
     try:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        library = folder / file
-        if library.exists():
+        _refuse_of_others(folder)
+        for library in folder.glob(f"{asked}-*.so"):
             with suppress(OSError, AttributeError):
-                return _function(library, name)
+                if library.name == _file_name(asked, library):
+                    return _function(library, name)
         with tempfile.TemporaryDirectory(dir=folder) as place:
             text, built = Path(place) / "kernel.c", Path(place) / "kernel.so"
             text.write_text(source, encoding="utf-8")
             _run([*command, *flags, str(text), "-o", str(built)])
             function = _loaded(built, name, command)
-            built.replace(library)  # whoever builds the same at the same time loses nothing
+            # Whoever builds the same at the same time loses nothing.
+            built.replace(folder / _file_name(asked, built))
     except OSError as error:
         raise LayoutError(
             "the kernel could not be built",
@@ -96,6 +99,28 @@ def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...
             "set MORELLO_LAYOUTS_CACHE to a folder that can be written",
         ) from error
     return function
+
+
+def _refuse_of_others(folder: Path) -> None:
+    """Code is loaded from the folder: nobody but the user and the system's may put some there."""
+    about = folder.stat()
+    if not hasattr(os, "geteuid"):  # Windows has neither owners nor modes of this kind
+        return
+    if about.st_uid not in (os.geteuid(), 0) or about.st_mode & stat.S_IWOTH:
+        raise LayoutError(
+            f"other users can write to {folder}",
+            "kernels are loaded from there, and would be theirs",
+            "set MORELLO_LAYOUTS_CACHE to a folder of your own that only you can write to",
+        )
+
+
+def _file_name(asked: str, library: Path) -> str:
+    """By what was asked for and by what came out: to load a damaged library can end the process."""
+    return f"{asked}-{_digest(library.read_bytes())}.so"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def _function(library: Path, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import warnings
 from collections.abc import Callable, Sequence
+from ctypes import c_char_p, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from operator import index
@@ -144,12 +145,10 @@ def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> Buil
     reach = kernel.target.size * kernel.itemsize
     if command is None:
         return Build(text, "NumPy", given, file.phases, reach, None)
-    import ctypes
-
     entry = load(text, name, command)
-    told = [ctypes.c_char_p] if given != Given() else []
-    shares = [ctypes.c_size_t] * (3 if share else 0)
-    entry.argtypes = (*told, ctypes.c_void_p, ctypes.c_void_p, *shares)
+    told = [c_char_p] if given != Given() else []
+    shares = [c_size_t] * (3 if share else 0)
+    entry.argtypes = (*told, c_void_p, c_void_p, *shares)
     entry.restype = None
     return Build(text, " ".join(command), given, file.phases, reach, entry)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import c_void_p
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -69,7 +70,7 @@ class CompiledRelayout(BuiltRelayout):
 
         Args:
             buffer: one item for each slot of the source layout, 1-D; NumPy items of the type's
-                size, whatever their kind.
+                size, whatever their kind: padding holds the same bytes beside all of them.
             out: where to write, one item for each slot of the target layout, of the buffer's
                 type, in one piece, and no part of the buffer. Left out, a new array.
 
@@ -82,9 +83,7 @@ class CompiledRelayout(BuiltRelayout):
         _check("buffer", buffer, have, self.dtype)
         buffer = np.ascontiguousarray(buffer)
         if out is None:
-            out = _aligned(want, buffer.dtype)
-            if self.fill is None:
-                out[...] = np.zeros((), out.dtype)
+            out = _aligned(want, buffer.dtype, np.zeros if self.fill is None else np.empty)
         elif not isinstance(out, np.ndarray):
             raise LayoutError(
                 f"out cannot take the result: it is of type {type(out).__name__}",
@@ -96,8 +95,8 @@ class CompiledRelayout(BuiltRelayout):
             _check_writable(out, buffer)
         if self.function is None:
             self._by_numpy(buffer, out)
-        elif self.threads > 1:  # which hold the arrays, also where the user interrupts the call
-            self.function(out.ctypes, buffer.ctypes)
+        elif self.threads > 1:  # the addresses hold the arrays, where the user interrupts the call
+            self.function(out.ctypes.data_as(c_void_p), buffer.ctypes.data_as(c_void_p))
         else:
             self.function(out.ctypes.data, buffer.ctypes.data)
         return out
@@ -141,9 +140,9 @@ def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return items
 
 
-def _aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _aligned(size: int, dtype: np.dtype[Any], make: Callable[..., NDArray[Any]]) -> NDArray[Any]:
     """A new array that starts at a cache line."""
-    data = np.empty(size * dtype.itemsize + _LINE, np.uint8)
+    data = make(size * dtype.itemsize + _LINE, np.uint8)
     start = -data.ctypes.data % _LINE
     return data[start : start + size * dtype.itemsize].view(dtype)
 

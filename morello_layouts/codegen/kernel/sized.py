@@ -57,14 +57,16 @@ class SizedRelayout(BuiltRelayout):
         """
         return self.source.names
 
-    def __call__(self, buffer: Any, out: NDArray[Any] | None = None, **sizes: int) -> NDArray[Any]:
+    def __call__(
+        self, buffer: Any, /, out: NDArray[Any] | None = None, **sizes: int
+    ) -> NDArray[Any]:
         """The other buffer.
 
         Args:
             buffer: one item for each slot of the source layout, 1-D; where that layout is plain
                 row-major order, also the array itself, whose shape then says the sizes.
             out: where to write, one item for each slot of the target layout; left out, a new array.
-            sizes: each symbolic size by its name.
+            sizes: each symbolic size by its name; for one that is called ``out``, see :meth:`at`.
 
         Raises:
             ShapeError: where a size is missing, unknown or not as assumed, or where a buffer is not
@@ -80,7 +82,7 @@ class SizedRelayout(BuiltRelayout):
             buffer = np.ascontiguousarray(buffer).reshape(-1)
         return move(buffer, out)
 
-    def at(self, **sizes: int) -> CompiledRelayout:
+    def at(self, /, **sizes: int) -> CompiledRelayout:
         """The relayout at given sizes, by the same kernel.
 
         Raises:

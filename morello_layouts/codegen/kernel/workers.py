@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import RLock, Thread
 from typing import TypeAlias
 
 __all__ = ["run_parts"]
@@ -20,7 +20,7 @@ _Job: TypeAlias = "tuple[Callable[[int], object], deque[int], SimpleQueue[int]]"
 
 _jobs: SimpleQueue[_Job] = SimpleQueue()
 _helpers: list[Thread] = []
-_hiring = Lock()
+_hiring = RLock()  # a handler of signals may call a relayout too
 
 
 def run_parts(call: Callable[[int], object], parts: int) -> None:
@@ -82,7 +82,7 @@ def _hire(most: int) -> None:
 def _forget() -> None:
     """A forked process has none of the threads of the one before."""
     global _jobs, _hiring
-    _jobs, _hiring = SimpleQueue(), Lock()
+    _jobs, _hiring = SimpleQueue(), RLock()
     _helpers.clear()
 
 
