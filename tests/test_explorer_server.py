@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ from click.testing import CliRunner
 
 from morello_layouts.cli.entry import commands
 from morello_layouts.errors import LayoutError
+from morello_layouts.explorer import worker as worker_module
 from morello_layouts.explorer.presets import PRESETS
 from morello_layouts.explorer.question import LONGEST, Question
 from morello_layouts.explorer.server import HOST, Server, asked, link
@@ -361,14 +363,14 @@ def test_a_process_bounds_memory_and_answers_and_outlives_faults() -> None:
     assert "KeyError: 'nothing'" in run.stderr, "faults are logged"
 
 
-def test_a_script_that_cannot_start_processes_is_told_so(tmp_path: Any) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("from morello_layouts.explorer.server import Server\nServer(0)\n")
-    run = subprocess.run(
-        [sys.executable, str(script)], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert run.returncode == 1
-    assert "LayoutError: no process could be started that answers" in run.stderr
+def test_processes_that_do_not_come_are_ended_and_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = set(multiprocessing.active_children())
+    monkeypatch.setattr(worker_module, "_START_SECONDS", 0.0)
+    with pytest.raises(LayoutError, match="no process could be started that answers"):
+        Workers(1)
+    assert set(multiprocessing.active_children()) <= before
 
 
 def wait_for(condition: Any, seconds: float = 20) -> None:
