@@ -277,6 +277,9 @@ def test_symbolic_sizes_with_and_without_assumptions() -> None:
     assert texts(known["proofs"])["onto"].startswith("yes")
     assert "ceil" in plain["formula"]["simplified"]
     assert "ceil" not in known["formula"]["simplified"]
+    assert "padding" in texts(plain["tpu"])
+    assert "padding" not in texts(known["tpu"])
+    assert texts(known["tpu"])["lanes"] == texts(plain["tpu"])["lanes"]
 
 
 def test_pictures_of_symbolic_sizes_are_drawn_at_numbers() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from morello_layouts import api, notation
@@ -103,6 +103,8 @@ def _report(
     except UnsupportedError as error:
         notes = (f"no formula: {error.what}; {error.why}", *_notes(layout))
         return ArrayReport(path, explanation, None, None, None, tpu, notes)
+    if tpu is not None and m.padding == 0:  # perhaps by what is assumed of sizes
+        tpu = replace(tpu, padding=())
     proofs = Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m))
     sizes = None
     if all(isinstance(n, int) for n in carried):
