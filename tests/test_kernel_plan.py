@@ -158,6 +158,7 @@ def test_strips_are_of_whole_lines_of_the_source() -> None:
         ("{1,0:T(8,128)(2,1,1,1)}", "[1, 0]", 1, True),  # both begin with digits of one dimension
         ("{1,0:T(3,5)(2,2)}", "{0,1:T(8,128)}", 1, True),  # no digits in common
         ("{1,0:T(3,5)(2,2)}", "{1,0:T(8,128)}", 8, True),
+        ("{1,0:T(8,128)(2,1,1,1)}", "{0,1:T(8,128)(2,1)}", 4, True),  # or blocks of 64 bytes
         ("[0, 1]", "{0,1:T(8,128)}", 1, False),
         ("{1,0:T(8,128)}", "{0,1:T(8,128)}", 1, False),
         ("[0, 1]", "{1,0:T(8,128)(4,1)}", 1, False),

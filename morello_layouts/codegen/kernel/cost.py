@@ -15,7 +15,7 @@ __all__ = ["APART", "cost_of", "work"]
 # Of one element through both formulas, in the time that it takes to copy a byte.
 APART: Final = 40.0
 
-_MOVE, _SHORT_COPY, _TRANSPOSITION = 10.0, 32.0, 1.4
+_MOVE, _SHORT_COPY, _TRANSPOSITION, _SMALL_BLOCK = 18.0, 32.0, 1.5, 512
 
 
 def cost_of(nests: Iterable[Nest]) -> float:
@@ -24,7 +24,7 @@ def cost_of(nests: Iterable[Nest]) -> float:
     >>> from morello_layouts.codegen.kernel.boxes import Axis
     >>> rows = (Axis(100, 64, 64),)
     >>> cost_of([Nest(0, 0, rows, Copy(64))]), cost_of([Nest(0, 0, rows, Move(1))])
-    (6400.0, 1000.0)
+    (6400.0, 1800.0)
     """
     return sum(work(nest) * _per_byte(nest.micro) for nest in nests)
 
@@ -35,8 +35,8 @@ def _per_byte(micro: Micro) -> float:
             return max(1.0, _MOVE / size)
         case Copy(size):
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
-        case Transposition(width=width):
-            return _TRANSPOSITION if width > 16 else 2 * _TRANSPOSITION
+        case Transposition():
+            return _TRANSPOSITION * max(1.0, _SMALL_BLOCK / _bytes(micro))
         case _:
             return 1.0
 

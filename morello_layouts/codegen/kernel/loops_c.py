@@ -65,9 +65,9 @@ def staged_lines(part: Staged, say: Values, divided: int | None = None) -> list[
     heads, (t, s) = _over(part.loops, at, 0, say, divided)
     depth = len(part.loops)
     body = [f"_Alignas({WIDEST}) unsigned char block[{part.size}];"]
-    for ways, buffers in ((part.into, ("block", "s1")), (part.out, ("t1", "block"))):
+    for ways, buffers in ((part.into, ("block", "from")), (part.out, ("to", "block"))):
         body += [line for tree in fused(ways) for line in tree_lines(tree, say, buffers, depth)]
-    return looped(heads, [f"const unsigned char *s1 = {s};", f"unsigned char *t1 = {t};", *body])
+    return looped(heads, [f"const unsigned char *from = {s};", f"unsigned char *to = {t};", *body])
 
 
 def _strip_lines(

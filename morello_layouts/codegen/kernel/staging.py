@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from math import lcm, prod
 from typing import TypeAlias
@@ -71,13 +72,13 @@ def staged(source: Digits, target: Digits, itemsize: int, block: int) -> tuple[S
         block: bytes along the target that are transposed at once.
 
     Returns:
-        None where a block that holds whole tiles of both layouts is too large.
+        None where a block that holds whole tiles of both layouts is too large, or there is no way.
     """
     blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, block)
     if prod(blocks.lengths) * itemsize > _MOST:
         return None
-    ways = [found for order in _orders(source, target) if (found := blocks.by_way_of(order))]
-    return min(ways, key=lambda parts: sum(part.cost for part in parts), default=None)
+    order = blocks.best_order()
+    return None if order is None else blocks.by_way_of(order)
 
 
 def _orders(source: Digits, target: Digits) -> list[tuple[int, ...]]:
@@ -118,27 +119,41 @@ class _Blocks:
     itemsize: int
     block: int
 
-    def by_way_of(self, order: Sequence[int]) -> tuple[Staged, ...]:
-        """The blocks, through a scratch in an order of dimensions; none where there is no way."""
+    def best_order(self) -> tuple[int, ...] | None:
+        """The order of a scratch by which whole blocks cost least; None where there is no way."""
+        whole = [runs[0] for runs in self._runs if runs]
+        costs = {
+            order: part.cost
+            for order in _orders(self.source, self.target)
+            if len(whole) == len(order) and (part := self._part(order, whole)) is not None
+        }
+        return min(costs, key=lambda order: costs[order], default=None)
+
+    def by_way_of(self, order: Sequence[int]) -> tuple[Staged, ...] | None:
+        """The blocks, through a scratch in an order of dimensions; None where there is no way."""
+        found = [self._part(order, chosen) for chosen in product(*self._runs)]
+        parts = tuple(part for part in found if part is not None)
+        return parts if len(parts) == len(found) else None
+
+    @property
+    def _runs(self) -> list[list[_Run]]:
+        return [_runs(*pair) for pair in zip(self.source.sizes, self.lengths, strict=False)]
+
+    def _part(self, order: Sequence[int], runs: Sequence[_Run]) -> Staged | None:
+        """Blocks of one length along each dimension."""
         plain: list[tuple[Digit, ...]] = [()] * len(order)
         stride = 1
         for dim in reversed(order):
             plain[dim] = (Digit(1, self.lengths[dim], stride),)
             stride *= self.lengths[dim]
-        found = []
-        runs = [_runs(*pair) for pair in zip(self.source.sizes, self.lengths, strict=False)]
-        for chosen in product(*runs):
-            within = tuple(length for _, length, _ in chosen)
-            a, scratch, b = (
-                Digits(within, tuple(chains))
-                for chains in (self.source.chains, plain, self.target.chains)
-            )
-            into = _ways(a, scratch, self.itemsize, SMALL_BLOCK)
-            out = _ways(scratch, b, self.itemsize, self.block)
-            if not into or not out:
-                return ()
-            found.append(self._placed(chosen, into, out))
-        return tuple(found)
+        within = tuple(length for _, length, _ in runs)
+        a, scratch, b = (
+            Digits(within, tuple(chains))
+            for chains in (self.source.chains, plain, self.target.chains)
+        )
+        into = _ways(a, scratch, self.itemsize, SMALL_BLOCK)
+        out = _ways(scratch, b, self.itemsize, self.block)
+        return self._placed(runs, into, out) if into and out else None
 
     def _placed(
         self, runs: Sequence[_Run], into: tuple[Nest, ...], out: tuple[Nest, ...]
@@ -165,6 +180,7 @@ def _runs(size: Number, length: int) -> list[_Run]:
     return [*whole, (positive(rest), rest, full)] if rest != 0 else whole
 
 
+@lru_cache(maxsize=64)  # loops for near targets and for far ones have most ways in common
 def _ways(a: Digits, b: Digits, itemsize: int, block: int) -> tuple[Nest, ...]:
     mixed = common_digits(a, b)
     boxes = None if mixed is None else element_boxes(a.sizes, mixed)
