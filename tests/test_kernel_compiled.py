@@ -343,14 +343,26 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
 
 
-def test_each_processor_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["_processor", "_version"])
+def test_each_processor_and_compiler_has_its_own_kernels(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("gcc")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
-    for processor in ("one", "another", "one"):
+    for kind in ("one", "another", "one"):
         calls._built.cache_clear()
-        monkeypatch.setattr(build, "_processor", lambda processor=processor: processor)
+        monkeypatch.setattr(build, what, lambda *_, kind=kind: kind)
         r.compile("int8")
-    assert len(list(build.cache_folder().glob("*.so"))) == 2
+    assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2
+
+
+def test_each_command_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    for command in ("gcc", "gcc -DX", "gcc"):
+        calls._built.cache_clear()
+        monkeypatch.setenv("CC", command)
+        ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int8")
+    assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

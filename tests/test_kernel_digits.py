@@ -16,7 +16,14 @@ import morello_layouts as ml
 from morello_layouts.codegen.kernel.digits import Digit, digits_of
 
 # A later tile pads what an earlier one left, and is cut again: some of the cuts hold padding only.
-GROWN = ["{0:T(2)(8)(4)}", "{0:T(3)(8)(4)}", "{0:T(2)(6)(3)}", "{0:T(2)(4)(*,3)}", "{0:T(4)(8)(2)}"]
+GROWN = [
+    "{0:T(2)(8)(4)}",
+    "{0:T(3)(8)(4)}",
+    "{0:T(2)(6)(3)}",
+    "{0:T(2)(4)(*,3)}",
+    "{0:T(4)(8)(2)}",
+    "{0:T(2)(16)(8)(4)}",
+]
 
 
 def reached(chain: tuple[Digit, ...], coordinates: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from kernel_runs import MARGIN, QUICK, STRICT, compilers, need
 from test_kernel_targets import HOST, on_host
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel import Kernel, kernel_text
+from morello_layouts.codegen.kernel import Kernel, kernel_text, sized
 from morello_layouts.codegen.kernel.boxes import Box
 from morello_layouts.codegen.kernel.emit_c import c_file, join
 from morello_layouts.codegen.kernel.extents import upper, value_of
@@ -409,3 +409,22 @@ def test_sizes_that_are_called_as_arguments_are(name: str) -> None:
         return
     with pytest.raises(ml.ShapeError, match="out not given"):
         f(given, **sizes)
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_what_is_kept_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    monkeypatch.setattr(sized, "_MOST_KEPT", 2)
+    f = ml.relayout("u8[M,N]{1,0}", "{0,1}").compile()
+    for m, n in ((2, 3), (3, 2), (2, 3), (1, 6), (6, 1), (3, 2)):
+        assert f.at(M=m, N=n).source.shape == (m, n)
+        assert f.at(N=n, M=m) is f.at(M=m, N=n)
+        assert len(f._kept) <= 2
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_sizes_that_an_array_does_not_say() -> None:
+    need("gcc")
+    f = ml.relayout("{1,0}", "{0,1}", ("2*N", "N")).compile("int8")
+    x = np.arange(18, dtype=np.int8).reshape(6, 3)
+    assert (f(x) == x.T.reshape(-1)).all()
