@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -171,12 +172,15 @@ def moves_of(kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | No
     if elements is None or cost_of(found) > _STAGED_FROM * estimate(reach):
         blocks = _blocks(kernel, None if elements is None else cost_of(found), padding, block)
         if blocks:
-            start = stream_from if large else None
-            ways = (replace(part, out=_streaming(part, reach, start)) for part in blocks)
-            return Moves(itemsize, fill, fills, (), tuple(ways), None)
+            placed = [_placed(part, nest) for part in blocks for nest in part.out]
+            conditions = _conditions(placed) if large else []
+            ways = (
+                _streaming(part, reach, stream_from, conditions) if large else part
+                for part in blocks
+            )
+            return Moves(itemsize, fill, fills, (), tuple(ways), None, tuple(conditions))
     found = found if large else [stripped(nest) for nest in found]
-    main = max(filter(_streamable, found), key=work, default=None) if large else None
-    conditions = _uneven(main) if main is not None else []
+    conditions = _conditions(found) if large else []
     found = [
         replace(nest, stream=large and _large(nest, reach, stream_from, conditions))
         for nest in found
@@ -200,15 +204,24 @@ def _blocks(
     return found if found and sum(part.cost for part in found) < direct else ()
 
 
-def _streaming(part: Staged, reach: Number, stream_from: int | None) -> tuple[Nest, ...]:
-    """The ways out of blocks; their stores may go past the caches where all are whole lines."""
-    if stream_from is None:
-        return part.out
-    found = []
-    for nest in part.out:
-        placed = replace(nest, target=nest.target + part.target, loops=(*part.loops, *nest.loops))
-        found.append(replace(nest, stream=_large(placed, reach, stream_from, [])))
-    return tuple(found)
+def _streaming(part: Staged, reach: Number, stream_from: int, conditions: list[Number]) -> Staged:
+    """Blocks out of which stores may go past the caches, where all are whole lines."""
+    out = (
+        replace(nest, stream=_large(_placed(part, nest), reach, stream_from, conditions))
+        for nest in part.out
+    )
+    return replace(part, out=tuple(out))
+
+
+def _placed(part: Staged, nest: Nest) -> Nest:
+    """A way out of blocks, and the loops over these."""
+    return replace(nest, target=nest.target + part.target, loops=(*part.loops, *nest.loops))
+
+
+def _conditions(found: Sequence[Nest]) -> list[Number]:
+    """What must be whole lines for the largest of some loops to go past the caches."""
+    main = max(filter(_streamable, found), key=work, default=None)
+    return _uneven(main) if main is not None else []
 
 
 def _large(nest: Nest, reach: Number, stream_from: int, conditions: list[Number]) -> bool:
