@@ -96,7 +96,8 @@ def _player(k: int, panel: Panel) -> str:
         '<button class="next">Next ▶</button><button class="play">Play</button>'
         f'<input type="range" min="0" max="{steps + 1}" value="0" aria-label="step">'
         '<output class="step"></output></div><p class="words"></p>'
-        '<div class="wide"><svg class="ml-picture stage" role="img" aria-label="the cells after this step"></svg></div></section>\n'
+        '<div class="wide"><svg class="ml-picture stage" role="img" '
+        'aria-label="the cells after this step"></svg></div></section>\n'
     )
 
 
