@@ -6,9 +6,9 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from hlo_xla import programs
+from tests.support.hlo_xla import programs
 
 PROGRAM = "tpu7x_scan_while"
 NAME = re.compile(r"(?<![\w\"])%([A-Za-z_][\w.\-]*)")

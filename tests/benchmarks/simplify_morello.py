@@ -2,7 +2,7 @@
 
 ``python tests/benchmarks/simplify_morello.py`` counts them over the sound rows of
 tests/data/morello_oracle.jsonl; ``--write`` puts the table in docs/simplifier.md. In a sound row
-Morello's offsets are distinct and in the buffer. tests/test_expr_morello_ops.py holds the counts to
+Morello's offsets are distinct and in the buffer. tests/expr/test_morello_ops.py holds the counts to
 the aim, and the formulas to Morello's offsets.
 """
 

@@ -1,7 +1,7 @@
 """The list of rules in docs/simplifier.md: ``python tests/benchmarks/simplify_rules.py --write``.
 
-It is made from the rules' own names and docstrings; tests/test_expr_docs.py fails where the page
-says something else.
+It is made from the rules' own names and docstrings. tests/docs/test_simplifier_page.py fails
+if the page says something else.
 """
 
 # ruff: noqa: T201

@@ -1,0 +1,71 @@
+"""The commands that check the project, each written once.
+
+``nox -s lint types`` makes a virtual environment for each session. ``nox --no-venv --no-install -s
+lint types`` uses the present one, with what ``pip install --group dev -e ".[test]"`` puts there.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.sessions = ["lint", "types", "layers", "test"]
+nox.options.reuse_venv = "yes"
+
+GROUPS = nox.project.load_toml("pyproject.toml")
+
+
+def group(name: str) -> list[str]:
+    """Return the requirements of a dependency group; no version of pip is too old for them."""
+    return list(nox.project.dependency_groups(GROUPS, name))
+
+
+@nox.session
+def test(session: nox.Session) -> None:
+    """Run the fast lane; what follows ``--`` goes to pytest."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Run the tests that the fast lane leaves out."""
+    session.install("-e", ".[test]")
+    env = {"HYPOTHESIS_PROFILE": "ci"}
+    session.run("python", "-m", "pytest", "-m", "slow", *session.posargs, env=env)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the rules and the format of the source."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types."""
+    session.install(*group("lint"), "-e", ".[test]")
+    session.run("mypy")
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Check that imports go down and run in no circle."""
+    session.install(*group("lint"), "-e", ".")
+    session.run("lint-imports", "--no-logo", "--no-cache")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site in build/html, or in the folder that follows ``--``; a warning is an error."""
+    session.install(*group("docs"), "-e", ".")
+    place = session.posargs or ["build/html"]
+    session.run("sphinx-build", "-q", "-W", "--keep-going", "-n", "-c", "docs", ".", *place)
+
+
+@nox.session
+def generate(session: nox.Session) -> None:
+    """Write the generated pages, figures and notebook outputs; ``-- --check`` compares them."""
+    session.install("-e", ".[test]")
+    session.run("python", "docs/generate.py", *session.posargs)

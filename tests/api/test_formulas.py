@@ -1,0 +1,279 @@
+"""Formulas that users write: held against layouts, composed, and looked at on their own."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+
+import morello_layouts as ml
+from tests.support.xla_strategies import small_arrays
+
+MORELLO_S_OWN = "6*(((d0 % 4)//2 + 2*(d0 % 2))//2) + 2*d1 + d0 % 2"
+"""What Morello computes for [0 oe(4), 1, 0 p(2)]: even and odd apart before dividing."""
+
+
+def test_morello_s_odd_even_collides_and_ours_does_not() -> None:
+    ours = ml.index_map("[0 oe(4), 1, 0 p(2)]", (8, 3))
+    theirs = ml.from_sympy({"shape": (8, 3), "size": 24}, MORELLO_S_OWN)
+    collision = ml.is_injective(theirs)
+    assert (collision.holds, collision.counterexample) == (False, ((0, 0), (2, 0)))
+    assert theirs(0, 0) == theirs(2, 0)
+    on_2x3 = [theirs(i, j) for i in range(2) for j in range(3)]
+    assert on_2x3 == [0, 2, 4, 7, 9, 11]  # as data/morello_oracle.jsonl has it
+    assert ml.is_bijective(theirs).holds is False
+    assert ml.is_surjective(theirs).holds is False
+    different = ml.are_equivalent(theirs, ours)
+    assert (different.holds, different.counterexample) == (False, (1, 0))
+    assert ml.is_bijective(ours).holds is True
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"shape": (6, 8)},
+        (6, 8),
+        {"shape": (6, 8), "names": ("d0", "d1")},
+        {"d0": 6, "d1": 8},
+    ],
+)
+def test_ways_to_give_the_shape(domain) -> None:
+    mine = ml.from_sympy(domain, "24*(d1//4) + 4*d0 + d1%4")
+    assert mine.shape == (6, 8)
+    assert ml.are_equivalent(mine, "[1, 0, 1 p(4)]").holds is True
+    assert str(mine) == "(d0, d1) -> 24*(d1//4) + 4*d0 + d1%4"
+
+
+def test_sympy_in_and_out() -> None:
+    i, j = sympy.symbols("i j", integer=True, nonnegative=True)
+    mine = ml.from_sympy({i: 6, j: 8}, 24 * sympy.floor(j / 4) + 4 * i + sympy.Mod(j, 4))
+    assert ml.are_equivalent("[1, 0, 1 p(4)]", mine).holds is True
+    assert mine.expr == ml.index_map("[1, 0, 1 p(4)]", (6, 8)).expr
+
+
+@given(small_arrays())
+def test_a_layout_s_own_formula_is_the_layout(array: ml.XlaShape) -> None:
+    m = ml.index_map(array)
+    if 0 in m.shape:
+        return
+    again = ml.from_sympy({"shape": m.shape, "size": m.size}, m.expr)
+    assert ml.are_equivalent(again, m).holds is True
+    assert ml.is_injective(again).holds is True
+    assert ml.is_surjective(again).padding == m.padding
+    off = ml.from_sympy({"shape": m.shape}, m.expr + 1)
+    answer = ml.are_equivalent(off, m)
+    assert (answer.holds, answer.counterexample) == (False, (0,) * len(m.shape))
+
+
+def test_for_all_sizes() -> None:
+    rows = ml.from_sympy({"i": "M", "j": "N"}, "N*i + j")
+    assert ml.are_equivalent(rows, "f32[M,N]{1,0}").holds is True
+    assert ml.is_injective(rows).holds is True
+    tiled = ml.are_equivalent(rows, "f32[M,N]{1,0:T(8,128)}")
+    assert tiled.when == "exactly when N = 128, or M = 1 and N <= 127"
+    pairs = ml.from_sympy({"i": "M", "j": "N"}, "N*i + 2*(j//2)")
+    answer = ml.is_injective(pairs)
+    assert answer.holds is False
+    assert str(answer.counterexample) == "((0, 0), (0, 1)) at M = 1, N = 2"
+
+
+def test_large_arrays_are_not_looked_at_one_by_one() -> None:
+    shape = (1 << 20, 1 << 12)
+    assert ml.is_injective(ml.from_sympy(shape, "4096*d0 + d1")).holds is True
+    swizzled = ml.from_sympy(shape, "4096*d0 + 2*(d1 % 2048) + d1//2048")
+    assert ml.is_injective(swizzled).holds is True
+    unclear = ml.is_injective(ml.from_sympy(shape, "4095*d0 + d1"))
+    assert unclear.holds is None
+    assert "no recipe to read" in unclear.reason
+
+
+def test_several_formulas_are_coordinates_in_memory() -> None:
+    tiles = ml.from_sympy((4, 6), ("d0//2", "d1//2", "d0%2", "d1%2"))
+    assert tiles(3, 5) == (1, 2, 1, 1)
+    assert ml.are_equivalent(tiles, "f32[4,6]{1,0:T(2,2)}").holds is True
+    assert ml.is_injective(tiles).holds is True
+    turned = ml.from_sympy((4, 6), ("d0//2", "d1//2", "d1%2", "d0%2"))
+    answer = ml.are_equivalent(turned, "f32[4,6]{1,0:T(2,2)}")
+    assert answer.counterexample == (0, 1)
+    assert answer.reason.startswith("at (0, 1) the offsets are (0, 0, 1, 0) and (0, 0, 0, 1)")
+
+
+def test_composition() -> None:
+    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
+    rows = ml.from_sympy((24,), ("d0//6", "d0%6"))
+    flat = tiled.compose(rows)
+    assert [flat(k) for k in range(24)] == [tiled(k // 6, k % 6) for k in range(24)]
+    assert (flat(np.arange(24)) == [tiled(k // 6, k % 6) for k in range(24)]).all()
+    # Through memory and back: the inverse's coordinates, composed with the map, are the identity.
+    back = ml.from_sympy((tiled.size,), [e.subs("p", "d0") for e in inverse_over_d0(tiled)])
+    assert str(tiled.compose(back)) == "(d0) -> d0"
+
+
+def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
+    p = next(iter(m.inverse.exprs[0].free_symbols))
+    return [e.xreplace({p: sympy.Symbol("d0", integer=True)}) for e in m.inverse.exprs]
+
+
+@pytest.mark.parametrize(
+    ("domain", "expr", "error", "what"),
+    [
+        ({}, "d0", ml.ShapeError, "{} has no shape"),
+        ({"shape": (3,), "sides": 4}, "d0", ml.ShapeError, "has no shape"),
+        ({"shape": (3,), "names": ("i", "j")}, "i", ml.ShapeError, "i, j are given for 1"),
+        ({"shape": (3, 3), "names": ("i", "i")}, "i", ml.ShapeError, "i, i are given for 2"),
+        ((3,), "d0 + q", ml.LayoutError, "d0 + q holds q"),
+        ((3,), "d0 * d0", ml.LayoutError, "product of two variables"),
+        ((3,), "d0 +", ml.ParseError, "found the end of the text"),
+        ((3.5,), "d0", ml.ShapeError, "size 0 of the shape is 3.5"),
+        ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
+    ],
+)
+def test_mistakes(domain, expr, error, what: str) -> None:
+    with pytest.raises(error, match=re.escape(what)):
+        ml.from_sympy(domain, expr)
+
+
+def test_maps_that_do_not_fit_each_other() -> None:
+    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
+    with pytest.raises(ml.ShapeError, match="the inner map gives 1 coordinates"):
+        tiled.compose(ml.from_sympy((24,), "d0"))
+    with pytest.raises(ml.ShapeError, match="coordinate 0 of the inner map is d0//5"):
+        tiled.compose(ml.from_sympy((24,), ("d0//5", "d0%6")))
+    with pytest.raises(ml.ShapeError, match="one map gives 2 numbers, the other 4"):
+        ml.are_equivalent(ml.from_sympy((4, 6), ("d0", "d1")), tiled)
+    with pytest.raises(ml.ShapeError, match="the map has no buffer"):
+        ml.is_surjective(ml.from_sympy((4, 6), "6*d0 + d1"))
+    with pytest.raises(ml.UnsupportedError, match="nothing to be held against"):
+        ml.verify(ml.from_sympy((4, 6), "6*d0 + d1"))
+    with pytest.raises(ml.ShapeError, match="the maps have the shapes"):
+        ml.are_equivalent(ml.from_sympy((4, 6), "6*d0 + d1"), "f32[6,4]{1,0}")
+
+
+RESHAPES = [
+    ("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0:T(2,2)}", (2, 2, 3, 2), None),
+    ("f32[4,6]{0,1:T(2,4)}", "f32[6,4]{1,0:T(8,128)}", None, (1, 0)),
+    ("f32[4,6]{1,0:T(2,4)}", "f32[2,3,2,2]{3,2,1,0}", (2, 2, 3, 2), (0, 2, 1, 3)),
+    ("f32[24]{0:T(5)}", "f32[4,3,2]{0,2,1}", (2, 3, 4), (2, 1, 0)),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "reshape", "transpose"), RESHAPES)
+def test_relayouts_through_a_change_of_shape(source, target, reshape, transpose) -> None:
+    r = ml.relayout(source, target, reshape=reshape, transpose=transpose)
+    a, b = ml.index_map(source), ml.index_map(target)
+    elements = np.arange(np.prod(a.shape)).reshape(a.shape)
+    changed = elements if reshape is None else elements.reshape(reshape)
+    changed = changed if transpose is None else changed.transpose(transpose)
+    there, here = ml.pack(a, elements, fill=-1), ml.pack(b, changed, fill=-1)
+    for p, element in enumerate(here):
+        found = r(p)
+        assert (found is None) == (element < 0)
+        assert found is None or there[found] == element
+    assert ml.verify(r.target).holds is True
+
+
+def test_a_target_without_a_shape_takes_the_changed_one() -> None:
+    r = ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(1, 0))
+    assert (r.target.source, str(r)) == ("[4,6] transposed by [1, 0] as [1, 0] at 6x4", "p -> p")
+    with pytest.raises(ml.ShapeError, match=r"\[0, 0\] is no order of 2 dimensions"):
+        ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(0, 0))
+    with pytest.raises(ml.ShapeError, match="the target has the shape"):
+        ml.relayout("f32[4,6]", "f32[6,4]", reshape=(2, 12))
+
+
+def test_names_and_sizes_that_mean_nothing() -> None:
+    for shape in (("d0", "N"), ("p",), ("M", "N-3"), ("-N",)):
+        with pytest.raises(ml.ShapeError):
+            ml.index_map("[0, 1]" if len(shape) == 2 else "[0]", shape)
+    with pytest.raises(ml.ShapeError, match="a size is called d1"):
+        ml.index_map("f32[d1,d0]{1,0}")
+    with pytest.raises(ml.ShapeError, match="something is assumed of K"):
+        ml.index_map("f32[M,N]{1,0}", assuming="K % 8 == 0")
+    with pytest.raises(ml.LayoutError, match="is no assumption about a size"):
+        ml.index_map("f32[M,N]{1,0}", assuming={"M*N": (8, 8)})
+    with pytest.raises(ml.ShapeError, match="N names a coordinate and a size"):
+        ml.from_sympy({"N": "M", "M": "N"}, "N")
+    for formula in (None, (), 3.5):
+        with pytest.raises(ml.LayoutError):
+            ml.from_sympy((2, 2), formula)
+    for budget in (0, -1, "x", 1.5, 2**80, True):
+        with pytest.raises(ml.LayoutError, match="the budget is"):
+            ml.is_injective("f32[3]", budget=budget)
+    for other in (5, None, "f32[4]"):
+        with pytest.raises(ml.LayoutError, match="is no map"):
+            ml.index_map("f32[4]").compose(other)
+
+
+def test_formulas_under_assumptions() -> None:
+    packed = ml.from_sympy({"i": "M", "j": "N"}, "4*M*(j//4) + 4*i + j%4")
+    assert ml.are_equivalent(packed, "[1, 0, 1 p(4)]").holds is True
+    tiles = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="M % 8 == 0")
+    turned = tiles.compose(ml.from_sympy(("N", "M"), ("d1", "d0")))
+    assert str(turned).startswith("(d0, d1) -> 1024*ceil(N/128)*(d1//8)")
+    with pytest.raises(ml.ShapeError, match="the map gives 2 numbers"):
+        ml.is_surjective(ml.from_sympy({"shape": (2, 2), "size": 4}, ("2*d0 + d1", "d1")))
+
+
+def test_arrays_without_elements() -> None:
+    assert ml.are_equivalent("f32[0,3]{1,0}", "f32[0,3]{0,1}").holds is True
+
+
+def test_offsets_past_64_bits() -> None:
+    far = ml.from_sympy((5,), "4611686018427387904*d0")
+    assert list(far(np.array([3, 4]))) == [far(3), far(4)] == [3 << 62, 4 << 62]
+    assert ml.is_injective(far).holds is True
+    assert ml.is_injective(ml.from_sympy((5,), "(4611686018427387904*d0) % 4")).holds is False
+
+
+def test_sizes_given_to_maps() -> None:
+    assert ml.index_map("f32[self,N]{1,0}").at(self=3, N=2).size == 6
+    rows = ml.from_sympy({"i": "M", "j": "N"}, "N*i + j")
+    assert rows.at(M=2, N=3)(1, 2) == 5
+    for sizes in ({}, {"M": 2}, {"M": 2, "N": -4}, {"M": 2, "N": 3, "K": 1}):
+        with pytest.raises(ml.ShapeError):
+            rows.at(**sizes)
+    with pytest.raises(ml.LayoutError, match=r"2\.5 is not an integer"):
+        rows.at(M=2.5, N=3)
+
+
+def test_answers_are_hashed() -> None:
+    answers = {ml.is_surjective("f32[M,N]{1,0:T(8,128)}"), ml.is_surjective("f32[3]{0:T(2)}")}
+    assert len(answers) == 2
+
+
+def test_two_formulas_are_held_against_each_other_under_assumptions() -> None:
+    """Neither has a recipe; what is assumed goes with the formulas."""
+    one, other = ml.from_sympy(("N",), "d0"), ml.from_sympy(("N",), "d0%128")
+    assert ml.are_equivalent(one, other).holds is False
+    proof = ml.are_equivalent(one, other, assuming="N <= 128")
+    assert proof.holds is True
+    assert proof.assumptions == ("N <= 128",)
+    short = other.assume([ml.Assumption("N", hi=128)])
+    assert ml.are_equivalent(one, short).holds is True
+    with pytest.raises(ml.ShapeError):
+        short.at(N=129)
+
+
+def test_a_collision_is_looked_for_at_sizes_that_are_assumed() -> None:
+    halves = ml.from_sympy(("N",), "d0 - d0//8")
+    assert ml.is_injective(halves).holds is None, "sizes up to 6 were tried"
+    found = ml.is_injective(halves, assuming="16 | N")
+    assert found.counterexample == ml.AtSizes({"N": 16}, ((7,), (8,)))
+    assert ml.is_injective(halves, assuming="N <= 8").holds is True
+
+
+def test_assumptions_stay_when_maps_are_composed() -> None:
+    rows = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="128 | N")
+    swapped = ml.from_sympy({"shape": ("M", "N")}, ("d0", "d1"))
+    composed = rows.compose(swapped)
+    assert composed.assumptions == rows.assumptions
+    assert ml.are_equivalent(composed, rows).holds is True
+    assert "assert(N % 128 == 0)" in ml.code(composed, "c", function=True, asserts=True)
+
+
+def test_a_relayout_speaks_of_the_user_s_own_sizes() -> None:
+    n = sympy.Symbol("N", integer=True, positive=True)
+    assert n in ml.relayout("{1,0}", "{1,0:T(2,4)}", (4, n)).expr.free_symbols

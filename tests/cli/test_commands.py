@@ -1,0 +1,313 @@
+"""``prove``, ``equal``, ``simplify``; help; exit statuses; the text of errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+import morello_layouts as ml
+from morello_layouts import api
+from morello_layouts.cli import proof_commands
+from morello_layouts.cli.entry import commands, main
+from morello_layouts.cli.options import parse_shape
+from morello_layouts.cli.status import Status, status_of
+from morello_layouts.proof import Proof
+from tests.support.tables import each_row
+
+PROOF_KEYS = {
+    "question",
+    "holds",
+    "reason",
+    "counterexample",
+    "condition",
+    "when",
+    "padding",
+    "assumptions",
+}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, arguments, catch_exceptions=False)
+
+
+@each_row(
+    ("arguments", "status"),
+    [
+        (("prove", "[1, 0, 1 p(4)]", "--shape", "6x8"), 0),
+        (("prove", "f32[3,5]{1,0:T(2,2)}"), 1),
+        (("prove", "f32[3,5]{1,0:T(2,2)}", "--bijective"), 1),
+        (("prove", "f32[3,5]{1,0:T(2,2)}", "--injective"), 0),
+        (("prove", "f32[3,5]{1,0:T(2,2)}", "--onto"), 1),
+        (("prove", "f32[4,6]{1,0:T(2,2)}", "--onto"), 0),
+        (("prove", "f32[3,5]{1,0:T(2,2)}", "--formula"), 0),
+        (("prove", "[0, 1]"), 2),
+        (("prove", "nothing"), 2),
+        (("equal", "f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]"), 0),
+        (("equal", "[1, 0, 1 p(4)]", "f32[6,8]{1,0:T(6,4)}"), 0),
+        (("equal", "[0, 1]", "{1,0}", "--shape", "6,8"), 0),
+        (("equal", "[0, 1]", "{0,1}", "--shape", "6,8"), 1),
+        (("equal", "[0, 1]", "{0,1}"), 2),
+        (("equal", "f32[6]", "f32[7]"), 2),
+        (("equal", "f32[6]"), 2),
+        (("explain", "f32[3,5]"), 0),
+        (("explain", "f32[3,5"), 2),
+        (("explain",), 2),
+        (("explain", "f32[3]", "--nonsense"), 2),
+        (("simplify", "i//8"), 0),
+        (("simplify", "i*j"), 2),
+        (("frobnicate",), 2),
+        (("--help",), 0),
+        (("--version",), 0),
+    ],
+)
+def test_exit_statuses(arguments: tuple[str, ...], status: int) -> None:
+    result = run(*arguments)
+    assert result.exit_code == status, result.output
+    assert bool(result.stderr) == (status == 2)
+
+
+@pytest.mark.parametrize("command", [("prove", "f32[6]"), ("equal", "f32[6]", "f32[6]")])
+def test_undecided(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    undecided = Proof("is it so?", None, "ISL spent its budget of 5 operations")
+    monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", lambda *_, **__: undecided)
+    monkeypatch.setattr(api, "are_equivalent", lambda *_, **__: undecided)
+    result = run(*command)
+    assert result.exit_code == 3
+    assert result.stdout == "is it so? undecided: ISL spent its budget of 5 operations\n"
+    assert json.loads(run(*command, "--json").stdout)["holds"] is None
+
+
+def test_one_disproof_outweighs_the_undecided() -> None:
+    assert status_of([None, True, False]) is Status.DISPROVED
+    assert status_of([None, True]) is Status.UNDECIDED
+    assert status_of([]) is Status.DONE
+
+
+def test_a_proof_prints_itself() -> None:
+    text = "f32[3,5]{1,0:T(2,2)}"
+    assert run("prove", text).stdout == f"{ml.is_bijective(text)}\n"
+    assert run("prove", "--formula", text).stdout == f"{ml.verify(text)}\n"
+    result = run("equal", "[0, 1]", "[1, 0]", "--shape", "2x3")
+    assert result.stdout.endswith("counterexample: (0, 1)\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("prove", "f32[3,5]{1,0:T(2,2)}"), ("equal", "f32[2,3]", "[1, 0]")]
+)
+def test_json_of_a_proof(arguments: tuple[str, ...]) -> None:
+    answer = json.loads(run(*arguments, "--json").stdout)
+    assert set(answer) == PROOF_KEYS
+    assert answer["holds"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("(32*i + j)//8", "--bounds", "i=0..31,j=0..31"), "4*i + j//8\n"),
+        (("i%8", "--bounds", "i=0..7"), "i\n"),
+        (("i%8",), "i%8\n"),
+        (("-i//2", "--bounds", "i=0..1"), "(-i)//2\n"),
+        (("32*(i//8) + i%8", "--bounds", "i=0..31", "--cheapest"), "24*(i//8) + i\n"),
+    ],
+)
+def test_simplify(arguments: tuple[str, ...], expected: str) -> None:
+    assert run("simplify", *arguments).stdout == expected
+
+
+def test_simplify_with_its_derivation() -> None:
+    result = run("simplify", "i%6", "--bounds", "i=0..5", "--derivation")
+    assert result.stdout == "i%6\n  i%6 = i   drop-mod, since i is in 0..5\n= i\n"
+
+
+def test_json_of_simplify() -> None:
+    result = run("simplify", "i%6 + j", "--bounds", "i=0..5,j=1..", "--derivation", "--json")
+    assert json.loads(result.stdout) == {
+        "expression": "j + i%6",
+        "bounds": {"i": [0, 5], "j": [1, None]},
+        "simplified": "i + j",
+        "derivation": [
+            {"rule": "drop-mod", "before": "i%6", "after": "i", "because": "i is in 0..5"}
+        ],
+    }
+    plain = json.loads(run("simplify", "i", "--json").stdout)
+    assert plain == {"expression": "i", "bounds": {}, "simplified": "i", "derivation": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ("explain", "[0, 1]", "--shape", "6x8.5"),
+            (
+                "--shape '6x8.5' is no shape: '8.5' is no size\n"
+                "a shape is one size for each dimension, with x or a comma between them\n"
+                "write for example --shape 6x8, --shape M,N, or --shape '()' for a scalar\n"
+            ),
+        ),
+        (
+            ("explain", "(f32[2])", "--shape", "2"),
+            (
+                "a shape was given for text that carries its own\n"
+                "(f32[2]{0}) holds the sizes of each array\n"
+                "leave --shape out\n"
+            ),
+        ),
+        (
+            ("explain", "f32[3,5]", "--shape", "6x8"),
+            (
+                "the layout carries the shape (3, 5), (6, 8) was given too\n"
+                "an array has one shape\n"
+                "leave the shape out, or give the same one\n"
+            ),
+        ),
+        (
+            ("prove", "[0, 1]"),
+            (
+                "[0, 1]: no shape is known\n"
+                "a layout alone does not say how large the array is\n"
+                "add --shape 6x8 with the sizes of yours\n"
+            ),
+        ),
+        (
+            ("equal", "[0, 1]", "{1,0}"),
+            (
+                "[0, 1] and {1,0}: no shape is known\n"
+                "a layout alone does not say how large the array is\n"
+                "add --shape 6x8 with the sizes of yours\n"
+            ),
+        ),
+    ],
+)
+def test_errors_are_lines_on_standard_error(arguments: tuple[str, ...], expected: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", expected)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n", "f32[3,5", "F32[3]", "\x1b[31m", "f32[3\x00]"])
+def test_an_error_is_the_error_s_own_text(text: str) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        ml.parse(text)
+    for command in ("explain", "prove"):
+        result = run(command, text)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == f"{caught.value}\n"
+        assert "\x1b" not in result.stderr
+
+
+def test_an_error_of_an_expression_is_its_own_text() -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        ml.simplify("i + i*j")
+    result = run("simplify", "i + i*j")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"{caught.value}\n"
+    assert "\n        ^\n" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["", "6x", "x8", "-6x8", "6.5x8", "6 8", "[6", "²x3", "9" * 20])
+def test_bad_shapes(text: str) -> None:
+    with pytest.raises(ml.ShapeError, match="is no shape"):
+        parse_shape(text)
+
+
+@pytest.mark.parametrize("command", ["explain", "prove", "equal", "simplify"])
+def test_help_shows_examples_and_json(command: str) -> None:
+    text = run(command, "--help").stdout
+    assert "Examples:\n    morello-layouts " in text
+    assert "JSON" in text
+    assert run(command, "-h").stdout == text
+
+
+def examples() -> list[str]:
+    texts = [run(name, "--help").stdout for name in commands.commands] + [run("--help").stdout]
+    return sorted({line.strip() for t in texts for line in t.splitlines() if "  morello-l" in line})
+
+
+PROGRAM = """HloModule small
+
+ENTRY main {
+  p = f32[1000,3]{1,0:T(8,128)} parameter(0)
+  ROOT copy = f32[1000,3]{0,1:T(8,128)} copy(p)
+}
+"""
+REPORT = """  1. Size: 32.00G
+     Shape: s32[8388608,8,4]{2,1,0:T(8,128)}
+     Unpadded size: 1.00G
+     Extra memory due to padding: 31.00G (32.0x expansion)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", examples())
+def test_the_examples_of_the_help_work(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that examples name are there; what they write goes elsewhere."""
+    import shlex
+
+    monkeypatch.chdir(tmp_path)
+    name, *arguments = shlex.split(line)
+    for argument in arguments:
+        if argument.endswith(".txt"):
+            text = REPORT if arguments[0] == "oom" else PROGRAM
+            Path(argument).write_text(text, encoding="utf-8")
+    assert name == "morello-layouts"
+    assert run(*arguments).exit_code in {0, 1}  # done or proved, or disproved
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["prove", "f32[4]"], 0),
+        (["prove", "f32[3,5]{1,0:T(2,2)}"], 1),
+        (["prove", "f32["], 2),
+        (["frobnicate"], 2),
+        ([], 2),
+        (["--version"], 0),
+    ],
+)
+def test_main_ends_the_process(arguments: list[str], status: int) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == status
+
+
+def test_an_interrupt_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        main(["prove", "f32[4]"])
+    assert caught.value.code == 130
+
+
+def test_the_group_s_help_says_what_statuses_mean() -> None:
+    assert "0 done or proved, 1 disproved, 2 bad input, 3 undecided" in run("--help").stdout
+    assert run("--version").stdout == f"morello-layouts, version {ml.__version__}\n"
+
+
+@given(st.text(alphabet="bf16s32[]{}(),:T*LESMC0123456789xpoe -?<=\u2217\ud800", max_size=24))
+def test_rubbish_never_gives_a_traceback(text: str) -> None:
+    for arguments in (("explain", "--", text), ("simplify", "--", text)):
+        result = CliRunner().invoke(commands, arguments)
+        assert result.exit_code in (0, 2), (text, result.exception)
+
+
+def test_dimensions_of_any_number_take_no_memory() -> None:
+    assert run("explain", f"[0, {2**62} p(4)]").stdout.startswith(f"[0, {2**62} p(4)]\n")
+
+
+@pytest.mark.slow
+def test_the_package_does_not_load_the_command() -> None:
+    code = "import sys, morello_layouts; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {f"morello_layouts.{name}" for name in ("cli", "picture", "words")} & set(done)

@@ -1,0 +1,121 @@
+"""MLIR: maps and sets parsed and evaluated by MLIR, functions compiled and run by IREE."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import re
+from typing import Any
+
+import pytest
+
+import morello_layouts as ml
+from tests.support.codegen_cases import Case, cases, has_signed_words
+
+PER_CASE = 12
+
+
+CASES = [case for case in cases() if has_signed_words(case)]
+
+
+def mlir() -> Any:
+    """MLIR's Python bindings, of whichever package brings some."""
+    for name in ("jaxlib.mlir.ir", "iree.compiler.ir"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return pytest.skip("no MLIR is installed: pip install jaxlib, or iree-base-compiler")
+
+
+def samples(case: Case) -> list[int]:
+    r = random.Random(case.label)
+    count = len(case.arguments)
+    return sorted({0, count - 1, *(r.randrange(count) for _ in range(PER_CASE))})
+
+
+def evaluate(ir: Any, affine_map: Any, row: tuple[int, ...]) -> list[int]:
+    """The results of a map at numbers, as MLIR folds them."""
+    dims, symbols = affine_map.n_dims, affine_map.n_symbols
+    assert dims + symbols == len(row)
+    for k, x in enumerate(row):
+        name = ir.AffineDimExpr.get(k) if k < dims else ir.AffineSymbolExpr.get(k - dims)
+        affine_map = affine_map.replace(name, ir.AffineConstantExpr.get(x), dims, symbols)
+    return [ir.AffineConstantExpr(expr).value for expr in affine_map.results]
+
+
+def as_map(ir: Any, affine_set: str) -> tuple[Any, list[bool]]:
+    """MLIR's own text of a set as a map to what must be at least, or equal to, zero."""
+    text = str(ir.Attribute.parse(affine_set))
+    equal = [sign == "==" for sign in re.findall(r"(>=|==) 0", text)]
+    text = re.sub(r" (?:>=|==) 0", "", text.replace("affine_set", "affine_map"))
+    return ir.Attribute.parse(text.replace(" : (", " -> (")).value, equal
+
+
+@pytest.mark.parametrize("simplified", ["readable", "cheapest"])
+def test_maps_and_sets(simplified: str) -> None:
+    ir = mlir()
+    with ir.Context():
+        for case in CASES:
+            text, *more = case.code("mlir", simplified=simplified).splitlines()
+            affine_map = ir.Attribute.parse(text).value
+            for k in samples(case):
+                found = evaluate(ir, affine_map, case.arguments[k])
+                if more:
+                    conditions, equal = as_map(ir, more[0])
+                    values = evaluate(ir, conditions, case.arguments[k])
+                    pairs = zip(values, equal, strict=True)
+                    is_element = all(x == 0 if e else x >= 0 for x, e in pairs)
+                    found.append(int(not is_element))
+                for value, wanted in zip(found, case.results[k], strict=True):
+                    assert wanted is None or value == wanted, (case.label, case.arguments[k], text)
+
+
+def wrapped(case: Case, k: int) -> str:
+    """A function, and one around it whose arguments and results are i64."""
+    text = case.code("mlir", function=True, name=f"f{k}")
+    rank = len(case.names)
+    width = len(case.results[0])
+    kinds = ["index"] * (width - case.statements) + ["i1"] * case.statements
+    lines = [f"%a{i} = arith.index_cast %q{i} : i64 to index" for i in range(rank)]
+    inner = ", ".join(f"%a{i}" for i in range(rank))
+    result = f"%r:{width}" if width > 1 else "%r"
+    signature = f"({', '.join(['index'] * rank)}) -> ({', '.join(kinds)})"
+    lines.append(f"{result} = call @f{k}({inner}) : {signature}")
+    for i, kind in enumerate(kinds):
+        cast = "arith.index_cast" if kind == "index" else "arith.extui"
+        value = f"%r#{i}" if width > 1 else "%r"
+        lines.append(f"%x{i} = {cast} {value} : {kind} to i64")
+    values = ", ".join(f"%x{i}" for i in range(width))
+    types = ", ".join(["i64"] * width)
+    arguments = ", ".join(f"%q{i}: i64" for i in range(rank))
+    body = "\n".join(f"  {line}" for line in lines)
+    private = text.replace("func.func @", "func.func private @")
+    head = f"func.func @run{k}({arguments}) -> ({types}) {{"
+    return f"{private}\n{head}\n{body}\n  return {values} : {types}\n}}"
+
+
+def test_functions() -> None:
+    compiler = pytest.importorskip("iree.compiler", reason="iree-base-compiler is not installed")
+    runtime = pytest.importorskip("iree.runtime", reason="iree-base-runtime is not installed")
+    some = [case for k, case in enumerate(CASES) if k % 2 == 0]
+    text = "\n".join(wrapped(case, k) for k, case in enumerate(some))
+    binary = compiler.compile_str(text, target_backends=["vmvx"])
+    module = runtime.load_vm_flatbuffer(binary, driver="local-sync")
+    for k, case in enumerate(some):
+        function = getattr(module, f"run{k}")
+        for at in samples(case):
+            found = function(*case.arguments[at])
+            found = found if isinstance(found, tuple) else (found,)
+            for value, wanted in zip(found, case.results[at], strict=True):
+                assert wanted is None or int(value) == wanted, (case.label, case.arguments[at])
+
+
+def test_what_mlir_lacks() -> None:
+    m = ml.index_map("f32[3,5]")
+    with pytest.raises(ml.UnsupportedError, match="MLIR has no shifts"):
+        ml.code(m, "mlir", shift=True)
+    with pytest.raises(ml.UnsupportedError, match="MLIR has no asserts here"):
+        ml.code(m, "mlir", function=True, asserts=True)
+    with pytest.raises(ml.UnsupportedError, match="does not fit 64 bits"):
+        ml.code("i//2", "mlir", {"i": (0, 2**64 - 1)})

@@ -1,0 +1,183 @@
+"""The notebooks run from top to bottom, and show what they were committed with."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+import pytest
+
+import morello_layouts as ml
+from tests.support.paths import ROOT
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ONE_OF_THEM = [
+    path if path.stem.startswith("1_") else pytest.param(path, marks=pytest.mark.slow)
+    for path in NOTEBOOKS
+]
+"""All notebooks; the first is run in every run of the tests."""
+
+LARGEST = 1_500_000  # bytes: what a forge still shows
+
+
+def cells(path: Path, kind: str) -> list[dict[str, object]]:
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in found if cell["cell_type"] == kind]
+
+
+def source(cell: dict[str, object]) -> str:
+    return "".join(cell["source"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ONE_OF_THEM, ids=lambda p: p.stem)
+def test_a_run_shows_what_is_committed(path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "notebooks" / "run.py"), "--check", path.name],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_is_short_and_asserts(path: Path) -> None:
+    code, text = cells(path, "code"), cells(path, "markdown")
+    assert len(code) + len(text) < 40
+    assert source(text[0]).startswith("# ")
+    assert path.stat().st_size < LARGEST
+    assert sum("assert" in source(cell) for cell in code) >= 3
+    assert any('"image/svg+xml"' in json.dumps(cell["outputs"]) for cell in code)
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_each_section_ends_with_an_exercise(path: Path) -> None:
+    """A section is what a second-level heading begins; the last says where to go on."""
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sections: list[list[str]] = []
+    for cell in found:
+        if cell["cell_type"] == "markdown" and source(cell).startswith("## "):
+            sections.append([])
+        if sections:
+            sections[-1].append(source(cell))
+    assert len(sections) >= 3
+    without = [s[0].splitlines()[0] for s in sections[:-1] if "ml.exercises." not in "\n".join(s)]
+    assert not without
+
+
+def test_the_notebooks_ask_every_exercise() -> None:
+    asked = set()
+    for path in NOTEBOOKS:
+        asked |= set(
+            re.findall(r"ml\.exercises\.(\w+)", "\n".join(map(source, cells(path, "code"))))
+        )
+    assert asked == set(ml.exercises.__all__) - {"Exercise", "Feedback"}
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> ModuleType:
+    """``run.py``, in a folder of its own with a notebook ``one``, as a run leaves it."""
+    spec = importlib.util.spec_from_file_location("run", ROOT / "notebooks" / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.HERE = tmp_path
+    v4 = nbformat.v4
+    first = v4.new_code_cell("print(1)\n2", execution_count=1)
+    first.outputs = [
+        v4.new_output("stream", name="stdout", text="1\n"),
+        v4.new_output("execute_result", {"text/plain": "2"}, execution_count=1),
+    ]
+    second = v4.new_code_cell("7", metadata={"tags": ["varies"]}, execution_count=2)
+    second.outputs = [v4.new_output("execute_result", {"text/plain": "6"}, execution_count=2)]
+    text = v4.new_markdown_cell("# One")
+    nbformat.write(v4.new_notebook(cells=[text, first, second]), tmp_path / "one.ipynb")
+    return module
+
+
+def change(harness: ModuleType, **values: Any) -> str:
+    """Change the first code cell of the harness's notebook; the file as it is then."""
+    path = harness.HERE / "one.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[1].update(values)
+    nbformat.write(notebook, path)
+    return str(path.read_text())
+
+
+@pytest.mark.slow
+def test_what_a_run_leaves_is_as_committed(harness: ModuleType) -> None:
+    assert harness.main(["--check"]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["1/0", "print(3)\n2", "print(1)"])
+def test_another_result_is_told_and_not_written(harness: ModuleType, source: str) -> None:
+    before = change(harness, source=source)
+    assert harness.main(["--check", "one"]) == 1
+    assert (harness.HERE / "one.ipynb").read_text() == before
+
+
+@pytest.mark.slow
+def test_one_that_fails_among_several_is_a_failure(harness: ModuleType) -> None:
+    (harness.HERE / "two.ipynb").write_bytes((harness.HERE / "one.ipynb").read_bytes())
+    change(harness, source="1/0")
+    assert harness.main(["--check"]) == 1
+    assert harness.main(["--check", "two.ipynb"]) == 0
+
+
+@pytest.mark.slow
+def test_a_run_writes_its_outputs(harness: ModuleType) -> None:
+    change(harness, outputs=[])
+    assert harness.main(["--check"]) == 1
+    assert harness.main(["one.ipynb"]) == 0
+    assert harness.main(["--check"]) == 0
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_writes_nothing(harness: ModuleType) -> None:
+    before = change(harness, source="1/0")
+    assert harness.main([]) == 1
+    assert (harness.HERE / "one.ipynb").read_text() == before
+
+
+def test_what_is_compared(harness: ModuleType) -> None:
+    """Each output, errors too; of a cell that varies only which kinds there are."""
+    path = harness.HERE / "one.ipynb"
+    compared = [
+        "cell 1, stdout: 1",
+        "cell 1, text/plain: 2",
+        "cell 2, text/plain: varies",
+    ]
+    assert harness.shown(nbformat.read(path, as_version=4)) == compared
+    error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=["at 0x7f"])
+    change(harness, outputs=[error])
+    assert harness.shown(nbformat.read(path, as_version=4)) == [
+        "cell 1, error: ValueError: no",
+        "cell 2, text/plain: varies",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["--check", "one", "two"], ["--chek"], ["two"]])
+def test_unknown_arguments_run_nothing(harness: ModuleType, arguments: list[str]) -> None:
+    before = change(harness, source="3")
+    with pytest.raises(SystemExit) as caught:
+        harness.main(arguments)
+    assert caught.value.code == 2
+    assert (harness.HERE / "one.ipynb").read_text() == before
+
+
+def test_without_notebooks_there_is_nothing_to_pass(harness: ModuleType) -> None:
+    (harness.HERE / "one.ipynb").unlink()
+    with pytest.raises(SystemExit):
+        harness.main(["--check"])

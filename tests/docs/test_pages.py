@@ -1,0 +1,135 @@
+"""The explanations name tests that exist, and count the recorded facts as they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.tables import each_row
+
+DATA = ROOT / "tests" / "data"
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DIFFERENCES = (ROOT / "docs" / "explanation" / "differences.md").read_text(encoding="utf-8")
+
+
+def defined() -> set[str]:
+    """The names of all tests."""
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    return {name for text in sources for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}
+
+
+def named(text: str) -> set[str]:
+    """The names of tests that a page has."""
+    return set(re.findall(r"`(test_\w+)`", text))
+
+
+def test_tests_that_pages_name_exist() -> None:
+    missing = {
+        name for path in PAGES for name in named(path.read_text(encoding="utf-8"))
+    } - defined()
+    assert not missing
+    assert len(named(DIFFERENCES)) >= 8
+
+
+@pytest.mark.parametrize(
+    ("file", "header", "counted"),
+    [
+        ("morello_oracle.jsonl", 0, "{:,} layouts at shapes"),
+        ("xla_parse_oracle.tsv", 1, "{:,} texts"),
+        ("tpu_buffer_sizes.tsv.gz", 1, "{:,} arrays"),
+        ("tpu_element_order.jsonl.gz", 0, "{:,} arrays"),
+    ],
+)
+def test_recorded_facts_are_counted_right(file: str, header: int, counted: str) -> None:
+    data = (DATA / file).read_bytes()
+    text = (gzip.decompress(data) if file.endswith(".gz") else data).decode()
+    rows = [line for line in text.splitlines() if line and not line.startswith("#")][header:]
+    assert counted.format(len(rows)) in DIFFERENCES
+
+
+CODE = re.compile(r"^```.*?^```$|``[^`]+``|`[^`\n]+`|<!--.*?-->", re.MULTILINE | re.DOTALL)
+PRODUCT = re.compile(r"(?<=[\w)\]])\*(?=[\w(\[])|(?<=[(,])\*(?=[,)])")
+
+
+@each_row("path", PAGES, ids=lambda path: path.stem)
+def test_no_product_in_prose_becomes_emphasis(path: Path) -> None:
+    prose = CODE.sub("", path.read_text(encoding="utf-8"))
+    assert not [line for line in prose.splitlines() if PRODUCT.search(line)]
+
+
+def test_a_product_in_prose_would_be_seen() -> None:
+    assert len(PRODUCT.findall(r"A*B and T(*,*,2), a*(b), not A\*B, *yes*, (*so*), **no**")) == 4
+
+
+INDEX = ROOT / "docs" / "index.md"
+
+
+def in_trees(text: str) -> set[str]:
+    """The pages that the site's side bar has, from the front page's hidden trees."""
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return {line for tree in trees for line in tree.splitlines() if line and line[0] != ":"}
+
+
+def linked(text: str) -> set[str]:
+    """The pages that the list of all pages links to, without what they end with."""
+    listed = text.partition("\n## All pages\n")[2].partition("```{toctree}")[0]
+    return {target.rpartition(".")[0] for target in re.findall(r"\]\(([^)]+)\)", listed)}
+
+
+def test_the_front_page_links_to_all_pages_in_plain_markdown_too() -> None:
+    text = INDEX.read_text(encoding="utf-8")
+    assert in_trees(text) == linked(text) - {"reference/commands"}
+    pages = {path.relative_to(INDEX.parent).with_suffix("").as_posix() for path in PAGES}
+    assert pages - {"index"} <= in_trees(text) | {
+        path for path in pages if path.startswith("reference/")
+    }
+
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+DOCUMENTS = sorted(
+    {*PAGES, *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md"), *ROOT.glob("notebooks/*.ipynb")}
+)
+
+
+def prose(path: Path) -> str:
+    """A page's text, or that of a notebook's cells of text, without code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(path: Path) -> set[str]:
+    """What headings are called in links, on a forge and on the site."""
+    found = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.strip().lower()).replace(" ", "-") for head in found}
+
+
+def dead_links(path: Path) -> list[str]:
+    """The links of a page to files, or to headings, that are not there."""
+    dead = []
+    for target in LINK.findall(re.sub(r"`[^`\n]+`", "", prose(path))):
+        file, _, anchor = target.partition("#")
+        other = path.parent / file if file else path
+        if "://" not in target and (
+            not other.exists() or (anchor and anchor not in anchors(other))
+        ):
+            dead.append(target)
+    return dead
+
+
+@each_row("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files_and_headings(path: Path) -> None:
+    assert not dead_links(path)
+
+
+def test_dead_links_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A (b)\n\n[1](#a-b) [2](#a) [3](page.md) [4](no.md) [5](https://x/#y)\n")
+    assert dead_links(page) == ["#a", "no.md"]

@@ -1,0 +1,389 @@
+"""Layouts in words."""
+
+from __future__ import annotations
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.words import Explanation, arrays_of, dimension_names, explain
+from morello_layouts.words.names import amount
+from morello_layouts.words.sizing import sizes_of
+from morello_layouts.words.types import type_in_words
+from morello_layouts.xla import ELEMENT_BITS
+from tests.support.tables import each_row
+
+
+def words(text: str, shape: tuple[int, ...] | None = None) -> Explanation:
+    return explain(ml.parse(text), shape)  # type: ignore[arg-type]
+
+
+def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
+    found = {p.text: p.meaning for p in words(text, shape).parts}
+    return found[part]
+
+
+@each_row(
+    ("text", "part", "expected"),
+    [
+        ("bf16[10,200]", "bf16", "brain floating point of 16 bits, 2 bytes each"),
+        ("s4[8]", "s4", "signed integers of 4 bits, a whole byte each"),
+        ("pred[8]", "pred", "truth values, 1 byte each"),
+        ("f32[]", "[]", "a scalar: one element"),
+        ("f32[8,1,3]", "[8,1,3]", "z 8, y 1, x 3; the true number of dimensions is 2"),
+        ("f32[0,3]", "[0,3]", "y 0, x 3; no elements"),
+        ("f32[?,<=5,M]", "[?,<=5,M]", "z unbounded, y at most 5 (dynamic), x M (symbolic)"),
+        ("f32[7]", "{0}", "x is the only dimension"),
+        ("f32[2,3]{1,0}", "{1,0}", "row-major: x varies fastest, then y"),
+        ("f32[2,3]{0,1}", "{0,1}", "column-major: y varies fastest, then x"),
+        (
+            "f32[2,3,4]{1,2,0}",
+            "{1,2,0}",
+            "neither row- nor column-major: y varies fastest, then x, then z",
+        ),
+        (
+            "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}",
+            "{3,2,0,1}",
+            ("row-major but for dimensions of size 1: "
+            "x varies fastest, then y, then p, then z"),
+        ),
+        (
+            "f32[3,5]{1,0:T(2,2)}",
+            "T(2,2)",
+            "2 × 2 tiles over (y, x): 2 × 3 of them; pads y from 3 to 4 and x from 5 to 6",
+        ),
+        ("f32[300]{0:T(256)}", "T(256)", "tiles of 256 over x: 2 of them; pads x from 300 to 512"),
+        (
+            "f32[10]{0:T(8,128)}",
+            "T(8,128)",
+            ("adds 1 leading dimension of 1; 8 × 128 tiles over (an added one, x): one of them; "
+            "pads an added one from 1 to 8 and x from 10 to 128"),
+        ),
+        (
+            "bf16[16,128]{1,0:T(8,128)(2,1)}",
+            "(2,1)",
+            "within each tile of 8 × 128: 2 × 1 blocks of (y%8, x%128), each in one piece",
+        ),
+        (
+            "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
+            "(2,1,1,1)",
+            "across tiles: 2 neighbours along y//8 interleaved element by element",
+        ),
+        (
+            "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
+            "T(*,*,2,*,3)",
+            ("takes d0, d1 and d2 as one dimension of 112; takes d3 and d4 as one dimension of "
+            "110; 2 × 3 tiles over ((d0,d1,d2), (d3,d4)): 56 × 37 of them; pads (d3,d4) from 110 "
+            "to 111"),
+        ),
+        (
+            "f32[4,6]{1,0:T(4,6)(3,1)}",
+            "(3,1)",
+            ("within each tile of 4 × 6: 3 × 1 blocks of (y%4, x%6), each in one piece; "
+            "pads y%4 from 4 to 6"),
+        ),
+        (
+            "f32[8,256]{1,0:T(8,128)(*,*,2)}",
+            "(*,*,2)",
+            ("takes x//128, y%8 and x%128 as one dimension of 2,048; blocks of 2 over "
+            "(x//128,y%8,x%128)"),
+        ),
+        (
+            "f32[3,5]{1,0:T(2,2)L(32)}",
+            "L(32)",
+            "the buffer's end is padded to a multiple of 32 elements",
+        ),
+        (
+            "f32[3,5]{1,0:L(32)}",
+            "L(32)",
+            "tail padding; XLA ignores it where there are no tiles",
+        ),
+        (
+            "pred[64,128]{1,0:T(32,128)(32,1)E(1)}",
+            "E(1)",
+            "each element is stored in 1 bit: 8 to a byte, the first in the lowest bits",
+        ),
+        (
+            "pred[64,128]{1,0:E(32)}",
+            "E(32)",
+            "each element is stored in 32 bits, wider than pred itself",
+        ),
+        ("f32[8]{0:SC(0:4)}", "SC(0:4)", "cut along x at 4, each piece a buffer"),
+        (
+            "f32[8]{0:M(16)}",
+            "M(16)",
+            "16 bytes of metadata about dynamic sizes before the data",
+        ),
+        ("f32[8]{0:#(u32)}", "#(u32)", "indices of a sparse array are u32"),
+    ],
+)  # fmt: skip
+def test_parts_of_xla_text(text: str, part: str, expected: str) -> None:
+    assert meaning(text, part) == expected
+
+
+@pytest.mark.parametrize(
+    ("space", "start"),
+    [(1, "VMEM"), (2, "SMEM"), (3, "a memory space that is specific"), (4, "host"), (5, "host")],
+)
+def test_memory_spaces(space: int, start: str) -> None:
+    assert meaning(f"f32[8]{{0:S({space})}}", f"S({space})").startswith(start)
+
+
+def test_hbm_is_implied() -> None:
+    (part,) = [p for p in words("f32[8]").parts if p.text == "S(0)"]
+    assert part.is_implied
+    assert part.meaning.startswith("HBM")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bf16[16,128]{1,0:T(8,128)(2,1)}", "(2r, c) and (2r+1, c) share a 32-bit word"),
+        (
+            "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
+            "(r, c) and (r+8, c), for r%16 < 8, share a 32-bit word",
+        ),
+        (
+            "s8[16,128]{1,0:T(8,128)(4,1)}",
+            "(4r, c), (4r+1, c), (4r+2, c) and (4r+3, c) share a 32-bit word",
+        ),
+        (
+            "pred[64,128]{1,0:T(32,128)(32,1)E(1)}",
+            "(32r, c), (32r+1, c), (32r+2, c), …, (32r+31, c) share a 32-bit word",
+        ),
+        (
+            "bf16[1000]{0:T(512)(128)(2,1)}",
+            "c and c+128, for c%256 < 128, share a 32-bit word",
+        ),
+        ("bf16[2,16,128]{2,1,0:T(8,128)}", "(…, r, 2c) and (…, r, 2c+1) share a 32-bit word"),
+        (
+            "bf16[1,128]{1,0:T(2,128)(2,1)}",
+            "each 32-bit word holds one element and 1 slot of padding",
+        ),
+        (
+            "s8[3,128]{1,0:T(4,128)(4,1)}",
+            "(4r, c), (4r+1, c) and (4r+2, c) share a 32-bit word with 1 slot of padding",
+        ),
+    ],
+)  # fmt: skip
+def test_what_shares_a_word(text: str, expected: str) -> None:
+    word = words(text).word
+    assert word is not None
+    assert word.text.removesuffix(", the first in its lowest bits") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s8[12,128]{1,0:T(6,128)(4,1)}",
+        "f32[8,128]{1,0:T(8,128)}",
+        "bf16[8,128]",
+        "bf16[6,9]{1,0:T(2,3)}",
+        "f64[8]{0:T(8)}",
+    ],
+)
+def test_no_word_where_none_is_simple(text: str) -> None:
+    assert words(text).word is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bf16[16,256]{1,0:T(8,128)(2,1)}",
+        "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
+        "s8[32,128]{0,1:T(8,8)(4,1)}",
+        "s8[10,20]{1,0:T(8,4)(4,1)}",
+        "bf16[1000]{0:T(512)(128)(2,1)}",
+        "u4[3,16,256]{2,1,0:T(8,128)(8,1)E(4)}",
+        "pred[40,9]{1,0:T(32,2)(32,1)E(1)}",
+    ],
+)
+def test_words_agree_with_the_index_map(text: str) -> None:
+    """Every word of the buffer holds the elements that the offsets say, in their order."""
+    m, word = ml.index_map(text), words(text).word
+    assert word is not None
+    for start in range(0, min(m.size, 2000), word.slots):
+        at = m.coordinates(start)
+        if at is None:
+            continue
+        for slot, step in enumerate(word.offsets):
+            found = m.coordinates(start + slot)
+            if step is None:
+                assert found is None
+            elif found is not None:
+                assert found == tuple(x + o for x, o in zip(at, step, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("bf16[30,300]{1,0:T(8,128)(2,1)}", None),
+        ("f32[4,6,5]{0,2,1:T(4,6)(3,1)}", None),
+        ("bf16[33,200]{1,0:T(8,128)(2,1,1,1)}", None),
+        ("[1, 0, 1 p(4), 0 p(2)]", (6, 8)),
+    ],
+)
+def test_axes_agree_with_the_index_map(text: str, shape: tuple[int, ...] | None) -> None:
+    m, axes = ml.index_map(text, shape), words(text, shape).axes
+    assert tuple(axis.size for axis in axes) == m.physical_shape
+    names = dimension_names(len(m.shape))
+    corner = tuple(n - 1 for n in m.shape)
+    values = dict(zip(names, corner, strict=True))
+    for axis, x in zip(axes, m.physical_coordinates(*corner), strict=True):
+        if axis.exact:
+            of = values[axis.of] // axis.stride
+            assert (of if axis.modulus is None else of % axis.modulus) == x
+
+
+def test_axes_of_morello_layouts() -> None:
+    axes = words("[1, 0 oe(4), 1 p(4), 0 p(2)]", (8, 8)).axes
+    assert [axis.label for axis in axes] == ["x//4", "y//2", "x%4", "y%2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "expected"),
+    [
+        (
+            "[1, 0, 1 p(4)]",
+            (6, 8),
+            [
+                ("1", "slowest: what remains of x: 2 blocks of 4"),
+                ("0", "all of y, 6"),
+                ("1 p(4)", "fastest: 4 neighbours along x"),
+            ],
+        ),
+        (
+            "[0, 0 oe(4)]",
+            None,
+            [
+                ("0", "slowest: what remains of x: blocks of 4"),
+                (
+                    "0 oe(4)",
+                    "fastest: 4 neighbouring indices of x, even before odd: 0 2 1 3",
+                ),
+            ],
+        ),
+        (
+            "[0 oe(16), 1, 0 p(2)]",
+            (32, 3),
+            [
+                (
+                    "0 oe(16)",
+                    (
+                        "slowest: 16 neighbouring blocks of 2 of y, even before odd: "
+                        "0 2 4 … 14, then 1 3 5 … 15"
+                    ),
+                ),
+                ("1", "all of x, 3"),
+                ("0 p(2)", "fastest: 2 neighbours along y"),
+            ],
+        ),
+        (
+            "[0, 0 p(2), 0 p(2)]",
+            (8,),
+            [
+                ("0", "slowest: what remains of x: 2 blocks of 4"),
+                ("0 p(2)", "2 blocks of 2 along x"),
+                ("0 p(2)", "fastest: 2 neighbours along x"),
+            ],
+        ),
+        ("0 p(8)", (3,), [("0 p(8)", "3 neighbours along x (8 asked for, 3 left)")]),
+        (
+            "([0, 1], c1)",
+            None,
+            [
+                ("0", "slowest: all of y"),
+                ("1", "fastest: all of x"),
+                (
+                    "c1",
+                    (
+                        "only the innermost physical dimension lies contiguously in memory; "
+                        "the offsets here leave the gaps out"
+                    ),
+                ),
+            ],
+        ),
+    ],
+)
+def test_parts_of_morello_text(
+    text: str, shape: tuple[int, ...] | None, expected: list[tuple[str, str]]
+) -> None:
+    assert [(p.text, p.meaning) for p in words(text, shape).parts] == expected
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        ("f32[3,5]", "row-major, untiled"),
+        ("f32[8,128]{1,0:T(8,128)}", "row-major, TPU tile format"),
+        ("f32[2,128]{1,0:T(2,128)}", "row-major, TPU small tile format (compact second minor)"),
+        ("bf16[8,128]{1,0:T(8,128)(2,1)}", "row-major, TPU 16 bit tile format"),
+        ("bf16[8,128]{1,0:T(8,128)(2,1,1,1)}", "row-major, alternative TPU 16 bit tile format"),
+        ("s8[8,128]{1,0:T(8,128)(4,1)}", "row-major, TPU 8 bit tile format"),
+        ("pred[8,128]{1,0:T(32,128)(32,1)E(1)}", "row-major, TPU 1 bit tile format"),
+        ("f32[]", "scalar, untiled"),
+        ("token[]", "a token: it orders side effects and holds no data"),
+        ("[0, 1]", "row-major"),
+        ("[1, 0]", "column-major"),
+        ("NHWC", "NHWC: the channels, dimension 1, vary fastest"),
+        ("[0, 1, 2, 3, 1 p(16)]", "packed"),
+        ("0 oe(8)", "even indices before odd ones"),
+    ],
+)
+def test_headlines(text: str, expected: str) -> None:
+    assert words(text).headline == expected
+
+
+def test_size_1_counts_under_a_tile() -> None:
+    assert words("f32[8,1,9]{2,0,1:T(8,128)}").headline.startswith("row-major but")
+    assert words("f32[8,1,9]{2,1,0:T(8,128)}").headline.startswith("row-major,")
+    assert words("f32[8,1,9]{1,2,0:T(8,128)}").headline.startswith("neither")
+
+
+@each_row("name", [*ELEMENT_BITS, "token", "opaque"])
+def test_every_type_has_words(name: str) -> None:
+    assert len(type_in_words(name)) > 8
+
+
+def test_sizes() -> None:
+    text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
+    sizes = sizes_of(ml.index_map(text), ml.parse(text))  # type: ignore[arg-type]
+    assert sizes.to_dict() == {
+        "elements": 2000,
+        "spanned_elements": 4096,
+        "element_bits": 16,
+        "data_bytes": 4000,
+        "spanned_bytes": 8192,
+        "reserved_bytes": 8192,
+        "padding_elements": 2096,
+        "padding_bytes": 4192,
+        "factor": 2.048,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "reserved"),
+    [
+        ("pred[64,512,2048]{2,1,0:T(8,128)E(32)}", 64 << 20, 256 << 20),
+        ("s4[16,256]{1,0:T(8,128)E(4)}", 2048, 2048),
+        ("bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}", 1 << 30, 4 << 30),
+    ],
+)
+def test_bytes_of_the_compiler_s_reports(text: str, data: int, reserved: int) -> None:
+    sizes = sizes_of(ml.index_map(text), ml.parse(text))  # type: ignore[arg-type]
+    assert (sizes.data_bytes, sizes.reserved_bytes) == (data, reserved)
+
+
+def test_arrays_of_nested_tuples() -> None:
+    value = ml.parse("(f32[2], (s32[], b(u8[3])), token[])")
+    found = [(path, str(x)) for path, x in arrays_of(value)]  # type: ignore[arg-type]
+    assert found == [
+        ((0,), "f32[2]{0}"),
+        ((1, 0), "s32[]"),
+        ((1, 1), "u8[3]{0}"),
+        ((2,), "token[]"),
+    ]
+
+
+def test_amounts_stay_short() -> None:
+    assert amount(10**30 - 1) == "999," + "999," * 8 + "999"
+    assert amount(10**30) == "about 10^30"

@@ -1,0 +1,469 @@
+"""The explorer's answers as plain values: no server, no page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from math import prod
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import morello_layouts as ml
+from morello_layouts.explorer.answer import answer
+from morello_layouts.explorer.own_formula import is_formula
+from morello_layouts.explorer.presets import PRESETS, presets
+from morello_layouts.explorer.question import LONGEST, FieldError, Question, parse_sizes
+from morello_layouts.explorer.subject import numbers_for
+from morello_layouts.report.rows import proof_rows
+from tests.support.tables import each_row
+
+
+def asked(layout: str, **fields: str) -> dict[str, Any]:
+    """An answer, as JSON brings it to the page."""
+    found: dict[str, Any] = json.loads(json.dumps(answer({"layout": layout, **fields})))
+    return found
+
+
+def texts(rows: list[dict[str, Any]]) -> dict[str, str]:
+    return {row["label"]: row["text"] for row in rows}
+
+
+@pytest.mark.slow
+@each_row("preset", PRESETS, ids=lambda one: one.name)
+def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
+    question = preset.question
+    found = asked(**question.to_dict())
+    assert found["errors"] == []
+    m = ml.index_map(question.layout, _shape(question.shape), assuming=question.assuming or None)
+    assert found["formula"]["simplified"] == str(m.form)
+    assert found["formula"]["textbook"] == str(m.textbook_form)
+    assert len(found["formula"]["derivation"]) == len(m.derivation)
+    assert found["words"]
+    assert found["memory"]
+    assert found["sizes"]
+    assert [one["target"] for one in found["code"]] == [
+        "c", "cuda", "python", "rust", "mlir", "triton", "latex", "sympy",
+    ]  # fmt: skip
+    assert found["code"][0]["offset"] == ml.code(m, "c", function=True)
+    assert found["code"][2]["coordinates"] == ml.code(m.inverse, "python", function=True)
+    assert texts(found["proofs"])["one-to-one"].startswith("yes")
+    assert texts(found["proofs"])["formulas"].startswith("right")
+    assert (found["comparison"] is not None) == bool(question.other)
+    is_pair = question.other and not is_formula(question.other)
+    assert len(found["picture"]["panels"]) == (2 if is_pair else 1)
+
+
+def _shape(text: str) -> tuple[int | str, ...] | None:
+    from morello_layouts.notation import parse_shape
+
+    return parse_shape(text) if text else None
+
+
+def test_presets_have_names_of_their_own_and_groups_in_one_piece() -> None:
+    assert len({one.name for one in PRESETS}) == len(PRESETS)
+    groups = [one.group for one in PRESETS]
+    assert sorted(groups, key=list(dict.fromkeys(groups)).index) == groups
+    assert json.loads(json.dumps(presets())) == presets()
+
+
+def test_proofs_are_those_of_explain() -> None:
+    from morello_layouts.report.arrays import reports_of
+
+    text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
+    (report,) = reports_of(text, None)[1]
+    assert report.proofs is not None
+    assert texts(asked(text)["proofs"]) == {r.label: r.text for r in proof_rows(report.proofs)}
+
+
+def test_sizes_are_said_in_bytes() -> None:
+    sizes = texts(asked("bf16[10,200]{1,0:T(8,128)(2,1)}")["sizes"])
+    assert sizes["bytes"].startswith("4,000 of data in 8,192 (8.0 KiB) that XLA reserves")
+
+
+@each_row(
+    ("fields", "field", "what"),
+    [
+        ({"layout": "f32[3,5"}, "layout", "expected"),
+        ({"layout": ""}, "layout", "no layout begins like this"),
+        ({"layout": "()"}, "layout", "tuple without arrays"),
+        ({"layout": "[1, 0, 1 p(4)]", "shape": "6x"}, "shape", "is no shape"),
+        ({"layout": "[1, 0, 1 p(4)]", "shape": "6x7"}, "shape", "does not fit"),
+        ({"layout": "[1, 0]", "shape": "6x7x8"}, "shape", ""),
+        ({"layout": "f32[M,N]", "assuming": "8 |"}, "assuming", "is no assumption"),
+        ({"layout": "f32[M,N]", "assuming": "8 | K"}, "assuming", "something is assumed of K"),
+        ({"layout": "[0, 1]", "shape": "Mx7x8", "assuming": "8 | M"}, "shape", ""),
+        ({"layout": "f32[M,N]", "at": "M"}, "at", "no size of a name"),
+        ({"layout": "f32[M,N]", "at": "M=0"}, "at", "no size of a name"),
+        ({"layout": "f32[M,N]", "at": "K=3"}, "at", "no size is called K"),
+        ({"layout": "f32[M,N]", "assuming": "8 | M", "at": "M=9"}, "at", "not as assumed"),
+        ({"layout": "f32[2,3]", "other": "f32[2,4]"}, "other", "shapes"),
+        ({"layout": "f32[2,3]", "other": "{1,0"}, "other", "expected"),
+        ({"layout": "f32[2,3]", "other": "3*d0 +"}, "other", "expected"),
+        ({"layout": "f32[2,3]", "other": "3*d0 + x"}, "other", "x is no coordinate"),
+        ({"layout": "f32[2,3]", "other": "3*d0 + d2"}, "other", "d2 is no coordinate"),
+        ({"layout": "f32[M,3]", "other": "3*d0 + N"}, "other", "N is no coordinate"),
+        ({"layout": "f32[2,3]", "other": "d0 >> 1"}, "other", "expected"),
+        ({"layout": "f32[2,3]", "other": "d0/2"}, "other", "not always an integer"),
+        ({"layout": "3*d0 + d1"}, "layout", "a formula, where a layout is wanted"),
+        ({"layout": "f32[2]", "array": "x"}, "array", "no number"),
+        ({"layout": "f32[2]", "nonsense": "x"}, "layout", "no field"),
+        ({"layout": "x" * (LONGEST + 1)}, "layout", "too long"),
+        ({"layout": "f32[2]", "other": "x" * (LONGEST + 1)}, "other", "too long"),
+    ],
+)
+def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, what: str) -> None:
+    found = answer(fields)
+    assert [error["field"] for error in found["errors"]] == [field]
+    (error,) = found["errors"]
+    assert what in error["what"]
+    assert error["why"]
+    stands = field in ("other", "at") and what != "too long"
+    assert ("source" in found) == stands, "what is right is answered all the same"
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"layout": "f32[x,3!]"}, "  f32[x,3!]\n         ^"),
+        ({"layout": "f32[M]", "at": "M=1, N"}, "  M=1, N\n       ^"),
+        ({"layout": "f32[M]", "assuming": "M > 1, 8"}, "  M > 1, 8\n         ^"),
+        ({"layout": "f32[2]", "other": "{0:T(0)}"}, "  {0:T(0)}\n       ^"),
+        (
+            {"layout": "f32[2]", "other": "1 + floor(d0 + i)"},
+            "  1 + floor(d0 + i)\n                 ^",
+        ),
+        ({"layout": "f32[2]", "other": "d0 / 2"}, "  d0 / 2\n     ^"),
+    ],
+)
+def test_a_caret_is_below_what_is_wrong(fields: dict[str, str], pointer: str) -> None:
+    (error,) = answer(fields)["errors"]
+    assert error["pointer"] == pointer
+    assert error["position"] == pointer.split("\n")[1].index("^") - 2
+
+
+def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
+    found = asked("[1, 0, 1 p(4)]")
+    assert texts(found["words"])["1 p(4)"] == "fastest: 4 neighbours along x"
+    assert "field Sizes" in found["notes"][0]
+    assert "formula" not in found
+    assert asked("[1, 0, 1 p(4)]", shape="6x8")["notes"] == []
+    for text in ("token[]", "f32[?,4]"):
+        assert not any("field Sizes" in note for note in asked(text)["notes"])
+
+
+def test_sizes_beside_a_text_that_has_its_own_are_said_to_be_unused() -> None:
+    found = asked("f32[3,5]", shape="6x8")
+    assert found["unused"] == {"shape": "the layout's text has its own sizes"}
+    assert found["formula"]["simplified"] == "5*d0 + d1"
+    assert asked("{1,0}", shape="6x8")["unused"] == {}
+
+
+def test_what_is_known_of_names_waits_while_there_are_none() -> None:
+    found = asked("f32[3,5]", assuming="8 | M", at="M=16, N")
+    assert found["errors"] == []
+    assert found["unused"] == dict.fromkeys(("assuming", "at"), "no size is a name")
+    assert found["formula"]["simplified"] == "5*d0 + d1"
+    assert asked("[1, 0]", other="f32[M,N]", assuming="8 | M")["unused"] == {}
+
+
+def test_a_layout_takes_the_sizes_of_the_one_that_it_is_compared_with() -> None:
+    found = asked("[1, 0]", other="f32[2,3]")
+    assert found["formula"]["simplified"] == "2*d1 + d0"
+    assert found["comparison"]["verdict"].startswith("different")
+
+
+def test_layouts_alone_are_called_by_their_own_text() -> None:
+    found = asked("{0,1}", shape="6x8", other="{1,0:T(2,4)}")
+    assert "of {0,1} at 6x8, in elements" in found["code"][0]["offset"]
+    assert found["comparison"]["text"] == "{1,0:T(2,4)} at 6x8"
+    assert "u8" not in found["picture"]["markup"]
+
+
+def test_equivalent_layouts() -> None:
+    found = asked("f32[6,8]{1,0:T(6,4)}", other="[1, 0, 1 p(4)]")["comparison"]
+    assert found["verdict"].startswith("equivalent: every element")
+    assert found["sign"] == "="
+    assert texts(found["rows"])["same places"].startswith("yes")
+    assert texts(found["rows"])["same bytes"].startswith("yes")
+    assert found["relayout"] == "p -> p"
+
+
+def test_different_layouts_have_a_counterexample_and_a_relayout() -> None:
+    a, b = "f32[3,5]{1,0}", "f32[3,5]{1,0:T(2,2)}"
+    found = asked(a, other="{1,0:T(2,2)}")
+    rows = texts(found["comparison"]["rows"])
+    at = tuple(map(int, re.findall(r"\d+", rows["counterexample"])))
+    assert ml.index_map(a)(*at) != ml.index_map(b)(*at)
+    assert rows["same bytes"].startswith("no: elements move")
+    assert found["comparison"]["sign"] == "≠"
+    assert found["comparison"]["relayout"] == str(ml.relayout(a, b))
+    assert found["comparison"]["way_back"] == str(ml.relayout(b, a))
+    moved = [cell["e"] for cell in found["picture"]["panels"][0]["cells"]]
+    m, other = ml.index_map(a), ml.index_map(b)
+    expected = [other(*divmod(k, 5)) if m(*divmod(k, 5)) != other(*divmod(k, 5)) else None
+                for k in range(15)]  # fmt: skip
+    assert moved == expected, "what moves is marked, with where it goes"
+
+
+def test_a_formula_that_is_right() -> None:
+    for layout, shape, formula in (
+        ("[1, 0, 1 p(4)]", "6x8", "24*(d1//4) + 4*d0 + d1%4"),
+        ("f32[3,5]{1,0:T(2,2)}", "", "d1 + 6*d0 - d1//2*2 + 4*floor(d1/2) - 4*Mod(d0, 2)"),
+        ("f32[M,N]", "", " N*d0 + d1 "),
+    ):
+        found = asked(layout, shape=shape, other=formula)
+        m = ml.index_map(layout, _shape(shape))
+        assert found["errors"] == []
+        comparison = found["comparison"]
+        assert (comparison["sign"], comparison["is_formula"]) == ("=", True), formula
+        assert comparison["verdict"].startswith("right")
+        assert texts(comparison["rows"])["layout"] == str(m.form)
+        assert comparison["text"] == formula.strip()
+        assert len(found["picture"]["panels"]) == 1
+        assert "dots" not in found["picture"]["markup"]
+
+
+def test_a_formula_that_is_wrong_has_a_counterexample_with_a_dot() -> None:
+    m = ml.index_map("[1, 0, 1 p(4)]", (6, 8))
+    found = asked("[1, 0, 1 p(4)]", shape="6x8", other="24*(d1//4) + 4*d0 + d1%3")
+    rows = texts(found["comparison"]["rows"])
+    *at, here, there = map(int, re.findall(r"\d+", rows["counterexample"]))
+    assert at == [0, 3], "the first"
+    assert (here, there) == (m(*at), 24 * (3 // 4) + 3 % 3)
+    assert f"the offsets are {here} and {there}" in rows["same places"]
+    assert found["comparison"]["sign"] == "≠"
+    assert found["comparison"]["verdict"].startswith("wrong")
+    plain = asked("[1, 0, 1 p(4)]", shape="6x8")["picture"]["markup"]
+    marked = found["picture"]["markup"]
+    assert f"(0, 3) lies at offset {m(*at)}" in marked
+    assert (plain.count('class="dot"'), marked.count('class="dot"')) == (0, 3), "cell, slot, legend"
+
+
+def test_a_formula_of_names_is_right_for_some_sizes() -> None:
+    found = asked("f32[M,N]{1,0:T(8,128)}", other="N*d0 + d1", assuming="8 | M, 128 | N")
+    assert found["comparison"]["sign"] == "?"
+    assert found["comparison"]["verdict"] == "equivalent exactly when N = 128"
+    assert "at M = 8, N = 256" in texts(found["comparison"]["rows"])["counterexample"]
+    assert found["picture"]["panels"]
+
+
+def test_a_formula_that_is_wrong_at_all_sizes() -> None:
+    found = asked("f32[M,N]", other="N*d0 + d1 + 1")["comparison"]
+    assert (found["sign"], found["verdict"]) == ("≠", "wrong: some element has another place")
+    assert found["rows"][1]["label"] == "counterexample"
+
+
+def test_what_is_a_formula() -> None:
+    for text in ("d0", "5*d0 + d1", "(d0 & 7)", "5*y + x", "d0//8*2,", "i - j"):
+        assert is_formula(text), text
+    for text in ("", "NHWC", "f32[d0,d1]", "{1,0:T(2,*)}", "()", "<img src=x/>", "[1, 0]", "token"):
+        assert not is_formula(text), text
+
+
+def test_layouts_that_are_equivalent_for_some_sizes() -> None:
+    found = asked("f32[M,N]{1,0:T(2,128)}", other="{1,0:T(8,128)}")["comparison"]
+    assert (found["sign"], found["verdict"]) == ("?", "equivalent exactly when N <= 128")
+    assert "at M = 1, N = 129" in texts(found["rows"])["counterexample"]
+
+
+def test_symbolic_sizes_with_and_without_assumptions() -> None:
+    plain = asked("bf16[M,N]{1,0:T(8,128)(2,1)}")
+    onto = texts(plain["proofs"])["onto"]
+    assert onto.startswith("depends: exactly when 8 divides M and 128 divides N")
+    assert plain["formula"]["symbols"] == ["M", "N"]
+    known = asked("bf16[M,N]{1,0:T(8,128)(2,1)}", assuming="8 | M, N % 128 == 0")
+    assert texts(known["proofs"])["onto"].startswith("yes")
+    assert "ceil" in plain["formula"]["simplified"]
+    assert "ceil" not in known["formula"]["simplified"]
+    assert "padding" in texts(plain["tpu"])
+    assert "padding" not in texts(known["tpu"])
+    assert texts(known["tpu"])["lanes"] == texts(plain["tpu"])["lanes"]
+
+
+def test_pictures_of_symbolic_sizes_are_drawn_at_numbers() -> None:
+    found = asked("f32[M,N]{1,0:T(2,2)}", at="M=3, N=5")["picture"]
+    assert found["at"] == {"M": 3, "N": 5}
+    assert [cell["o"] for cell in found["panels"][0]["cells"]] == [
+        cell["o"] for cell in asked("f32[3,5]{1,0:T(2,2)}")["picture"]["panels"][0]["cells"]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("a", "b", "shape"),
+    [
+        ("f32[M,N]{1,0}", "{1,0:T(8,128)}", ""),
+        ("f32[M,N]{1,0:T(8,128)}", "{0,1}", ""),
+        ("[0, 1, 0 p(8), 1 p(128)]", "{1,0:T(8,128)}", "M,N"),
+        ("{1,0:T(5,5)}", "[0, 1, 1 p(7)]", "M,N"),
+    ],
+)
+def test_two_layouts_are_drawn_at_the_same_numbers(a: str, b: str, shape: str) -> None:
+    found = asked(a, other=b, shape=shape)
+    assert found["errors"] == []
+    assert len(found["picture"]["panels"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "assuming"),
+    [
+        ("f32[M,N]{1,0:T(8,128)}", None),
+        ("f32[M,N]{1,0:T(8,128)}", "8 | M, N <= 3"),
+        ("f32[M,N]{1,0}", "7 | M, M >= 30, 100 <= N <= 101"),
+        ("f32[M]{0:T(1024)}", "M == 5"),
+    ],
+)
+def test_numbers_are_as_assumed(text: str, assuming: str | None) -> None:
+    m = ml.index_map(text, assuming=assuming)
+    (numbered,), sizes = numbers_for([m], "")
+    assert numbered.size == m.at(**sizes).size
+
+
+def test_a_layout_of_names_is_drawn_at_numbers_that_are_not_mostly_padding() -> None:
+    for text in ("f32[M,N]{1,0:T(8,128)}", "f32[M]{0:T(256)}"):
+        (numbered,), sizes = numbers_for([ml.index_map(text)], "")
+        assert numbered.size <= 2 * prod(sizes.values())
+
+
+def test_what_is_typed_for_the_picture_comes_first() -> None:
+    m = ml.index_map("f32[M,N]")
+    assert numbers_for([m], "N=7")[1]["N"] == 7
+    assert parse_sizes("") == {}
+
+
+def test_tuples_are_looked_at_one_array_at_a_time() -> None:
+    text = "(f32[8,128], (s32[], pred[4]))"
+    first, last = asked(text), asked(text, array="2")
+    assert [one["place"] for one in first["arrays"]] == ["[0]", "[1][0]", "[1][1]"]
+    assert (first["text"], last["text"]) == ("f32[8,128]{1,0}", "pred[4]{0}")
+    assert asked(text, array="99")["array"] == 2
+
+
+def test_of_many_arrays_the_first_are_listed() -> None:
+    found = asked(f"({', '.join(f'f32[{k}]' for k in range(1, 251))})", array="249")
+    assert [one["text"] for one in found["arrays"]] == [f"f32[{k}]{{0}}" for k in range(1, 201)]
+    assert found["text"] == "f32[250]{0}", "also one that is not listed is shown"
+
+
+def test_instructions_of_hlo_are_explained() -> None:
+    found = asked("add.1 = bf16[8,1280]{1,0:T(8,128)(2,1)} add(a, b)")
+    assert texts(found["instruction"])["opcode"] == "add"
+    assert found["text"] == "bf16[8,1280]{1,0:T(8,128)(2,1)}"
+
+
+LABELLED = "%fusion.1 = bf16[8,128]{1,0:T(8,128)(2,1)} fusion(%p), kind=kLoop"
+MESSAGE = (  # its lines joined, as a field of a page joins them
+    '1. Size: 160.00M     Operator: op_name="jit(f)/Shape: f32[9]"     Shape: (f32[7], u8[2])     '
+    "Unpadded size: 80.00M     Extra memory due to padding: 80.00M (2.0x expansion)     "
+    f"XLA label: {LABELLED}     Allocation type: HLO temp     ======="
+)
+
+
+@pytest.mark.parametrize(
+    ("copied", "text"),
+    [
+        ('"f32[8,128]{1,0}"', "f32[8,128]{1,0}"),
+        ("`f32[8,128]{1,0}`, ", "f32[8,128]{1,0}"),
+        ("f32[8,128]{1,0:T(8,128)},", "f32[8,128]{1,0:T(8,128)}"),
+        ("     Shape: bf16[8,1]{1,0:T(8,128)(2,1)}", "bf16[8,1]{1,0:T(8,128)(2,1)}"),
+        ("Shape: f32[2,128]{1,0} Unpadded size: 1.0K", "f32[2,128]{1,0}"),
+        (MESSAGE, "f32[7]{0}"),
+        (f"XLA label: {LABELLED}     Allocation type: HLO temp", "bf16[8,128]{1,0:T(8,128)(2,1)}"),
+        ('a = f32[2]{0} add(b), metadata={op_name="Shape: f32[9] Size: 3"}', "f32[2]{0}"),
+    ],
+)
+def test_what_was_copied_along_is_left_out(copied: str, text: str) -> None:
+    found = asked(copied)
+    assert found["errors"] == []
+    assert found["text"] == text
+
+
+def test_fields_of_a_message_without_a_shape_are_no_layout() -> None:
+    for text in ("Size: 160.00M", "1. Size: 4.0K Unpadded size: 1.0K", "Shape:", "Shape: x", '""'):
+        assert [error["field"] for error in answer({"layout": text})["errors"]] == ["layout"]
+
+
+@pytest.mark.slow
+def test_pictures_are_bounded() -> None:
+    for text in ("f32[1000000,1000000]", "bf16[8,4,1280,16384]{3,2,0,1:T(8,128)(2,1)}"):
+        found = asked(text)["picture"]
+        assert sum(len(panel["cells"]) for panel in found["panels"]) <= 20 * 26
+    assert len(json.dumps(asked("f32[1000000,1000000]", other="{0,1:T(3,7)}"))) < 2_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f32[" + ",".join(["3"] * 120) + "]",
+        "f32[" + ",".join(["9223372036854775807"] * 30) + "]",
+        "f32[0,3]",
+        "f32[]",
+        "f32[<=8,4]",
+        "s4[8,8]{1,0:T(2,4)E(4)}",
+    ],
+)
+def test_unusual_layouts_are_answered(text: str) -> None:
+    found = asked(text)
+    assert found["errors"] == []
+    assert found["text"].startswith(text[:5])
+
+
+class Tags(HTMLParser):
+    """The elements and attributes of markup."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+@pytest.mark.slow
+@each_row("preset", PRESETS, ids=lambda one: one.name)
+def test_markup_holds_nothing_that_runs_or_loads(preset: Any) -> None:
+    picture = asked(**preset.question.to_dict())["picture"]
+    tags = Tags()
+    tags.feed(picture["markup"])
+    assert not tags.tags & {"script", "style", "img", "iframe", "object", "a", "use", "image"}
+    assert not {name for name in tags.attributes if name.startswith("on")}
+    assert not tags.attributes & {"style", "src", "href", "xlink:href"}
+    assert "url(" not in re.sub(r"url\(#ml-[0-9a-f]{8}\)", "", picture["style"])
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&\x00\u202e"
+
+
+@pytest.mark.parametrize("field", ["layout", "shape", "assuming", "at", "other"])
+def test_hostile_text_comes_back_in_errors_alone(field: str) -> None:
+    fields = {"layout": "[1, 0]", "shape": "6xM"} | {field: HOSTILE}
+    found = answer(fields)
+    assert [error["field"] for error in found["errors"]] == [field]
+    assert "<img" not in found.get("picture", {}).get("markup", "")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["layout", "shape", "assuming", "at", "other", "array"]),
+        st.text(alphabet="f32sMN[]{}(),:T*0123456789xpoe |%=<>-\x00\u202e<\ud800", max_size=24)
+        | st.sampled_from(["f32[M,N]", "[1, 0]", "{1,0:T(2,2)}", "6x8", "8 | M", "M=3", "NHWC"]),
+    )
+)
+def test_rubbish_is_answered(fields: dict[str, str]) -> None:
+    found = answer(fields)
+    assert found["errors"] or "source" in found
+    json.dumps(found).encode()
+
+
+def test_a_question_knows_its_fields() -> None:
+    with pytest.raises(FieldError) as caught:
+        Question.of({"layout": "x", "page": "y"})
+    assert caught.value.field == "layout"
+    assert Question.of({}).layout == ""

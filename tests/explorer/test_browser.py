@@ -1,0 +1,566 @@
+"""The explorer's page in headless Chromium: typed at, pointed at, compared, stepped, reloaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.explorer.presets import PRESETS
+from morello_layouts.explorer.server import Server
+from morello_layouts.explorer.worker import Workers
+from tests.explorer.conftest import PATIENCE
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMEDRIVER = shutil.which("chromedriver")
+
+if not (CHROMIUM and CHROMEDRIVER):
+    pytest.skip("no chromium and chromedriver are installed", allow_module_level=True)
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed")
+
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.remote.webelement import WebElement  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+TEN = [
+    ("f32[3,5]{1,0:T(2,2)}", ""),
+    ("[1, 0, 1 p(4)]", "6x8"),
+    ("[0, 1, 1 oe(8)]", "4x16"),
+    ("bf16[10,200]{1,0:T(8,128)(2,1)}", ""),
+    ("{0,1:T(2,4)}", "4,6"),
+    ("NHWC", "2x3x4x5"),
+    ("s8[64,256]{1,0:T(8,128)(4,1)}", ""),
+    ("f32[2,2,5]{2,1,0:T(2,*,3)}", ""),
+    ("f32[1000]{0:T(128)}", ""),
+    ("pred[64,512]{1,0:T(32,128)(32,1)E(1)}", ""),
+]
+
+
+class Page:
+    """The page as a reader sees and uses it."""
+
+    def __init__(self, driver: Any, port: int) -> None:
+        self.driver, self.address = driver, f"http://127.0.0.1:{port}/"
+
+    def open(self, **fields: str) -> Page:
+        """A page that was not there before, at a link."""
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.address}#{urlencode(fields)}" if fields else self.address)
+        self.until(lambda: self.script("return document.querySelector('#preset optgroup')"))
+        self.settle()
+        return self
+
+    def until(self, condition: Any) -> Any:
+        return WebDriverWait(self.driver, PATIENCE, 0.02).until(lambda _: condition())
+
+    def script(self, text: str, *arguments: object) -> Any:
+        return self.driver.execute_script(text, *arguments)
+
+    def settle(self) -> None:
+        """Wait for the answer to what is typed."""
+        self.until(
+            lambda: self.script(
+                "const a = document.getElementById('answer');"
+                "return Boolean(a.dataset.answered || !layout.value) && !a.ariaBusy"
+            )
+        )
+
+    def find(self, selector: str) -> WebElement:
+        found: WebElement = self.until(
+            lambda: self.driver.find_elements("css selector", selector) or False
+        )[0]
+        return found
+
+    def all(self, selector: str) -> list[WebElement]:
+        found: list[WebElement] = self.driver.find_elements("css selector", selector)
+        return found
+
+    def text(self, selector: str) -> str:
+        """The text of an element, empty where there is none."""
+        return str(
+            self.script(
+                "const e = document.querySelector(arguments[0]); return e ? e.textContent : ''",
+                selector,
+            )
+        )
+
+    def type(self, field: str, text: str) -> Page:
+        """Key by key, in place of what is there."""
+        box = self.find(f"#{field}")
+        box.send_keys(Keys.CONTROL, "a")
+        box.send_keys(Keys.DELETE)
+        box.send_keys(text)
+        return self
+
+    def put(self, field: str, text: str) -> Page:
+        """At once, as one pastes; also what has no key."""
+        self.script(
+            "const e = document.getElementById(arguments[0]); e.value = JSON.parse(arguments[1]);"
+            "e.dispatchEvent(new Event('input', { bubbles: true }))",
+            field,
+            json.dumps(text),
+        )
+        return self
+
+    def shows(self, formula: str) -> None:
+        self.until(lambda: self.text("#formula .main") == formula)
+
+    def point(self, selector: str) -> Page:
+        """Move the mouse over the middle of an element, which is scrolled to first."""
+        x, y = self.script(
+            "arguments[0].scrollIntoView({ block: 'center' });"
+            "const r = arguments[0].getBoundingClientRect();"
+            "return [r.x + r.width / 2, r.y + r.height / 2]",
+            self.find(selector),
+        )
+        move = {"type": "mouseMoved", "x": x, "y": y}
+        self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", move)
+        return self
+
+    def details(self, panel: int = 0) -> list[list[str]]:
+        found: list[list[str]] = self.script(
+            "return [...document.querySelectorAll("
+            "`.details section[data-panel='${arguments[0]}'] tr`)]"
+            ".map(row => [...row.cells].map(cell => cell.textContent))",
+            panel,
+        )
+        return found
+
+    def complaints(self) -> list[str]:
+        """What the console holds since the last look."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--window-size=1300,1000",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=CHROMEDRIVER)
+    running = webdriver.Chrome(options=options, service=service)
+    running.set_page_load_timeout(2 * PATIENCE)
+    running.set_script_timeout(2 * PATIENCE)
+    yield running
+    running.quit()
+
+
+@pytest.fixture
+def page(server: Server, driver: Any) -> Iterator[Page]:
+    """The page; whatever a test does, the console stays empty."""
+    page = Page(driver, server.port)
+    page.complaints()
+    yield page
+    assert page.complaints() == []
+
+
+@pytest.mark.slow
+def test_each_of_ten_layouts_typed(page: Page) -> None:
+    page.open()
+    for text, shape in TEN:
+        m = ml.index_map(text, _shape(shape))
+        if page.find("#shape").get_property("value") != shape:
+            page.type("shape", shape)
+        page.type("layout", text)
+        title = str(ml.parse(text)).replace(" ", "")
+        page.until(lambda title=title: page.text("#answer h2").replace(" ", "") == title)
+        page.shows(str(m.form))
+        assert "one-to-oneyes" in page.text("#proof .rows")
+        assert page.text("#code code") == ml.code(m, "c", function=True)
+        assert page.all("#picture g.cell")
+        assert page.text("#layout-error") == page.text("#shape-error") == ""
+        assert page.find("#layout").get_attribute("aria-invalid") == "false"
+
+
+def _shape(text: str) -> tuple[int | str, ...] | None:
+    from morello_layouts.notation import parse_shape
+
+    return parse_shape(text) if text else None
+
+
+@pytest.mark.slow
+def test_wrong_text_shows_a_caret_as_one_types(page: Page) -> None:
+    page.open(layout="f32[3,5]")
+    page.type("layout", "f32[3,x")
+    page.until(lambda: page.text("#layout-error .pointer") == "f32[3,x\n       ^")
+    assert "expected ',' or ']'" in page.text("#layout-error .what")
+    assert page.find("#layout").get_attribute("aria-invalid") == "true"
+    assert "stale" in page.find("#answer").get_attribute("class")
+    assert page.text("#formula .main") == "5*d0 + d1", "the last one that was right stays"
+    box, shown = page.find("#layout"), page.find("#layout-error .pointer")
+    assert 0 < shown.rect["y"] - box.rect["y"] < 60, "directly below the field"
+    page.find("#layout").send_keys(Keys.BACKSPACE, "2]")
+    page.shows("2*d0 + d1")
+    page.until(lambda: page.text("#layout-error") == "")
+    page.type("other", "{0,1,2}")
+    page.until(lambda: page.text("#other-error .what"))
+    assert page.text("#formula .main") == "2*d0 + d1"
+
+
+def test_two_layouts_are_compared(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0}")
+    page.type("other", "{1,0:T(2,2)}")
+    page.until(lambda: page.text("#verdict").startswith("different"))
+    relayout = str(ml.relayout("f32[3,5]{1,0}", "f32[3,5]{1,0:T(2,2)}"))
+    assert page.text("#comparison .formula.main") == relayout
+    assert len(page.all("#picture g.panel")) == 2
+    page.point('#picture g.panel:first-of-type g.cell[data-o="13"]')
+    page.until(lambda: page.details(0) and page.details(1))
+    assert page.details(0)[0] == ["slot", "13", "of 15"]
+    assert page.details(1)[0] == ["slot", "17", "of 24"], "the same element in the other layout"
+    page.find("#swap").click()
+    page.until(lambda: page.text("#answer h2").startswith("{1,0:T(2,2)}"))
+    assert page.find("#other").get_property("value") == "f32[3,5]{1,0}"
+    page.type("layout", "f32[6,8]{1,0:T(6,4)}").type("other", "[1, 0, 1 p(4)]")
+    page.until(lambda: page.text("#verdict").startswith("equivalent"))
+
+
+@pytest.mark.slow
+def test_a_formula_of_ones_own_is_held_against_the_layout(page: Page) -> None:
+    page.open(layout="[1, 0, 1 p(4)]", shape="6x8", other="{1,0}")
+    assert page.find("#swap").is_displayed()
+    page.type("other", "24*(d1//4) + 4*d0 + d1%3")
+    page.until(lambda: page.text("#verdict").startswith("wrong"))
+    assert "(0, 3)" in page.text("#comparison .rows")
+    assert len(page.all("#picture g.panel")) == 1
+    assert page.all("#picture circle.dot")
+    assert not page.all("#comparison .formula"), "a formula has no relayout"
+    assert not page.find("#swap").is_displayed(), "a formula is no layout"
+    page.find("#other").send_keys(Keys.BACKSPACE, "4")
+    page.until(lambda: page.text("#verdict").startswith("right"))
+    assert not page.all("#picture circle.dot")
+    page.find("#other").send_keys(" + x")
+    page.until(lambda: page.text("#other-error .what") == "x is no coordinate")
+    under = "24*(d1//4) + 4*d0 + d1%4 + x"
+    assert page.text("#other-error .pointer") == f"{under}\n{' ' * (len(under) - 1)}^"
+
+
+@pytest.mark.slow
+def test_a_busy_server_is_asked_again(page: Page, server: Server) -> None:
+    page.open(layout="f32[2,3]")
+    held = [server.workers._free.get(timeout=PATIENCE) for _ in range(2)]
+    try:
+        page.put("layout", "f32[2,4]")
+        page.until(lambda: page.text("#status") == "The server is busy; the page asks again.")
+        assert page.text("#layout-error") == "", "it is not the layout that is wrong"
+        assert page.text("#formula .main") == "3*d0 + d1"
+    finally:
+        for worker in held:
+            server.workers._free.put(worker)
+    page.shows("4*d0 + d1")
+    assert not page.all("#answer.stale")
+
+
+@pytest.mark.slow
+def test_pointing_at_a_cell_says_where_it_lies_and_why(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    page.point('#picture g.cell[data-o="17"]')
+    page.until(lambda: len(page.details()) == 12)
+    assert page.details() == [
+        ["slot", "17", "of 24"],
+        ["element", "(2, 3)", "d0, d1"],
+        ["tile 2x2", "(1, 1)", "number"],
+        ["array", "(2, 3)", "in [3,5]"],
+        ["pad", "(2, 3)", "in [4,6]"],
+        ["split", "(1, 0, 1, 1)", "in [2,2,3,2]"],
+        ["transpose", "(1, 1, 0, 1)", "in [2,3,2,2]"],
+        ["offset", "12*(d0//2)", "= 12"],
+        ["+", "4*(d1//2)", "= 4"],
+        ["+", "2*(d0%2)", "= 0"],
+        ["+", "d1%2", "= 1"],
+        ["=", "17", ""],
+    ]
+    picture = page.find("#picture")
+    picture.click()
+    picture.send_keys(Keys.ESCAPE)
+    page.find("#picture").send_keys(Keys.ARROW_RIGHT)
+    page.until(lambda: page.details() and page.details()[1][0] in ("element", "holds"))
+
+
+@pytest.mark.slow
+def test_the_arrow_keys_alone_choose_a_cell(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    page.script("document.getElementById('picture').focus()")
+    keys = ActionChains(page.driver)
+    keys.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_RIGHT).perform()
+    page.until(lambda: page.details() and page.details()[1][:2] == ["element", "(1, 2)"])
+    assert page.all("#picture .ring")
+    ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
+    page.until(lambda: not page.all("#picture .ring"))
+    assert page.details() == []
+    assert page.text(".details .hint") == "no cell is chosen"
+
+
+@pytest.mark.slow
+def test_the_recipe_is_stepped_through(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    names = [page.text(".player .step")]
+    for _ in range(4):
+        page.find(".player .next").click()
+        names.append(page.text(".player .step"))
+    assert names == [
+        "array [3,5]", "pad [4,6]", "split [2,2,3,2]", "transpose [2,3,2,2]", "memory, 24 slots",
+    ]  # fmt: skip
+    page.find(".player .back").click()
+    assert page.text(".player .step") == "transpose [2,3,2,2]"
+    # In one script: the next step comes by itself.
+    played = page.script(
+        "document.querySelector('.player .play').click();"
+        "return document.querySelector('.player .step').textContent"
+    )
+    assert played == "array [3,5]"
+    page.type("layout", "f32[2,3]")  # the picture goes while it plays
+    page.shows("3*d0 + d1")
+
+
+@pytest.mark.slow
+def test_the_details_stay_beside_what_is_pointed_at(page: Page) -> None:
+    page.open(layout="bf16[10,200]{1,0:T(8,128)(2,1)}", other="{0,1}")
+    for selector in ("#picture", ".player", ".player:last-child"):
+        overlap = page.script(
+            "document.querySelector(arguments[0]).scrollIntoView({ block: 'start' });"
+            "const box = e => document.querySelector(e).getBoundingClientRect();"
+            "const a = box(arguments[0]), b = box('.details');"
+            "return [b.top >= 0 && b.top < innerHeight, a.right <= b.left]",
+            selector,
+        )
+        assert overlap == [True, True], selector
+
+
+@pytest.mark.slow
+def test_a_link_carries_the_state_and_back_goes_back(page: Page) -> None:
+    page.open(layout="[1, 0, 1 p(4)]", shape="6x8", other="{1,0}")
+    page.shows("24*(d1//4) + 4*d0 + d1%4")
+    page.type("layout", "[0, 1]")
+    page.shows("8*d0 + d1")
+    page.settle()
+    link = page.driver.current_url
+    page.driver.refresh()
+    page.shows("8*d0 + d1")
+    assert page.find("#shape").get_property("value") == "6x8"
+    assert page.text("#comparison h3") == "Compared with {1,0} at 6x8"
+    page.driver.back()
+    page.shows("24*(d1//4) + 4*d0 + d1%4")
+    assert page.find("#layout").get_property("value") == "[1, 0, 1 p(4)]"
+    page.driver.forward()
+    page.shows("8*d0 + d1")
+    page.driver.get("about:blank")
+    page.driver.get(link)
+    page.shows("8*d0 + d1")
+
+
+@pytest.mark.slow
+def test_presets_fill_the_fields(page: Page) -> None:
+    page.open()
+    labels = page.script("return [...document.querySelectorAll('#preset option')].map(o => o.text)")
+    assert labels[1:] == [preset.name for preset in PRESETS]
+    chosen = next(k for k, one in enumerate(PRESETS) if one.name.startswith("packed: "))
+    page.script(
+        "preset.value = arguments[0]; preset.dispatchEvent(new Event('change', {bubbles: true}))",
+        str(chosen),
+    )
+    page.shows("24*(d1//4) + 4*d0 + d1%4")
+    assert page.find("#shape").get_property("value") == "6x8"
+    page.until(lambda: "p%284%29" in page.driver.current_url)
+
+
+@pytest.mark.slow
+def test_symbolic_sizes(page: Page) -> None:
+    page.open(layout="f32[2,3]")
+    assert not page.find("#assuming").is_displayed()
+    page.type("layout", "f32[M,N]{1,0:T(8,128)}")
+    page.until(lambda: page.find("#assuming").is_displayed())
+    page.until(lambda: "depends: exactly when 8 divides M" in page.text("#proof"))
+    page.type("assuming", "8 | M, 128 | N")
+    page.until(lambda: "ontoyes" in page.text("#proof .rows"))
+    page.shows("8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128")
+    page.type("at", "M=16, N=256")
+    page.until(lambda: "Drawn at M = 16, N = 256." in page.text("#picture-card"))
+    page.type("at", "M=9, N=128")
+    page.until(lambda: "not as assumed" in page.text("#at-error .what"))
+    page.type("layout", "f32[2,3]")
+    page.until(lambda: page.text("#at-error") == "Not used: no size is a name.")
+    page.shows("3*d0 + d1")
+
+
+@pytest.mark.slow
+def test_code_in_each_language_and_both_ways(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    m = ml.index_map("f32[3,5]{1,0:T(2,2)}")
+    for target in ("cuda", "python", "rust", "mlir", "triton"):
+        page.find(f'#code input[value="{target}"]').click()
+        code = ml.code(m, target, function=True)
+        page.until(lambda code=code: page.text("#code code") == code)
+    page.find('#code input[value="coordinates"]').click()
+    back = ml.code(m.inverse, "triton", function=True)
+    page.until(lambda: page.text("#code code") == back)
+    page.type("layout", "f32[3,4]{1,0:T(2,2)}")
+    page.until(lambda: "f32[3,4]" in page.text("#code code"))
+    assert "triton" in page.text("#code code"), "the choice of language stays"
+
+
+@pytest.mark.slow
+def test_arrays_of_a_tuple_are_chosen(page: Page) -> None:
+    page.open(layout="(f32[8,128], s32[7])")
+    assert page.text("#answer h2") == "f32[8,128]{1,0}"
+    page.script(
+        "array = document.querySelector('select#array'); array.value = '1';"
+        "array.dispatchEvent(new Event('change'))"
+    )
+    page.until(lambda: page.text("#answer h2") == "s32[7]{0}")
+    page.until(lambda: "array=1" in page.driver.current_url)
+
+
+@pytest.mark.slow
+def test_what_is_wrong_with_a_link_is_said(page: Page) -> None:
+    page.open(layout="f32[2,3]", array="x")
+    assert page.text("#layout-error .what") == "this is no number of an array"
+    page.type("layout", "f32[2,4]")
+    page.shows("4*d0 + d1")
+    page.put("other", "x" * 4001)
+    page.until(lambda: "too long" in page.text("#other-error .what"))
+    page.until(lambda: "stale" in page.find("#answer").get_attribute("class"))
+    assert page.text("#status").startswith("This is no layout yet")
+    page.put("other", "")
+    page.until(lambda: not page.all("#answer.stale"))
+    assert page.text("#formula .main") == "4*d0 + d1"
+
+
+def is_right(page: Page) -> bool:
+    """Whether what is typed is answered, without errors."""
+    return bool(page.text("#formula")) and not page.all("#question [aria-invalid=true]")
+
+
+HOSTILE = {
+    "a short image": "<img src=x onerror=harm=1>",
+    "an image": "<img src=x onerror=\"document.title='harm'; window.harm=1\">",
+    "a script": "</script><script>window.harm=1</script>",
+    "quotes": "\"'><svg onload=window.harm=1>&quot;&#39;",
+    "null bytes": "f32[\x00\x00]\x00",
+    "right to left": "f32[\u202e3,5\u2066]",
+    "deep nesting": "(" * 3000,
+    "deep brackets": "[" * 1000 + "]" * 1000,
+    "half a pair": "f32[\ud83d]",
+    "a percent": "%<%s%00",
+    "much": "<b>" * 350_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_stays_text(page: Page, name: str) -> None:
+    page.open(layout="f32[2,3]")
+    page.put("layout", HOSTILE[name])
+    page.until(lambda: page.text("#layout-error .what"))
+    # Each text in two of the other fields, each field by half of the texts.
+    halves = (("other", "shape"), ("assuming", "at"))
+    for field in halves[list(HOSTILE).index(name) % 2]:
+        page.put("layout", "{1,0}").put("shape", "2xN").until(lambda: is_right(page))
+        page.put(field, HOSTILE[name])
+        page.until(lambda field=field: page.text(f"#{field}-error .what"))
+        assert (
+            page.script("return document.querySelectorAll('form :is(img, b, script)').length") == 0
+        )
+        page.put(field, "")
+    if len(HOSTILE[name]) < 4000 and "\ud83d" not in HOSTILE[name]:
+        page.open(layout=HOSTILE[name], shape=HOSTILE[name], other=HOSTILE[name])
+        page.until(lambda: page.text("#layout-error .what"))
+    assert page.script("return window.harm === undefined")
+    assert page.script("return document.querySelectorAll('img, main script, b').length") == 0
+    assert page.script("return document.title") != "harm"
+
+
+@pytest.mark.slow
+def test_narrow_screens_need_no_sideways_scroll(page: Page) -> None:
+    page.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True},
+    )
+    try:
+        for fields in (
+            {"layout": "bf16[10,200]{1,0:T(8,128)(2,1)}"},
+            {"layout": "f32[3,5]{1,0}", "other": "{1,0:T(2,2)}"},
+            {"layout": "bf16[10,200]{1,0:T(8,x)(2,1)}"},
+        ):
+            page.open(**fields)
+            wide = page.script("return document.documentElement.scrollWidth")
+            assert wide <= 360, fields
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+CONTRAST = """
+const light = text => { const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map(x => {
+  x /= 255; return x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4; });
+  return .2126 * r + .7152 * g + .0722 * b; };
+const behind = e => { for (; e; e = e.parentElement) {
+  const c = getComputedStyle(e).backgroundColor;
+  if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255, 255, 255)"; };
+const poor = [];
+const told = "h1,h2,h3,h4,p,dt,dd,label,input,select,button,pre,li,legend,th,td";
+for (const e of document.querySelectorAll(told))
+  if (e.checkVisibility() && e.textContent.trim() || e.tagName === "INPUT" && e.checkVisibility()) {
+    const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < 4.5) poor.push(e.tagName + " " + e.className + " "
+      + e.textContent.slice(0, 30) + " " + getComputedStyle(e).color + " on " + behind(e));
+  }
+return poor;
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_told_from_its_ground_in_light_and_dark(page: Page, scheme: str) -> None:
+    feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
+    try:
+        page.open(layout="bf16[M,N]{1,0:T(8,128)(2,1)}", other="{1,0:T(8,128)}", at="x")
+        page.until(lambda: page.text("#at-error .what"))
+        ground = page.script("return getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+        assert page.script(CONTRAST) == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.slow
+def test_every_field_has_a_name_and_the_keyboard_reaches_it(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    nameless = page.script(
+        "return [...document.querySelectorAll('input,select,button')].filter(e => "
+        "!(e.labels && e.labels.length) && !e.textContent.trim() && !e.ariaLabel).length"
+    )
+    assert nameless == 0
+    page.script("document.activeElement.blur(); scrollTo(0, 0)")
+    reached = []
+    for _ in range(16):
+        ActionChains(page.driver).send_keys(Keys.TAB).perform()
+        reached.append(
+            page.script("const e = document.activeElement; return e.id || e.className || e.name")
+        )
+    assert [name for name in reached if name in ("layout", "shape", "other", "picture")] == [
+        "layout", "shape", "other", "picture",
+    ]  # fmt: skip
+    assert {"back", "next", "play", "target"} <= set(reached)
+
+
+@pytest.mark.slow
+def test_a_server_that_has_gone_is_said_to_be_gone(driver: Any) -> None:
+    with Server(0, Workers(1, PATIENCE)) as leaving:
+        page = Page(driver, leaving.start().port).open(layout="f32[2,3]")
+        page.shows("3*d0 + d1")
+    page.type("layout", "f32[2,4]")
+    page.until(lambda: "morello-layouts explore" in page.text("#status"))
+    page.complaints()

@@ -1,0 +1,152 @@
+"""The tests of the rules kill every mutant of the rules' side conditions, and of the intervals."""
+
+from __future__ import annotations
+
+import importlib
+import types
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+
+from morello_layouts.expr import Interval
+from tests.support.expr_interval_cases import CHECKS, check_levels
+from tests.support.expr_mutants import mutants_of
+from tests.support.expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
+
+DRAWS = 25
+"""Nodes of each maker that a mutant is tried on."""
+
+rules, readable, interval, tight = (
+    importlib.import_module(f"morello_layouts.expr.{name}")
+    for name in ("rules", "readable", "interval", "tight")
+)
+
+SHORTCUT = "what is skipped finds nothing"
+INTEGERS = "integers come out the same by way of symbolic sizes"
+LEFT = "a digit that leaves both ends is one of those between the ends"
+
+EQUIVALENT = {
+    "_floor: not isinstance(value, Size) and (not isinstance(divisor, Size)) -> False": INTEGERS,
+    "block: without lo is None": "no floor is known of an absent end",
+    "block: lo is None -> False": "no floor is known of an absent end",
+    "block: without type(q) is int": INTEGERS,
+    "block: without type(lo) is int": INTEGERS,
+    "block: type(q) is int and type(lo) is int and (type(hi) is int) and (type(size) is int)"
+    " -> False": INTEGERS,
+    "block: type(q) is int -> True": INTEGERS,
+    "block: type(q) is int -> False": INTEGERS,
+    "block: type(lo) is int -> True": INTEGERS,
+    "block: type(lo) is int -> False": INTEGERS,
+    "block: type(hi) is int -> False": INTEGERS,
+    "block: type(size) is int -> False": INTEGERS,
+    "block: without not is_nonnegative(lo - q * size)": "a floor that is known is no larger",
+    "drop_remainder: d.divisor == 1 -> False": SHORTCUT,
+    "drop_remainder: d.divisor == 1 -> d.divisor == 0": SHORTCUT,
+    "join_digits: len(digits) < 2 -> False": SHORTCUT,
+    "join_digits: len(digits) < 2 -> len(digits) < 1": SHORTCUT,
+    "mod_by_hand: factors is None -> True": "the same factors again",
+    "_lower_quotients: without low.divisor != high.divisor": "a floor is no multiple of itself",
+    "_lower_quotients: low.divisor != high.divisor -> True": "a floor is no multiple of itself",
+    "reduce_factor: dict(d.of.terms) == factors -> _is_near(dict(d.of.terms), factors)": (
+        "these are no numbers"
+    ),
+    "_reduced: without isinstance(factor, Size)": "right, and rarely of use",
+    "_reduced: without isinstance(period, Size)": "right, and rarely of use",
+    "_reduced: isinstance(factor, Size) or isinstance(period, Size) -> False": (
+        "right, and rarely of use"
+    ),
+    "_remainders: without not is_nonnegative(g - 1)": (
+        "no factor of a positive polynomial is known here whose sign cannot be told; without the "
+        "condition one would be refused as a divisor"
+    ),
+    "_reduced: factor > 0 -> factor >= 0": "no factor is 0",
+    "_reduced: factor > 0 -> factor > -1": "no factor is 0",
+    "best: not at_lo and (not at_hi) -> False": LEFT,
+    "best: k + 1 -> k": LEFT,
+    "best: k + 1 -> 1": LEFT,
+    "best: k + 1 -> k + 0": LEFT,
+}
+"""Mutants that no test can kill, and why."""
+
+
+def check_rule(rule):
+    """All that the table of cases says about a rule, on nodes drawn from a seed."""
+    entry = ENTRIES[rule.name]
+    for node, printed in entry.examples:
+        check_example(rule, node, printed)
+    for check, makers in ((check_stays, entry.stays), (check_fires, entry.fires)):
+        for maker in makers:
+            pick = Random(maker.__name__).randint
+            for _ in range(DRAWS):
+                check(rule, maker(pick))
+
+
+def survives_rule_checks(mutant):
+    """Whether a mutant passes the checks of its rule; of all rules, if it is in none by itself."""
+    found = list(rules_in(mutant.load()).values())
+    for rule in [r for r in found if r.apply.__name__ == mutant.function] or found:
+        try:
+            check_rule(rule)
+        except Exception:
+            return False
+    return True
+
+
+@contextmanager
+def methods_of(module):
+    """Intervals with the methods of a mutated module."""
+    own = {k: f for k, f in vars(Interval).items() if isinstance(f, types.FunctionType)}
+    try:
+        for name in own:
+            setattr(Interval, name, vars(module.Interval)[name])
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(Interval, name, function)
+
+
+def survives_interval_checks(mutant):
+    """Whether a mutant of intervals passes all checks."""
+    with methods_of(mutant.load()):
+        for check in CHECKS:
+            try:
+                check()
+            except Exception:
+                return False
+    return True
+
+
+def survives_level_checks(mutant):
+    """Whether a mutant of exact ranges passes all checks."""
+    try:
+        check_levels(mutant.load().range_of_levels)
+    except Exception:
+        return False
+    return True
+
+
+MODULES = {
+    rules: survives_rule_checks,
+    readable: survives_rule_checks,
+    interval: survives_interval_checks,
+    tight: survives_level_checks,
+}
+
+
+@pytest.mark.slow
+def test_checks_pass_without_mutation():
+    for module in (rules, readable):
+        for rule in rules_in(module).values():
+            check_rule(rule)
+    for check in CHECKS:
+        check()
+    check_levels(tight.range_of_levels)
+
+
+@pytest.mark.slow
+def test_every_mutant_is_killed():
+    mutants = [m for module in MODULES for m in mutants_of(module) if m.function != "readable"]
+    survivors = {m.name for m in mutants if MODULES[m.module](m)}
+    assert len(mutants) > 300
+    assert survivors == set(EQUIVALENT)

@@ -1,0 +1,113 @@
+"""Rewriting ends: each step makes the form smaller; what is simplified stays; nothing else does."""
+
+import pytest
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import Digit, digit, readable, rewrite, trace, variable
+from morello_layouts.expr.form import DEEPEST
+from tests.support.expr_judges import agree, size_of
+from tests.support.fuzz_simplify import questions
+from tests.support.tables import each_row
+
+SEED, COUNT = 31, 400
+x, i = variable("x"), variable("i", 0, 31)
+
+
+def random_forms():
+    return [question.form() for question in questions(SEED, COUNT)]
+
+
+@pytest.mark.slow
+def test_every_step_is_an_identity_that_makes_the_form_smaller():
+    fired = set()
+    for form in random_forms():
+        result, steps = readable(form)
+        assert size_of(result) <= size_of(form)
+        for step in steps:
+            fired.add(step.rule)
+            assert size_of(step.after) < size_of(step.before), str(step)
+            assert agree(step.before, step.after), str(step)
+            # A part of something larger: what is around it may grow, the whole may not.
+            before, after = ((part * 3 + 15) // 16 for part in (step.before, step.after))
+            assert size_of(after) < size_of(before), str(step)
+    assert len(fired) >= 12  # all but the rarest
+
+
+def test_a_simplified_form_stays_as_it_is():
+    for form in random_forms():
+        once = rewrite(form)
+        assert rewrite(once) == once
+        assert trace(once) == (once, ())
+
+
+@pytest.mark.slow
+def test_a_readable_form_stays_as_it_is():
+    for form in random_forms():
+        shown = readable(form)[0]
+        assert readable(shown)[0] == shown, str(form)
+
+
+@pytest.mark.slow
+def test_tracing_changes_nothing():
+    for form in random_forms():
+        assert trace(form)[0] == rewrite(form)
+
+
+def nested(depth, step):
+    form = x
+    for k in range(depth):
+        form = step(form, k)
+    return form
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda f, k: f // (2 + k % 3),
+        lambda f, k: f % (300 - k),
+        lambda f, k: (f + k) // 3,
+        lambda f, k: (f * 3 + variable(f"y{k}", -2, 2)) % (k + 5),
+        lambda f, k: digit(f + variable(f"y{k}"), 2, 7) * 3 + 1,
+        lambda f, k: (f + 1) // 2 - k,
+    ],
+)
+def test_deep_forms_end(step):
+    form = nested(60, step)
+    result = rewrite(form)
+    assert rewrite(result) == result
+    for k in range(-40, 40):
+        values = {"x": 7 * k} | {f"y{n}": (n + k) % 5 - 2 for n in range(60)}
+        assert result.evaluate(values) == form.evaluate(values)
+
+
+def test_forms_past_the_greatest_depth_are_refused():
+    nested(DEEPEST, lambda f, _: f // 2)
+    with pytest.raises(UnsupportedError, match="floors and mods nest deeper than 100"):
+        nested(DEEPEST + 1, lambda f, _: f // 2)
+
+
+@each_row(
+    ("form", "printed"),
+    [
+        (x // 8, "x//8"),
+        (x // 4 // 8, "(x//4)//8"),
+        ((x % 32) // 4, "(x%32)//4"),
+        (x % 32 % 4, "(x%32)%4"),
+        (digit(x, 4, 8), "(x//4)%8"),
+        ((i * 32 + i) // 8, "(33*i)//8"),
+        (i // 32, "i//32"),
+        (i % 64, "i%64"),
+        ((x + 16) // 8, "(x + 16)//8"),
+        ((x // 4) % 8 * 4 + x % 4, "4*((x//4)%8) + x%4"),
+        (x - 8 * (x // 8), "-8*(x//8) + x"),
+        ((x * 9) % 8, "(9*x)%8"),
+    ],
+)
+def test_constructors_do_not_rewrite(form, printed):
+    assert str(form) == printed
+
+
+def test_even_trivial_digits_stand_until_they_are_simplified():
+    for trivial in (x % 1, x // 1, (x * 0 + 3) // 4):
+        assert isinstance(trivial.as_atom(), Digit)
+    assert [str(rewrite(form)) for form in (x % 1, x // 1, (x * 0 + 9) // 4)] == ["0", "x", "2"]

@@ -1,0 +1,58 @@
+"""Each rule of the simplifier at the edge of its side condition, where it fires, and past it."""
+
+from importlib import import_module
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from morello_layouts.expr import rewrite, variable
+from morello_layouts.expr.size import Size, common_divisor, is_nonnegative
+from tests.support.expr_judges import as_form
+from tests.support.expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
+from tests.support.tables import each_row
+
+RULES = rules_in(*(import_module(f"morello_layouts.expr.{name}") for name in ("rules", "readable")))
+FIRES = [(name, maker) for name, entry in ENTRIES.items() for maker in entry.fires]
+STAYS = [(name, maker) for name, entry in ENTRIES.items() for maker in entry.stays]
+EXAMPLES = [(name, *pair) for name, entry in ENTRIES.items() for pair in entry.examples]
+
+
+def picker(data):
+    """Numbers of a maker, drawn by Hypothesis."""
+    return lambda lo, hi: data.draw(st.integers(lo, hi))
+
+
+def test_every_rule_has_an_entry():
+    assert set(RULES) == set(ENTRIES)
+
+
+@pytest.mark.parametrize(("name", "maker"), FIRES, ids=lambda x: getattr(x, "__name__", x))
+@given(data=st.data())
+def test_rule_fires_at_the_edge(name, maker, data):
+    check_fires(RULES[name], maker(picker(data)))
+
+
+@pytest.mark.parametrize(("name", "maker"), STAYS, ids=lambda x: getattr(x, "__name__", x))
+@given(data=st.data())
+def test_rule_stays_past_the_edge(name, maker, data):
+    check_stays(RULES[name], maker(picker(data)))
+
+
+@each_row(("name", "node", "printed"), EXAMPLES, ids=[f"{e[0]}: {as_form(e[1])}" for e in EXAMPLES])
+def test_rule_examples(name, node, printed):
+    check_example(RULES[name], node, printed)
+
+
+def test_common_divisors_of_sizes_are_positive():
+    n = Size.named("N")
+    for a, b in ((-1, 2 * n), (2 * n, -1), (-2 * n, 4 * n), (4, -8 * n), (0, -n), (-6, 4)):
+        assert is_nonnegative(common_divisor(a, b) - 1), (a, b)
+    r, y = variable("r", -1, 1), variable("y", 0, 4)
+    assert str(rewrite((y * (2 * n) - r) // (4 * n))) == "(2*N*y - r)//(4*N)"
+
+
+@each_row("rule", RULES.values(), ids=list(RULES))
+def test_statement_is_an_identity(rule):
+    assert " = " in rule.statement
+    assert rule.statement.endswith(".")

@@ -1,0 +1,215 @@
+"""Text that is no HLO, or a part of it: errors with line and caret, warnings, the fuzzer."""
+
+from __future__ import annotations
+
+import pytest
+
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.hlo import read_hlo
+from tests.support import fuzz_hlo
+from tests.support.hlo_xla import programs
+from tests.support.tables import each_row
+
+HEAD = "HloModule m\n\nENTRY %e {\n  %a = f32[8]{0} parameter(0)\n"
+
+# What is read, with | where the caret is to stand, and words of the error.
+WRONG = [
+    ("x = f32[8]{0} add(a |b)\n", "expected ',' or ')'"),
+    ("x = f32[8]{0} add(a,|, b)\n", "expected an operand"),
+    ("x = f32[8]{0} add(a, b,|)\n", "expected an operand"),
+    ("x = f32[8]{0} add(a, |5)\n", "expected an operand"),
+    ("x = f32[8]{0} add(f32[8]{|1} a, b)\n", "there is no dimension 1"),
+    ("x = f32[8]{0} negate(f32[8]{0} abs|(a))\n", "an instruction of its own"),
+    ("x = |F32[8] add(a, b)\n", "expected a type"),
+    ("x = f32[8]|{1,0} add(a, b)\n", "1 dimension"),
+    ("x = (f32[8]{0}, |f31[8]) tuple(a, b)\n", "'f31' is no element type"),
+    ("x = (f32[8]{0}, f32[8]{0:T(8,|0)}) tuple(a, b)\n", "is 0"),
+    ("x = f32[8]{0}\n  |{0} add(a, b)\n", "expected an opcode"),
+    ("x = f32[8]{0} add|[a, b]\n", "expected '('"),
+    ("x |f32[8]{0} add(a, b)\n", "expected '='"),
+    ("|5 = f32[8]{0} add(a, b)\n", "no statement of HLO"),
+    ("|I0101 12:00 hlo.cc:7] HloModule m\n", None),
+    ("x = f32[8] abs(a), |5=3\n", "an attribute's name"),
+    ("x = f32[8] abs(a), kind=|}\n", "the value of kind"),
+    ("x = f32[8] abs(a), kind|\ny = f32[8] abs(a)\n", "'=' and the value of kind"),
+    ("x = f32[8] abs|(\ny = f32[8] abs(a)\n", "the end of this '('"),
+    (
+        "w = f32[8] abs(a)\nx = f32[8] abs(w), b=|{c,\n d\ny = f32[8] abs(a)\n",
+        "the end of this '{'",
+    ),
+    ('x = f32[8] abs(a), b=|{"}"\ny = f32[8] abs(a)\n', "the end of this '{'"),
+    ('x = f32[8] abs(a), b={|"}\ny = f32[8] abs(a)\n', "the end of this string"),
+    ("x = f32[8] abs(a) |/* never closed\n\ny = f32[8] abs(a)\n", "expected */"),
+    ("|, kind=kLoop\n", "found ','"),
+    (f"{HEAD}  |%a = f32[8] abs(b)\n}}\n", "twice, first on line 4"),
+    (f"{HEAD}  ROOT b = f32[8] abs(a)\n  ROOT| c = f32[8] abs(a)\n}}\n", "second ROOT"),
+    (f"{HEAD}  b = f32[8] abs(a)\n  |%f (x: f32[8]) -> f32[8] {{\n", "inside computation 'e'"),
+    (f"{HEAD}}}\n\n|%e {{\n  %a = f32[8]{{0}} parameter(0)\n}}\n", "'e' is there twice"),
+    (f"{HEAD}}}\n\n|ENTRY %f {{\n  %a = f32[8]{{0}} parameter(0)\n}}\n", "a second ENTRY"),
+    (f"{HEAD}}}\n|}}\n", "closes nothing"),
+    (f"{HEAD}}}\n\n|HloModule n\n", "a second module"),
+    ("HloModule |{}\n", "the module's name"),
+    ("HloModule m, entry_computation_layout={(f32[8]{0})|=>f32[8]{0}}\n", "expected '->'"),
+    ("HloModule m, entry_computation_layout={(f32[8]{|3})->f32[8]{0}}\n", "no dimension 3"),
+    ('HloModule m\n\nFileNames\n1 "a.py"\n|2 a.py\n', "row of a table"),
+    ("%f (x: f32[8]) |f32[8] {\n  x = f32[8] parameter(0)\n}\n", "expected '->'"),
+    ("|\n", "no HLO"),
+]
+
+
+@each_row(("marked", "words"), WRONG)
+def test_an_error_says_where(marked, words):
+    before, after = marked.split("|")
+    with pytest.raises(ParseError) as caught:
+        read_hlo(before + after)
+    error = caught.value
+    if words is None:
+        return
+    assert words in str(error)
+    assert error.line == before.count("\n") + 1
+    assert error.column == len(before.rpartition("\n")[2]) + 1
+    if (before + after).strip():
+        assert f"line {error.line}: " in str(error)
+    assert error.why
+    assert error.fix
+    source, caret = error.pointer().split("\n")
+    at = len(caret) - 1
+    assert source[at : at + 5].strip() == after.split("\n")[0][:5].strip()
+
+
+def test_lines_are_counted_from_the_top_of_the_file(tmp_path):
+    path = tmp_path / "dump.txt"
+    path.write_text(
+        HEAD + "  b = f32[8]{0} abs(%a)\n" * 0 + "\n" * 5000 + "  b = f32[8] abs(a a)\n}\n"
+    )
+    with pytest.raises(ParseError, match="line 5005: expected") as caught:
+        read_hlo(path)
+    assert (caught.value.line, caught.value.column) == (5005, 20)
+
+
+@pytest.mark.parametrize("name", ["v3_matmul_int4", "tpu7x_sharded_allreduce"])
+def test_a_dump_cut_anywhere_gives_what_stands_before(name):
+    """Cut after every line, and inside of it: whole instructions stay, and one warning says so."""
+    text = programs()[name]
+    whole = read_hlo(text)
+    lines = text.splitlines(keepends=True)
+    for k in range(1, len(lines)):
+        at = sum(map(len, lines[:k]))
+        for cut in (at, at + len(lines[k]) // 2):
+            module = read_hlo(text[:cut] + "\n" * (cut == at))
+            kept = [i for i in whole.instructions if i.line <= k]
+            found = list(module.instructions)
+            assert found[: len(kept)] == kept
+            assert len(found) <= len(kept) + 1
+            assert bool(module.warnings) is bool(text[cut:].strip())
+
+
+def test_the_whole_of_a_cut_statement_is_left_out():
+    module = read_hlo(HEAD + "  %b = f32[8]{0} negate(%a), metadata={op_na")
+    assert [i.name for i in module.instructions] == ["a"]
+    assert module.warnings == (
+        "the text ends early, in the statement on line 5",
+        "the text ends inside computation e, on line 5",
+    )
+
+
+def test_a_dump_without_its_beginning():
+    text = programs()["v3_matmul_int4"]
+    body = text[text.index("  %param_0 = ") :]
+    module = read_hlo(body)
+    assert [c.name for c in module.computations] == ["main.1", ""]
+    assert [i.name for i in module.computations[1]] == [
+        "param_0", "fusion.1", "param_1", "fusion.2", "convolution.1",
+    ]  # fmt: skip
+    assert module.warnings == ("the text begins inside a computation, which ends on line 6",)
+    assert read_hlo(text).computation("fused_computation").instructions == (
+        module.computations[1].instructions
+    )
+
+
+def test_operands_that_nothing_defines_are_told_of():
+    module = read_hlo(HEAD + "  %b = f32[8]{0} add(%a, %lost)\n}\n")
+    assert module.warnings == (
+        "operands that their computation does not define: 1, the first lost of b on line 5",
+    )
+    assert module.instruction("b").operands == (module.instruction("a"), "lost")
+    assert read_hlo("HloModule m\n\n%f {\n  a = f32[] iota()\n}\n").warnings == (
+        "no computation is marked ENTRY: the text may end early",
+    )
+
+
+def rubbish():
+    """Texts that have cost readers their time or their stack."""
+    yield "x = " + "(" * 50000 + ")" * 50000 + " tuple()\n"
+    yield "x = f32[8] abs(a), k=" + "{" * 200000 + "\n"
+    yield "x = f32[8] abs(a), k=" + "{" * 200000 + "}" * 200000 + "\n"
+    yield "x = f32[8] abs(" + "(" * 200000 + ")\n"
+    yield "x = f32[8] abs(" + "a, " * 100000 + ")\n"
+    yield "x = f32[8] abs(" + "f32[8] a, " * 50000 + "b)\n"
+    yield "x = f32[8] abs(a)" + ", k=1" * 100000 + ", \n"
+    yield "x = f32[8] abs(a), k=\n" * 20000
+    yield "x = f32[8] abs(a),\n" + "k=1,\n" * 100000
+    yield "x = f32[8] abs(a)\n" + ", k=1\n" * 3000
+    yield "x = f32[8] constant({\n" + "{1, 2},\n" * 100000
+    yield "x = f32[8] constant({" + "(1, 2), " * 100000 + "\n"
+    yield "{\n" * 100000
+    yield "}\n" * 100000
+    yield "/*" * 100000 + "\n"
+    yield "x = f32[8] abs(a) /*" + "*/ /*" * 100000 + "\n"
+    yield '"' * 100001 + "\n"
+    yield 'x = f32[8] abs(a), k="' + '\\"' * 100000 + "\n"
+    yield "x = f32[" + "1," * 100000 + "\n"
+    yield "x = f32[" + "1," * 20000 + "1] abs(a)\n"
+    yield "x = f32[8]{" + "0," * 100000 + "\n"
+    yield "x = (" + "f32[8], " * 50000 + "f32[8]) tuple()\n"
+    yield "x = " + "a" * 200000 + "\n"
+    yield "a" * 200000 + "\n"
+    yield " " * 200000 + "\n"
+    yield "ROOT " * 50000 + "\n"
+    yield "ENTRY\n" * 20000
+    yield "HloModule m" + ", a" * 50000 + "\n"
+    yield "FileNames\n" + '1 "a\n' * 20000
+    yield "a = f32[8] iota() " * 20000 + "\n"
+    yield "%f (" + "a: (" * 50000 + "\n"
+    yield "\x00\ud800\u2028\x85\x1c\n" * 10000
+
+
+@pytest.mark.slow
+@each_row("text", [*rubbish()], ids=range(32))
+def test_long_rubbish_is_refused(text):
+    assert fuzz_hlo.outcome(text) is None
+
+
+@pytest.mark.slow
+def test_damaged_programs_give_a_module_or_an_error(capsys):
+    """1,000 of them; ``python -m tests.support.fuzz_hlo`` tries 10,000."""
+    assert fuzz_hlo.main(["--seed", "1", "--count", "1000"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_fuzzer_gets_both_answers_often():
+    def is_read(text):
+        try:
+            return bool(read_hlo(text))
+        except LayoutError:
+            return False
+
+    answers = [is_read(text) for text in fuzz_hlo.variants(3, 300)]
+    assert 50 < sum(answers) < 250
+    assert list(fuzz_hlo.variants(3, 20)) == list(fuzz_hlo.variants(3, 20))
+
+
+def test_the_fuzzer_finds_what_is_wrong(monkeypatch, capsys):
+    """A reader that trips over a rare line is found, and the variant made small."""
+
+    def tripping(text):
+        module = read_hlo(text)
+        assert "rsqrt" not in {i.opcode for i in module.instructions}
+        return module
+
+    monkeypatch.setattr(fuzz_hlo, "read_hlo", tripping)
+    assert fuzz_hlo.main(["--seed", "1", "--count", "100"]) == 1
+    kind, text, *_ = capsys.readouterr().out.splitlines()
+    assert kind.startswith("AssertionError")
+    assert text.count("\\n") <= 3
+    assert "rsqrt(" in text

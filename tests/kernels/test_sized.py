@@ -1,0 +1,443 @@
+"""Relayout kernels of symbolic sizes: one kernel, at many sizes, against the NumPy recipe."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.codegen.kernel import Kernel, kernel_text, sized
+from morello_layouts.codegen.kernel.boxes import Box
+from morello_layouts.codegen.kernel.emit_c import c_file, join
+from morello_layouts.codegen.kernel.extents import upper, value_of
+from morello_layouts.codegen.kernel.moves import boxes_of, moves_of
+from morello_layouts.codegen.kernel.names import argument
+from morello_layouts.recipe import Recipe, pack_array
+from tests.relayout.test_targets import HOST, on_host
+from tests.support.kernel_runs import MARGIN, QUICK, STRICT, compilers, need
+
+MATRICES = [
+    "[0, 1]",
+    "[1, 0]",
+    "{1,0:T(8,128)}",
+    "{0,1:T(8,128)}",
+    "{1,0:T(8,128)(2,1)}",
+    "{1,0:T(8,128)(4,1)}",
+    "{1,0:T(3,5)(2,2)}",
+    "{1,0:T(4,6)(2,1)L(100)}",
+]
+PACKED = ["[0, 1]", "[1, 0]", "[1, 0, 1 p(4)]", "[0, 1, 1 oe(16)]"]
+IMAGES = ["NCHW", "NHWC", "[0, 1, 2, 3, 1 p(16)]"]
+
+INDEX = "typedef unsigned long long relayout_index;"
+ENDS = (1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 140, 257)
+SOME = (1, 2, 4, 7, 8, 16, 19, 35, 64, 70, 131, 200)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two layouts of symbolic sizes, and the sizes to run them at."""
+
+    source: str
+    target: str
+    names: tuple[str, ...]
+    itemsize: int
+    sizes: tuple[tuple[int, ...], ...]
+    assuming: str | None = None
+
+    @property
+    def fill(self) -> bytes | None:
+        turn = (len(self.source + self.target) + self.itemsize) % 3
+        return (bytes([7] * self.itemsize), bytes(range(1, self.itemsize + 1)), None)[turn]
+
+    def kernel(self, name: str = "relayout") -> Kernel:
+        r = ml.relayout(self.source, self.target, self.names, assuming=self.assuming)
+        facts = r.target.assumptions
+        recipes = r.source.recipe, r.target.recipe
+        return Kernel(*recipes, self.itemsize, self.fill, name, f"{self}", facts)
+
+    def runs(self) -> Iterator[tuple[dict[str, int], Recipe, Recipe]]:
+        """Sizes, and the recipes at these sizes."""
+        maps = [
+            ml.index_map(x, self.names, assuming=self.kernel().assumptions)
+            for x in (self.source, self.target)
+        ]
+        for sizes in self.sizes:
+            pairs = zip(self.names, sizes, strict=True)
+            values = {name: size for name, size in pairs if not name.isdigit()}
+            source, target = (m.at(**values).recipe for m in maps)
+            yield values, source, target
+
+
+def matrix_sizes(heights: tuple[int, ...], widths: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    every = list(product(heights, widths))
+    return (*every[::5], (1, 1), (401, 399), (16, 256))
+
+
+CASES = [
+    *(
+        Case(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, matrix_sizes(ENDS, SOME))
+        for i, a in enumerate(MATRICES)
+        for j, b in enumerate(MATRICES)
+        if not (i == 6) ^ (j == 6) or min(i, j) < 2  # 3 and 8 share no digits
+        if {i, j} not in ({6, 7}, {7, 2}, {7, 3}, {7, 4}, {7, 5})
+    ),
+    *(
+        Case(a, b, ("M", "N"), e, tuple((m, 16 * n) for m in SOME for n in (1, 2, 3, 9)))
+        for e in (2, 4)
+        for a in PACKED
+        for b in PACKED
+    ),
+    *(
+        Case(a, b, ("N", "C", "H", "W"), e, tuple(
+            (n, 16 * c, h, w) for n in (1, 3) for c in (1, 2) for h, w in ((1, 1), (3, 5), (14, 9))
+        ))
+        for e in (1, 4)
+        for a in IMAGES
+        for b in IMAGES
+    ),
+    *(
+        Case(a, b, ("M", "N"), 4, ((8, 128), (24, 384), (16, 128), (400, 256)), "M%8==0, N%128==0")
+        for a in MATRICES[:4]
+        for b in MATRICES[:4]
+    ),
+    *(
+        Case(a, b, ("200", "k"), 2, tuple((200, n) for n in ENDS), "k <= 300")
+        for a in MATRICES[:5]
+        for b in MATRICES[:5]
+    ),
+]  # fmt: skip
+
+
+def build(cases: list[Case], place: Path, *command: str, stream: int = 4) -> ctypes.CDLL:
+    text, library = place / "kernels.c", place / "kernels.so"
+    files = [c_file(case.kernel(f"k{k}"), stream) for k, case in enumerate(cases)]
+    text.write_text(join(files), encoding="utf-8")
+    subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def buffers(case: Case, source: Recipe, target: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    items = np.dtype(f"u{case.itemsize}")
+    count = prod(source.shape)
+    array = np.random.default_rng(count).integers(0, 256, count * case.itemsize, np.uint8)
+    array = array.view(items).reshape(source.shape)
+    fill = np.frombuffer(case.fill or bytes([0xAA] * case.itemsize), items)[0]
+    return pack_array(source, array, fill), pack_array(target, array, fill)
+
+
+def run_all(cases: list[Case], library: ctypes.CDLL, *, aligned: bool) -> None:
+    """Run each kernel at all its sizes, compare byte for byte, look for writes past the ends."""
+    for k, case in enumerate(cases):
+        function = getattr(library, f"k{k}")
+        names = case.kernel().names
+        function.argtypes = (ctypes.c_void_p,) * 2 + (ctypes.c_size_t,) * len(names)
+        for values, source, target in case.runs():
+            given, expected = buffers(case, source, target)
+            data = np.full(expected.nbytes + 3 * MARGIN, 0xAA, np.uint8)
+            start = -data.ctypes.data % MARGIN + MARGIN + (0 if aligned else case.itemsize)
+            end = start + expected.nbytes
+            sizes = (values[name] for name in names)
+            function(data.ctypes.data + start, given.ctypes.data, *sizes)
+            assert data[start:end].tobytes() == expected.tobytes(), (case, values)
+            assert (data[:start] == 0xAA).all(), (case, values)
+            assert (data[end:] == 0xAA).all(), (case, values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", [1 << 12, 1 << 60])
+def test_one_kernel_at_many_sizes(stream: int, tmp_path: Path) -> None:
+    need("gcc")
+    library = build(CASES, tmp_path, "gcc", *QUICK, stream=stream)
+    run_all(CASES, library, aligned=stream < 1 << 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("flags", [("-O2", "-march=native"), (*QUICK, "-DRELAYOUT_VECTOR=0")])
+def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    cases = CASES[::9] if "-O2" in flags else CASES[::4]
+    run_all(cases, build(cases, tmp_path, compiler, *flags, stream=1 << 12), aligned=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("flags", [("-march=native",), ("-DRELAYOUT_VECTOR=0",)])
+def test_rows_read_where_they_lie(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """Transpositions whose strides let rows share the first cache, and at the edge of those."""
+    sizes = ((401, 399), (63, 100), (64, 17), (65, 3), (385, 70), (769, 33), (384, 65), (1000, 15))
+    images = tuple((2, c, h, 7) for c, h in ((65, 9), (401, 3), (130, 1)))
+    cases = [
+        *(Case("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),
+        *(Case("NCHW", "NHWC", ("N", "C", "H", "W"), e, images) for e in (1, 4)),
+    ]
+    for case in cases:
+        assert "relayout_direct(" in str(c_file(case.kernel()))
+    run_all(cases, build(cases, tmp_path, compiler, *QUICK, *flags, stream=1 << 60), aligned=False)
+
+
+@pytest.mark.slow
+def test_sanitizers_find_nothing(tmp_path: Path) -> None:
+    need("gcc")
+    cases, calls = CASES[::5], []
+    for k, case in enumerate(cases):
+        for values, source, target in list(case.runs())[::3]:
+            spans = [recipe.size * case.itemsize for recipe in (source, target)]
+            sizes = ", ".join(str(values[name]) for name in case.kernel().names)
+            calls.append(
+                f"    {{ unsigned char *s = malloc({spans[0]}), *t = malloc({spans[1]});\n"
+                f"      for (size_t i = 0; i < {spans[0]}; i++) s[i] = (unsigned char)i;\n"
+                f"      k{k}(t, s, {sizes}); free(s), free(t); }}\n"
+            )
+    files = [c_file(case.kernel(f"k{k}"), 1 << 12) for k, case in enumerate(cases)]
+    program = f"#include <stdlib.h>\n{join(files)}\nint main(void)\n{{\n{''.join(calls)}}}\n"
+    path, built = tmp_path / "kernels.c", tmp_path / "kernels"
+    path.write_text(program, encoding="utf-8")
+    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    strict = [flag for flag in STRICT if flag not in ("-fPIC", "-shared")]
+    subprocess.run(["gcc", *QUICK, *checks, *strict, str(path), "-o", str(built)], check=True)
+    subprocess.run([str(built)], check=True)
+
+
+@pytest.mark.slow
+def test_kernels_in_python(tmp_path: Path) -> None:
+    for k, case in enumerate(CASES[::7]):
+        path = tmp_path / f"kernel_{k}.py"
+        path.write_text(kernel_text(case.kernel(), "python"), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for values, source, target in case.runs():
+            given, expected = buffers(case, source, target)
+            out = np.full_like(expected, np.frombuffer(b"\xaa" * 8, expected.dtype)[0])
+            module.relayout(given, out, **{name: values[name] for name in case.kernel().names})
+            assert out.tobytes() == expected.tobytes(), (case, values)
+
+
+@pytest.mark.slow
+def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
+    need("g++")
+    some = [case for case in CASES if case.itemsize != 8][::9]
+    texts = []
+    for k, case in enumerate(some):
+        text = kernel_text(case.kernel(f"k{k}"), "cuda")
+        texts.append(on_host(text.replace(INDEX, "")))
+    assert any("__syncthreads" in text for text in texts)
+    path, library = tmp_path / "kernels.cpp", tmp_path / "kernels.so"
+    path.write_text(f"{HOST}\n{INDEX}\n" + "\n".join(texts), encoding="utf-8")
+    flags = ("-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
+    subprocess.run(["g++", *flags, str(path), "-o", str(library)], check=True)
+    loaded = ctypes.CDLL(str(library))
+    for k, case in enumerate(some):
+        function, names = getattr(loaded, f"k{k}"), case.kernel().names
+        function.argtypes = (
+            *[ctypes.c_void_p] * 2,
+            *[ctypes.c_size_t] * len(names),
+            ctypes.c_void_p,
+        )
+        for values, source, target in case.runs():
+            given, expected = buffers(case, source, target)
+            if expected.size > 10000:
+                continue
+            out = np.full(expected.nbytes + 128, 0xAA, np.uint8)
+            start = -out.ctypes.data % 64
+            room = np.zeros(given.nbytes + 64, np.uint8)
+            at = -room.ctypes.data % 64
+            room[at : at + given.nbytes] = given.view(np.uint8)
+            sizes = [values[name] for name in names]
+            function(out.ctypes.data + start, room.ctypes.data + at, *sizes, None)
+            end = start + expected.nbytes
+            assert out[start:end].tobytes() == expected.tobytes(), (case, values)
+            assert (out[end:] == 0xAA).all(), (case, values)
+
+
+@pytest.mark.slow
+def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
+    need("nvcc")
+    text = "\n".join(
+        kernel_text(case.kernel(f"k{k}"), "cuda").replace(INDEX, "")
+        for k, case in enumerate(CASES[3::40])
+    )
+    path = tmp_path / "kernels.cu"
+    path.write_text(f"{INDEX}\n{text}", encoding="utf-8")
+    flags = ("-Werror", "all-warnings", "-c", str(path), "-o", str(tmp_path / "kernels.o"))
+    subprocess.run(["nvcc", *flags], check=True)
+
+
+def places(boxes: list[Box], values: dict[str, int]) -> list[tuple[int, int]]:
+    found = []
+    for box in boxes:
+        at = [(value_of(box.source, values), value_of(box.target, values))]
+        for axis in box.axes:
+            source, target = (value_of(x, values) for x in (axis.source, axis.target))
+            steps = range(value_of(axis.count, values))
+            assert upper(axis.count) is None or len(steps) <= upper(axis.count)
+            at = [(s + k * source, t + k * target) for s, t in at for k in steps]
+        found += at
+    return found
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 127), (8, 128), (9, 129), (13, 300), (24, 5)])
+def test_boxes_are_exact_at_all_sizes(size: tuple[int, int]) -> None:
+    r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)(4,1)}")
+    elements, padding = boxes_of(r.source.recipe, r.target.recipe)
+    assert elements is not None
+    values = dict(zip("MN", size, strict=True))
+    moved, filled = places(elements, values), places(padding, values)
+    concrete = r.target.at(**values)
+    order = concrete(*np.indices(size)).reshape(-1)
+    assert sorted(moved) == list(enumerate(order.tolist()))
+    every = sorted([t for _, t in moved] + [t for _, t in filled])
+    assert every == list(range(concrete.size))
+
+
+def test_inner_loops_test_no_bounds() -> None:
+    r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}")
+    text = r.kernel("c")
+    loops = text[text.rindex("RELAYOUT_INLINE void relayout_far") : text.rindex("void relayout(")]
+    tests = [line.strip() for line in loops.splitlines() if "if (" in line]
+    assert set(tests) <= {"if (some0) {"}  # whether there is an end of a row, once a row
+    assert "?" not in loops
+
+
+def test_the_main_loops_are_those_of_constant_sizes() -> None:
+    for pair in (("{1,0}", "{0,1}"), ("{1,0}", "{1,0:T(8,128)(2,1)}"), ("{0,1}", "{1,0:T(8,128)}")):
+        r = ml.relayout(*pair, ("M", "N"))
+        sized = moves_of(Kernel(r.source.recipe, r.target.recipe, 2), large=True)
+        fixed = ml.relayout(*pair, (4096, 4096))
+        (only,) = moves_of(Kernel(fixed.source.recipe, fixed.target.recipe, 2)).nests
+        first = sized.nests[0]
+        assert type(first.micro) is type(only.micro)
+        assert first.stream
+        assert only.stream
+        values = {"M": 4096, "N": 4096}
+        loops = [value_of(axis.count, values) for axis in first.loops]
+        assert [n for n in loops if n != 1] == [axis.count for axis in only.loops]
+
+
+def test_layouts_without_common_digits() -> None:
+    with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
+        ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("c")
+    with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
+        ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("cuda")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["t", "s0", "stream", "target", "int", "i1", "v0", "size_t"])
+def test_sizes_of_any_name(name: str, tmp_path: Path) -> None:
+    need("gcc")
+    if name == "int":
+        assert argument(name) == "size_int_"
+        return
+    case = Case("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
+    run_all([case], build([case], tmp_path, "gcc", *QUICK), aligned=True)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("with_compiler", [True, False])
+def test_a_function_for_all_sizes(with_compiler: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    r = ml.relayout("s32[M,N]{1,0}", "{1,0:T(8,128)(2,1)}")
+    if with_compiler:
+        need("gcc")
+        f = r.compile(fill=3)
+    else:
+        monkeypatch.setenv("CC", "")
+        with pytest.warns(RuntimeWarning, match="no C compiler"):
+            f = r.compile(fill=3)
+    assert (f.function is None) == (not with_compiler)
+    assert f.names == ("M", "N")
+    for m, n in ((1, 1), (19, 140), (8, 128), (19, 140)):
+        x = np.arange(m * n, dtype=np.int32).reshape(m, n)
+        expected = ml.pack("{1,0:T(8,128)(2,1)}", x, fill=3)
+        assert (f(x) == expected).all()
+        assert (f(x.reshape(-1), M=m, N=n) == expected).all()
+        assert (f(x[::-1, ::-1][::-1, ::-1], M=m, N=n) == expected).all()
+        out = np.zeros_like(expected)
+        assert f.at(N=n, M=m)(x.reshape(-1), out) is out
+        assert (out == expected).all()
+    back = ml.relayout("s32[M,N]{1,0:T(8,128)(2,1)}", "{1,0}").compile()
+    assert (back(expected, M=19, N=140) == x.reshape(-1)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
+def test_what_a_function_for_all_sizes_refuses() -> None:
+    need("gcc")
+    f = ml.relayout("s32[M,N]{1,0}", "{1,0:T(8,128)}", assuming="M % 8 == 0, N <= 128").compile()
+    x = np.zeros((8, 5), np.int32)
+    assert f(x).size == 1024
+    for sizes, message in [
+        ({"M": 8}, "N not given"),
+        ({"M": 8, "N": 5, "K": 3}, "no size K"),
+        ({"M": 9, "N": 5}, "assumes 8 divides M"),
+        ({"M": 8, "N": 129}, "N <= 128"),
+        ({"M": 0, "N": 5}, "M"),
+        ({"M": 16, "N": 5}, "buffer has the shape"),
+    ]:
+        with pytest.raises(ml.ShapeError, match=message):
+            f(x, **sizes)
+    with pytest.raises(ml.ShapeError, match="M, N not given"):
+        f(x.reshape(-1))
+    assert f.at(M=8, N=5).target.size == 1024
+    for wrong in (8.0, 8.5, "8", None, [8], 1 << 63, 1 << 80):
+        with pytest.raises(ml.ShapeError, match="whole number") as error:
+            f.at(M=wrong, N=5)
+        assert len(str(error.value).splitlines()) == 3
+    assert f.at(M=np.int64(8), N=5).target.size == 1024
+    back = ml.relayout("s32[M,N]{1,0:T(8,128)}", "{1,0}").compile()
+    with pytest.raises(ml.ShapeError, match="M, N not given"):
+        back(np.zeros((8, 128), np.int32))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("name", ["self", "buffer", "out", "sizes"])
+def test_sizes_that_are_called_as_arguments_are(name: str) -> None:
+    need("gcc")
+    f = ml.relayout(f"u8[{name},N]", "{0,1}").compile()
+    sizes, given, expected = {name: 2, "N": 3}, [1, 2, 3, 4, 5, 6], [1, 4, 2, 5, 3, 6]
+    assert f.at(**sizes)(given).tolist() == expected
+    assert f([given[:3], given[3:]]).tolist() == expected
+    if name != "out":
+        assert f(given, **sizes).tolist() == expected
+        return
+    with pytest.raises(ml.ShapeError, match="out not given"):
+        f(given, **sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
+def test_what_is_kept_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gcc")
+    monkeypatch.setattr(sized, "_MOST_KEPT", 2)
+    f = ml.relayout("u8[M,N]{1,0}", "{0,1}").compile()
+    for m, n in ((2, 3), (3, 2), (2, 3), (1, 6), (6, 1), (3, 2)):
+        assert f.at(M=m, N=n).source.shape == (m, n)
+        assert f.at(N=n, M=m) is f.at(M=m, N=n)
+        assert len(f._kept) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_cache")
+def test_sizes_that_an_array_does_not_say() -> None:
+    need("gcc")
+    f = ml.relayout("{1,0}", "{0,1}", ("2*N", "N")).compile("int8")
+    x = np.arange(18, dtype=np.int8).reshape(6, 3)
+    assert (f(x) == x.T.reshape(-1)).all()

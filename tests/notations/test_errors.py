@@ -1,0 +1,270 @@
+"""Errors of the parsers, by their full text: what, the text with a caret, why, what to do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.notation import expression, morello, xla
+from morello_layouts.notation.grammar import Syntax, _parser, terminal_words
+from tests.support.tables import each_row
+
+SHAPE_FORM = (
+    "an XLA shape is type[sizes]{minor_to_major:attributes}, "
+    "attributes in the order D T L # * E S SC M"
+)
+LAYOUT_FORM = (
+    "an XLA layout is {minor_to_major:attributes}, attributes in the order D T L # * E S SC M"
+)
+EXAMPLE = "write for example bf16[10,200]{1,0:T(8,128)(2,1)}"
+NOTATIONS = (
+    "a layout is written in Morello's notation, as an XLA shape, or as an XLA layout in braces",
+    "write for example [1, 0, 1 p(4)], bf16[10,200]{1,0:T(8,128)(2,1)} or {1,0:T(8,128)}",
+)
+BESIDE = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
+ORDER = "name each of the dimensions 0 to 1 once, the fastest varying first"
+RANK = (
+    "minor_to_major names every dimension once",
+    "order the dimensions 0 to 1, the fastest varying first",
+)
+TYPES = "XLA has its own names for types, all in lower case"
+TILE = "a tile holds at least one element in each dimension"
+TILE_FIX = "write a size from 1, or '*' (COMBINE) to join the next more minor dimension"
+LAST_STAR = (
+    "'*' combines a dimension with the next more minor one, and there is none",
+    "end the tile with a size",
+)
+HUGE = ("numbers here are signed 64-bit integers", "write at most 9223372036854775807")
+NO_ARRAY = "it is not an array"
+ATTRIBUTES = "'#', '*', '}', D(…), E(…), L(…), M(…), S(…), SC(…) or T(…)"
+
+# The text, and below it the caret; what; why; what to do.
+ERRORS: list[tuple[str, str, str, str, str]] = [
+    # Order of dimensions.
+    ("f32[2,3]{1,1}",
+     "           ^", "dimension 1 stands twice in minor_to_major",
+     "each dimension has one place in memory order", ORDER),
+    ("f32[2,3]{0,2}",
+     "           ^", "there is no dimension 2",
+     "the layout orders 2 dimensions, numbered from 0", ORDER),
+    ("f32[2,3]{1}",
+     "        ^", "the shape has 2 dimensions, its layout orders 1", *RANK),
+    ("f32[2,3]{2,1,0}",
+     "        ^", "the shape has 2 dimensions, its layout orders 3", *RANK),
+    ("f32[2,3]{:T(8,128)}",
+     "        ^", "the shape has 2 dimensions, its layout orders 0", *RANK),
+    ("f32[]{0}",
+     "     ^", "the shape has 0 dimensions, its layout orders 1", RANK[0],
+     "leave a scalar's layout out, or begin it with ':'"),
+    # Tiles.
+    ("f32[2,3]{1,0:T(0,128)}",
+     "               ^", "a tile size is 0", TILE, TILE_FIX),
+    ("f32[2,3]{1,0:T(8,128)(2,0)}",
+     "                        ^", "a tile size is 0", TILE, TILE_FIX),
+    ("f32[2,3]{1,0:T()}",
+     "              ^", "the tile has no sizes",
+     "a tile acts on the last dimensions, one size for each",
+     "write at least one size, such as T(128), or leave the tile out"),
+    ("f32[2,3]{1,0:T(-1,8)}",
+     "               ^", "a tile size is -1", TILE,
+     "XLA's document writes -1 for a combined dimension; in text it is '*'"),
+    ("f32[2,3]{1,0:T(8,*)}",
+     "                 ^", "'*' stands in the tile's last place", *LAST_STAR),
+    ("f32[2,3]{1,0:T(∗,3)}",
+     "               ^", "expected ')', '*' or a number, found '∗,3)}'",
+     SHAPE_FORM, "write the ASCII star: *"),
+    ("f32[2,3]{1,0:T(8,128}",
+     "                    ^", "expected ')' or ',', found '}'", SHAPE_FORM, EXAMPLE),
+    ("f32[2,3]{1,0:T(8,128)(2,1)",
+     "                          ^",
+     "expected '#', '(', '*', '}', E(…), L(…), M(…), S(…) or SC(…), found the end of the text",
+     SHAPE_FORM, EXAMPLE),
+    # Other attributes.
+    ("f32[2,3]{1,0:E(-4)}",
+     "               ^", "element_size_in_bits is -4", "it is at least 0", "give an int from 0"),
+    ("f32[2,3]{1,0:S(-1)}",
+     "               ^", "memory_space is -1", "it is at least 0", "give an int from 0"),
+    ("f32[2,3]{1,0:T(8,128)L(0)}",
+     "                       ^", "tail_padding_alignment_in_elements is 0",
+     "it is at least 1", "give an int from 1"),
+    ("f32[2,3]{1,0:T(8,128)L(-8)}",
+     "                       ^", "tail_padding_alignment_in_elements is -8",
+     "it is at least 1", "give an int from 1"),
+    ("f32[2,3]{1,0:SC(5:24)}",
+     "                ^", "SC splits dimension 5, the layout has 2 dimensions",
+     "SC names a physical dimension, 0 the most major", "name a dimension from 0 to 1"),
+    ("f32[2,3]{1,0:SC(0:0)}",
+     "                  ^", "split index 0 is 0", "it is at least 1",
+     "say where a new piece starts: a number from 1"),
+    ("f32[2,3]{1,0:#(U32)}",
+     "               ^", "'U32' is no element type of XLA", TYPES, "write u32"),
+    ("f32[2,3]{1,0:S(1)T(8,128)}",
+     "                 ^", "expected '}', M(…) or SC(…), found 'T(8,128)}'", SHAPE_FORM, EXAMPLE),
+    ("f32[2,3]{1,0:Z(1)}",
+     "             ^", f"expected {ATTRIBUTES}, found 'Z(1)}}'", SHAPE_FORM, EXAMPLE),
+    # Element types and sizes.
+    ("F32[3,5]",
+     "^", "'F32' is no element type of XLA", TYPES, "write f32"),
+    ("BF16[3,5]{1,0}",
+     "^", "'BF16' is no element type of XLA", TYPES, "write bf16"),
+    ("bool[3]",
+     "^", "'bool' is no element type of XLA", TYPES, "write pred"),
+    ("int8[3]",
+     "^", "'int8' is no element type of XLA", TYPES, "write s8"),
+    ("bfloat16[3]",
+     "^", "'bfloat16' is no element type of XLA", TYPES, "write bf16"),
+    ("opaque[3]",
+     "       ^", "opaque has no dimensions and no layout", NO_ARRAY, "write opaque[]"),
+    ("token[]{:S(1)}",
+     "       ^", "token has no dimensions and no layout", NO_ARRAY, "write token[]"),
+    ("f32[2,-3]",
+     "      ^", "expected '<=', '?', a name or a number, found '-3]'", SHAPE_FORM, EXAMPLE),
+    ("f32[3,99999999999999999999]",
+     "      ^", "the number is too large", *HUGE),
+    ("f32[9223372036854775808]",
+     "    ^", "the number is too large", *HUGE),
+    ("f32[2]{0:T(99999999999999999999)}",
+     "           ^", "the number is too large", *HUGE),
+    # '{}' and the text's ends.
+    ("f32[2,3]{}",
+     "        ^", "expected a layout '{…}' or the end of the text, found '{}'",
+     SHAPE_FORM, "'{}' alone is not a layout: leave it out"),
+    ("{}",
+     "^", "expected a layout '{…}', found '{}'",
+     LAYOUT_FORM, "'{}' alone is not a layout: leave it out"),
+    ("f32[2,3",
+     "       ^", "expected ',' or ']', found the end of the text", SHAPE_FORM, EXAMPLE),
+    ("f32",
+     "   ^", "expected '[', found the end of the text", SHAPE_FORM, EXAMPLE),
+    ("f32[2]{0}{0}",
+     "         ^", "expected the end of the text, found '{0}'", SHAPE_FORM, EXAMPLE),
+    ("{1,0:T(8,128)} f32",
+     "               ^", "expected the end of the text, found 'f32'", LAYOUT_FORM,
+     "write for example {1,0:T(8,128)(2,1)}"),
+    ("(f32[2] s32[])",
+     "        ^", "expected ')', ',' or a layout '{…}', found 's32[])'", SHAPE_FORM, EXAMPLE),
+    ("b((f32[3]))",
+     "  ^", "expected an element type (f32, bf16, s8, pred, …), found '(f32[3]))'",
+     SHAPE_FORM, EXAMPLE),
+    ("f32[2]/*index=1",
+     "      ^", "expected a layout '{…}' or the end of the text, found '/*index=1'",
+     SHAPE_FORM, "a comment ends with */"),
+    # Sizes are numbers or names, in the text.
+    ("f32[8*N]{0}",
+     "     ^", "expected ',' or ']', found '*N]{0}'", SHAPE_FORM, BESIDE),
+    ("f32[N + 1]",
+     "      ^", "expected ',' or ']', found '+'", SHAPE_FORM, BESIDE),
+    ("{1,0:T(8*2)}",
+     "        ^", "expected ')' or ',', found '*2)}'", LAYOUT_FORM, BESIDE),
+    # What is no layout at all.
+    ("hello",
+     "^", "no layout begins like this", *NOTATIONS),
+    ("  N",
+     "  ^", "no layout begins like this", *NOTATIONS),
+]  # fmt: skip
+
+
+@each_row(("text", "caret", "what", "why", "fix"), ERRORS, ids=[row[0] for row in ERRORS])
+def test_the_full_text_of_an_error(text: str, caret: str, what: str, why: str, fix: str) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert str(caught.value) == f"{what}\n  {text}\n  {caret}\n{why}\n{fix}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("7*(d0 % 2) + 2*d1", "7*(d0 % 2) + 2*d1"),
+        ("d0//2", "d0//2"),
+        ("(i + j)*2", "(i + j)*2"),
+        ("floor(i/2)\n + j", "floor(i/2) + j"),
+        ("+".join(["d0"] * 20), "+".join(["d0"] * 20)),
+        ("+".join(["d0"] * 21), "…"),
+    ],
+)
+def test_formulas_are_no_layouts_whatever_they_begin_with(text: str, shown: str) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert caught.value.what == "this is a formula, where a layout is wanted"
+    assert caught.value.position == 0
+    assert caught.value.fix == (
+        f'give the map of the formula: from_sympy({{"shape": …}}, "{shown}")'
+    )
+
+
+@pytest.mark.parametrize("text", ["hello", "8*d0 + ", "+".join(["d0"] * 334)])
+def test_what_is_no_formula_either_is_told_what_a_layout_is(text: str) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert "formula" not in str(caught.value)
+
+
+def test_the_caret_on_a_later_line() -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse("(f32[2],\n s32[3]{1})")
+    assert (caught.value.line, caught.value.column) == (2, 9)
+    assert caught.value.pointer() == "   s32[3]{1})\n          ^"
+
+
+def test_tuples_nested_too_deep() -> None:
+    ml.parse("(" * 100 + ")" * 100)
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse("(" * 101 + ")" * 101)
+    assert caught.value.what == "tuples nest deeper than 100"
+    assert caught.value.position == 100
+    assert caught.value.why == "no program does that, and reading it would take long"
+    assert caught.value.fix == "read the inner shapes by themselves"
+
+
+@pytest.mark.parametrize("value", [None, 3, b"f32[2]", [10**20], ["f32[2]"]])
+def test_only_text_is_parsed(value: object) -> None:
+    with pytest.raises(ml.LayoutError, match=r"is not text\nlayouts are parsed from str\ngive a"):
+        ml.parse(value)  # type: ignore[arg-type]
+
+
+def test_an_unknown_type_without_a_likely_meaning_lists_them_all() -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse("c32[3]")
+    assert caught.value.fix.startswith("write one of pred, s1, s2, ")
+    assert caught.value.fix.endswith(", f8e8m0fnu")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "syntax"),
+    [
+        ("xla", xla.SHAPE_SYNTAX),
+        ("xla", xla.LAYOUT_SYNTAX),
+        ("morello", morello._SYNTAX),
+        ("expression", expression._SYNTAX),
+    ],
+)
+def test_every_terminal_has_a_name_in_words(grammar: str, syntax: Syntax) -> None:
+    """What the grammar's author calls a terminal never reaches the reader of an error."""
+    words = terminal_words(grammar, syntax)
+    ignored = set(_parser(grammar).ignore_tokens)
+    names = {terminal.name for terminal in _parser(grammar).terminals} - ignored
+    assert names <= set(words)
+    for name in names:
+        assert words[name], f"{name} has no words"
+        assert words[name] != name
+        assert "__" not in words[name]
+    assert set(syntax.names) <= names, "words for terminals that the grammar has not"
+
+
+def test_what_was_expected_is_never_a_raw_terminal_name() -> None:
+    """Cut a text that uses every construct at every place, and look at what is expected there."""
+    whole = (
+        "(b(f32[2,<=3,?,N]{3,2,1,0:D(D+,C~)T(8,128)(*,2)L(7)#(u32)*(u16)E(16)S(2)SC(0:1)M(16)}),"
+        " /*index=1*/ token[])"
+    )
+    ml.parse(whole)
+    raw = {t.name for t in _parser("xla").terminals if len(t.name) > 2}
+    for end in range(len(whole)):
+        for rubbish in ("", "9.9", "}", ")"):
+            text = whole[:end] + rubbish
+            with pytest.raises(ml.LayoutError) as caught:
+                xla.parse_xla(text + "!")
+            assert not raw & set(re.split(r"[\s',]+", caught.value.what))
+            assert "$END" not in str(caught.value)

@@ -1,0 +1,162 @@
+"""The popular formats come out in the form that a textbook would print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sympy import Mod, floor
+
+import morello_layouts as ml
+from tests.support.tables import each_row
+
+# Text; the form as printed; the same in SymPy, as a user types it.
+POPULAR: list[tuple[str, str, Callable[..., Any]]] = [
+    ("f32[]", "0", lambda: 0),
+    ("f32[7]{0}", "d0", lambda i: i),
+    ("f32[3,5]{1,0}", "5*d0 + d1", lambda i, j: 5 * i + j),
+    ("f32[3,5]{0,1}", "3*d1 + d0", lambda i, j: i + 3 * j),
+    (  # NCHW
+        "f32[2,3,4,5]{3,2,1,0}",
+        "60*d0 + 20*d1 + 5*d2 + d3",
+        lambda n, c, h, w: 60 * n + 20 * c + 5 * h + w,
+    ),
+    (  # NHWC: channels fastest
+        "f32[2,3,4,5]{1,3,2,0}",
+        "60*d0 + 15*d2 + 3*d3 + d1",
+        lambda n, c, h, w: 60 * n + 15 * h + 3 * w + c,
+    ),
+    (
+        "f32[3,5]{1,0:T(2,2)}",
+        "12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2",
+        lambda i, j: 12 * floor(i / 2) + 4 * floor(j / 2) + 2 * Mod(i, 2) + Mod(j, 2),
+    ),
+    (
+        "f32[20,300]{1,0:T(8,128)}",
+        "3072*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128",
+        lambda i, j: 3072 * floor(i / 8) + 1024 * floor(j / 128) + 128 * Mod(i, 8) + Mod(j, 128),
+    ),
+    # One column of tiles: the tiles of 8 rows lie one after the other, so nothing is left of them.
+    ("f32[20,100]{1,0:T(8,128)}", "128*d0 + d1", lambda i, j: 128 * i + j),
+    ("f32[5,100]{1,0:T(8,128)}", "128*d0 + d1", lambda i, j: 128 * i + j),
+    (
+        "f32[3,20,300]{2,1,0:T(8,128)}",
+        "9216*d0 + 3072*(d1//8) + 1024*(d2//128) + 128*(d1%8) + d2%128",
+        lambda k, i, j: (
+            9216 * k + 3072 * floor(i / 8) + 1024 * floor(j / 128) + 128 * Mod(i, 8) + Mod(j, 128)
+        ),
+    ),
+    ("f32[1,300]{1,0:T(1,128)}", "d1", lambda _, j: j),
+    (
+        "f32[2,300]{1,0:T(2,128)}",
+        "256*(d1//128) + 128*d0 + d1%128",
+        lambda i, j: 256 * floor(j / 128) + 128 * i + Mod(j, 128),
+    ),
+    (
+        "f32[4,300]{1,0:T(4,128)}",
+        "512*(d1//128) + 128*d0 + d1%128",
+        lambda i, j: 512 * floor(j / 128) + 128 * i + Mod(j, 128),
+    ),
+    (
+        "bf16[10,200]{1,0:T(8,128)(2,1)}",
+        "2048*(d0//8) + 1024*(d1//128) + 256*((d0//2)%4) + 2*(d1%128) + d0%2",
+        lambda i, j: (
+            2048 * floor(i / 8)
+            + 1024 * floor(j / 128)
+            + 256 * Mod(floor(i / 2), 4)
+            + 2 * Mod(j, 128)
+            + Mod(i, 2)
+        ),
+    ),
+    (
+        "bf16[8,128]{1,0:T(8,128)(2,1)}",
+        "256*(d0//2) + 2*d1 + d0%2",
+        lambda i, j: 256 * floor(i / 2) + 2 * j + Mod(i, 2),
+    ),
+    (
+        "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}",
+        "20971520*d0 + 131072*(d2//8) + 1024*(d3//128) + 256*((d2//2)%4) + 2*(d3%128) + d2%2",
+        lambda n, _, i, j: (
+            20971520 * n
+            + 131072 * floor(i / 8)
+            + 1024 * floor(j / 128)
+            + 256 * Mod(floor(i / 2), 4)
+            + 2 * Mod(j, 128)
+            + Mod(i, 2)
+        ),
+    ),
+    (
+        "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
+        "4096*(d0//16) + 2048*(d1//128) + 256*(d0%8) + 2*(d1%128) + (d0//8)%2",
+        lambda i, j: (
+            4096 * floor(i / 16)
+            + 2048 * floor(j / 128)
+            + 256 * Mod(i, 8)
+            + 2 * Mod(j, 128)
+            + Mod(floor(i / 8), 2)
+        ),
+    ),
+    (
+        "s8[100,200]{1,0:T(8,128)(4,1)}",
+        "2048*(d0//8) + 1024*(d1//128) + 512*((d0//4)%2) + 4*(d1%128) + d0%4",
+        lambda i, j: (
+            2048 * floor(i / 8)
+            + 1024 * floor(j / 128)
+            + 512 * Mod(floor(i / 4), 2)
+            + 4 * Mod(j, 128)
+            + Mod(i, 4)
+        ),
+    ),
+    (
+        "pred[100,200]{1,0:T(32,128)(32,1)E(1)}",
+        "8192*(d0//32) + 32*d1 + d0%32",
+        lambda i, j: 8192 * floor(i / 32) + 32 * j + Mod(i, 32),
+    ),
+    (
+        "s16[1500]{0:T(1024)(128)(2,1)}",
+        "256*(d0//256) + 2*(d0%128) + (d0//128)%2",
+        lambda i: 256 * floor(i / 256) + 2 * Mod(i, 128) + Mod(floor(i / 128), 2),
+    ),
+    ("f32[1500]{0:T(1024)}", "d0", lambda i: i),
+    ("f32[]{:T(128)}", "0", lambda: 0),
+    (
+        "f32[7,8,9]{2,1,0:T(*,4,3)}",
+        "72*d0 + 36*(d1//4) + 12*(d2//3) + 3*(d1%4) + d2%3",
+        lambda k, i, j: 72 * k + 36 * floor(i / 4) + 12 * floor(j / 3) + 3 * Mod(i, 4) + Mod(j, 3),
+    ),
+    (
+        "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
+        "6216*d0 + 888*d1 + 222*(d2//2) + 6*((10*d3 + d4)//3) + 3*(d2%2) + (10*d3 + d4)%3",
+        lambda a, b, c, d, e: (
+            6216 * a
+            + 888 * b
+            + 222 * floor(c / 2)
+            + 6 * floor((10 * d + e) / 3)
+            + 3 * Mod(c, 2)
+            + Mod(10 * d + e, 3, evaluate=False)
+        ),
+    ),
+]
+
+
+@pytest.mark.slow
+@each_row(("text", "form", "typed"), POPULAR, ids=[row[0] for row in POPULAR])
+def test_popular_formats_in_their_best_form(
+    text: str, form: str, typed: Callable[..., Any]
+) -> None:
+    m = ml.index_map(text)
+    assert str(m.form) == form
+    assert m.expr == typed(*m.symbols)
+    assert ml.verify(m).holds is True
+
+
+def test_a_layout_alone_at_a_shape() -> None:
+    alone = ml.index_map("{1,0:T(2,2)}", (3, 5))
+    assert alone.expr == ml.index_map("f32[3,5]{1,0:T(2,2)}").expr
+    assert alone.recipe == ml.index_map("f32[3,5]{1,0:T(2,2)}").recipe
+
+
+def test_no_layout_is_descending_minor_to_major() -> None:
+    assert ml.parse("f32[2,3,4]") == ml.parse("f32[2,3,4]{2,1,0}")
+    assert str(ml.index_map("f32[2,3,4]").form) == "12*d0 + 4*d1 + d2"

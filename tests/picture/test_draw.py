@@ -1,0 +1,186 @@
+"""``ml.draw``: what it takes, what it refuses, the formats it writes."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.picture import png
+from morello_layouts.picture.png import png_of
+from tests.support.paths import ROOT
+from tests.support.tables import each_row
+
+
+def test_a_layout_may_come_in_any_form() -> None:
+    layout = ml.parse("[1, 0, 1 p(4)]")
+    m = ml.index_map(layout, (6, 8))
+    pictures = [
+        ml.draw(m),
+        ml.draw(layout, (6, 8)),
+        ml.draw("[1, 0, 1 p(4)]", [6, 8]),
+        ml.draw("[1, 0, 1 p(4)]", shape=(6, 8)),
+    ]
+    assert len({picture.svg() for picture in pictures}) == 1
+    assert len(ml.draw("[1, 0]", "[0, 1]", (6, 8)).panels) == 2
+    assert len(ml.draw("f32[6,8]", "{0,1}").panels) == 2
+
+
+def test_the_formula_may_be_left_to_guess() -> None:
+    told, asked = (ml.draw("[0, 1]", (4, 6), formula=shown) for shown in (True, False))
+    for show in (str, ml.Picture.svg):
+        assert "6*d0 + d1" in show(told)
+        assert "6*d0 + d1" not in show(asked)
+        assert "[0, 1] at 4x6" in show(asked)
+
+
+@each_row(
+    ("arguments", "options", "message"),
+    [
+        (("f32[M,N]{1,0:T(8,128)}",), {}, "give sizes: .at(M=…, N=…)"),
+        (("[0, 1]",), {}, "no shape"),
+        (("[0, 1]", (2, 3), (2, 3)), {}, "two shapes"),
+        (("f32[2,3]", "f32[3,2]"), {}, "shapes differ"),
+        (("f32[2,3]",), {"dots": [(2, 0)]}, "no element (2, 0)"),
+        (("f32[2,3]",), {"boxes": [(0,)]}, "no element (0,)"),
+        (("f32[2,3]",), {"dots": [(0, -1)]}, "no element (0, -1)"),
+        (("f32[2,3]",), {"colour": "rainbow"}, "nothing to colour by"),
+        (("f32[2,3]",), {"box_tiles": 1}, "no tiles"),
+        (("bf16[4,8]{1,0:T(2,4)(2,1)}",), {"box_tiles": 3}, "from 1 to 2"),
+        (("[0, 1]", (2, 3)), {"colour": "word"}, "bits of an element are not known"),
+        (("f32[2,3]",), {"word_bits": 0}, "word_bits is 0"),
+        (("(f32[2], f32[3])",), {}, "not one array"),
+        (("nothing",), {}, "no layout begins like this"),
+        (("u8[9999,9999]",), {"max_rows": 9999, "max_columns": 9999}, "99,980,001 cells"),
+        (("u8[9999,9999]",), {"max_slots": 10**9}, "99,980,001 slots"),
+    ],
+)
+def test_what_is_refused(
+    arguments: tuple[object, ...], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        ml.draw(*arguments, **options)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) >= 3
+
+
+def test_a_formula_alone_is_no_layout() -> None:
+    formula = ml.from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))
+    with pytest.raises(ml.UnsupportedError, match="draw a layout"):
+        ml.draw(formula)  # type: ignore[arg-type]
+
+
+def test_symbolic_sizes_can_be_given() -> None:
+    m = ml.index_map("f32[M,N]{1,0:T(2,2)}").at(M=3, N=5)
+    assert 'data-c="2,3" data-o="17"' in ml.draw(m).svg()
+
+
+def test_words_know_their_element_types() -> None:
+    by_text = ml.draw("bf16[4,8]{1,0:T(2,4)(2,1)}", colour="word")
+    by_map = ml.draw(ml.index_map("bf16[4,8]{1,0:T(2,4)(2,1)}"), colour="word")
+    given = ml.draw("[0, 1]", (4, 8), colour="word", element_bits=16)
+    assert by_text.svg() == by_map.svg()
+    assert given.panels[0].word_text(5) == "w2"
+    alone = ml.index_map("{1,0:T(2,4)(2,1)}", (4, 8))
+    with pytest.raises(ml.LayoutError, match="not known"):
+        ml.draw(alone, colour="word")
+    wide = ml.draw("f64[4]", colour="word")
+    assert wide.panels[0].word_text(1) == "w2-3"
+    narrow = ml.draw("s4[16]{0:E(4)}", colour="word")
+    assert narrow.panels[0].word_text(8) == "w1"
+
+
+def test_it_is_saved_by_the_ending(tmp_path: Path) -> None:
+    picture = ml.draw("f32[3,5]{1,0:T(2,2)}")
+    for name, content in (("x.svg", picture.svg()), ("x.html", picture.html())):
+        picture.save(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == content
+    picture.save(str(tmp_path / "x.TXT"))
+    assert (tmp_path / "x.TXT").read_text(encoding="utf-8") == f"{picture}\n"
+    for name in ("x.bmp", "x", "nowhere/x.svg", "\0.svg"):
+        with pytest.raises(ml.LayoutError):
+            picture.save(tmp_path / name)
+
+
+def is_png(data: bytes, width: float) -> bool:
+    return data[:8] == b"\x89PNG\r\n\x1a\n" and abs(struct.unpack(">I", data[16:20])[0] - width) < 3
+
+
+@pytest.mark.slow
+def test_png_by_what_is_installed() -> None:
+    svg = ml.draw("f32[3,5]{1,0:T(2,2)}").svg()
+    try:
+        data = png_of(svg, 2)
+    except ml.UnsupportedError as error:
+        pytest.skip(error.what)
+    assert is_png(data, 2 * png.size_of(svg)[0])
+
+
+@pytest.mark.slow
+def test_png_by_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not any(map(shutil.which, ("rsvg-convert", *png._BROWSERS))):
+        pytest.skip("neither rsvg-convert nor chromium is installed")
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    svg = ml.draw("f32[3,5]{1,0:T(2,2)}").svg()
+    assert is_png(png_of(svg, 1), png.size_of(svg)[0])
+
+
+def test_png_without_a_converter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    monkeypatch.setattr(png.shutil, "which", lambda _: None)
+    with pytest.raises(ml.UnsupportedError, match="pip install cairosvg"):
+        ml.draw("f32[3]").png()
+    with pytest.raises(ml.LayoutError, match="scale"):
+        ml.draw("f32[3]").png(0)
+
+
+def test_a_converter_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "rsvg-convert"
+    broken.write_text("#!/bin/sh\necho no paper >&2\nexit 3\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(ml.LayoutError, match="no paper"):
+        ml.draw("f32[3]").png()
+
+
+@pytest.mark.slow
+def test_the_figures_are_what_the_code_draws() -> None:
+    """docs/figures, the README's picture among them; the same command writes them anew."""
+    run = subprocess.run(
+        [sys.executable, "docs/draw_figures.py", "--check"],
+        cwd=ROOT, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_terminal_shows_marks_and_memory() -> None:
+    assert str(ml.draw("f32[3]{0:T(2)}", dots=[(1,)], boxes=[(2,)])) == (
+        "f32[3]{0:T(2)}\n"
+        "(d0) -> d0\n"
+        "d0 →  0  1 │  2  3\n"
+        "      0 •1 │ ▫2 ░░\n"
+        "░ padding\n"
+        "memory 0 1 │ 2 3\n"
+        "       0 1 │ 2 ░\n"
+        "• (1) lies at offset 1\n"
+        "▫ (2) lies at offset 2"
+    )
+
+
+def test_lines_of_memory_begin_without_a_border() -> None:
+    memory = str(ml.draw("f32[3,5]{1,0:T(2,2)}")).splitlines()[-4:]
+    assert [line[7:10] for line in memory] == ["  0", "0,0", " 12", "2,0"]
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_the_terminal_picture_fits(width: int) -> None:
+    for text in ("bf16[32,256]{1,0:T(8,128)(2,1,1,1)}", "f32[64,64]{1,0:T(2,2)}", "u8[100000]"):
+        lines = ml.draw(text).text(width).splitlines()
+        assert max(map(len, lines)) <= width + 4
+        assert len(lines) < 60

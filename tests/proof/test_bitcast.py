@@ -1,0 +1,200 @@
+"""Bitcasts: the compiler's own, each called one; and random pairs against what the buffers hold."""
+
+from __future__ import annotations
+
+import csv
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import morello_layouts as ml
+from tests.support.paths import DATA
+from tests.support.tables import each_row
+from tests.support.xla_strategies import small_arrays
+
+FREE = {"same", "retile", "reshape"}
+KINDS = {
+    "reshape (row-major identity)": FREE,
+    "transpose (mod unit dims/reshape)": {"transpose"},
+    "pads differ (exposes/hides padding)": {"padding"},
+    # By eye: row-major reshapes, and copies between memory spaces that change no layout.
+    "too big": {"same", "reshape"},
+}
+
+
+def compiler_s() -> list[dict[str, str]]:
+    with (DATA / "tpu_bitcasts.tsv").open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+@each_row("row", compiler_s(), ids=lambda row: f"{row['operand']}-{row['result']}")
+def test_every_bitcast_of_the_compiler_is_one(row: dict[str, str]) -> None:
+    answer = ml.is_bitcast(row["operand"], row["result"], correspondence="any")
+    assert answer.holds is True
+    assert answer.kind in KINDS[row["class"]]
+    assert answer.slot is None
+    spaces = tuple(ml.parse(row[k]).layout.memory_space for k in ("operand", "result"))
+    assert answer.memory_spaces == spaces
+
+
+def test_the_document_s_own_example() -> None:
+    """Pad, reshape, transpose: [4,6] to [2,2,3,2] is free, the transpose after it is not."""
+    assert ml.is_bitcast("f32[4,6]", "f32[2,2,3,2]").kind == "reshape"
+    moved = ml.is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3))
+    assert (moved.holds, moved.kind, moved.slot) == (False, "copy", 2)
+    assert "slot 2 is the first that holds something else" in moved.reason
+    # As a layout it is free: the tiled array is the transposed one.
+    tiled = ml.is_bitcast("f32[4,6]{1,0:T(2,2)}", "f32[2,3,2,2]", correspondence="row-major")
+    assert tiled.kind == "copy"
+
+
+@each_row(
+    ("a", "b", "correspondence", "kind"),
+    [
+        ("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{1,0:T(2,2)S(1)}", "row-major", "same"),
+        ("bf16[128,128]{1,0:T(16,128)(2,1)}", "bf16[128,128]{1,0:T(8,128)(2,1)}", "row-major",
+         "retile"),
+        ("f32[64,64]{1,0}", "f32[64,64]{0,1}", (1, 0), "transpose"),
+        ("f32[64,64]{1,0}", "f32[64,64]{0,1}", "row-major", "copy"),
+        ("f32[64,64]{1,0}", "f32[64,64]{0,1}", "any", "transpose"),
+        ("f32[5,130]{1,0:T(8,128)}", "f32[5,256]{1,0:T(8,128)}", "row-major", "padding"),
+        ("f32[5,128]{1,0:T(8,128)}", "f32[5,128]{1,0:T(1,128)}", "row-major", "padding"),
+        ("f32[5,130]{1,0:T(8,128)}", "f32[5,130]{1,0:T(2,128)}", "any", "copy"),
+        ("f32[8,128]{1,0}", "u16[8,128,2]{2,1,0}", "row-major", "same"),
+        ("u8[8,4]{1,0}", "f32[8]{0}", "row-major", "same"),
+        ("f32[8,4]{1,0}", "u16[8,4,2]{0,1,2}", "row-major", "copy"),
+        ("f32[]{:T(128)}", "f32[1]{0:T(128)}", "row-major", "reshape"),
+        ("f32[1,1]{1,0}", "f32[]", "row-major", "reshape"),
+    ],
+)  # fmt: skip
+def test_kinds(a: str, b: str, correspondence, kind: str) -> None:
+    answer = ml.is_bitcast(a, b, correspondence=correspondence)
+    assert answer.kind == kind
+    assert answer.holds is (kind != "copy")
+    assert (answer.slot is None) == answer.holds
+
+
+def held(array: ml.XlaShape, elements: np.ndarray) -> np.ndarray:
+    """What a buffer holds: the element in each slot, -1 at padding."""
+    return ml.pack(array, elements, fill=-1)
+
+
+@pytest.mark.slow
+@given(small_arrays(), st.data())
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
+def test_random_pairs_against_their_buffers(a: ml.XlaShape, data: st.DataObject) -> None:
+    """Row-major: whatever is called free is free, and of a copy the first slot is named."""
+    b = data.draw(small_arrays().filter(lambda x: prod(x.shape) == prod(a.shape)))
+    if prod(a.shape) == 0:
+        return
+    answer = ml.is_bitcast(a, ml.XlaShape(a.element_type, b.dims, b.layout))
+    elements = np.arange(prod(a.shape))
+    one, other = held(a, elements.reshape(a.shape)), held(b, elements.reshape(b.shape))
+    shared = min(len(one), len(other))
+    moved = np.flatnonzero(one[:shared] != other[:shared])
+    free = not len(moved) and (one[shared:] < 0).all() and (other[shared:] < 0).all()
+    assert answer.holds is bool(free)
+    if free:
+        assert (answer.kind == "padding") == (len(one) != len(other))
+    elif len(moved):
+        assert answer.slot == moved[0]
+
+
+def test_symbolic_sizes() -> None:
+    answer = ml.is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}")
+    assert answer.when == "exactly when 128 divides N, or M = 1"
+    assert (answer.holds, answer.kind, answer.slot) == (False, "retile", 1)
+    assert ml.is_bitcast(tiled("M", "N"), transposed("N", "M"), correspondence=(1, 0)).holds
+
+
+def tiled(*shape: str) -> ml.IndexMap:
+    order = ",".join(map(str, reversed(range(len(shape)))))
+    return ml.index_map(f"{{{order}:T(8,128)}}", shape)
+
+
+def transposed(*shape: str) -> ml.IndexMap:
+    return ml.index_map("{0,1:T(8,128)}", shape)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "assuming", "when"),
+    [
+        (ml.index_map("f32[M,N]{1,0}"), ml.index_map("{0}", ("M*N",)), None, "for all sizes"),
+        (tiled("M", "N"), ml.index_map("{0}", ("M*N",)), "M % 8 == 0", "exactly when N = 128"),
+        (tiled("A", "M", "N"), tiled("A*M", "N"), "M % 8 == 0", "for all sizes"),
+    ],
+)
+def test_reshapes_of_symbolic_sizes(a, b, assuming, when) -> None:
+    answer = ml.is_bitcast(a, b, assuming=assuming)
+    assert (answer.when, answer.kind) == (when, "reshape")
+
+
+def test_what_is_certain_where_not_all_is_decided() -> None:
+    answer = ml.is_bitcast(tiled("A", "M", "N"), tiled("A*M", "N"))
+    assert answer.holds is False
+    assert answer.condition is None
+    assert "certainly when 8 divides M, other sizes are open" in answer.reason
+    assert str(answer.counterexample) == "(1, 0, 0) at A = 2, M = 1, N = 1"
+    assert answer.slot == 128
+
+
+def test_ways_that_are_not_looked_at_leave_it_undecided() -> None:
+    assert ml.is_bitcast("f32[M,N]", "f32[N,M]").kind == "reshape"
+    answer = ml.is_bitcast("f32[M,N]{1,0:T(8,128)}", "f32[N,M]")
+    assert (answer.holds, answer.kind) == (None, "unknown")
+    assert "a way was not looked at" in answer.reason
+
+
+def test_any_way_at_symbolic_sizes_is_never_contradicted() -> None:
+    """One way may be free where another is not, so no condition of one is that of all."""
+    assert ml.is_bitcast("f32[M,N]{1,0}", "f32[M,N]{0,1}", correspondence="any").holds is True
+    a, b = tiled("A", "M", "N"), tiled("M", "A", "N")
+    answer = ml.is_bitcast(a, b, correspondence="any")
+    assert (answer.holds, answer.condition) == (False, None)
+    assert "certainly when A = 1 and M = 1, other sizes are open" in answer.reason
+    assert answer.counterexample.sizes == {"A": 2, "M": 1, "N": 1}
+    concrete = [m.at(A=8, M=16, N=1) for m in (a, b)]
+    assert ml.is_bitcast(*concrete, correspondence="any").holds is True
+
+
+def test_the_right_transpose_is_found_among_thousands() -> None:
+    a = ml.index_map("[0,1,2,3,4,5,6,0 p(2)]", (2, 3, 5, 2, 2, 2, 2))
+    b = ml.index_map("[0,1,2,3,4,5,6]", (3, 5, 2, 2, 2, 2, 2))
+    assert ml.is_bitcast(a, b, correspondence="any").kind == "transpose"
+    assert ml.is_bitcast(a, b, correspondence=(1, 2, 3, 4, 5, 6, 0)).kind == "transpose"
+
+
+def test_arrays_without_elements_and_elements_of_other_widths() -> None:
+    assert ml.is_bitcast("f32[0,3]", "f32[3,0]").holds is True
+    packed = ml.is_bitcast("s4[8]{0:E(4)}", "s4[8]{0}")
+    assert (packed.holds, packed.kind) == (False, "copy")
+    assert packed.reason == "elements take 4 bits in one and 8 in the other"
+
+
+def test_memory_spaces_never_decide() -> None:
+    answer = ml.is_bitcast("f32[8,128]{1,0:S(1)}", "f32[8,128]{1,0:S(5)}")
+    assert (answer.holds, answer.memory_spaces) == (True, (1, 5))
+    assert answer.to_dict()["memory_spaces"] == [1, 5]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "correspondence", "what"),
+    [
+        ("f32[2,3]", "f32[7]", "any", "arrays of the shapes (2, 3) and (7,) do not correspond"),
+        ("f32[9]", "f32[8]", "any", "arrays of the shapes (9,) and (8,) do not correspond"),
+        ("f32[2,3]", "f32[3,2]", "sideways", "no correspondence is named 'sideways'"),
+        ("f32[2,3]", "f32[3,2]", (0, 2), "(0, 2) is no order of 2 dimensions"),
+        ("f32[3,5]", "f32[3,5]", (1, 0), "the transpose [1, 0] makes the shape (5, 3)"),
+        ("f32[2,3]", "f32[3,2]", 5, "no correspondence is named 5"),
+        ("f32[2,3]", "f32[3,2]", ("a", 1), "no correspondence is named ('a', 1)"),
+        ("f32[2,3]", "u32[3,2]{1,0:E(24)}", "any",
+         "elements of 32 and of 24 bits do not correspond"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked(a: str, b: str, correspondence, what: str) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        ml.is_bitcast(a, b, correspondence=correspondence)
+    assert caught.value.what == what

@@ -1,0 +1,1 @@
+"""Helpers of the tests: cases, judges, strategies and harnesses."""

@@ -1,0 +1,89 @@
+"""Tests of many rows: one test that checks each row and reports all rows that fail."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+MOST_SHOWN = 20
+"""Failing rows whose reasons are shown; the others are counted."""
+
+
+def each_row(
+    names: str | Sequence[str],
+    rows: Iterable[Any],
+    ids: Sequence[object] | Callable[[Any], object] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test on each row: as ``pytest.mark.parametrize``, but one test, not one a row.
+
+    Use it if the rows are many and each is quick. All rows are run, and fixtures are the same for
+    all of them. If some fail, the test fails with the name and the reason of each.
+    """
+    keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    table = [row if len(keys) > 1 else (row,) for row in rows]
+    labels = [label(ids, row, number) for number, row in enumerate(table)]
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def looped(*args: Any, **kwargs: Any) -> None:
+            assert table, "the table has no rows"
+            faults: dict[str, str] = {}
+            skipped: list[str] = []
+            for name, row in zip(labels, table, strict=True):
+                try:
+                    test(*args, **kwargs, **dict(zip(keys, row, strict=True)))
+                except pytest.skip.Exception as reason:
+                    skipped.append(str(reason))
+                except (Exception, pytest.fail.Exception) as error:
+                    faults[f"row {name}"] = reason_of(error)
+            if faults:
+                pytest.fail(report(faults, len(table)), pytrace=False)
+            if skipped:
+                pytest.skip(f"{len(skipped)} of {len(table)} rows: {skipped[0]}")
+
+        signature = inspect.signature(test)
+        free = [p for p in signature.parameters.values() if p.name not in keys]
+        looped.__signature__ = signature.replace(parameters=free)  # type: ignore[attr-defined]
+        return looped
+
+    return decorate
+
+
+def label(
+    ids: Sequence[object] | Callable[[Any], object] | None, row: Sequence[Any], number: int
+) -> str:
+    """The name of a row, as pytest would give it: its id, or its values."""
+    if ids is None:
+        return ", ".join(map(repr, row))
+    if callable(ids):
+        return "-".join(str(ids(value)) for value in row)
+    return str(ids[number])
+
+
+def reason_of(error: BaseException) -> str:
+    """The error and the line of the test where it was raised."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_name.startswith("test_") or "/tests/" in code.co_filename:
+            place = f"{code.co_filename.rpartition('/tests/')[2]}:{trace.tb_lineno}: "
+        trace = trace.tb_next
+    kind = (
+        "" if isinstance(error, (AssertionError, pytest.fail.Exception)) else type(error).__name__
+    )
+    return place + ": ".join(part for part in (kind, str(error)) if part)
+
+
+def report(faults: dict[str, str], count: int) -> str:
+    """All failing rows with their reasons, the first ones in full."""
+    shown = [
+        f"{name}\n    " + reason.replace("\n", "\n    ")
+        for name, reason in [*faults.items()][:MOST_SHOWN]
+    ]
+    more = len(faults) - len(shown)
+    rest = [f"and {more} more: {', '.join([*faults][MOST_SHOWN:])}"] if more else []
+    return "\n\n".join([f"{len(faults)} of {count} rows fail", *shown, *rest])

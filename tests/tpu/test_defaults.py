@@ -1,0 +1,230 @@
+"""The layouts that the TPU compiler chose, row by row."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from functools import cache
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import morello_layouts as ml
+from morello_layouts import tpu
+from tests.support.paths import DATA
+
+Row = dict[str, str]
+
+
+@cache
+def table(name: str) -> list[Row]:
+    path = DATA / name
+    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def array(text: str) -> ml.XlaShape:
+    x = ml.parse(text)
+    assert isinstance(x, ml.XlaShape)
+    return x
+
+
+def chosen(row: Row) -> ml.XlaShape:
+    """What we say of a row's type, sizes and generation."""
+    x = array(row["shape_with_layout"])
+    return tpu.default_layout(x.element_type, x.shape, row["generation"])
+
+
+# Among 2-bit types the compiler breaks some ties of two pairs of dimensions in a way not known.
+TIES = {
+    ("v3", "s2[32,33,24,256]{3,0,2,1:T(16,128)(4,1)}"): (
+        "s2[32,33,24,256]{3,2,1,0:T(16,128)(4,1)}"
+    ),
+}
+
+
+@pytest.mark.slow
+def test_every_parameter() -> None:
+    rows = [row for row in table("tpu_buffer_sizes.tsv.gz") if row["kind"] == "default_param"]
+    assert len(rows) == 8213
+    ties = {}
+    for row in rows:
+        x = chosen(row)
+        if str(x) == row["shape_with_layout"]:
+            assert x.byte_size == int(row["bytes"])
+        else:
+            ties[row["generation"], row["shape_with_layout"]] = str(x)
+    assert ties == TIES
+
+
+@pytest.mark.slow
+def test_the_data_covers_every_type_generation_and_rank() -> None:
+    rows = [row for row in table("tpu_buffer_sizes.tsv.gz") if row["kind"] == "default_param"]
+    arrays = [array(row["shape_with_layout"]) for row in rows]
+    assert {row["generation"] for row in rows} == set(tpu.GENERATIONS)
+    assert {x.element_type for x in arrays} == set(tpu.TYPES)
+    assert {len(x.dims) for x in arrays} == set(range(7))
+
+
+def test_every_parameter_and_output_of_the_programs() -> None:
+    rows = table("hlo_entry_layouts.tsv")
+    assert len(rows) == 388
+    assert {row["kind"] for row in rows} == {"parameter", "output"}
+    wrong = [(row, str(x)) for row in rows if str(x := chosen(row)) != row["shape_with_layout"]]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("element_type", "shape", "generation", "expected"),
+    [
+        ("f32", (), "v5e", "f32[]{:T(128)}"),
+        ("f32", (), "v3", "f32[]{:T(256)}"),
+        ("s2", (), "v5e", "s2[]{:T(2048)E(2)}"),
+        ("s2", (), "v2", "s2[]{:T(1024)}"),
+        ("f32", (0, 5), "v5e", "f32[0,5]{1,0}"),
+        ("s4", (0,), "v5e", "s4[0]{0}"),
+        ("bf16", (1,), "tpu7x", "bf16[1]{0:T(256)(128)(2,1)}"),
+        ("f64", (3, 5), "v4", "f64[3,5]{1,0:T(4,128)}"),
+    ],
+)
+def test_small_arrays(
+    element_type: str, shape: tuple[int, ...], generation: str, expected: str
+) -> None:
+    assert str(tpu.default_layout(element_type, shape, generation)) == expected
+
+
+def test_a_scalar_takes_one_row_of_lanes() -> None:
+    """Bytes as the data's description gives them."""
+    assert tpu.default_layout("f32", (), "v5e").byte_size == 512
+    assert tpu.default_layout("f32", (), "v3").byte_size == 1024
+
+
+def test_sizes_of_any_integer_type() -> None:
+    np = pytest.importorskip("numpy")
+    x = tpu.default_layout("f32", np.array([3, 5]), "v5e")
+    assert x.dims == (3, 5)
+    assert all(type(n) is int for n in x.dims)
+
+
+GENERATIONS = st.sampled_from(tpu.GENERATIONS)
+# The dimensions of a 2-bit array are chosen as if it had other tiles than it gets.
+TYPES = st.sampled_from([name for name in tpu.TYPES if name not in ("s2", "u2")])
+SIZES = st.one_of(st.integers(1, 40), st.integers(1, 300), st.sampled_from([64, 128, 1024]))
+SHAPES = st.lists(SIZES, min_size=2, max_size=4).map(tuple)
+
+
+@given(TYPES, SHAPES, GENERATIONS)
+def test_no_order_of_the_dimensions_takes_fewer_bytes(
+    element_type: str, shape: tuple[int, ...], generation: str
+) -> None:
+    """Against the tile that the compiler takes for an array of those two dimensions alone."""
+    x = tpu.default_layout(element_type, shape, generation)
+    for order in permutations(range(len(shape))):
+        # A minor dimension of whole tiles, and so long that it is no other's rows.
+        alone = tpu.default_layout(element_type, (shape[order[1]], 2**40), generation).layout
+        assert alone is not None
+        assert alone.minor_to_major == (1, 0)
+        layout = ml.XlaLayout(order, alone.tiles, element_size_in_bits=alone.element_size_in_bits)
+        assert x.byte_size <= ml.XlaShape(element_type, shape, layout).byte_size
+
+
+@given(TYPES, SHAPES, GENERATIONS, st.data())
+def test_transposing_the_array_changes_no_bytes(
+    element_type: str, shape: tuple[int, ...], generation: str, data: st.DataObject
+) -> None:
+    transposed = tuple(data.draw(st.permutations(shape)))
+    a = tpu.default_layout(element_type, shape, generation)
+    assert a.byte_size == tpu.default_layout(element_type, transposed, generation).byte_size
+
+
+@given(st.sampled_from(tpu.TYPES), st.lists(SIZES, max_size=4).map(tuple), GENERATIONS)
+def test_the_text_is_read_back_and_holds_every_element(
+    element_type: str, shape: tuple[int, ...], generation: str
+) -> None:
+    x = tpu.default_layout(element_type, shape, generation)
+    assert ml.parse(str(x)) == x
+    assert not x.warnings
+    assert tpu.waste(x).factor >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "lines"),
+    [
+        (
+            ("f32", (3, 5), "v5"),
+            ml.LayoutError,
+            (
+                "'v5' is no generation of TPUs that is known",
+                "tiles and packing differ from one to the next",
+                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
+            ),
+        ),
+        (
+            ("s1", (3, 5), "v5e"),
+            ml.UnsupportedError,
+            (
+                "the default layout of s1 is not known",
+                "it was measured for other types, and this one may be packed in another way",
+                f"give one of {', '.join(tpu.TYPES)}",
+            ),
+        ),
+        (
+            ("bfloat16", (3, 5), "v5e"),
+            ml.LayoutError,
+            (
+                "'bfloat16' is no element type of XLA",
+                "XLA has its own names for types, all in lower case",
+                "write bf16",
+            ),
+        ),
+        (
+            ("f32", (3, -5), "v5e"),
+            ml.LayoutError,
+            (
+                "the size of dimension 1 is -5",
+                "it is at least 0",
+                "give an int from 0, a name, or None for an unbounded size",
+            ),
+        ),
+        (
+            ("f32", 7, "v5e"),
+            ml.LayoutError,
+            ("shape is 7", "it is a tuple or list", "give a tuple of sizes, such as (3, 5)"),
+        ),
+        (
+            ("f32", ("M", 5), "v5e"),
+            ml.UnsupportedError,
+            (
+                "f32[M,5]{1,0} has sizes that are not numbers: M",
+                "offsets and sizes are computed for sizes that are known",
+                "write a number for each",
+            ),
+        ),
+        (
+            ("f32", (3,), 5),
+            ml.LayoutError,
+            (
+                "5 is no generation of TPUs that is known",
+                "tiles and packing differ from one to the next",
+                "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
+            ),
+        ),
+    ],
+)
+def test_errors(
+    arguments: tuple[str, tuple[int, ...], str],
+    error: type[ml.LayoutError],
+    lines: tuple[str, str, str],
+) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        tpu.default_layout(*arguments)
+    assert type(caught.value) is error
+    assert str(caught.value) == "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", ["u1", "f6e2m3fn", "f6e3m2fn", "token", "opaque"])
+def test_types_that_were_not_measured(name: str) -> None:
+    with pytest.raises(ml.LayoutError):
+        tpu.default_layout(name, (), "v5e")

@@ -1,0 +1,445 @@
+"""From Morello's notation to XLA's and back: judged by arrays."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+from popular import POPULAR
+
+import morello_layouts as ml
+from morello_layouts import proof
+from morello_layouts.api import translation
+from morello_layouts.api.digits import Digit, joined, probed, traced
+from morello_layouts.api.tile_search import Tiling, _constructed_keys, _orders, _tiling, best_tiling
+from morello_layouts.api.untranslated import NoTranslationError, TranslationNotFoundError
+from tests.support.paths import DATA
+from tests.support.tables import each_row
+from tests.support.translation_judges import morello_or_none, offsets
+from tests.support.xla_strategies import small_arrays
+
+# ---- popular formats
+
+
+EXPECTED = {
+    "row-major": "{1,0}",
+    "column-major": "{0,1}",
+    "batched column-major": "{1,2,0}",
+    "NCHW": "{3,2,1,0}",
+    "NHWC": "{1,3,2,0}",
+    "NCHWc": "{3,2,1,0:T(16,1,1)}",
+    "packed": "{0,1:T(4,1)}",
+    "packed twice": "{1,0:T(8,16)}",
+    "odd-even": "{1,0:T(2)(8,1)}",
+    "untiled": "[0, 1]",
+    "f32 (8,128)": "24000 of 1024000 slots are padding",
+    "f32 (2,128)": "48 of 2048 slots are padding",
+    "vector (128)": "[0]",
+    "bf16": "2096 of 4096 slots are padding",
+    "bf16, rank 4": "[0, 2, 3, 2 p(4), 3 p(128), 2 p(2)]",
+    "int8": "[0, 1, 0 p(2), 1 p(128), 0 p(4)]",
+    "bf16, alternative": "(d0//8)%2 lies inside d0%8",
+    "1-bit": "[0, 1, 0 p(32)]",
+    "combined dims": "112 of 12432 slots are padding",
+    "tail padding": "17 of 32 slots are padding",
+}
+
+
+@each_row(("name", "text", "shape"), POPULAR, ids=[name for name, *_ in POPULAR])
+def test_popular_formats(name: str, text: str, shape: tuple[int, ...] | None) -> None:
+    expected = EXPECTED[name]
+    if shape is not None:
+        found = ml.to_xla(text, shape)
+        assert str(found) == expected
+        assert ml.are_equivalent(text, found, shape).holds
+        back = ml.to_morello(found, shape)
+        assert ml.are_equivalent(text, back, shape).holds
+    elif expected.startswith("["):
+        morello = ml.to_morello(text)
+        assert str(morello) == expected
+        assert ml.are_equivalent(text, morello).holds
+    else:
+        with pytest.raises(NoTranslationError, match=re.escape(expected)):
+            ml.to_morello(text)
+
+
+@each_row(
+    ("text", "shape", "expected"),
+    [
+        ("[0, 1, 0 p(8), 1 p(128)]", (64, 1024), "{1,0:T(8,128)}"),
+        ("[0, 1, 0 p(4), 1 p(128), 0 p(2)]", (64, 1024), "{1,0:T(8,128)(2,1)}"),
+        ("[0, 1, 0 p(2), 1 p(2), 0 p(2), 1 p(2)]", (8, 8), "{1,0:T(4,4)(2,2)}"),
+        ("[0 oe(8)]", (8,), "{0:T(2)(4,1)}"),
+        ("[0 p(4)]", (3,), "{0}"),
+        ("[1]", (1, 5), "{1,0}"),
+        ("[1, 0]", (4, 1, ), "{1,0}"),
+        ("[]", (), "{}"),
+        ("[]", (1, 1), "{1,0}"),
+        ("([0, 1], c1)", (2, 3), "{1,0}"),
+    ],
+)  # fmt: skip
+def test_the_tiles_that_people_write(text: str, shape: tuple[int, ...], expected: str) -> None:
+    assert str(ml.to_xla(text, shape)) == expected
+
+
+def test_an_element_type_makes_a_shape() -> None:
+    found = ml.to_xla("[1, 0, 1 p(4)]", (6, 8), "bf16")
+    assert isinstance(found, ml.XlaShape)
+    assert str(found) == "bf16[6,8]{0,1:T(4,1)}"
+    assert ml.to_morello(found) == ml.parse("[1, 0, 1 p(4)]")
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        ("f32[]", "[]"),
+        ("f32[1,1,1]{0,2,1:T(1,1)}", "[]"),
+        ("f32[3]{0:T(4)}", "[0]"),  # padding after the last element
+        ("f32[8]{0:T(4)L(32)}", "[0]"),
+        ("f32[16]{0:T(2)(8,1)}", "[0 oe(16)]"),
+        ("f32[8]{0:T(2)(2,1)}", "[0, 0 oe(4)]"),
+        ("f32[8]{0:T(2)(2)(2,1,2)}", "[0]"),
+        ("f32[2,6]{1,0:T(*,4)}", "[0, 1]"),  # tiles straddle rows, and nothing moves
+        ("s4[64,128]{1,0:T(8,128)(8,1)E(4)S(1)}", "[0, 1, 0 p(8)]"),
+        ("f32[<=16,8]{1,0:T(4,2)}", "[0, 1, 0 p(4), 1 p(2)]"),
+        ("b(f32[4,4]{0,1})", "[1, 0]"),
+    ],
+)
+def test_xla_layouts_without_gaps(text: str, expected: str) -> None:
+    assert str(ml.to_morello(text)) == expected
+
+
+# ---- random layouts
+
+
+@st.composite
+def morello_layouts(draw: st.DrawFn) -> tuple[ml.MorelloLayout, tuple[int, ...]]:
+    """A layout of up to three dimensions, and a shape that it covers."""
+    fixed = st.one_of(
+        st.sampled_from([2, 3, 4, 5]).map(ml.Packed), st.sampled_from([2, 4, 6]).map(ml.OddEven)
+    )
+    columns = [draw(st.lists(fixed, max_size=3)) for _ in range(draw(st.integers(1, 3)))]
+    shape = [prod(phys.size for phys in column) for column in columns]
+    for dim, column in enumerate(columns):
+        if draw(st.booleans()):
+            column.insert(0, ml.Dynamic())
+            shape[dim] *= draw(st.integers(1, 4))
+    which = [dim for dim, column in enumerate(columns) for _ in column]
+    left = [iter(column) for column in columns]
+    dims = [(dim, next(left[dim])) for dim in draw(st.permutations(which))]
+    return ml.MorelloLayout(dims), tuple(shape)
+
+
+@given(morello_layouts().filter(lambda pair: prod(pair[1]) <= 100_000))
+def test_there_and_back(pair: tuple[ml.MorelloLayout, tuple[int, ...]]) -> None:
+    layout, shape = pair
+    found = ml.to_xla(layout, shape)
+    places = offsets(layout, shape)
+    assert offsets(found, shape) == places
+    back = ml.to_morello(found, shape)
+    assert offsets(back, shape) == places
+    assert len(back.phys_dims) <= len(layout.canonicalize(shape).phys_dims)
+    assert back.canonicalize(shape) == back
+    assert ml.to_xla(back, shape) == found
+
+
+@given(small_arrays())
+def test_xla_arrays(x: ml.XlaShape) -> None:
+    try:
+        found = ml.to_morello(x)
+    except NoTranslationError:
+        return
+    assert offsets(found, x.shape) == offsets(x.layout, x.shape)
+
+
+@given(morello_layouts())
+def test_the_construction_always_does(pair: tuple[ml.MorelloLayout, tuple[int, ...]]) -> None:
+    layout, shape = pair
+    digits = traced(ml.index_map(layout, shape).recipe)
+    keys, count = _constructed_keys(digits)
+    for order in _orders(digits, keys, len(shape)):
+        tiling = _tiling(digits, keys, count, order)
+        found = ml.XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
+        assert traced(ml.index_map(found, shape).recipe) == digits
+
+
+@given(morello_layouts())
+def test_probing_finds_what_the_steps_say(pair: tuple[ml.MorelloLayout, tuple[int, ...]]) -> None:
+    m = ml.index_map(*pair)
+    assert probed(m) == traced(m.recipe)
+
+
+def test_many_packs() -> None:
+    """More digits than the search takes on: the construction serves."""
+    text = (
+        "[" + ", ".join("1 p(2), 0 p(2)" if k % 3 else "0 oe(4), 1 oe(4)" for k in range(5)) + "]"
+    )
+    layout = ml.parse(text)
+    shape = (layout.demand(0), layout.demand(1))
+    digits = traced(ml.index_map(layout, shape).recipe)
+    tiling = best_tiling(digits, 2)
+    found = ml.XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
+    assert traced(ml.index_map(found, shape).recipe) == digits
+
+
+# ---- corpora
+
+
+def corpus() -> list[str]:
+    shapes = (DATA / "hlo_shapes.txt").read_text().split("\n")
+    rows = (DATA / "hlo_entry_layouts.tsv").read_text().split("\n")[1:]
+    texts = [*shapes, *(row.split("\t")[2] for row in rows if row)]
+    return [text for text in dict.fromkeys(texts) if re.fullmatch(r"\w+\[[\d,]*\]\{.*\}", text)]
+
+
+@pytest.mark.slow
+def test_layouts_of_compiled_programs() -> None:
+    found, none = 0, 0
+    for text in corpus():
+        x = ml.parse(text)
+        if x.layout.splits_array:
+            continue
+        layout = morello_or_none(x.layout, x.shape)
+        if layout is None:
+            none += 1
+            continue
+        found += 1
+        back = ml.to_xla(layout, x.shape)
+        assert len(back.tiles) <= len(x.layout.tiles), f"{text} is {layout} is {back}"
+        assert len(str(back)) <= len(str(ml.XlaLayout(x.layout.minor_to_major, x.layout.tiles)))
+    assert (found, none) == (129, 92)
+
+
+def test_offsets_that_morello_computed() -> None:
+    lines = (DATA / "morello_oracle.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    tried = 0
+    for row in rows:
+        shape = tuple(row["shape"])
+        if row["status"] != "ok" or not row["injective"] or not row["in_range"]:
+            continue
+        tried += 1
+        found = ml.to_xla(f"[{row['layout']}]", shape)
+        assert list(offsets(found, shape)) == row["offsets"], f"{row['layout']} at {shape}"
+    assert tried > 100
+
+
+# ---- symbolic sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "expected"),
+    [
+        ("[1, 0, 1 p(4)]", ("M", "N"), "{0,1:T(4,1)}"),
+        ("[1, 0, 1 p(4)]", ("M", 8), "{0,1:T(4,1)}"),
+        ("[0, 1, 0 p(4), 1 p(128), 0 p(2)]", ("M", "N"), "{1,0:T(8,128)(2,1)}"),
+        ("[0, 1, 2, 3, 1 p(16)]", ("N", "C", "H", "W"), "{3,2,1,0:T(16,1,1)}"),
+        ("[0, 1, 1 oe(16)]", ("M", "N"), "{1,0:T(2)(8,1)}"),
+        ("[1, 0, 1 p(4)]", ("2*M", "N"), "{0,1:T(4,1)}"),
+        ("[1, 1 p(4), 0]", ("M", 8), "{0,1}"),
+        ("NHWC", ("N", "C", "H", "W"), "{1,3,2,0}"),
+    ],
+)
+def test_to_xla_for_all_sizes(text: str, shape: tuple[str | int, ...], expected: str) -> None:
+    found = ml.to_xla(text, shape)
+    assert str(found) == expected
+    layout = ml.parse(text)
+    for scale in (1, 2, 3):
+        numbers = []
+        for dim, n in enumerate(shape):
+            factor = 2 if n == "2*M" else 1
+            numbers.append(n if isinstance(n, int) else layout.demand(dim) * scale * factor)
+        array = np.arange(prod(numbers)).reshape(numbers)
+        assert np.array_equal(
+            ml.pack(ml.index_map(found, numbers), array),
+            ml.pack(ml.index_map(layout, numbers), array),
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [("[1, 2, 1 p(4), 0]", ("M", 8, 3)), ("[0, 0 oe(4), 1, 0 p(2)]", ("M", "N"))],
+)
+def test_a_symbolic_size_in_the_way(text: str, shape: tuple[str | int, ...]) -> None:
+    with pytest.raises(TranslationNotFoundError, match="a low part of dimension"):
+        ml.to_xla(text, shape)
+    numbers = tuple(n if isinstance(n, int) else 16 for n in shape)
+    assert ml.are_equivalent(text, ml.to_xla(text, numbers), numbers).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "assuming", "expected"),
+    [
+        ("f32[M,N]{1,0:T(8,128)}", "M % 8 == 0, N % 128 == 0", "[0, 1, 0 p(8), 1 p(128)]"),
+        (
+            "bf16[M,N]{1,0:T(8,128)(2,1)}",
+            "M % 16 == 0, N % 128 == 0",
+            "[0, 1, 0 p(4), 1 p(128), 0 p(2)]",
+        ),
+        ("f32[M,N]{0,1}", None, "[1, 0]"),
+        ("f32[M]{0:T(2)(8,1)}", "M % 16 == 0", "[0, 0 oe(16)]"),
+        ("f32[M]{0:T(128)}", None, "[0]"),  # padding after the last element, if any
+        ("f32[1,N]{1,0:T(1,128)}", None, "[1]"),
+        ("f32[M,N]{1,0:T(2,128)}", "M == 1, N <= 128", "[1]"),
+    ],
+)
+def test_to_morello_for_all_sizes(text: str, assuming: str | None, expected: str) -> None:
+    found = ml.to_morello(text, assuming=assuming)
+    assert str(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "assuming", "sizes"),
+    [
+        ("f32[M,N]{1,0:T(8,128)}", None, {"M": 2, "N": 1}),
+        ("f32[M,N]{1,0:T(8,128)}", "M % 8 == 0", {"M": 8, "N": 1}),
+        ("f32[1,N]{1,0:T(2,128)}", None, {"N": 129}),
+        ("f32[M,N]{1,0:T(2,128)}", "M % 2 == 0, N <= 128", {"M": 2, "N": 1}),
+        ("f32[M,N]{1,0:T(8,128)(2,1,1,1)}", "M % 16 == 0, N % 128 == 0", {"M": 16, "N": 128}),
+    ],
+)
+def test_none_for_all_sizes_names_some(
+    text: str, assuming: str | None, sizes: dict[str, int]
+) -> None:
+    with pytest.raises(NoTranslationError) as raised:
+        ml.to_morello(text, assuming=assuming)
+    assert ", ".join(f"{name} = {n}" for name, n in sizes.items()) in raised.value.what
+    x = ml.parse(text)
+    with pytest.raises(NoTranslationError):
+        ml.to_morello(replace(x, dims=tuple(sizes.get(n, n) for n in x.dims)))
+
+
+@st.composite
+def symbolic_arrays(draw: st.DrawFn) -> tuple[ml.XlaShape, dict[str, int]]:
+    """An XLA shape with one or two names for sizes, and what divides them."""
+    dims = draw(st.permutations(["M", draw(st.sampled_from(["N", 1, 2, 4, 6]))]))
+    tile = st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, max_size=3)
+    tiles = draw(st.lists(tile, max_size=2))
+    layout = ml.XlaLayout(draw(st.permutations(range(2))), tiles)
+    divisors = {n: draw(st.sampled_from([1, 2, 4, 12])) for n in dims if isinstance(n, str)}
+    return ml.XlaShape("f32", dims, layout), divisors
+
+
+@given(symbolic_arrays())
+def test_what_holds_for_all_sizes_holds_at_each(pair: tuple[ml.XlaShape, dict[str, int]]) -> None:
+    x, divisors = pair
+    assuming = [f"{name} % {n} == 0" for name, n in divisors.items()]
+    try:
+        found = ml.to_morello(x, assuming=assuming)
+    except TranslationNotFoundError:
+        return
+    except NoTranslationError as error:
+        sizes = {k: int(n) for k, n in re.findall(r"([MN]) = (\d+)", error.what)}
+        assert sizes.keys() == divisors.keys()
+        assert not any(sizes[name] % n for name, n in divisors.items())
+        assert morello_or_none(x.layout, tuple(sizes.get(n, n) for n in x.dims)) is None
+        return
+    for scales in product((1, 2, 3, 5), repeat=len(divisors)):
+        sizes = {name: n * k for (name, n), k in zip(divisors.items(), scales, strict=True)}
+        shape = tuple(sizes.get(n, n) for n in x.dims)
+        assert offsets(found, shape) == offsets(x.layout, shape)
+    back = ml.to_xla(found, x.dims, assuming=assuming)
+    assert ml.are_equivalent(
+        ml.index_map(x, assuming=assuming), ml.index_map(back, x.dims, assuming=assuming)
+    ).holds
+
+
+def test_the_remedy_is_one() -> None:
+    with pytest.raises(NoTranslationError, match="8 divides M and 128 divides N"):
+        ml.to_morello("f32[M,N]{1,0:T(8,128)}")
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("f32[0,3]", "at least one element"),
+        ("f32[M,0]", "at least one element"),
+        ("f32[3,5]{1,0:T(2,2)}", "9 of 24 slots are padding, the first of them slot 9"),
+        ("f32[12]{0:T(6)(4)}", "4 of 16 slots are padding"),
+        ("f32[8]{0:T(4)(4,1)(2,1)}", "padding"),
+        ("bf16[2048]{0:T(1024)(128)(2,1)}", "(d0//128)%2 lies inside d0%128"),
+        ("f32[2,6]{1,0:T(*,4)(3,1)}", "has stride"),
+    ],
+)
+def test_none_exists(text: str, why: str) -> None:
+    with pytest.raises(NoTranslationError, match=re.escape(why)) as raised:
+        ml.to_morello(text)
+    assert "none exists" in raised.value.what
+    assert raised.value.fix
+
+
+def test_sympy_s_symbols_are_sizes() -> None:
+    m, n = sympy.symbols("M N", positive=True, integer=True)
+    found = ml.to_xla("[1, 0, 1 p(4)]", (m, n), "f32")
+    assert str(found) == "f32[M,N]{0,1:T(4,1)}"
+    back = ml.to_morello(found.layout, (m, n), assuming=sympy.Eq(sympy.Mod(n, 4), 0))
+    assert str(back) == "[1, 0, 1 p(4)]"
+    assert ml.to_morello(found.layout, (m, 4 * n)) == back
+
+
+def test_a_size_that_xla_cannot_write() -> None:
+    assert str(ml.to_xla("[0]", (2**63 - 1,))) == "{0}"
+    with pytest.raises(NoTranslationError, match="64-bit"):
+        ml.to_xla("[0]", (2**63,))
+
+
+@each_row(
+    "call",
+    [
+        lambda: ml.to_xla("f32[2]", (2,)),
+        lambda: ml.to_xla("[0, 1]", (2,)),
+        lambda: ml.to_xla("[0 p(4)]", (6,)),
+        lambda: ml.to_xla("[0]", (2,), "x9"),
+        lambda: ml.to_xla("[0]", ("2*M",), "f32"),
+        lambda: ml.to_xla("[0]", ("M",), assuming="M % 0 == 0"),
+        lambda: ml.to_morello("[0]"),
+        lambda: ml.to_morello("{0}"),
+        lambda: ml.to_morello("token[]"),
+        lambda: ml.to_morello("(f32[2], f32[3])"),
+        lambda: ml.to_morello("f32[?]"),
+        lambda: ml.to_morello("f32[8]{0:SC(0:4)}"),
+    ],
+)
+def test_bad_input(call: object) -> None:
+    with pytest.raises(ml.LayoutError) as raised:
+        call()
+    assert not isinstance(raised.value, NoTranslationError | TranslationNotFoundError)
+
+
+def test_what_is_not_proved_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    undecided = proof.Proof("equal?", None, "ISL spent its budget of 5 operations")
+    monkeypatch.setattr(proof, "are_equivalent", lambda *_: undecided)
+    with pytest.raises(TranslationNotFoundError, match="spent its budget"):
+        ml.to_xla("[1, 0, 1 p(4)]", (6, 8))
+    with pytest.raises(TranslationNotFoundError, match="spent its budget"):
+        ml.to_morello("f32[6,8]{0,1:T(4,1)}")
+
+
+def test_what_is_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "best_tiling", lambda *_: Tiling((0, 1), (), 0))
+    with pytest.raises(TranslationNotFoundError):
+        ml.to_xla("[1, 0, 1 p(4)]", (6, 8))
+
+
+# ---- digits
+
+
+def test_joined_leaves_what_is_no_neighbour() -> None:
+    digits = (Digit(0, 1, 2), Digit(0, 2, 4), Digit(1, 1, 2), Digit(0, 8, 2))
+    assert joined(digits) == digits
+
+
+def test_padding_is_not_traced() -> None:
+    assert traced(ml.index_map("f32[3]{0:T(2)}").recipe) is None
+    assert traced(ml.index_map("f32[2,6]{1,0:T(*,4)}").recipe) is None
