@@ -15,7 +15,7 @@ from typing import Final
 
 import click
 
-from morello_layouts.cli.entry import NAME, commands
+from morello_layouts.cli.main import NAME, commands
 
 PAGE: Final = Path(__file__).parent / "reference" / "commands.md"
 

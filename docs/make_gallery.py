@@ -20,7 +20,7 @@ sys.path.append(str(DOCS.parent / "tests" / "benchmarks"))
 from formats import FORMATS, GROUPS, Format  # noqa: E402
 
 import morello_layouts as ml  # noqa: E402
-from morello_layouts.formula import IndexMap  # noqa: E402
+from morello_layouts.maps import IndexMap
 
 MORELLO_BITS: Final = 32
 """Morello's layouts name no type; sizes in bytes are those of f32."""
@@ -207,14 +207,14 @@ def step_by_step(recipe: ml.Recipe, count: int) -> IndexMap:
         3: "transposed to [2,3,2,2]",
     }
 
-    def textbook(d: Sequence[Any], _: object) -> Any:
+    def reference(d: Sequence[Any], _: object) -> Any:
         if count < 2:
             return sizes[1] * d[0] + d[1]
         if count == 2:
             return 12 * (d[0] // 2) + 6 * (d[0] % 2) + 2 * (d[1] // 2) + d[1] % 2
         return 12 * (d[0] // 2) + 4 * (d[1] // 2) + 2 * (d[0] % 2) + d[1] % 2
 
-    return IndexMap.of(first, textbook, names[count])
+    return IndexMap.of(first, reference, names[count])
 
 
 def files() -> dict[Path, str]:

@@ -14,10 +14,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from morello_layouts.expr import Linear, digit, variable
-from morello_layouts.expr.form import Digit
-from morello_layouts.expr.readable import READABLE_RULES
+from morello_layouts.expr import AffineExpr, digit, variable
+from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.rules import DIGIT_RULES, LAST_RULES, SUM_RULES, Rule
+from morello_layouts.expr.simplify import READABLE_RULES
 
 PAGE: Final = Path(__file__).parent / "rules.md"
 FAR: Final = 24
@@ -60,21 +60,21 @@ class Example:
             but would not end, or leave the work of another rule undone.
     """
 
-    fires: Linear
-    stays: Linear
+    fires: AffineExpr
+    stays: AffineExpr
     why: str
-    loose: Linear | None = None
+    loose: AffineExpr | None = None
 
 
 i, j, x, y = variable("i", 0, 31), variable("j", 0, 3), variable("x"), variable("y")
 
 EXAMPLES: Final = {
-    "unwrap": Example(digit(x, 1, 1), digit(x, 1, 2), "the modulus is 2", Linear((), 0)),
+    "unwrap": Example(digit(x, 1, 1), digit(x, 1, 2), "the modulus is 2", AffineExpr((), 0)),
     "one-value": Example(
         variable("i", 8, 11) // 4,
         variable("i", 8, 12) // 4,
         "one value more, and the quotient has two",
-        Linear((), 2),
+        AffineExpr((), 2),
     ),
     "drop-mod": Example(
         digit(i, 8, 4),
@@ -135,7 +135,7 @@ EXAMPLES: Final = {
 }
 
 
-def values_of(*forms: Linear) -> Iterator[dict[str, int]]:
+def values_of(*forms: AffineExpr) -> Iterator[dict[str, int]]:
     """Every value of the variables of some forms, from the smallest magnitude on."""
     found = {v.name: v.interval for form in forms for v in form.variables()}
     ranges = []
@@ -148,19 +148,19 @@ def values_of(*forms: Linear) -> Iterator[dict[str, int]]:
         yield dict(zip(found, at, strict=True))
 
 
-def difference(a: Linear, b: Linear) -> dict[str, int] | None:
+def difference(a: AffineExpr, b: AffineExpr) -> dict[str, int] | None:
     """The first values at which two forms differ; None where there are none."""
     return next((at for at in values_of(a, b) if a.evaluate(at) != b.evaluate(at)), None)
 
 
-def applied(rule: Rule[Any], form: Linear) -> Linear | None:
+def applied(rule: Rule[Any], form: AffineExpr) -> AffineExpr | None:
     """What a rule makes of a form: of the form's digit, if the rule is one for digits."""
     node = form.as_atom() if rule in DIGIT_RULES else form
     assert not (rule in DIGIT_RULES and not isinstance(node, Digit)), f"{form} is no digit"
     return rule.apply(node)
 
 
-def fired(rule: Rule[Any], form: Linear) -> str:
+def fired(rule: Rule[Any], form: AffineExpr) -> str:
     """The rule at work on a form, checked at every value."""
     after = applied(rule, form)
     if after is None or difference(form, after) is not None:
@@ -183,7 +183,7 @@ def stayed(rule: Rule[Any], example: Example) -> str:
     return f"{text} At {place} it is {form.evaluate(at)}, and `{loose}` is {loose.evaluate(at)}."
 
 
-def _bounds(form: Linear) -> str:
+def _bounds(form: AffineExpr) -> str:
     """The bounds of the variables that have some, in words."""
     bounded = [v for v in form.variables() if v.interval != (None, None)]
     parts = [f"{v.name} in {v.interval}" for v in sorted(bounded, key=lambda v: v.name)]

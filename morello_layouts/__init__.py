@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api import (
-    Relayout,
     are_equivalent,
     code,
     draw,
@@ -25,18 +24,26 @@ from morello_layouts.api import (
     pack,
     relayout,
     simplify,
-    to_morello,
-    to_xla,
     unpack,
     verify,
 )
-from morello_layouts.api.untranslated import NoTranslationError, TranslationNotFoundError
-from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
+from morello_layouts.errors import (
+    LayoutError,
+    NoTranslationError,
+    ParseError,
+    ShapeError,
+    TranslationNotFoundError,
+    UnsupportedError,
+)
 from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.expr.assumption import Assumption
-from morello_layouts.formula import Derivation, FormulaMap, IndexMap, Inverse, Lowerable
-from morello_layouts.formula.separation import Separation, StrideRun, StrideRuns
-from morello_layouts.morello import (
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.derivation import Derivation
+from morello_layouts.kernels.relayout import Relayout
+from morello_layouts.layout import Layout
+from morello_layouts.maps import AffineMap, IndexMap, Inverse
+from morello_layouts.maps.modes import Decomposition, Mode, Modes
+from morello_layouts.notations import parse
+from morello_layouts.notations.morello import (
     Dynamic,
     MorelloLayout,
     OddEven,
@@ -46,15 +53,20 @@ from morello_layouts.morello import (
     nhwc,
     row_major,
 )
-from morello_layouts.notation import parse
+from morello_layouts.notations.xla import (
+    COMBINE,
+    SplitConfig,
+    XlaBuffer,
+    XlaLayout,
+    XlaShape,
+    XlaTuple,
+)
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
-from morello_layouts.xla import COMBINE, SplitConfig, XlaBuffer, XlaLayout, XlaShape, XlaTuple
+from morello_layouts.translate.translate import to_morello, to_xla
 
 if TYPE_CHECKING:
     from morello_layouts import exercises, tpu
-    from morello_layouts.codegen.kernel.compiled import CompiledRelayout
-    from morello_layouts.codegen.kernel.sized import SizedRelayout
-    from morello_layouts.doctor import (
+    from morello_layouts.diagnostics import (
         Comparison,
         Diagnosis,
         OomReport,
@@ -71,8 +83,10 @@ if TYPE_CHECKING:
         HloProgramShape,
         read_hlo,
     )
+    from morello_layouts.kernels.compiled import CompiledRelayout
+    from morello_layouts.kernels.sized import SizedRelayout
     from morello_layouts.picture import Picture
-    from morello_layouts.proof import AtSizes, Bitcast, Proof
+    from morello_layouts.proof import Bitcast, Proof, SymbolicCounterexample
 
 __version__ = "0.1.0"
 
@@ -81,7 +95,7 @@ __all__ = [
     "OPERATIONS",
     "SHIFTS",
     "Assumption",
-    "AtSizes",
+    "SymbolicCounterexample",
     "Bitcast",
     "Comparison",
     "CompiledRelayout",
@@ -91,7 +105,7 @@ __all__ = [
     "Dynamic",
     "Exercise",
     "Feedback",
-    "FormulaMap",
+    "AffineMap",
     "HloComputation",
     "HloInstruction",
     "HloMetadata",
@@ -100,7 +114,7 @@ __all__ = [
     "IndexMap",
     "Inverse",
     "LayoutError",
-    "Lowerable",
+    "Layout",
     "Merge",
     "MorelloLayout",
     "NoTranslationError",
@@ -113,13 +127,13 @@ __all__ = [
     "Proof",
     "Recipe",
     "Relayout",
-    "Separation",
+    "Decomposition",
     "ShapeError",
     "SizedRelayout",
     "Split",
     "SplitConfig",
-    "StrideRun",
-    "StrideRuns",
+    "Mode",
+    "Modes",
     "TranslationNotFoundError",
     "Transpose",
     "UnsupportedError",
@@ -156,7 +170,7 @@ __all__ = [
     "verify",
 ]
 
-_PROOF = {"AtSizes", "Bitcast", "Proof"}
+_PROOF = {"SymbolicCounterexample", "Bitcast", "Proof"}
 _DOCTOR = {"Comparison", "Diagnosis", "OomReport", "compare_hlo", "diagnose", "read_oom"}
 _EXERCISES = {"Exercise", "Feedback"}
 _KERNELS = {"CompiledRelayout": "compiled", "SizedRelayout": "sized"}
@@ -169,13 +183,13 @@ def __getattr__(name: str) -> Any:
     if name in _PROOF:
         return getattr(import_module("morello_layouts.proof"), name)
     if name in _KERNELS:
-        return getattr(import_module(f"morello_layouts.codegen.kernel.{_KERNELS[name]}"), name)
+        return getattr(import_module(f"morello_layouts.kernels.{_KERNELS[name]}"), name)
     if name in _MODULES:
         return import_module(f"morello_layouts.{name}")
     if name in _EXERCISES:
         return getattr(import_module("morello_layouts.exercises"), name)
     if name in _DOCTOR:
-        return getattr(import_module("morello_layouts.doctor"), name)
+        return getattr(import_module("morello_layouts.diagnostics"), name)
     if name == "Picture":
         return import_module("morello_layouts.picture").Picture
     if name in _HLO:

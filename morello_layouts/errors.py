@@ -1,10 +1,8 @@
-"""Errors: what is wrong, why, and what to do, on three lines."""
+"""The errors: each says what is wrong, why, and how to fix it."""
 
 from __future__ import annotations
 
 from typing import Any
-
-__all__ = ["LayoutError", "ParseError", "ShapeError", "UnsupportedError"]
 
 _WINDOW = 72  # characters of a long source line shown around the caret
 
@@ -106,3 +104,19 @@ class ParseError(LayoutError):
         shown = "".join(c if c.isprintable() else "�" for c in source[start:end])
         tail = "…" if end < len(source) else ""
         return f"  {lead}{shown}{tail}\n  {' ' * (len(lead) + at - start)}^"
+
+
+class NoTranslationError(UnsupportedError):
+    """No layout of the other notation has the same offsets.
+
+    >>> issubclass(NoTranslationError, UnsupportedError)
+    True
+    """
+
+
+class TranslationNotFoundError(UnsupportedError):
+    """No layout of the other notation was found, which does not say that there is none.
+
+    >>> issubclass(TranslationNotFoundError, UnsupportedError)
+    True
+    """

@@ -1,21 +1,20 @@
 """The public functions: layout text, layouts and index maps alike."""
 
 from morello_layouts.api.arrays import pack, unpack
-from morello_layouts.api.bitcasts import is_bitcast
-from morello_layouts.api.expressions import simplify
-from morello_layouts.api.formulas import from_sympy
+from morello_layouts.api.code import code
+from morello_layouts.api.formulas import from_sympy, simplify
 from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.pictures import draw
-from morello_layouts.api.printing import code
 from morello_layouts.api.proofs import (
     are_equivalent,
     is_bijective,
+    is_bitcast,
     is_injective,
     is_surjective,
     verify,
 )
-from morello_layouts.api.relayouts import Relayout
-from morello_layouts.api.translation import to_morello, to_xla
+from morello_layouts.kernels.relayout import Relayout
+from morello_layouts.translate.translate import to_morello, to_xla
 
 __all__ = [
     "Relayout",

@@ -1,4 +1,4 @@
-"""Arrays into buffers and back."""
+"""Pack NumPy arrays into buffers and unpack them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,61 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts import notation
-from morello_layouts.api.elements import as_elements
+from morello_layouts import notations
 from morello_layouts.api.layouts import LayoutLike, index_map
-from morello_layouts.api.relayouts import held_as_bits, item_type, padding_item
-from morello_layouts.codegen.kernel import compiled_relayout, thread_count
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.formula import IndexMap
-from morello_layouts.recipe import (
-    Recipe,
-    elements_of,
-    known,
-    pack_array,
-    to_bytes,
-    unpack_array,
-)
-from morello_layouts.xla import XlaShape, numpy_type
+from morello_layouts.kernels import compiled_relayout, thread_count
+from morello_layouts.kernels.relayout import held_as_bits, item_type, padding_item
+from morello_layouts.maps import IndexMap
+from morello_layouts.notations.xla import XlaShape, numpy_type
+from morello_layouts.recipe import Recipe, elements_of, known, pack_array, to_bytes, unpack_array
 
-__all__ = ["pack", "unpack"]
+
+def as_elements(array: NDArray[Any], shape: XlaShape) -> NDArray[Any]:
+    """An array's values in the type of an XLA shape.
+
+    Integers and booleans keep their values; other numbers are rounded to a type that NumPy has. Of
+    a type that NumPy lacks, such as bf16, the array holds the bits: unsigned integers of its width,
+    or a type of another library of that name.
+
+    Raises:
+        LayoutError: where a value does not fit, or the array is of another kind.
+
+    >>> as_elements(np.array([1, 2]), XlaShape("f32", (2,)))
+    array([1., 2.], dtype=float32)
+    """
+    kind = shape.element_type
+    held = np.dtype(numpy_type(kind))
+    if kind == "pred" or (kind[0] in "su" and kind[1:].isdigit()):
+        _require(array.dtype.kind in "biu", array, kind, "give integers or booleans")
+        signed = kind[0] == "s"
+        bits = 1 if kind == "pred" else min(int(kind[1:]), shape.bits)
+        least, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        if array.size and not (least <= int(array.min()) and int(array.max()) <= largest):
+            value = int(array.min()) if int(array.min()) < least else int(array.max())
+            raise LayoutError(
+                f"{value} is no {kind}",
+                f"an element of {kind} in {shape.bits} bits holds {least} to {largest}",
+                "give values in that range, or a wider type",
+            )
+        return array.astype(held)
+    if held.kind in "fc":
+        allowed = "biufc" if held.kind == "c" else "biuf"
+        _require(array.dtype.kind in allowed, array, kind, f"give an array of {held}")
+        return array.astype(held)
+    named = array.dtype.name.replace("_", "").replace("bfloat", "bf").replace("float", "f")
+    fits = array.dtype == held or named == kind
+    _require(fits, array, kind, f"give the bits, as an array of {held}")
+    return array.view(held)
+
+
+def _require(fits: bool, array: NDArray[Any], kind: str, fix: str) -> None:
+    if not fits:
+        raise LayoutError(
+            f"an array of {array.dtype} does not hold elements of {kind}",
+            "the bytes of a buffer depend on the element type",
+            fix,
+        )
 
 
 def pack(
@@ -60,7 +97,7 @@ def pack(
     array([33, 67], dtype=uint8)
     """
     array = _array(array)
-    layout = notation.parse(layout) if isinstance(layout, str) else layout
+    layout = notations.parse(layout) if isinstance(layout, str) else layout
     m = index_map(layout, array.shape)
     shape = layout if as_bytes and isinstance(layout, XlaShape) else None
     if shape is not None:
@@ -108,7 +145,7 @@ def unpack(
     >>> unpack("u4[4]{0:E(4)}", b"!C", as_bytes=True)
     array([1, 2, 3, 4], dtype=uint8)
     """
-    layout = notation.parse(layout) if isinstance(layout, str) else layout
+    layout = notations.parse(layout) if isinstance(layout, str) else layout
     m = index_map(layout, shape)
     if as_bytes:
         buffer = _items(layout, m, buffer, _dtype(layout, dtype))

@@ -1,29 +1,163 @@
-"""Index maps that users write by hand."""
+"""Simplify expressions, and make maps of formulas."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from morello_layouts.api.expressions import form_of
-from morello_layouts.api.sizes import Sizes, sizes_of
-from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import Linear
-from morello_layouts.expr.substitute import substitute
-from morello_layouts.formula import FormulaMap
-from morello_layouts.formula.index_map import coordinates_of
+from morello_layouts import notations
+from morello_layouts.api.layouts import Sizes, sizes_of
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import OPERATIONS, AffineExpr, CostModel, Interval, cheapest, readable
+from morello_layouts.expr.affine import substitute
+from morello_layouts.expr.conversions import form_from_sympy, lift, number_from_sympy, to_sympy
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.maps import AffineMap
+from morello_layouts.maps.index_map import coordinates_of
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["from_sympy"]
+Bound: TypeAlias = "Int | str | sympy.Expr | None"
+
+
+def simplify(
+    expr: sympy.Expr | str,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    *,
+    target: Literal["readable", "cheapest"] = "readable",
+    cost: CostModel = OPERATIONS,
+    verify: bool = False,
+) -> sympy.Expr:
+    """An index expression with fewer floors and mods, equal to it over the bounds.
+
+    Args:
+        expr: a SymPy expression of ``floor`` and ``Mod``, or text such as ``"(32*i + j)//8"``.
+        bounds: for each symbol or name the smallest and largest value, both included; None for
+            no bound. An end may be a size, as text or SymPy: ``{"j": (0, "N - 1")}``. Symbols
+            without an entry are bounded by their assumptions only. Sizes are positive symbols.
+        target: ``"readable"`` writes digits as a reference does; ``"cheapest"`` spends the fewest
+            operations.
+        cost: what an operation costs, for ``"cheapest"``.
+        verify: prove by ISL that the result equals the expression before returning it.
+
+    Raises:
+        LayoutError: where the expression is no index expression.
+        UnsupportedError: where ``verify`` asks for a proof that ISL cannot give.
+
+    >>> simplify("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)}, verify=True)
+    4*i + floor(j/8)
+    >>> simplify("32*(i//8) + i%8", {"i": (0, 31)}, target="cheapest")
+    i + 24*floor(i/8)
+    >>> simplify("(N*i + j) % N", {"i": (0, "M - 1"), "j": (0, "N - 1")})
+    j
+    """
+    form = form_of(expr, bounds or {})
+    if target not in ("readable", "cheapest"):
+        raise LayoutError(
+            f"no target is named {target!r}",
+            "an expression is simplified for reading or for computing",
+            "give target='readable' or target='cheapest'",
+        )
+    simple = cheapest(form, cost) if target == "cheapest" else readable(form)[0]
+    if verify:
+        _require_equal(form, simple)
+    return to_sympy(simple, _symbols(expr))
+
+
+def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
+    """The user's symbols by name, so that the result is made of them."""
+    if isinstance(expr, str | int):
+        return {}
+    symbols = {s.name: s for s in expr.free_symbols}
+    if len(symbols) < len(expr.free_symbols):
+        raise LayoutError(
+            f"two symbols of {expr} have one name",
+            "bounds and results go by the names of symbols",
+            "rename one of them",
+        )
+    return symbols
+
+
+def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> AffineExpr:
+    """An expression as the simplifier's own form; arguments as of :func:`simplify`."""
+    intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
+    # Names in the bounds of others are sizes, of at least 1 unless said otherwise.
+    sizes = {size for i in intervals.values() for end in i if isinstance(end, SizeExpr)
+             for size in end.names()}  # fmt: skip
+    intervals = dict.fromkeys(sizes, Interval(1, None)) | intervals
+    if isinstance(expr, str):
+        form = notations.parse_expression(expr, intervals)
+    else:
+        import sympy
+
+        expr = sympy.Integer(expr) if isinstance(expr, int) else expr
+        if not isinstance(expr, sympy.Expr):
+            raise LayoutError(
+                f"{expr!r} is no expression",
+                "an index expression is text or a SymPy expression",
+                'give for example "(32*i + j)//8"',
+            )
+        form = form_from_sympy(expr, intervals)
+    return lift(form, sizes)
+
+
+def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise LayoutError(
+            f"the bounds of {name} are {ends!r}",
+            "bounds are a pair: the smallest and the largest value",
+            "give for example (0, 31), None for an end that is open",
+        )
+    lo, hi = (_end(end) for end in ends)
+    if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
+        raise LayoutError(
+            f"{name} has no values", f"{lo} is above {hi}", "give the smaller end first"
+        )
+    return Interval(lo, hi)
+
+
+def _end(end: Bound) -> Int | None:
+    if end is None or isinstance(end, int | SizeExpr):
+        return end
+    if isinstance(end, str):
+        return notations.parse_number(end)
+    import sympy
+
+    if not isinstance(end, sympy.Expr):
+        try:
+            return operator.index(end)
+        except TypeError:
+            pass
+        raise LayoutError(
+            f"{end!r} is no bound",
+            "a bound is an integer, or a size as text or SymPy",
+            'give for example 31, "N - 1" or None',
+        )
+    return number_from_sympy(end)
+
+
+def _require_equal(form: AffineExpr, simple: AffineExpr) -> None:
+    from morello_layouts import proof
+
+    answer = proof.are_equal(form, simple)
+    if answer.holds is None:
+        raise UnsupportedError(
+            "the result was not proved equal to the expression",
+            answer.reason,
+            "leave verify out, or simplify parts of the expression",
+        )
+    if not answer.holds:
+        raise AssertionError(f"a bug of the simplifier: {form} is not {simple}: {answer.reason}")
+
 
 _KEYS = {"shape", "size", "names"}
 
 
 def from_sympy(
     domain: Mapping[Any, Any] | Sequence[Any], expr: sympy.Expr | str | Sequence[sympy.Expr | str]
-) -> FormulaMap:
+) -> AffineMap:
     """A map from coordinates to offsets that is given by a formula, to be held against layouts.
 
     Args:
@@ -71,7 +205,7 @@ def from_sympy(
             'give for example "8*d0 + d1"',
         )
     forms = tuple(_form(one, bounds, coordinates) for one in exprs)
-    return FormulaMap(given.sizes, forms, size, given.symbols)
+    return AffineMap(given.sizes, forms, size, given.symbols)
 
 
 def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
@@ -108,7 +242,9 @@ def _no_shape(domain: object) -> ShapeError:
     )
 
 
-def _form(expr: Any, bounds: Mapping[str, Any], coordinates: Mapping[str, Linear]) -> Linear:
+def _form(
+    expr: Any, bounds: Mapping[str, Any], coordinates: Mapping[str, AffineExpr]
+) -> AffineExpr:
     form = form_of(expr, bounds)
     unknown = {v.name for v in form.variables()} - set(coordinates)
     if unknown:

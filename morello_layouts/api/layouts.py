@@ -1,38 +1,196 @@
-"""From layouts, in whatever form they come, to index maps."""
+"""Make index maps from text, layouts and shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import operator
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from morello_layouts import notation
-from morello_layouts.api.relayouts import Relayout, named_bits, named_type
-from morello_layouts.api.sizes import (
-    Assuming,
-    Shape,
-    Sizes,
-    assumptions_of,
-    require_known,
-    require_names,
-    sizes_of,
-)
-from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import Linear
-from morello_layouts.expr.assumption import Assumption, merged, under
-from morello_layouts.expr.size import Number, Size
-from morello_layouts.formula import IndexMap, Lowerable
-from morello_layouts.formula.view import viewed
-from morello_layouts.morello import MorelloLayout
-from morello_layouts.notation.dispatch import Layout
+from morello_layouts import notations
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.kernels.relayout import Relayout, named_bits, named_type
+from morello_layouts.layout import Layout
+from morello_layouts.maps import IndexMap
+from morello_layouts.maps.index_map import reshape_view
+from morello_layouts.notations.morello import MorelloLayout
+from morello_layouts.notations.parse import ParsedLayout
+from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple, lowering
+from morello_layouts.notations.xla.types import shown
 from morello_layouts.recipe import Recipe
-from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple, lowering
-from morello_layouts.xla.checks import shown
 
-__all__ = ["LayoutLike", "index_map", "index_maps", "needs_shape", "relayout"]
+if TYPE_CHECKING:
+    import sympy
 
-LayoutLike: TypeAlias = "str | Layout | IndexMap | Lowerable"
+Shape: TypeAlias = "Sequence[Int | str | sympy.Expr]"
+"""Sizes: numbers, names or SymPy expressions."""
+
+Assuming: TypeAlias = "str | sympy.Basic | Mapping[Any, tuple[int, int | None]] | Iterable[Any]"
+"""Assumptions: text, SymPy, ranges by name, or several of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """A shape, and the SymPy symbols that stood in it, by name."""
+
+    sizes: tuple[Int, ...]
+    symbols: Mapping[str, sympy.Symbol]
+
+
+def sizes_of(shape: Shape) -> Sizes:
+    """Sizes as numbers and polynomials in names.
+
+    Raises:
+        ShapeError: where one is neither a number nor symbolic.
+    """
+    given: tuple[Any, ...] = (
+        tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
+    )
+    symbols: dict[str, Any] = {}
+    sizes = []
+    for k, n in enumerate(given):
+        sizes.append(_checked(k, _size(k, n)))
+        symbols.update({s.name: s for s in getattr(n, "free_symbols", ())})
+    return Sizes(tuple(sizes), symbols)
+
+
+def _checked(k: int, n: Int) -> Int:
+    if isinstance(n, SizeExpr):
+        require_names(n.names())
+        if not is_nonnegative(n - 1):
+            raise ShapeError(
+                f"size {k} of the shape is {n}",
+                "it may be below 1, where the names in it are 1",
+                "give the size a name of its own",
+            )
+    return n
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Refuse names of sizes that stand for coordinates and offsets.
+
+    Raises:
+        ShapeError: of ``d0``, ``d1``, … and ``p``.
+    """
+    for name in names:
+        if re.fullmatch(r"d[0-9]+|p", name):
+            raise ShapeError(
+                f"a size is called {name}",
+                "in formulas d0, d1, … are coordinates and p is an offset",
+                "choose another name, such as N",
+            )
+
+
+def _size(k: int, n: Any) -> Int:
+    if isinstance(n, str):
+        return notations.parse_number(n)
+    if isinstance(n, SizeExpr):
+        return n
+    if hasattr(n, "free_symbols") and n.free_symbols:
+        from morello_layouts.expr.conversions import number_from_sympy
+
+        return number_from_sympy(n)
+    try:
+        if not isinstance(n, bool):
+            return operator.index(n)
+    except TypeError:
+        pass
+    raise ShapeError(
+        f"size {k} of the shape is {n!r}",
+        "sizes are integers, or names where they are symbolic, one for each dimension",
+        'give a tuple such as (6, 8) or ("M", "N")',
+    )
+
+
+def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
+    """Assumptions, one for each name.
+
+    Raises:
+        LayoutError: where something is no assumption about one size.
+
+    >>> [str(one) for one in assumptions_of(["M % 8 == 0", {"N": (1, 128)}])]
+    ['8 divides M', 'N <= 128']
+    """
+    return meet_all(_each(assuming)) if assuming is not None else ()
+
+
+def require_known(assumptions: Iterable[Assumption], sizes: Iterable[Int]) -> None:
+    """Refuse assumptions about names that no size has.
+
+    Raises:
+        ShapeError: with the names that there are.
+    """
+    names = {name for n in sizes if isinstance(n, SizeExpr) for name in n.names()}
+    for one in assumptions:
+        if one.name not in names:
+            raise ShapeError(
+                f"something is assumed of {one.name}",
+                f"the symbolic sizes are {', '.join(sorted(names)) or 'none'}",
+                "assume something of these, or leave it out",
+            )
+
+
+def _each(assuming: Any) -> list[Assumption]:
+    if isinstance(assuming, Assumption):
+        return [assuming]
+    if isinstance(assuming, str):
+        return notations.parse_assumptions(assuming)
+    if isinstance(assuming, Mapping):
+        return [_range(str(name), ends) for name, ends in assuming.items()]
+    if hasattr(assuming, "free_symbols"):
+        return _from_sympy(assuming)
+    if isinstance(assuming, Iterable):
+        return [one for part in assuming for one in _each(part)]
+    raise _no_assumption(assuming)
+
+
+def _range(name: str, ends: Any) -> Assumption:
+    pair = ends if isinstance(ends, tuple | list) and len(ends) == 2 else (None, "")
+    lo, hi = pair
+    named = re.fullmatch(r"[A-Za-z_]\w*", name)
+    if not isinstance(lo, int | None) or not isinstance(hi, int | None) or not named:
+        raise _no_assumption({name: ends})
+    return Assumption(name, lo=max(lo or 1, 1), hi=hi)
+
+
+def _from_sympy(fact: Any) -> list[Assumption]:
+    """A relation of SymPy, or several joined by And, read through its text."""
+    name = getattr(fact.func, "__name__", "")
+    if name == "And":
+        return [one for part in fact.args for one in _from_sympy(part)]
+    if fact == True:  # noqa: E712
+        return []
+    signs = {
+        "Equality": "==",
+        "GreaterThan": ">=",
+        "StrictGreaterThan": ">",
+        "LessThan": "<=",
+        "StrictLessThan": "<",
+    }
+    if name in signs:
+        left, right = fact.args
+        if right.is_Integer and left.func.__name__ == "Mod" and left.args[0].is_Symbol:
+            return notations.parse_assumptions(
+                f"{left.args[0]} % {left.args[1]} {signs[name]} {right}"
+            )
+        return notations.parse_assumptions(f"{left} {signs[name]} {right}")
+    raise _no_assumption(fact)
+
+
+def _no_assumption(what: object) -> LayoutError:
+    return LayoutError(
+        f"{what!r} is no assumption about a size",
+        "one says what divides a size, or how large it is",
+        'give for example "M % 8 == 0", Eq(Mod(M, 8), 0), "N >= 2" or {"N": (1, 128)}',
+    )
+
+
+LayoutLike: TypeAlias = "str | ParsedLayout | IndexMap | Layout"
 
 
 def index_map(
@@ -42,7 +200,7 @@ def index_map(
 
     Args:
         layout: text in Morello's or XLA's notation, a layout, also one of a notation of your own
-            (:class:`~morello_layouts.Lowerable`), or an index map (returned as is).
+            (:class:`~morello_layouts.Layout`), or an index map (returned as is).
         shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
             it is symbolic then, an unknown number of at least 1.
         assuming: what is known of symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
@@ -62,7 +220,7 @@ def index_map(
     (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
     """
     if isinstance(layout, str):
-        layout = notation.parse(layout)
+        layout = notations.parse(layout)
     given = None if shape is None else sizes_of(shape)
     known = assumptions_of(assuming)
     if assuming is not None and not _is_passed_on(assuming):
@@ -73,13 +231,13 @@ def index_map(
             return _same_shape(m, m.recipe.shape, given, m.assumptions)
         case XlaShape():
             require_names(n for n in layout.dims if isinstance(n, str))
-            sizes = tuple(Size.named(n) if isinstance(n, str) else n for n in layout.dims)
+            sizes = tuple(SizeExpr.named(n) if isinstance(n, str) else n for n in layout.dims)
             if None in sizes:
                 layout.shape  # raises, with the reason  # noqa: B018
-            assumed = [under(known, n) for n in sizes if n is not None]
+            assumed = [apply_divisibility(known, n) for n in sizes if n is not None]
             m = IndexMap.of(
                 layout.recipe(assumed),
-                layout.textbook,
+                layout.reference,
                 str(layout),
                 layout.warnings,
                 assumptions=known,
@@ -91,7 +249,7 @@ def index_map(
             return _of_morello(layout, _required(given, layout), known)
         case XlaBuffer():
             return index_map(layout.shape, shape, assuming=assuming)
-        case Lowerable() if not isinstance(layout, type):
+        case Layout() if not isinstance(layout, type):
             return _of_lowerable(layout, _required(given, layout), known)
         case XlaTuple():
             raise UnsupportedError(
@@ -103,7 +261,7 @@ def index_map(
             raise UnsupportedError(
                 f"{shown(layout)} is no layout",
                 "a layout is text, a parsed layout, or a value with recipe(shape) and "
-                "textbook(coordinates, shape)",
+                "reference(coordinates, shape)",
                 'give for example "[1, 0, 1 p(4)]", and a shape',
             )
 
@@ -113,19 +271,19 @@ def _is_passed_on(assuming: Assuming) -> bool:
     return isinstance(assuming, tuple) and all(isinstance(one, Assumption) for one in assuming)
 
 
-def _sizes_of_layout(layout: LayoutLike, given: Sizes | None) -> tuple[Number, ...]:
+def _sizes_of_layout(layout: LayoutLike, given: Sizes | None) -> tuple[Int, ...]:
     match layout:
         case IndexMap():
             return layout.recipe.shape
         case XlaShape():
-            return tuple(Size.named(n) for n in layout.dims if isinstance(n, str))
+            return tuple(SizeExpr.named(n) for n in layout.dims if isinstance(n, str))
         case XlaBuffer():
             return _sizes_of_layout(layout.shape, given)
     return () if given is None else given.sizes
 
 
 def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
-    sizes = tuple(under(known, n) for n in given.sizes)
+    sizes = tuple(apply_divisibility(known, n) for n in given.sizes)
     numbers = tuple(n for n in sizes if isinstance(n, int))
     if len(numbers) == len(sizes):
         # The element type does not matter to offsets in elements.
@@ -133,7 +291,7 @@ def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...
         return replace(m, source=f"{layout} at {_times(given.sizes)}")
     return IndexMap.of(
         lowering.recipe(layout, sizes),
-        partial(lowering.textbook, layout),
+        partial(lowering.reference, layout),
         f"{layout} at {_times(given.sizes)}",
         assumptions=known,
         size_symbols=given.symbols,
@@ -141,25 +299,25 @@ def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...
 
 
 def _of_morello(layout: MorelloLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
-    named = {dim: n.as_atom() for dim, n in enumerate(given.sizes) if isinstance(n, Size)}
+    named = {dim: n.as_atom() for dim, n in enumerate(given.sizes) if isinstance(n, SizeExpr)}
     demands = [
         Assumption(name, divisor=layout.demand(dim))
         for dim, name in named.items()
         if isinstance(name, str)
     ]
-    known = merged((*known, *(one for one in demands if one.divisor > 1)))
+    known = meet_all((*known, *(one for one in demands if one.divisor > 1)))
     return IndexMap.of(
-        layout.recipe([under(known, n) for n in given.sizes]),
-        layout.textbook,
+        layout.recipe([apply_divisibility(known, n) for n in given.sizes]),
+        layout.reference,
         f"{layout} at {_times(given.sizes)}",
         assumptions=known,
         size_symbols=given.symbols,
     )
 
 
-def _of_lowerable(layout: Lowerable, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
+def _of_lowerable(layout: Layout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
     """The index map of a layout that is none of the package's own."""
-    sizes = tuple(under(known, n) for n in given.sizes)
+    sizes = tuple(apply_divisibility(known, n) for n in given.sizes)
     recipe = layout.recipe(sizes)
     if not isinstance(recipe, Recipe) or recipe.shape != sizes:
         raise ShapeError(
@@ -168,15 +326,17 @@ def _of_lowerable(layout: Lowerable, given: Sizes, known: tuple[Assumption, ...]
             "return Recipe(shape, steps)",
         )
 
-    def textbook(coordinates: Sequence[Linear], shape: Sequence[Number]) -> Linear:
-        form = layout.textbook(coordinates, shape)
-        return form if isinstance(form, Linear) else Linear((), form)  # of a scalar it may be 0
+    def reference(coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
+        form = layout.reference(coordinates, shape)
+        return (
+            form if isinstance(form, AffineExpr) else AffineExpr((), form)
+        )  # of a scalar it may be 0
 
     source = f"{layout} at {_times(given.sizes)}"
-    return IndexMap.of(recipe, textbook, source, assumptions=known, size_symbols=given.symbols)
+    return IndexMap.of(recipe, reference, source, assumptions=known, size_symbols=given.symbols)
 
 
-def _times(sizes: Iterable[Number]) -> str:
+def _times(sizes: Iterable[Int]) -> str:
     return "x".join(map(str, sizes)) or "()"
 
 
@@ -192,11 +352,11 @@ def _required(given: Sizes | None, layout: object) -> Sizes:
 
 def _same_shape(
     m: IndexMap,
-    own: tuple[Number, ...],
+    own: tuple[Int, ...],
     given: Sizes | None,
     known: tuple[Assumption, ...] = (),
 ) -> IndexMap:
-    if given is not None and tuple(under(known, n) for n in given.sizes) != own:
+    if given is not None and tuple(apply_divisibility(known, n) for n in given.sizes) != own:
         raise ShapeError(
             f"the layout carries the shape {_shape(own)}, {_shape(given.sizes)} was given too",
             "an array has one shape",
@@ -205,7 +365,7 @@ def _same_shape(
     return m
 
 
-def _shape(sizes: Sequence[Number]) -> str:
+def _shape(sizes: Sequence[Int]) -> str:
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
 
 
@@ -216,7 +376,7 @@ def index_maps(
 
     What one of them assumes of a symbolic size, the other assumes too.
     """
-    layouts = [notation.parse(x) if isinstance(x, str) else x for x in (a, b)]
+    layouts = [notations.parse(x) if isinstance(x, str) else x for x in (a, b)]
     carried = [_carried(x) for x in layouts if isinstance(x, IndexMap | XlaShape)]
     lent = shape if shape is not None or not carried else carried[0]
     first, second = ((x, lent if needs_shape(x) else shape) for x in layouts)
@@ -228,21 +388,21 @@ def _under_both(
     second: tuple[LayoutLike, Shape | None],
     assuming: Assuming | None,
 ) -> tuple[IndexMap, IndexMap]:
-    """Index maps of two layouts at shapes, each under what the other assumes too."""
+    """Index maps of two layouts at shapes, each apply_divisibility what the other assumes too."""
     one, other = (index_map(x, shape, assuming=assuming) for x, shape in (first, second))
     if one.assumptions == other.assumptions:
         return one, other
-    both = merged((*one.assumptions, *other.assumptions))
+    both = meet_all((*one.assumptions, *other.assumptions))
     one, other = (index_map(x, shape, assuming=both) for x, shape in (first, second))
     return one, other
 
 
 def needs_shape(layout: LayoutLike) -> bool:
     """Whether a layout is written without the sizes of the array."""
-    parsed = notation.parse(layout) if isinstance(layout, str) else layout
+    parsed = notations.parse(layout) if isinstance(layout, str) else layout
     if isinstance(parsed, IndexMap | XlaShape):
         return False
-    return isinstance(parsed, XlaLayout | Lowerable)
+    return isinstance(parsed, XlaLayout | Layout)
 
 
 def _carried(layout: IndexMap | XlaShape) -> Shape:
@@ -290,14 +450,14 @@ def relayout(
     lent = tuple(between[axis] for axis in order) if needs_shape(target) else None
     known = first.assumptions if assuming is None else assumptions_of(assuming)
     first, second = _under_both((source, shape), (target, lent), known)
-    changed = tuple(under(second.assumptions, between[axis]) for axis in order)
+    changed = tuple(apply_divisibility(second.assumptions, between[axis]) for axis in order)
     if changed != second.recipe.shape:
         raise ShapeError(
             f"the target has the shape {_shape(second.recipe.shape)}",
             f"reshaped and transposed the array has the shape {_shape(changed)}",
             "give the reshape and the transpose that lead to the target's shape",
         )
-    seen = viewed(second, first.recipe.shape, order if transpose is not None else None)
+    seen = reshape_view(second, first.recipe.shape, order if transpose is not None else None)
     return Relayout(first, seen, element_type=element_type, element_bits=bits)
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from morello_layouts import notation
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
-from morello_layouts.api.sizes import Shape
+from morello_layouts import notations
+from morello_layouts.api.layouts import LayoutLike, Shape, index_map, index_maps
+from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.formula import FormulaMap, IndexMap
-from morello_layouts.formula.arguments import as_index
-from morello_layouts.xla import XlaShape
+from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
     from morello_layouts.picture import Picture
-    from morello_layouts.picture.style import Colour
-
-__all__ = ["draw"]
+    from morello_layouts.picture.panel import Colour
 
 
 def draw(
@@ -117,7 +114,7 @@ def _coordinate(given: Sequence[int]) -> tuple[int, ...]:
 
 
 def _require_recipe(layout: object) -> None:
-    if isinstance(layout, FormulaMap):
+    if isinstance(layout, AffineMap):
         raise UnsupportedError(
             f"{layout} is a formula alone",
             "a picture shows tiles, which a formula does not say",
@@ -129,13 +126,13 @@ def _bits(layout: LayoutLike, m: IndexMap) -> int | None:
     """Bits of an element where the layout's text names its type."""
     if isinstance(layout, IndexMap):
         return _bits_of_source(m.source)
-    parsed = notation.parse(layout) if isinstance(layout, str) else layout
+    parsed = notations.parse(layout) if isinstance(layout, str) else layout
     return parsed.bits if isinstance(parsed, XlaShape) else None
 
 
 def _bits_of_source(source: str) -> int | None:
     try:
-        parsed = notation.parse(source)
+        parsed = notations.parse(source)
     except LayoutError:
         return None
     # An XLA layout alone is mapped as one of u8, whatever its elements are.

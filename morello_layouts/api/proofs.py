@@ -1,30 +1,98 @@
-"""Questions about layouts, answered by ISL, which is loaded at the first one.
-
-Layouts may have symbolic sizes; the answer is then for all of them, and says for which it is yes.
-"""
+"""Prove facts about layouts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape
-from morello_layouts.api.sizes import Assuming, Shape, assumptions_of
-from morello_layouts.errors import UnsupportedError
-from morello_layouts.formula import FormulaMap, IndexMap
+from morello_layouts import notations
+from morello_layouts.api.layouts import (
+    Assuming,
+    LayoutLike,
+    Shape,
+    assumptions_of,
+    index_map,
+    index_maps,
+    needs_shape,
+)
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.maps.index_map import split_elements
+from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
+    from morello_layouts.proof.bitcast import Bitcast, Correspondence
 
-__all__ = [
-    "MapLike",
-    "are_equivalent",
-    "is_bijective",
-    "is_injective",
-    "is_surjective",
-    "verify",
-]
 
-MapLike: TypeAlias = "LayoutLike | FormulaMap"
+def is_bitcast(
+    a: LayoutLike,
+    b: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    correspondence: Correspondence = "row-major",
+    assuming: Assuming | None = None,
+    budget: int | None = None,
+) -> Bitcast:
+    """Whether the bytes of one array serve another, tiles and padding taken into account.
+
+    Args:
+        a: the layout of the array that is there.
+        b: the layout of the array that it is to be seen as.
+        shape: the shape of layouts whose text carries none.
+        correspondence: ``"row-major"``: the element at a place in row-major order is the same in
+            both, which a reshape keeps. An order of dimensions: b is a transposed, as by NumPy.
+            ``"any"``: whichever is free, row-major first, then the dimensions as they come in
+            memory, then transposes, sizes of 1 aside; so HLO's ``bitcast`` is meant.
+        assuming: what is known of symbolic sizes, as for ``index_map``.
+        budget: ISL operations before the answer is undecided.
+
+    Returns:
+        A proof with the kind of the bitcast; of a copy, the first slot that differs. Elements of
+        different widths correspond as in HLO's ``bitcast-convert``: the wide array has one
+        dimension less.
+
+    >>> is_bitcast("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0}").kind
+    'reshape'
+    >>> answer = is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3))
+    >>> answer.kind, answer.slot
+    ('copy', 2)
+    >>> is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").when
+    'exactly when 128 divides N, or M = 1'
+    """
+    from morello_layouts.proof.bitcast import QUESTION
+    from morello_layouts.proof.bitcast import Bitcast as Answer
+    from morello_layouts.proof.bitcast import is_bitcast as decide
+
+    one, other = (notations.parse(x) if isinstance(x, str) else x for x in (a, b))
+    first, second = index_maps(one, other, shape, assuming)
+    shapes = [x for x in (one, other) if isinstance(x, XlaShape)]
+    if len(shapes) == 2:
+        wide, narrow = (x.bits for x in shapes)
+        if wide % narrow and narrow % wide:
+            raise ShapeError(
+                f"elements of {wide} and of {narrow} bits do not correspond",
+                "one width must be a multiple of the other",
+                "give types of such widths",
+            )
+        if wide != narrow and shapes[0].element_type == shapes[1].element_type:
+            reason = f"elements take {wide} bits in one and {narrow} in the other"
+            return Answer(QUESTION, False, reason, kind="copy", memory_spaces=_spaces(shapes))
+        first = split_elements(first, wide // narrow) if wide > narrow else first
+        second = split_elements(second, narrow // wide) if narrow > wide else second
+    answer = decide(first, second, correspondence, budget=budget)
+    if len(shapes) == 2:
+        return replace(answer, memory_spaces=_spaces(shapes))
+    return answer
+
+
+def _spaces(shapes: Sequence[XlaShape]) -> tuple[int, int]:
+    first, second = (x.layout.memory_space if x.layout else 0 for x in shapes)
+    return first, second
+
+
+MapLike: TypeAlias = "LayoutLike | AffineMap"
 """A layout, or a map that a formula gives."""
 
 
@@ -107,8 +175,8 @@ def are_equivalent(
     """
     from morello_layouts import proof
 
-    if isinstance(a, FormulaMap) or isinstance(b, FormulaMap):
-        sizes = a.sizes if isinstance(a, FormulaMap) else b.sizes  # type: ignore[union-attr]
+    if isinstance(a, AffineMap) or isinstance(b, AffineMap):
+        sizes = a.sizes if isinstance(a, AffineMap) else b.sizes  # type: ignore[union-attr]
         one, other = (_map_at(x, shape, sizes, assuming) for x in (a, b))
         known = [*assumptions_of(assuming), *one.assumptions, *other.assumptions]
         return proof.are_equivalent(one.assume(known), other.assume(known), budget=budget)
@@ -125,7 +193,7 @@ def verify(
 ) -> Proof:
     """Whether formulas, inverse and recipe agree everywhere, by ISL; see ``is_injective``.
 
-    The simplified and the textbook formula are held against the recipe at every coordinate, the
+    The simplified and the reference formula are held against the recipe at every coordinate, the
     inverse and its padding against it at every offset, all as SymPy holds them.
 
     >>> print(verify("bf16[10,200]{1,0:T(8,128)(2,1)}").holds)
@@ -134,7 +202,7 @@ def verify(
     from morello_layouts import proof
 
     m = _map(layout, shape, assuming)
-    if isinstance(m, FormulaMap):
+    if isinstance(m, AffineMap):
         raise UnsupportedError(
             "a map that a formula gives has nothing to be held against",
             "verify compares the formulas of a layout with its recipe",
@@ -143,17 +211,17 @@ def verify(
     return proof.verify(m, budget=budget)
 
 
-def _map(layout: MapLike, shape: Shape | None, assuming: Assuming | None) -> IndexMap | FormulaMap:
-    if isinstance(layout, FormulaMap):
+def _map(layout: MapLike, shape: Shape | None, assuming: Assuming | None) -> IndexMap | AffineMap:
+    if isinstance(layout, AffineMap):
         return layout.assume(assumptions_of(assuming))
     return index_map(layout, shape, assuming=assuming)
 
 
 def _map_at(
     layout: MapLike, shape: Shape | None, lent: Shape, assuming: Assuming | None
-) -> IndexMap | FormulaMap:
+) -> IndexMap | AffineMap:
     """A map, at the shape of the one that it is compared with where it has none of its own."""
-    if isinstance(layout, FormulaMap):
+    if isinstance(layout, AffineMap):
         return layout
     lent = shape if shape is not None else lent
     carries = not needs_shape(layout)

@@ -1,5 +1,5 @@
 """The command ``morello-layouts``."""
 
-from morello_layouts.cli.entry import main
+from morello_layouts.cli.main import main
 
 __all__ = ["main"]

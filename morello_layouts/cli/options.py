@@ -1,28 +1,20 @@
-"""Arguments and options that several commands share."""
+"""Options that commands share, and exit statuses."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
 from typing import Any
 
 import click
 
-from morello_layouts.api.sizes import Shape
+from morello_layouts.api.layouts import Shape
 from morello_layouts.errors import ShapeError
-from morello_layouts.morello import MorelloLayout
-from morello_layouts.notation import parse, parse_shape
-from morello_layouts.notation.dispatch import Layout
-from morello_layouts.xla import XlaLayout
-
-__all__ = [
-    "assuming_option",
-    "json_option",
-    "layouts_with_shape",
-    "parse_shape",
-    "shape_option",
-    "text_argument",
-]
+from morello_layouts.notations import parse, parse_shape
+from morello_layouts.notations.morello import MorelloLayout
+from morello_layouts.notations.parse import ParsedLayout
+from morello_layouts.notations.xla import XlaLayout
 
 
 def _shape(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
@@ -42,7 +34,7 @@ def _text(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace").strip()
 
 
-def layouts_with_shape(texts: Sequence[str], shape: Shape | None) -> list[Layout]:
+def layouts_with_shape(texts: Sequence[str], shape: Shape | None) -> list[ParsedLayout]:
     """The layouts of some texts, one of which carries a shape if none is given.
 
     Raises:
@@ -76,3 +68,24 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def text_argument(name: str) -> Callable[[Any], Any]:
     """An argument that holds a layout; ``-`` reads standard input."""
     return click.argument(name, callback=_text)
+
+
+class Status(IntEnum):
+    """What the command's exit status says."""
+
+    DONE = 0
+    DISPROVED = 1
+    BAD_INPUT = 2
+    UNDECIDED = 3
+
+
+def status_of(verdicts: Iterable[bool | None]) -> Status:
+    """The status of some proofs together: one disproved outweighs one undecided.
+
+    >>> status_of([True, None, False])
+    <Status.DISPROVED: 1>
+    """
+    found = set(verdicts)
+    if False in found:
+        return Status.DISPROVED
+    return Status.UNDECIDED if None in found else Status.DONE

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 import click
 
 from morello_layouts import api
-from morello_layouts.api.sizes import Shape
+from morello_layouts.api.layouts import Shape
 from morello_layouts.cli.options import (
+    Status,
     assuming_option,
     json_option,
     layouts_with_shape,
     shape_option,
+    status_of,
     text_argument,
 )
-from morello_layouts.cli.screen import print_json, print_text
-from morello_layouts.cli.status import Status, status_of
+from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
     from morello_layouts.proof.bitcast import Correspondence
-
-__all__ = ["bitcast", "equal", "prove"]
 
 _QUESTIONS = {
     "bijective": api.is_bijective,

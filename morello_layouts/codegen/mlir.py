@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from morello_layouts.codegen.formulas import PADDING_LAST, Formulas
-from morello_layouts.codegen.language import Language, unsupported, words
-from morello_layouts.codegen.lowering import Arithmetic, Lowering
-from morello_layouts.codegen.node import Node, Op, users
-from morello_layouts.codegen.printer import Printer
-from morello_layouts.codegen.share import names_besides
+from morello_layouts.codegen.language import PADDING_LAST, Formulas, Language, unsupported, words
+from morello_layouts.codegen.operations import Arithmetic, Lowering, Node, Op, users
+from morello_layouts.codegen.printer import Printer, names_besides
 from morello_layouts.codegen.widths import Kind, Widths
-from morello_layouts.expr import Linear
-
-__all__ = ["MlirLanguage"]
+from morello_layouts.expr import AffineExpr
 
 _INDEX = Widths(unsigned=False)
 
@@ -106,7 +101,7 @@ def _inputs(formulas: Formulas) -> str:
     return f"({dims})[{sizes}]" if sizes else f"({dims})"
 
 
-def _written(form: Linear) -> str:
+def _written(form: AffineExpr) -> str:
     root = Lowering(Arithmetic(floors=True)).form(form)
     for node in users([root]):
         _fits(node)

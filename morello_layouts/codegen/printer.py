@@ -1,15 +1,14 @@
-"""Nodes as text: the walk that all languages share, with parentheses only where they are needed."""
+"""Print nodes as source text, with shared subexpressions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
-from morello_layouts.codegen.node import Node, Op, users
+from morello_layouts.codegen.operations import Node, Op, users
 from morello_layouts.codegen.widths import Kind, Widths
 from morello_layouts.errors import UnsupportedError
-
-__all__ = ["ATOM", "LOOSE", "PRODUCT", "SUM", "Printer", "Text"]
 
 LOOSE: Final = 0
 SUM: Final = 1
@@ -175,3 +174,49 @@ class Printer:
         elif cast is not None:
             text = self.cast(text, cast)
         return text.text if text.level >= need else f"({text.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Nodes with names, operands before their users."""
+
+    bindings: tuple[tuple[str, Node], ...]
+
+    @property
+    def names(self) -> dict[Node, str]:
+        """The name of each node that has one."""
+        return {node: name for name, node in self.bindings}
+
+
+def shared(
+    roots: Sequence[Node], fresh: Iterator[str], given: Mapping[Node, str] | None = None
+) -> Named:
+    """Names for what is used more than once among these nodes.
+
+    Args:
+        roots: what the program gives; each is one use.
+        fresh: names that nothing else has.
+        given: nodes that have a name whether or not they are used again.
+    """
+    names = dict(given or {})
+    bindings = []
+    for node, count in users(roots).items():
+        if node.is_leaf:
+            continue
+        if node in names or count > 1:
+            bindings.append((names.get(node) or next(fresh), node))
+    return Named(tuple(bindings))
+
+
+def names_besides(taken: Iterable[str], stem: str = "t") -> Iterator[str]:
+    """t0, t1, … without those that are taken.
+
+    >>> names = names_besides({"t0", "i"})
+    >>> next(names), next(names)
+    ('t1', 't2')
+    """
+    used, k = set(taken), 0
+    while True:
+        if f"{stem}{k}" not in used:
+            yield f"{stem}{k}"
+        k += 1

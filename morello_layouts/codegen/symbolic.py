@@ -6,15 +6,11 @@ import keyword
 import re
 from typing import ClassVar
 
-from morello_layouts.codegen.formulas import PADDING, PADDING_LAST, Formulas
-from morello_layouts.codegen.language import Language, unsupported
-from morello_layouts.expr import Atom, Digit, Linear, variable
-from morello_layouts.expr.assumption import Assumption
-from morello_layouts.expr.latex import latex, number
-from morello_layouts.expr.size import Number, Size, is_nonnegative
-from morello_layouts.expr.sympy_bridge import to_sympy
-
-__all__ = ["LatexLanguage", "SympyLanguage"]
+from morello_layouts.codegen.language import PADDING, PADDING_LAST, Formulas, Language, unsupported
+from morello_layouts.expr import AffineExpr, Atom, Digit, variable
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.conversions import latex, number, to_sympy
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 
 
 class LatexLanguage(Language):
@@ -122,13 +118,13 @@ class SympyLanguage(Language):
         )
 
 
-def _latex(form: Linear) -> str:
+def _latex(form: AffineExpr) -> str:
     """The form, sums with a factor multiplied out."""
     return latex(_without_groups(form))
 
 
-def _without_groups(form: Linear) -> Linear:
-    terms: list[tuple[Atom, Number]] = []
+def _without_groups(form: AffineExpr) -> AffineExpr:
+    terms: list[tuple[Atom, Int]] = []
     const = form.const
     for atom, c in form.terms:
         if not isinstance(atom, Digit):
@@ -140,7 +136,7 @@ def _without_groups(form: Linear) -> Linear:
             const = const + c * of.const
         else:
             terms.append((Digit(of, atom.divisor, atom.modulus), c))
-    return Linear.of(terms, const)
+    return AffineExpr.of(terms, const)
 
 
 def _assumed(one: Assumption) -> str:
@@ -157,12 +153,12 @@ def _assumed(one: Assumption) -> str:
 
 
 def _is_nonnegative(lo: object) -> bool:
-    return isinstance(lo, int | Size) and is_nonnegative(lo)
+    return isinstance(lo, int | SizeExpr) and is_nonnegative(lo)
 
 
 def _number(value: object) -> str:
     """An end of a bound."""
-    assert isinstance(value, int | Size)
+    assert isinstance(value, int | SizeExpr)
     return number(value)
 
 

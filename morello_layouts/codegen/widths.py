@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from morello_layouts.codegen.node import Node, Op, is_known_nonnegative
+from morello_layouts.codegen.operations import Node, Op, is_known_nonnegative
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Interval
-from morello_layouts.expr.interval import EVERYTHING
-from morello_layouts.expr.size import Monomial, Number, Size
-
-__all__ = ["Kind", "Widths"]
+from morello_layouts.expr.bounds import EVERYTHING
+from morello_layouts.expr.sizes import Int, Monomial, SizeExpr
 
 
 class Kind(Enum):
@@ -86,9 +84,9 @@ class Widths:
             "take the target python, whose integers grow, or a smaller shape",
         )
 
-    def _ends(self, value: Number | None) -> tuple[int | None, int | None]:
+    def _ends(self, value: Int | None) -> tuple[int | None, int | None]:
         """The smallest and largest value of a size; None where it has none."""
-        if not isinstance(value, Size):
+        if not isinstance(value, SizeExpr):
             return value, value
         lo: int | None = 0
         hi: int | None = 0

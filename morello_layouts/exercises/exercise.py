@@ -1,25 +1,166 @@
-"""A question whose answer is a layout or a formula, and the checker of answers."""
+"""Exercises: questions that check an answer and reply with a counterexample."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from morello_layouts.api import are_equivalent
-from morello_layouts.api.sizes import Shape
-from morello_layouts.errors import LayoutError
-from morello_layouts.exercises.answers import Reader
-from morello_layouts.expr.form import Digit
-from morello_layouts.formula import FormulaMap, IndexMap
+from morello_layouts.api import are_equivalent, from_sympy, index_map
+from morello_layouts.api.layouts import Shape, needs_shape
+from morello_layouts.errors import LayoutError, ParseError, ShapeError
+from morello_layouts.expr.affine import Digit
+from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.notations import parse, parse_expression
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-__all__ = ["Exercise", "Feedback"]
+_LONGEST: Final = 2000  # characters; what learners write has a few dozen
+_TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
+_OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
-Judge: TypeAlias = "Callable[[IndexMap | FormulaMap], Proof | Feedback]"
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads answers about one array.
+
+    Attributes:
+        shape: the sizes of the array, in elements; symbolic ones as names.
+        names: how formulas call the coordinates; ``d0, d1, …`` where empty, and always besides.
+        size: elements of the buffer, which a formula alone does not say.
+
+    >>> print(Reader((3, 4), ("i", "j")).read("4*i + j"))
+    (d0, d1) -> 4*d0 + d1
+    """
+
+    shape: Shape
+    names: tuple[str, ...] = ()
+    size: int | None = None
+
+    def read(self, answer: Any) -> IndexMap | AffineMap:
+        """The map that an answer gives: text, a SymPy expression, a map, or a function.
+
+        Raises:
+            LayoutError: where it is none of these, or one of another array.
+        """
+        if isinstance(answer, str):
+            return self._text(answer)
+        if isinstance(answer, AffineMap):
+            return self._one_formula(answer)
+        if _is_function(answer):
+            answer = self._called(answer)
+        if _is_formula(answer):
+            return self._formula(answer)
+        return self._layout(answer)
+
+    def _text(self, text: str) -> IndexMap | AffineMap:
+        if len(text) > _LONGEST:
+            raise LayoutError(
+                f"the answer has {len(text):,} characters",
+                f"an answer has {_LONGEST:,} at most",
+                "a layout, or a formula of a few terms, will do",
+            )
+        if _TILES.fullmatch(text.strip()):
+            raise self._tiles_alone(text.strip())
+        return self._layout(text) if _is_layout(text) else self._formula(text)
+
+    def _layout(self, layout: Any) -> IndexMap:
+        given = index_map(layout, self.shape if needs_shape(layout) else None)
+        self._require_same_array(given)
+        return given
+
+    def _formula(self, formula: Any) -> AffineMap:
+        # Formulas elsewhere are of d0, d1, …; an answer may be, whatever the question calls them.
+        named = {"names": self.names} if self.names and not _is_ours(formula) else {}
+        return self._one_formula(from_sympy({"shape": self.shape, **named}, formula))
+
+    def _one_formula(self, given: AffineMap) -> AffineMap:
+        """A formula's map, with the question's buffer where it says nothing of one."""
+        self._require_same_array(given)
+        if len(given.given) != 1:
+            raise LayoutError(
+                f"the answer has {len(given.given)} formulas",
+                "each element has one number",
+                "give one formula",
+            )
+        return given if given.buffer_size is not None else replace(given, buffer_size=self.size)
+
+    def _require_same_array(self, given: IndexMap | AffineMap) -> None:
+        # As text: a layout whose packs divide M has the size 2*(M//2), which shows itself as M.
+        here, asked = (",".join(map(str, shape)) for shape in (given.shape, self.shape))
+        if here != asked:
+            raise ShapeError(
+                f"the answer is about an array of shape [{here}]",
+                f"the array of the question has the shape [{asked}]",
+                "leave the shape out, or give that one",
+            )
+
+    def _called(self, function: Callable[..., Any]) -> Any:
+        """What a function gives for coordinates that are symbols, so for all at once."""
+        symbols = from_sympy({"shape": self.shape}, "0").symbols
+        names = ", ".join(self.names or map(str, symbols))
+        try:
+            signature(function).bind(*symbols)
+        except TypeError:
+            raise LayoutError(
+                f"your function does not take {len(symbols)} coordinates",
+                f"an element of the array has {names}",
+                f"write it as: lambda {names}: …",
+            ) from None
+        except ValueError:
+            pass  # a builtin that does not say what it takes
+        try:
+            return function(*symbols)
+        except TypeError as error:
+            raise LayoutError(
+                f"your function does not take symbols: {error}",
+                "it is called once, with a SymPy symbol for each coordinate, and gives a formula",
+                "write it with + - * // % alone, without if, or give text",
+            ) from None
+
+    def _tiles_alone(self, tiles: str) -> LayoutError:
+        order = ",".join(str(k) for k in reversed(range(len(self.shape))))
+        return LayoutError(
+            f"{tiles} are tiles alone",
+            "a layout says in which order the dimensions lie, from fast to slow, before its tiles",
+            f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
+        )
+
+
+def _is_function(answer: Any) -> bool:
+    return callable(answer) and not isinstance(answer, type) and not isinstance(answer, IndexMap)
+
+
+def _is_formula(answer: Any) -> bool:
+    number = isinstance(answer, int) and not isinstance(answer, bool)
+    return number or isinstance(answer, str | tuple) or hasattr(answer, "free_symbols")
+
+
+def _is_ours(formula: Any) -> bool:
+    """Whether a formula calls its coordinates d0, d1 and so on."""
+    return _OUR_NAMES.search(str(formula)) is not None
+
+
+def _is_layout(text: str) -> bool:
+    """Whether a text is a layout rather than a formula; where it is neither, what it resembles."""
+    if text.strip().isdecimal():
+        return False  # Morello's short form of one dimension, but nobody means that here
+    try:
+        parse(text)
+    except ParseError as layout:
+        try:
+            parse_expression(text, {})
+        except ParseError as formula:
+            return layout.position > formula.position
+        return False
+    return True
+
+
+Judge: TypeAlias = "Callable[[IndexMap | AffineMap], Proof | Feedback]"
 Check: TypeAlias = "Callable[[Any], Feedback]"
 
 
@@ -115,7 +256,7 @@ class Exercise:
             return self._right(given)
         return Feedback(False, self._difference(proof.counterexample, given), proof.counterexample)
 
-    def _right(self, given: IndexMap | FormulaMap) -> Feedback:
+    def _right(self, given: IndexMap | AffineMap) -> Feedback:
         """What is said of an answer that equals the solution, but may take or write too much."""
         same = f"the same {self.value} at every coordinate"
         slots = _slots(self._map(self.solution)), _slots(given)
@@ -127,13 +268,13 @@ class Exercise:
             return Feedback(True, same)
         return Feedback(False, f"{same}, by {found} floors and mods; {self.most} will do")
 
-    def _equals_solution(self, given: IndexMap | FormulaMap) -> Proof:
+    def _equals_solution(self, given: IndexMap | AffineMap) -> Proof:
         return are_equivalent(given, self._map(self.solution))
 
-    def _map(self, answer: Any) -> IndexMap | FormulaMap:
+    def _map(self, answer: Any) -> IndexMap | AffineMap:
         return Reader(self.shape, self.names, self.size).read(answer)
 
-    def _difference(self, found: Any, given: IndexMap | FormulaMap) -> str:
+    def _difference(self, found: Any, given: IndexMap | AffineMap) -> str:
         """Where the two differ, in the words of the question."""
         right = self._map(self.solution)
         sizes = getattr(found, "sizes", {})
@@ -157,13 +298,13 @@ class Exercise:
         return f"**Exercise.** {self.question}{hint if self.hint else ''}"
 
 
-def _slots(given: IndexMap | FormulaMap) -> int | None:
+def _slots(given: IndexMap | AffineMap) -> int | None:
     """Slots of a layout's buffer; None for a formula, and for sizes that are names."""
     return given.size if isinstance(given, IndexMap) and isinstance(given.size, int) else None
 
 
-def _divisions(given: IndexMap | FormulaMap) -> int:
+def _divisions(given: IndexMap | AffineMap) -> int:
     """Floors and mods as an answer writes them; a layout has those of its simplified formula."""
-    forms = given.given if isinstance(given, FormulaMap) else (given.form,)
+    forms = given.given if isinstance(given, AffineMap) else (given.form,)
     digits = [atom for form in forms for atom in form.atoms() if isinstance(atom, Digit)]
     return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)

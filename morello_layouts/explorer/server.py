@@ -16,11 +16,8 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.presets import presets
-from morello_layouts.explorer.question import LONGEST, FieldError, Question, error_dict
+from morello_layouts.explorer.question import LONGEST, FieldError, Question, error_dict, presets
 from morello_layouts.explorer.worker import Workers
-
-__all__ = ["HOST", "Application", "Server", "asked", "link"]
 
 HOST: Final = "127.0.0.1"
 

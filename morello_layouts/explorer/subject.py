@@ -1,30 +1,97 @@
-"""What a question is about: the layouts it names, read field by field."""
+"""What an explorer question is about: a layout or a formula."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from morello_layouts import api, notation
-from morello_layouts.api.layouts import needs_shape
-from morello_layouts.api.sizes import Shape, assumptions_of
+from morello_layouts import api, notations
+from morello_layouts.api.layouts import Shape, assumptions_of, needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.explorer.own_formula import is_formula
-from morello_layouts.explorer.pasted import unwrapped
+from morello_layouts.explanations.explanation import arrays_of
+from morello_layouts.explanations.report import ArrayReport, reports_of
+from morello_layouts.explanations.rows import Row, instruction_in, instruction_rows
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
-from morello_layouts.expr.assumption import merged
-from morello_layouts.formula import IndexMap
-from morello_layouts.morello import MorelloLayout
-from morello_layouts.report.arrays import ArrayReport, reports_of
-from morello_layouts.report.instruction import instruction_in, instruction_rows
-from morello_layouts.report.rows import Row
-from morello_layouts.words import arrays_of
-from morello_layouts.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
+from morello_layouts.expr.assumptions import meet_all
+from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.notations.morello import MorelloLayout
+from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
-__all__ = ["Subject", "blaming", "numbers_for", "subject_of"]
+# Every layout has a bracket, but for names of orders such as NHWC.
+_BRACKET: Final = re.compile(r"[\[{]")
+_COORDINATE: Final = re.compile(r"\bd[0-9]", re.ASCII)
+_SIGN: Final = re.compile(r"[-+*/%]")
+_CHARACTERS: Final = re.compile(r"[\s(+-]*\w[\w\s()+*/%,-]*", re.ASCII)
+_NAME: Final = re.compile(r"(?<![0-9A-Za-z_])[A-Za-z_]\w*", re.ASCII)
+_FUNCTIONS: Final = {"floor", "ceil", "ceiling", "Mod"}
+
+
+def is_formula(text: str) -> bool:
+    """Whether a text means a formula rather than a layout; it may be a wrong one.
+
+    >>> [is_formula(text) for text in ("5*d0 + d1", "d0 >> 3", "f32[d0]{0:T(2)}", "NHWC")]
+    [True, True, False, False]
+    """
+    if _COORDINATE.search(text):
+        return _BRACKET.search(text) is None
+    return bool(_SIGN.search(text) and _CHARACTERS.fullmatch(text))
+
+
+def formula_for(m: IndexMap, text: str) -> AffineMap:
+    """The map that a formula gives over the array of another map.
+
+    Raises:
+        ParseError: with a caret at what is wrong.
+
+    >>> formula_for(api.index_map("f32[3,5]"), "5*d0 + d1")(2, 3)
+    13
+    """
+    coordinates = [f"d{k}" for k in range(len(m.recipe.shape))]
+    known = {*coordinates, *m.recipe.names, *_FUNCTIONS}
+    for match in _NAME.finditer(text):
+        if match[0] not in known:
+            names = ", ".join(coordinates) or "none, since the array has no dimensions"
+            sizes = f"; sizes are {', '.join(m.recipe.names)}" if m.recipe.names else ""
+            raise ParseError(
+                f"{match[0][:40]} is no coordinate",
+                f"the coordinates are {names}{sizes}",
+                "write the offset in these, for example 8*d0 + d1",
+                text=text,
+                position=match.start(),
+            )
+    return api.from_sympy({"shape": m.shape}, text)
+
+
+_QUOTED: Final = re.compile(r"\s*([\"'`])(.*)\1[\s,;]*", re.DOTALL)
+_SEPARATOR: Final = re.compile(r"(?<=[\]})])[ \t]*[,;]\s*$")
+# In such a message the shape is one field of several; a page's field joins their lines.
+_FIELDS: Final = r"Size|Operator|Shape|Unpadded size|Extra memory|XLA label|Allocation type|===="
+_SHAPE: Final = re.compile(
+    rf"[^=]*?\b(?:Shape|XLA label):\s*+(.*?)\s*(?:\b(?:{_FIELDS})\b.*)?", re.DOTALL
+)
+_MESSAGE: Final = re.compile(rf"\s*(?:[0-9]+\.\s*)?(?:{_FIELDS})\b[\w ]*:")
+_OPERATOR: Final = re.compile(r'Operator:\s*(?:op_name="[^"]*")?')
+
+
+def unwrapped(text: str) -> str:
+    """The layout, or the instruction, in a text that was copied with what stood around it.
+
+    >>> unwrapped("Shape: f32[2,128]{1,0:T(8,128)} Unpadded size: 1.0K")
+    'f32[2,128]{1,0:T(8,128)}'
+    >>> unwrapped("'f32[3,5]',"), unwrapped("f32[3,5]{1,0},"), unwrapped("f32[3,")
+    ('f32[3,5]', 'f32[3,5]{1,0}', 'f32[3,')
+    """
+    if quoted := _QUOTED.fullmatch(text):
+        text = quoted[2]
+    if _MESSAGE.match(text):
+        found = _SHAPE.fullmatch(_OPERATOR.sub("", text))
+        text = text if found is None else found[1]
+    return _SEPARATOR.sub("", text)
+
 
 Array = XlaShape | XlaLayout | MorelloLayout
 
@@ -90,7 +157,7 @@ def subject_of(question: Question) -> Subject:
         text = unwrapped(question.layout)
         instruction = instruction_in(text)
         text = text if instruction is None else str(instruction.shape)
-        value = notation.parse(text)
+        value = notations.parse(text)
         arrays = _arrays(value)
     if not arrays:
         raise FieldError(
@@ -129,13 +196,13 @@ def _shape(question: Question) -> Shape | None:
     if not question.shape.strip():
         return _lent(question.other)
     with blaming("shape"):
-        return notation.parse_shape(question.shape)
+        return notations.parse_shape(question.shape)
 
 
 def _lent(other: str) -> Shape | None:
     """The shape of the layout that is compared with, if its text carries one."""
     try:
-        value = notation.parse(other)
+        value = notations.parse(other)
         return api.index_map(value).recipe.shape if not needs_shape(value) else None
     except LayoutError:
         return None  # said where the other layout is read
@@ -187,7 +254,7 @@ def _at(m: IndexMap, sizes: dict[str, int]) -> IndexMap:
 
 def _near(maps: Sequence[IndexMap], name: str, n: int) -> int:
     """A number from n on that is as assumed of a name; below n where no larger one is."""
-    for one in merged([one for m in maps for one in m.assumptions]):
+    for one in meet_all([one for m in maps for one in m.assumptions]):
         if one.name == name:
             n = -(-max(n, one.lo) // one.divisor) * one.divisor
             if one.hi is not None and n > one.hi:

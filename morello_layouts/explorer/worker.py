@@ -1,8 +1,4 @@
-"""Answers by a deadline: processes that are ended when they take longer, and replaced.
-
-Whatever is typed, a process that works on it can be ended; a thread could not. Only JSON goes to a
-process and comes back from it.
-"""
+"""Worker processes that answer within a deadline."""
 
 from __future__ import annotations
 
@@ -22,9 +18,8 @@ from multiprocessing.process import BaseProcess
 from typing import Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.explorer.answer import answer
 from morello_layouts.explorer.question import failure
-
-__all__ = ["ANSWER_SECONDS", "WARMING", "Workers"]
 
 ANSWER_SECONDS: Final = 1.2
 """How long a process may work on a question."""
@@ -71,7 +66,7 @@ class Workers:
         has_fork = "forkserver" in multiprocessing.get_all_start_methods()
         self._context = multiprocessing.get_context("forkserver" if has_fork else "spawn")
         if has_fork:
-            self._context.set_forkserver_preload(["morello_layouts.explorer.preload"])
+            self._context.set_forkserver_preload(["morello_layouts.explorer.worker"])
         self._seconds = seconds
         self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
         self._all: set[_Worker] = set()
@@ -244,3 +239,6 @@ def _limit_memory() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+answer(WARMING)  # grammars, SymPy and ISL load at the first question

@@ -1,11 +1,15 @@
 """Expressions: linear forms over digits, their bounds, and the rules that simplify them."""
 
+from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, variable
+from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.cheapest import cheapest
 from morello_layouts.expr.cost import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.expr.engine import Rewriting, rewrite, trace
-from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit, variable
-from morello_layouts.expr.interval import Interval
-from morello_layouts.expr.readable import readable
+from morello_layouts.expr.simplify import (
+    RewriteStep,
+    canonicalize,
+    canonicalize_with_steps,
+    readable,
+)
 
 __all__ = [
     "OPERATIONS",
@@ -14,13 +18,13 @@ __all__ = [
     "CostModel",
     "Digit",
     "Interval",
-    "Linear",
-    "Rewriting",
+    "AffineExpr",
+    "RewriteStep",
     "Var",
     "cheapest",
     "digit",
     "readable",
-    "rewrite",
-    "trace",
+    "canonicalize",
+    "canonicalize_with_steps",
     "variable",
 ]

@@ -1,9 +1,4 @@
-"""The form of least cost: a search over the digit boundaries of each operand.
-
-Each operand's digits can be written in many ways (:mod:`morello_layouts.expr.writings`). Factors
-that are equal across operands are multiplied once, so the ways that are near the least cost by
-themselves are kept, and chosen together.
-"""
+"""Find the cheapest way to compute a form under a cost model."""
 
 from __future__ import annotations
 
@@ -13,17 +8,65 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
+from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit
 from morello_layouts.expr.cost import OPERATIONS, CostModel
-from morello_layouts.expr.engine import rewrite
-from morello_layouts.expr.floors import opened
-from morello_layouts.expr.form import Atom, Digit, Linear, Var, digit
-from morello_layouts.expr.size import Number, Size, absolute, sign
-from morello_layouts.expr.writings import Term, collapse, writings
+from morello_layouts.expr.digit_choices import Term, digit_choices, fuse_digits
+from morello_layouts.expr.simplify import canonicalize
+from morello_layouts.expr.sizes import Int, SizeExpr, absolute, sign
 
-__all__ = ["cheapest"]
+
+def opened(form: AffineExpr) -> AffineExpr:
+    """The form with every digit, at every depth, as floors: x mod n = x - n·(x // n).
+
+    It holds more operations, but digits of digits fall apart into floors that may meet again.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(opened((variable("i", 0, 31) % 8 + 5 * variable("j", 0, 3)) // 4))
+    -2*(i//8) + j + (i + j)//4
+    """
+    return _opened(form, {})
+
+
+def _opened(form: AffineExpr, known: dict[Digit, AffineExpr]) -> AffineExpr:
+    terms: list[tuple[Atom, Int]] = []
+    const = form.const
+    for atom, c in form.terms:
+        if isinstance(atom, Digit):
+            part = known.get(atom)
+            if part is None:
+                part = known[atom] = _floors(atom, known)
+            terms += [(a, c * k) for a, k in part.terms]
+            const = const + c * part.const
+        else:
+            terms.append((atom, c))
+    return AffineExpr.of(terms, const)
+
+
+def _floors(d: Digit, known: dict[Digit, AffineExpr]) -> AffineExpr:
+    of = _opened(d.of, known)
+    low = _floor(of, d.divisor)
+    if d.modulus is None:
+        return low
+    return low - _floor(of, d.divisor * d.modulus) * d.modulus
+
+
+def _floor(x: AffineExpr, s: Int) -> AffineExpr:
+    """X // s, what s goes into pulled out of each factor and of the constant."""
+    if s == 1:
+        return x
+    quotients = AffineExpr.of([(a, c // s) for a, c in x.terms], x.const // s)
+    rest = x - quotients * s
+    q = rest.interval.block(s)
+    if q is not None:
+        return quotients + q
+    inner = rest.as_atom()
+    if isinstance(inner, Digit) and inner.modulus is None:
+        rest, s = inner.of, inner.divisor * s
+    return quotients + AffineExpr(((Digit(rest, s, None), 1),), 0)
+
 
 _SLACK = 1  # how much dearer than the best a candidate may be and still win by sharing a factor
-_COLLAPSE = 2  # how much dearer a writing may be whose digits may yet collapse into one
+_COLLAPSE = 2  # how much dearer a writing may be whose digits may yet fuse_digits into one
 _LONG = 64  # terms of a sum up to which a second start is tried
 _COMBINATIONS = 64  # of candidates tried exhaustively; beyond, each operand is improved in turn
 
@@ -33,11 +76,11 @@ class _Choice:
     """One way to write the digits of an operand; ``whole`` is the factor of the operand itself."""
 
     terms: tuple[Term, ...]
-    whole: Number
-    const: Number
+    whole: Int
+    const: Int
 
     @staticmethod
-    def of(x: Linear, terms: Iterable[Term], const: Number) -> _Choice:
+    def of(x: AffineExpr, terms: Iterable[Term], const: Int) -> _Choice:
         """Terms and a constant; a sum as operand is not a term but merges with the other terms."""
         if isinstance(x.as_atom(), Var):
             return _Choice(tuple(terms), 0, const)
@@ -46,15 +89,15 @@ class _Choice:
         return _Choice(tuple([t for t in terms if not t.is_operand]), whole, const)
 
 
-def cheapest(form: Linear, model: CostModel = OPERATIONS) -> Linear:
+def cheapest(form: AffineExpr, model: CostModel = OPERATIONS) -> AffineExpr:
     """An equal form of least cost, as far as the search sees.
 
-    >>> from morello_layouts.expr.form import variable
+    >>> from morello_layouts.expr.affine import variable
     >>> i = variable("i", 0, 31)
     >>> print(cheapest(32 * (i // 8) + i % 8))
     24*(i//8) + i
     """
-    simple, search = rewrite(form), _Search(model)
+    simple, search = canonicalize(form), _Search(model)
     if all(atom.depth <= 1 for atom, _ in simple.terms):
         return min(search.best(simple), form, key=model.cost)
     # Digits of digits have more ways to be written than one search sees.
@@ -67,16 +110,16 @@ class _Search:
 
     def __init__(self, model: CostModel) -> None:
         self.model = model
-        self.known: dict[Linear, Linear] = {}
+        self.known: dict[AffineExpr, AffineExpr] = {}
 
-    def best(self, simple: Linear) -> Linear:
+    def best(self, simple: AffineExpr) -> AffineExpr:
         """The cheapest way found to write a simplified form."""
         found = self.known.get(simple)
         if found is None:
             found = self.known[simple] = min(self.ways(simple), key=self.model.cost)
         return found
 
-    def ways(self, simple: Linear) -> Iterator[Linear]:
+    def ways(self, simple: AffineExpr) -> Iterator[AffineExpr]:
         yield _factored(simple, self.model)
         if simple.has_digits:
             as_written = _Sum(simple, self, pull=False)
@@ -86,11 +129,11 @@ class _Search:
                 if (pulled.levels, pulled.factors) != (as_written.levels, as_written.factors):
                     yield pulled.best()
 
-    def repeated(self, form: Linear) -> Linear:
+    def repeated(self, form: AffineExpr) -> AffineExpr:
         """Search again from what the search found, as long as that gains."""
         best = self.best(form)
         while True:
-            found = self.best(rewrite(best))
+            found = self.best(canonicalize(best))
             if self.model.cost(found) >= self.model.cost(best):
                 return best
             best = found
@@ -105,14 +148,14 @@ class _Sum:
         written: for each operand, its digits as the sum has them.
     """
 
-    def __init__(self, form: Linear, search: _Search, *, pull: bool) -> None:
+    def __init__(self, form: AffineExpr, search: _Search, *, pull: bool) -> None:
         """With ``pull``, floors of sums are simplified, so that parts meet in other operands."""
         self.search, self.model = search, search.model
         self.const = form.const
-        self.factors: dict[Var, Number] = {}
-        self.levels: dict[Linear, dict[Number, Number]] = {}
-        self.written: dict[Linear, list[Term]] = {}
-        self.folded: set[Linear] = set()
+        self.factors: dict[Var, Int] = {}
+        self.levels: dict[AffineExpr, dict[Int, Int]] = {}
+        self.written: dict[AffineExpr, list[Term]] = {}
+        self.folded: set[AffineExpr] = set()
         for atom, c in form.terms:
             if isinstance(atom, Var):
                 self.factors[atom] = self.factors.get(atom, 0) + c
@@ -125,7 +168,7 @@ class _Sum:
             self.written.pop(x, None)
 
     @cached_property
-    def operands(self) -> dict[Linear, Linear]:
+    def operands(self) -> dict[AffineExpr, AffineExpr]:
         """Each operand in its own cheapest form."""
         return {x: x if isinstance(x.as_atom(), Var) else self.search.best(x) for x in self.levels}
 
@@ -134,12 +177,12 @@ class _Sum:
         """Whether an operand is not a variable."""
         return any(not isinstance(x.as_atom(), Var) for x in self.levels)
 
-    def add_digit(self, d: Digit, c: Number) -> None:
+    def add_digit(self, d: Digit, c: Int) -> None:
         self.add_level(d.of, d.divisor, c)
         if d.modulus is not None:
             self.add_level(d.of, d.divisor * d.modulus, -c * d.modulus)
 
-    def add_level(self, x: Linear, s: Number, c: Number) -> None:
+    def add_level(self, x: AffineExpr, s: Int, c: Int) -> None:
         lo, hi = x.interval.floordiv(s)
         if lo is not None and lo == hi:
             self.const += c * lo
@@ -148,23 +191,23 @@ class _Sum:
             levels = self.levels.setdefault(x, {})
             levels[s] = levels.get(s, 0) + c
 
-    def add_pulled(self, d: Digit, c: Number) -> None:
+    def add_pulled(self, d: Digit, c: Int) -> None:
         """Add the digit's floors, each simplified by itself."""
-        floors: list[tuple[Number, Number]] = [(d.divisor, c)]
+        floors: list[tuple[Int, Int]] = [(d.divisor, c)]
         if d.modulus is not None:
             floors.append((d.divisor * d.modulus, -c * d.modulus))
         for s, factor in floors:
-            simple = rewrite(digit(d.of, s, None)) if s != 1 else d.of
+            simple = canonicalize(digit(d.of, s, None)) if s != 1 else d.of
             self.const += factor * simple.const
             for atom, k in simple.terms:
                 self.add_opened(atom, factor * k)
 
-    def add_opened(self, atom: Atom, c: Number) -> None:
+    def add_opened(self, atom: Atom, c: Int) -> None:
         """Add a floor in terms of operands that other digits may share."""
         if isinstance(atom, Var):
             self.factors[atom] = self.factors.get(atom, 0) + c
             return
-        opened = None if atom.modulus is not None else _opened(atom.of, atom.divisor)
+        opened = None if atom.modulus is not None else _expand_digit(atom.of, atom.divisor)
         if opened is None:
             self.add_digit(atom, c)
             return
@@ -175,17 +218,17 @@ class _Sum:
                 for a, f in x.terms:
                     self.add_opened(a, c * k * f)
 
-    def best(self) -> Linear:
+    def best(self) -> AffineExpr:
         """The cheapest way found to write the sum."""
         mixed = [x for x in self.levels if not isinstance(x.as_atom(), Var)]
         choices = [self.choices(x, self.levels[x], self.written.get(x, ())) for x in mixed]
         found = [self.with_mixed(mixed, chosen) for chosen in _combinations(choices)]
         return min(found, key=self.model.cost)
 
-    def with_mixed(self, mixed: Sequence[Linear], chosen: Sequence[_Choice]) -> Linear:
+    def with_mixed(self, mixed: Sequence[AffineExpr], chosen: Sequence[_Choice]) -> AffineExpr:
         """The best sum where operands that are sums are written as chosen."""
         factors, const = dict(self.factors), self.const
-        others: dict[Digit, Number] = {}
+        others: dict[Digit, Int] = {}
         for x, choice in zip(mixed, chosen, strict=True):
             const += choice.const + choice.whole * x.const
             for atom, c in x.terms:
@@ -194,10 +237,10 @@ class _Sum:
                 elif choice.whole:
                     others[atom] = others.get(atom, 0) + choice.whole * c
         fixed = [(x, c) for x, c in zip(mixed, chosen, strict=True)]
-        plain: list[tuple[Linear, list[_Choice]]] = []
+        plain: list[tuple[AffineExpr, list[_Choice]]] = []
         for v in {*factors, *(x.terms[0][0] for x in self.levels if x not in mixed)}:
             assert isinstance(v, Var)
-            x = Linear(((v, 1),), 0)
+            x = AffineExpr(((v, 1),), 0)
             levels = dict(self.levels.get(x, {}))
             levels[1] = levels.get(1, 0) + factors.get(v, 0)
             written = self.written.get(x, [])
@@ -209,24 +252,24 @@ class _Sum:
         return self.build([*fixed, *picked], others, const)
 
     def choices(
-        self, x: Linear, levels: dict[Number, Number], written: Sequence[Term]
+        self, x: AffineExpr, levels: dict[Int, Int], written: Sequence[Term]
     ) -> list[_Choice]:
         """Ways to write an operand's digits whose cost is near the least, best first."""
-        costs = writings(levels, self.model, self.model.cost(self.operands.get(x, x)))
+        costs = digit_choices(levels, self.model, self.model.cost(self.operands.get(x, x)))
         if written:
             terms = tuple(sorted((t for t in written if t.factor != 0), key=Term.place))
             costs.setdefault(terms, self.alone(x, terms, 0))
         enough = min(costs.values()) + _COLLAPSE
         found = {_Choice.of(x, terms, 0): cost for terms, cost in costs.items()}
         for terms in [terms for terms, cost in costs.items() if cost <= enough]:
-            collapsed = collapse(x, terms)
+            collapsed = fuse_digits(x, terms)
             if collapsed is not None:
                 found[_Choice.of(x, *collapsed)] = self.alone(x, *collapsed)
         least = min(found.values())
         near = [choice for choice, cost in found.items() if cost <= least + _SLACK]
         return sorted(near, key=lambda c: (found[c], len(c.terms)))
 
-    def alone(self, x: Linear, terms: Iterable[Term], const: Number) -> int:
+    def alone(self, x: AffineExpr, terms: Iterable[Term], const: Int) -> int:
         """The cost of one operand's terms by themselves, factors and operands included."""
         operand = self.model.cost(self.operands.get(x, x))
         total = self.model.add if const else 0
@@ -236,9 +279,9 @@ class _Sum:
 
     def pick(
         self,
-        plain: Sequence[tuple[Linear, list[_Choice]]],
-        fixed: Sequence[tuple[Linear, _Choice]],
-    ) -> list[tuple[Linear, _Choice]]:
+        plain: Sequence[tuple[AffineExpr, list[_Choice]]],
+        fixed: Sequence[tuple[AffineExpr, _Choice]],
+    ) -> list[tuple[AffineExpr, _Choice]]:
         """One choice for each variable, so that the whole costs least with shared factors."""
         common = [choice for _, choice in fixed]
         options = [choices for _, choices in plain]
@@ -264,20 +307,20 @@ class _Sum:
 
     def build(
         self,
-        chosen: Sequence[tuple[Linear, _Choice]],
-        others: dict[Digit, Number],
-        const: Number,
-    ) -> Linear:
-        terms: list[tuple[Var | Digit, Number]] = list(others.items())
+        chosen: Sequence[tuple[AffineExpr, _Choice]],
+        others: dict[Digit, Int],
+        const: Int,
+    ) -> AffineExpr:
+        terms: list[tuple[Var | Digit, Int]] = list(others.items())
         for x, choice in chosen:
             operand = self.operands.get(x, x)
             if x not in self.levels or isinstance(x.as_atom(), Var):
                 const += choice.const
             terms += [(term.atom(operand), term.factor) for term in choice.terms]
-        return _factored(Linear.of(terms, const), self.model)
+        return _factored(AffineExpr.of(terms, const), self.model)
 
 
-def _opened(x: Linear, s: Number) -> list[tuple[Linear, Number, Number]] | None:
+def _expand_digit(x: AffineExpr, s: Int) -> list[tuple[AffineExpr, Int, Int]] | None:
     """The floor x // s as Σ k·(y // t), given as triples (y, t, k), or None.
 
     (x mod n) // s = (m·x) // n - m·(x // n) where s·m = n + 1;
@@ -288,11 +331,11 @@ def _opened(x: Linear, s: Number) -> list[tuple[Linear, Number, Number]] | None:
         m, inexact = divmod(inner.modulus + 1, s)
         if not inexact:
             return [(inner.of * m, inner.modulus, 1), (inner.of, inner.modulus, -m)]
-    if isinstance(s, Size) or x.sizes():
+    if isinstance(s, SizeExpr) or x.sizes():
         return None
     # What is left of a factor is -1 rather than s - 1, which needs no multiplication.
     quotients = [(a, c // s + ((c + 1) % s == 0 and s > 2)) for a, c in x.terms]
-    whole = Linear(tuple([(a, q) for a, q in quotients if q]), 0)
+    whole = AffineExpr(tuple([(a, q) for a, q in quotients if q]), 0)
     return [(whole, 1, 1), (x - whole * s, s, 1)] if whole.terms else None
 
 
@@ -303,17 +346,17 @@ def _combinations(choices: Sequence[list[_Choice]]) -> Iterator[tuple[_Choice, .
     return product(*choices)
 
 
-def _factored(form: Linear, model: CostModel) -> Linear:
+def _factored(form: AffineExpr, model: CostModel) -> AffineExpr:
     """The sum with terms of equal factor in a group, multiplied once."""
-    groups: dict[Number, list[tuple[Var | Digit, Number]]] = {}
+    groups: dict[Int, list[tuple[Var | Digit, Int]]] = {}
     for atom, c in form.terms:
         groups.setdefault(absolute(c), []).append((atom, c))
-    terms: list[tuple[Var | Digit, Number]] = []
+    terms: list[tuple[Var | Digit, Int]] = []
     for size, members in groups.items():
         if len(members) == 1 or model.times(size) == 0:
             terms += members
             continue
         lead = max(sign(c) for _, c in members)
-        inner = Linear.of([(a, lead * sign(c)) for a, c in members])
+        inner = AffineExpr.of([(a, lead * sign(c)) for a, c in members])
         terms.append((Digit(inner, 1, None), lead * size))
-    return Linear.of(terms, form.const)
+    return AffineExpr.of(terms, form.const)

@@ -1,14 +1,12 @@
-"""What an expression costs to compute, as a value that users can choose."""
+"""The cost of computing a form: operations and their weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from morello_layouts.expr.form import Digit, Linear
-from morello_layouts.expr.size import Number, Size
-
-__all__ = ["OPERATIONS", "SHIFTS", "CostModel"]
+from morello_layouts.expr.affine import AffineExpr, Digit
+from morello_layouts.expr.sizes import Int, SizeExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class CostModel:
         power_of_two: a multiplication, division or remainder by a power of two, where that is
             cheaper (a shift or a mask); None where it is not.
 
-    >>> from morello_layouts.expr.form import variable
+    >>> from morello_layouts.expr.affine import variable
     >>> CostModel().cost(24 * (variable("d1") // 4) + variable("d1") % 4)
     6
     """
@@ -36,11 +34,11 @@ class CostModel:
     modulo: int = 2
     power_of_two: int | None = None
 
-    def cost(self, form: Linear) -> int:
+    def cost(self, form: AffineExpr) -> int:
         """The cost of computing a form as it is written."""
         return self._cost(form, {})
 
-    def _cost(self, form: Linear, known: dict[Linear, int]) -> int:
+    def _cost(self, form: AffineExpr, known: dict[AffineExpr, int]) -> int:
         # Forms share parts: written out, one may be exponentially longer than it is in memory.
         total = self.add * max(len(form.terms) + (form.const != 0) - 1, 0)
         for atom, factor in form.terms:
@@ -52,17 +50,17 @@ class CostModel:
                 total += inner + self.digit(atom.divisor, atom.modulus)
         return total
 
-    def times(self, factor: Number) -> int:
+    def times(self, factor: Int) -> int:
         """The cost of multiplying by a constant."""
         return 0 if factor in (1, -1) else self._by(factor, self.multiply)
 
-    def digit(self, divisor: Number, modulus: Number | None) -> int:
+    def digit(self, divisor: Int, modulus: Int | None) -> int:
         """The cost of a division and a remainder, either of which may be absent."""
         total = 0 if divisor == 1 else self._by(divisor, self.divide)
         return total if modulus is None else total + self._by(modulus, self.modulo)
 
-    def _by(self, number: Number, cost: int) -> int:
-        if self.power_of_two is None or isinstance(number, Size):
+    def _by(self, number: Int, cost: int) -> int:
+        if self.power_of_two is None or isinstance(number, SizeExpr):
             return cost
         return self.power_of_two if abs(number).bit_count() == 1 else cost
 

@@ -17,23 +17,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from morello_layouts.expr.form import Digit, Linear, Var, digit
-from morello_layouts.expr.size import Number, Size, common_divisor, is_nonnegative, magnitude
+from morello_layouts.expr.affine import AffineExpr, Digit, Var, digit
+from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative, magnitude
 
-__all__ = [
-    "DIGIT_RULES",
-    "LAST_RULES",
-    "OUTER_DIGIT_RULES",
-    "OUTER_SUM_RULES",
-    "SUM_RULES",
-    "SUM_RULES_AFTER_JOIN",
-    "VARIABLE_RULES",
-    "Node",
-    "Rule",
-]
-
-
-Node = TypeVar("Node", Digit, Linear)
+Node = TypeVar("Node", Digit, AffineExpr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +28,7 @@ class Rule(Generic[Node]):
     """A named rewriting of a digit or of a sum."""
 
     name: str
-    apply: Callable[[Node], Linear | None]
+    apply: Callable[[Node], AffineExpr | None]
 
     @property
     def statement(self) -> str:
@@ -49,25 +36,25 @@ class Rule(Generic[Node]):
         return " ".join((self.apply.__doc__ or "").split())
 
 
-def unwrap(d: Digit) -> Linear | None:
+def unwrap(d: Digit) -> AffineExpr | None:
     """(x // 1) = x, and x mod 1 = 0."""
     if d.modulus == 1:
-        return Linear((), 0)
+        return AffineExpr((), 0)
     if d.divisor == 1 and d.modulus is None:
         return d.of
     return None
 
 
-def one_value(d: Digit) -> Linear | None:
+def one_value(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = q.
 
     Where q is the only value in the digit's interval over the bounds.
     """
     lo, hi = d.interval
-    return Linear((), lo) if lo is not None and lo == hi else None
+    return AffineExpr((), lo) if lo is not None and lo == hi else None
 
 
-def drop_mod(d: Digit) -> Linear | None:
+def drop_mod(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = x // s - q·n.
 
     Where [x // s] lies in q·n..q·n + n - 1.
@@ -78,7 +65,7 @@ def drop_mod(d: Digit) -> Linear | None:
     return None if q is None else _quotient(d.of, d.divisor) - q * d.modulus
 
 
-def nest(d: Digit) -> Linear | None:
+def nest(d: Digit) -> AffineExpr | None:
     """(((y // t) mod m) // s) mod n = (y // (t·s)) mod k.
 
     Where m is absent (then k = n), or s divides m and one of n and m/s divides the other (then k
@@ -98,7 +85,7 @@ def nest(d: Digit) -> Linear | None:
     return digit(inner.of, inner.divisor * d.divisor, smaller)
 
 
-def pull_multiples(d: Digit) -> Linear | None:
+def pull_multiples(d: Digit) -> AffineExpr | None:
     """(s·y + r) // s = y + r // s, and ((s·n·y + r) // s) mod n = (r // s) mod n.
 
     For any y and r; the constant of r ends up in 0..s-1, or in 0..s·n-1.
@@ -108,13 +95,13 @@ def pull_multiples(d: Digit) -> Linear | None:
     pulled = [(a, c // d.divisor) for a, c in d.of.terms if c % period == 0]
     if not pulled and multiples == 0:
         return None
-    rest = Linear(tuple([t for t in d.of.terms if t[1] % period != 0]), const)
+    rest = AffineExpr(tuple([t for t in d.of.terms if t[1] % period != 0]), const)
     if d.modulus is not None:
         return digit(rest, d.divisor, d.modulus)
-    return Linear(tuple(pulled), multiples) + digit(rest, d.divisor, None)
+    return AffineExpr(tuple(pulled), multiples) + digit(rest, d.divisor, None)
 
 
-def drop_remainder(d: Digit) -> Linear | None:
+def drop_remainder(d: Digit) -> AffineExpr | None:
     """((g·y + r) // s) mod n = ((y + q) // (s/g)) mod n.
 
     Where g divides s and [r] lies in q·g..q·g + g - 1.
@@ -126,7 +113,7 @@ def drop_remainder(d: Digit) -> Linear | None:
     return None
 
 
-def split_remainder(d: Digit) -> Linear | None:
+def split_remainder(d: Digit) -> AffineExpr | None:
     """((g·y + r) // s) mod n = (g/s)·((y + q) mod (n·s/g)) + (r - q·g) // s.
 
     Where s divides g, g divides s·n, and [r] lies in q·g..q·g + g - 1.
@@ -140,7 +127,7 @@ def split_remainder(d: Digit) -> Linear | None:
     return None
 
 
-def absorb_mod(d: Digit) -> Linear | None:
+def absorb_mod(d: Digit) -> AffineExpr | None:
     """((c·(u mod m) + r) // s) mod n = ((c·u + r) // s) mod n.
 
     Where s·n divides c·m.
@@ -150,25 +137,25 @@ def absorb_mod(d: Digit) -> Linear | None:
     period = d.divisor * d.modulus
     for atom, c in d.of.terms:
         if isinstance(atom, Digit) and atom.modulus is not None and c * atom.modulus % period == 0:
-            others = Linear(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
+            others = AffineExpr(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
             unbounded = _quotient(atom.of, atom.divisor) * c
             return digit(others + unbounded, d.divisor, d.modulus)
     return None
 
 
-def absorb_floor(d: Digit) -> Linear | None:
+def absorb_floor(d: Digit) -> AffineExpr | None:
     """((y + u // g) // s) mod n = ((g·y + u) // (g·s)) mod n.
 
     For any y and u.
     """
     for atom, c in d.of.terms:
         if c == 1 and isinstance(atom, Digit) and atom.modulus is None:
-            others = Linear(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
+            others = AffineExpr(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
             return digit(others * atom.divisor + atom.of, atom.divisor * d.divisor, d.modulus)
     return None
 
 
-def fix_variable(form: Linear) -> Linear | None:
+def fix_variable(form: AffineExpr) -> AffineExpr | None:
     """c·v = c·q.
 
     Where q is the only value of the variable v.
@@ -181,10 +168,10 @@ def fix_variable(form: Linear) -> Linear | None:
             fixed.add(atom)
     if not fixed:
         return None
-    return Linear(tuple([t for t in form.terms if t[0] not in fixed]), const)
+    return AffineExpr(tuple([t for t in form.terms if t[0] not in fixed]), const)
 
 
-def join_digits(form: Linear) -> Linear | None:
+def join_digits(form: AffineExpr) -> AffineExpr | None:
     """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) = c·((x // s) mod (n·m)).
 
     Where n > 1 (with n = 1 a digit would be joined to itself).
@@ -192,7 +179,7 @@ def join_digits(form: Linear) -> Linear | None:
     digits = [(a, c) for a, c in form.terms if isinstance(a, Digit)]
     if len(digits) < 2:
         return None
-    by_position: dict[tuple[Linear, Number], list[tuple[Digit, Number]]] = {}
+    by_position: dict[tuple[AffineExpr, Int], list[tuple[Digit, Int]]] = {}
     for atom, c in digits:
         by_position.setdefault((atom.of, atom.divisor), []).append((atom, c))
     for low, c in digits:
@@ -204,16 +191,16 @@ def join_digits(form: Linear) -> Linear | None:
                 joined = n * high.modulus if high.modulus is not None else None
                 others = [t for t in form.terms if t[0] is not low and t[0] is not high]
                 whole = digit(low.of, low.divisor, joined) * c
-                return Linear.of((*others, *whole.terms), form.const)
+                return AffineExpr.of((*others, *whole.terms), form.const)
     return None
 
 
-def mod_by_hand(form: Linear) -> Linear | None:
+def mod_by_hand(form: AffineExpr) -> AffineExpr | None:
     """c·(x // s) - c·n·(x // (s·n)) = c·((x // s) mod n).
 
     For any c.
     """
-    factors: dict[Var | Digit, Number] | None = None
+    factors: dict[Var | Digit, Int] | None = None
     for high, k in form.terms:
         if not isinstance(high, Digit) or high.modulus is not None:
             continue
@@ -221,14 +208,14 @@ def mod_by_hand(form: Linear) -> Linear | None:
             factors = dict(form.terms)
         for low, c, s in _lower_quotients(high, k, factors):
             n = high.divisor // s
-            rest = form - low * c - Linear(((high, k),), 0)
+            rest = form - low * c - AffineExpr(((high, k),), 0)
             return rest + digit(high.of, s, n) * c
     return None
 
 
 def _lower_quotients(
-    high: Digit, k: Number, factors: dict[Var | Digit, Number]
-) -> Iterator[tuple[Linear, Number, Number]]:
+    high: Digit, k: Int, factors: dict[Var | Digit, Int]
+) -> Iterator[tuple[AffineExpr, Int, Int]]:
     """Quotients x // s in a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
     if k % high.divisor == 0:
         c = -k // high.divisor
@@ -243,10 +230,10 @@ def _lower_quotients(
             and low.divisor != high.divisor
             and k == -c * (high.divisor // low.divisor)
         ):
-            yield Linear(((low, 1),), 0), c, low.divisor
+            yield AffineExpr(((low, 1),), 0), c, low.divisor
 
 
-def reduce_factor(form: Linear) -> Linear | None:
+def reduce_factor(form: AffineExpr) -> AffineExpr | None:
     """((c·v + r) // s) mod n = ((k·v + r) // s) mod n.
 
     Where k is c mod s·n, with the sign of c, and smaller than c; and no other digit of the sum
@@ -259,24 +246,24 @@ def reduce_factor(form: Linear) -> Linear | None:
         factors = {a: _reduced(f, period) for a, f in d.of.terms}
         if dict(d.of.terms) == factors or _shares_operand(d, form):
             continue
-        less = digit(Linear.of(factors, d.of.const), d.divisor, d.modulus)
-        return form - Linear(((d, c),), 0) + less * c
+        less = digit(AffineExpr.of(factors, d.of.const), d.divisor, d.modulus)
+        return form - AffineExpr(((d, c),), 0) + less * c
     return None
 
 
-def _reduced(factor: Number, period: Number) -> Number:
+def _reduced(factor: Int, period: Int) -> Int:
     """The factor mod period, with its own sign, if both are numbers."""
-    if isinstance(factor, Size) or isinstance(period, Size):
+    if isinstance(factor, SizeExpr) or isinstance(period, SizeExpr):
         return factor
     return factor % period if factor > 0 else -(-factor % period)
 
 
-def _shares_operand(d: Digit, form: Linear) -> bool:
+def _shares_operand(d: Digit, form: AffineExpr) -> bool:
     return any(isinstance(a, Digit) and a is not d and a.of == d.of for a, _ in form.terms)
 
 
 OUTER_DIGIT_RULES: tuple[Rule[Digit], ...] = (Rule("nest", nest),)
-OUTER_SUM_RULES: tuple[Rule[Linear], ...] = (Rule("join-digits", join_digits),)
+OUTER_SUM_RULES: tuple[Rule[AffineExpr], ...] = (Rule("join-digits", join_digits),)
 """Rules tried before operands are simplified, which could hide that operands are equal."""
 
 DIGIT_RULES: tuple[Rule[Digit], ...] = (
@@ -291,35 +278,35 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("absorb-floor", absorb_floor),
 )
 
-VARIABLE_RULES: tuple[Rule[Linear], ...] = (Rule("fix-variable", fix_variable),)
+VARIABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("fix-variable", fix_variable),)
 """The rules for sums without digits."""
 
 SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("mod-by-hand", mod_by_hand))
-SUM_RULES: tuple[Rule[Linear], ...] = (*OUTER_SUM_RULES, *SUM_RULES_AFTER_JOIN)
+SUM_RULES: tuple[Rule[AffineExpr], ...] = (*OUTER_SUM_RULES, *SUM_RULES_AFTER_JOIN)
 
-LAST_RULES: tuple[Rule[Linear], ...] = (Rule("reduce-factor", reduce_factor),)
+LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
 """Rules for the whole sum, when no other rule applies: they hide that operands are equal."""
 
 
-def _quotient(x: Linear, s: Number) -> Linear:
+def _quotient(x: AffineExpr, s: Int) -> AffineExpr:
     """The form x // s, which is x itself where s is 1."""
     return x if s == 1 else digit(x, s, None)
 
 
-def _remainders(d: Digit, limit: Number) -> Iterator[tuple[Number, Linear, Linear, Number]]:
+def _remainders(d: Digit, limit: Int) -> Iterator[tuple[Int, AffineExpr, AffineExpr, Int]]:
     """Ways to write d's operand as g·y + r, [r] in one block of g numbers.
 
     Here g > 1 divides ``limit`` and the block is q·g..q·g + g - 1: tuples (g, y, r, q), largest g
     first.
     """
     steps = {common_divisor(c, limit) for _, c in d.of.terms}
-    g: Number = 0
+    g: Int = 0
     for step in sorted(steps, key=magnitude, reverse=True):
         g = common_divisor(g, step)
         if g == 1 or not is_nonnegative(g - 1):
             return
         high = [(a, c // g) for a, c in d.of.terms if c % g == 0]
-        rest = Linear(tuple([t for t in d.of.terms if t[1] % g != 0]), d.of.const)
+        rest = AffineExpr(tuple([t for t in d.of.terms if t[1] % g != 0]), d.of.const)
         q = rest.interval.block(g)
         if q is not None:
-            yield g, Linear(tuple(high), 0), rest, q
+            yield g, AffineExpr(tuple(high), 0), rest, q

@@ -1,9 +1,7 @@
 """HLO text, XLA's printed programs: modules, computations, instructions."""
 
 from morello_layouts.hlo.attributes import HloMetadata
-from morello_layouts.hlo.computation import HloComputation
-from morello_layouts.hlo.instruction import HloInstruction
-from morello_layouts.hlo.module import HloModule, HloProgramShape
+from morello_layouts.hlo.module import HloComputation, HloInstruction, HloModule, HloProgramShape
 from morello_layouts.hlo.reader import read_hlo
 
 __all__ = [

@@ -1,22 +1,119 @@
-"""The attributes of an instruction, and what some of them say."""
+"""Attributes, metadata and source tables of HLO."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from morello_layouts.hlo.patterns import CALLED_BY, NAME
-from morello_layouts.hlo.records import fields_of, number_of, unquoted
-from morello_layouts.hlo.scanner import Scanner
-from morello_layouts.hlo.tables import SourceTables
+from morello_layouts.hlo.scanner import (
+    CALLED_BY,
+    NAME,
+    STRING,
+    TABLE_ROW,
+    Incomplete,
+    Scanner,
+    depth_of,
+)
 
-__all__ = [
-    "HloMetadata",
-    "attributes_of",
-    "called_names",
-    "metadata_of",
-    "names_in",
-]
+_FIELD: Final = re.compile(rf'(\w+)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL)
+_ESCAPE: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
+_LONGEST: Final = 18  # digits of a line or an identifier
+
+
+def fields_of(text: str) -> Iterator[tuple[str, str]]:
+    """Fields of a record such as ``{op_name="a" source_line=3}``."""
+    return ((match[1], match[2]) for match in _FIELD.finditer(text))
+
+
+def number_of(text: str | None) -> int | None:
+    """The number that a text is; None where it is none, or too large to be a line or a row."""
+    if text is None or not text.isascii() or not text.isdecimal() or len(text) > _LONGEST:
+        return None
+    return int(text)
+
+
+def unquoted(text: str) -> str:
+    r"""What a string stands for; bytes written as escapes are UTF-8.
+
+    >>> unquoted(r'"a \"b\" \303\274"')
+    'a "b" ü'
+    """
+    inner = text[1:-1] if text[:1] == '"' else text
+    if "\\" not in inner:
+        return inner
+    return _ESCAPE.sub(_byte, inner.encode("utf-8", "replace")).decode("utf-8", "replace")
+
+
+def _byte(match: re.Match[bytes]) -> bytes:
+    octal, hexadecimal, other = match.groups()
+    if octal:
+        return bytes([int(octal, 8) & 255])
+    if hexadecimal:
+        return bytes([int(hexadecimal, 16)])
+    return _LETTERS.get(other, other)
+
+
+TABLES: Final = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTables:
+    """The tables ``FileNames``, ``FunctionNames``, ``FileLocations`` and ``StackFrames`` of a dump.
+
+    Each maps the number of a row to its text.
+
+    Attributes:
+        tables: for each table by name, the text of each row by its number.
+    """
+
+    tables: Mapping[str, Mapping[int, str]]
+
+    def locate(self, frame: int) -> tuple[str | None, int | None, str | None]:
+        """File, line and function of a stack frame; None for what the tables do not hold."""
+        row = self._row("StackFrames", frame)
+        place = self._row("FileLocations", number_of(row.get("file_location_id")))
+        file = self._text("FileNames", number_of(place.get("file_name_id")))
+        function = self._text("FunctionNames", number_of(place.get("function_name_id")))
+        return file, number_of(place.get("line")), function
+
+    def _row(self, table: str, number: int | None) -> dict[str, str]:
+        return dict(fields_of(self.tables.get(table, {}).get(-1 if number is None else number, "")))
+
+    def _text(self, table: str, number: int | None) -> str | None:
+        text = self.tables.get(table, {}).get(-1 if number is None else number)
+        return None if text is None else unquoted(text)
+
+    def __str__(self) -> str:
+        blocks = (
+            "\n".join([name, *(f"{number} {text}" for number, text in rows.items())])
+            for name, rows in self.tables.items()
+        )
+        return "\n\n".join(blocks)
+
+
+def row_of(scan: Scanner) -> tuple[int, str]:
+    """Number and text of the row that begins where the scanner stands.
+
+    Raises:
+        ParseError: where it is no row.
+        Incomplete: where the text ends inside of it.
+    """
+    match = TABLE_ROW.match(scan.text, scan.position)
+    if match is None:
+        text = scan.text[scan.position :]
+        if text.strip().isdigit() or text.count('"') % 2 or depth_of(text) > 0:
+            raise Incomplete("expected the end of this row", scan.position)
+        scan.fail(
+            "this row of a table has another form",
+            why="a row is a number, then a text or a record",
+            fix='write for example 1 "model.py", or 1 {file_name_id=1 line=90}',
+        )
+    scan.position = match.end()
+    number = number_of(match[1])
+    return -1 if number is None else number, match[2]
 
 
 @dataclass(frozen=True, slots=True)

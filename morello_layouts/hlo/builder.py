@@ -1,18 +1,145 @@
-"""A module while it is read: the computation that is open, and the rules that statements keep."""
+"""Build modules, computations and instructions from records of HLO text."""
 
 from __future__ import annotations
 
-from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.hlo.attributes import attributes_of
-from morello_layouts.hlo.computation import HloComputation
-from morello_layouts.hlo.instruction import HloInstruction, ModuleScope, Scope
-from morello_layouts.hlo.module import HloModule, HloProgramShape
-from morello_layouts.hlo.scanner import Incomplete, Scanner
-from morello_layouts.hlo.shapes import ShapeTable
-from morello_layouts.hlo.tables import SourceTables
-from morello_layouts.notation.xla import XlaValue
+import re
+from sys import intern
+from typing import Final, NamedTuple
 
-__all__ = ["ModuleBuilder"]
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.hlo.attributes import SourceTables, attributes_of
+from morello_layouts.hlo.module import (
+    HloComputation,
+    HloInstruction,
+    HloModule,
+    HloProgramShape,
+    ModuleScope,
+    Scope,
+)
+from morello_layouts.hlo.scanner import (
+    ARRAY,
+    COMMENT,
+    NAME,
+    NAMED_OPERANDS,
+    SPACE,
+    TYPED_OPERAND,
+    Incomplete,
+    Scanner,
+)
+from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple
+from morello_layouts.notations.xla.reader import XlaValue, parse_xla
+
+# An array with sizes that are numbers, and a layout that has tiles, E and S at most. The grammar
+# takes ten times as long over it.
+_PLAIN: Final = re.compile(
+    r"([a-z][a-z0-9]*+)\[([0-9,]*+)\]"
+    r"\{([0-9,]*+)(?::(?:T((?:\([0-9,]++\))++))?(?:E\(([0-9]++)\))?(?:S\(([0-9]++)\))?)?\}",
+    re.ASCII,
+)
+_LONGEST: Final = 400  # characters; what is longer is not plain
+_DEEPEST: Final = 20  # tuples inside tuples; the grammar reads what nests deeper
+
+
+class ShapeTable:
+    """Text to shape. Values are shared: instructions of one type hold one shape.
+
+    Attributes:
+        by_text: the shapes that are known.
+
+    >>> table = ShapeTable()
+    >>> table["f32[8]{0}"] is table["f32[8]{0}"]
+    True
+    """
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, XlaValue] = {}
+
+    def __getitem__(self, text: str) -> XlaValue:
+        """The shape that a text is.
+
+        Raises:
+            ParseError: where it is none.
+        """
+        known = self.by_text.get(text)
+        if known is None:
+            known = self._tuple(text) or _plain(text) or parse_xla(text)
+            self.by_text[text] = known
+        return known
+
+    def at(self, scan: Scanner, begin: int, end: int) -> XlaValue:
+        """The type between two positions, with the error, if any, at its place in the text."""
+        try:
+            return self[scan.text[begin:end]]
+        except ParseError as error:
+            scan.fail(error.what, begin + error.position, error.why, error.fix)
+
+    def _tuple(self, text: str) -> XlaTuple | None:
+        """A tuple by its elements; None where the text is no tuple, or not an easy one."""
+        found = self._elements(text, 0, 0) if text[:1] == "(" else None
+        return found[0] if found is not None and found[1] == len(text) else None
+
+    def _elements(self, text: str, opening: int, depth: int) -> tuple[XlaTuple, int] | None:
+        """The tuple whose parenthesis stands at a position, and where it ends.
+
+        None where the grammar must look at it: at a buffer, at what is wrong, to say where.
+        """
+        shapes: list[XlaValue] = []
+        position = _skip(text, opening + 1)
+        if text.startswith(")", position):
+            return XlaTuple(()), position + 1
+        while True:
+            array = ARRAY.match(text, position)
+            if array is not None:
+                try:
+                    shapes.append(self[array[0]])
+                except LayoutError:
+                    return None
+                end = array.end()
+            elif text.startswith("(", position) and depth < _DEEPEST:
+                inner = self._elements(text, position, depth + 1)
+                if inner is None:
+                    return None
+                shapes.append(inner[0])
+                end = inner[1]
+            else:
+                return None
+            position = _skip(text, end)
+            mark = text[position : position + 1]
+            if mark == ")":
+                return XlaTuple(tuple(shapes)), position + 1
+            if mark != ",":
+                return None
+            position = _skip(text, position + 1)
+
+
+def _skip(text: str, position: int) -> int:
+    return SPACE.match(text, position).end()  # type: ignore[union-attr]
+
+
+def _plain(text: str) -> XlaShape | None:
+    """An array of the usual form; None where the grammar must look at the text.
+
+    >>> print(_plain("bf16[8,1]{1,0:T(8,128)(2,1)S(1)}"), _plain("bf16[8,1]{1,0:S(1)T(8,128)}"))
+    bf16[8,1]{1,0:T(8,128)(2,1)S(1)} None
+    """
+    match = _PLAIN.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        return None
+    element_type, dims, order, tiles, bits, space = match.groups()
+    try:
+        layout = XlaLayout(
+            _numbers(order),
+            tuple(map(_numbers, tiles[1:-1].split(")("))) if tiles else (),
+            element_size_in_bits=int(bits or 0),
+            memory_space=int(space or 0),
+        )
+        return XlaShape(element_type, _numbers(dims), layout)
+    except ValueError:  # LayoutError is one
+        return None
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(","))) if text else ()
 
 
 class _Open:
@@ -237,3 +364,96 @@ class ModuleBuilder:
                 f"operands that their computation does not define: {len(unknown)}, "
                 f"the first {name} of {user.name} on line {user.line}"
             )
+
+
+_LITERALS: Final = ("constant", "parameter")  # opcodes with a value there, and no operands
+_LONGEST_VALUE: Final = 1024  # characters of a value that are kept
+_ELIDED: Final = "{...}"
+
+_WHY_OPERAND: Final = "operands are names with commas between them, each with its type or without"
+_FIX_OPERAND: Final = "write for example add(%a, %b), or add(f32[8]{0} %a, f32[8]{0} %b)"
+
+
+class Arguments(NamedTuple):
+    """Operands by name, their types where given, or what stands there instead of operands."""
+
+    names: tuple[str, ...] = ()
+    shapes: tuple[XlaValue | None, ...] = ()
+    literal: str | None = None
+
+
+_NONE: Final = Arguments()
+
+
+class Operands:
+    """Reads arguments; types are looked up in the table of the dump."""
+
+    def __init__(self, shapes: ShapeTable) -> None:
+        self.shapes = shapes
+
+    def quickly(self, opcode: str, text: str) -> Arguments | None:
+        """Arguments in the usual form; None where the scanner must look at them."""
+        if opcode in _LITERALS:
+            return Arguments(literal=_kept(text))
+        text = text.rstrip()
+        if not text:
+            return _NONE
+        if NAMED_OPERANDS.fullmatch(text):
+            if "*" in text:
+                text = COMMENT.sub("", text)
+            return Arguments(tuple(map(intern, NAME.findall(text))))
+        names: list[str] = []
+        shapes: list[XlaValue | None] = []
+        position = 0
+        while position < len(text):
+            match = TYPED_OPERAND.match(text, position)
+            if match is None:
+                return None
+            shape = None if match[1] is None else self.shapes.by_text.get(match[1])
+            if match[1] is not None and shape is None:
+                return None
+            shapes.append(shape)
+            names.append(intern(match[2]))
+            position = match.end()
+        return None if text[-1] == "," else Arguments(tuple(names), tuple(shapes))
+
+    def slowly(self, scan: Scanner, opcode: str, begin: int, end: int) -> Arguments:
+        """The same, with an error at what cannot stand there."""
+        text = scan.text[begin:end]
+        if opcode in _LITERALS:
+            return Arguments(literal=_kept(text))
+        scan.position = begin
+        names: list[str] = []
+        shapes: list[XlaValue | None] = []
+        if scan.space() == ")" and scan.position == end:
+            return _NONE
+        while True:
+            mark = scan.space()
+            shape = None
+            word = NAME.match(scan.text, scan.position)
+            if scan.begins_tuple() or (word and scan.text.startswith("[", word.end())):
+                start = scan.position
+                scan.position = scan.type_end()
+                shape = self.shapes.at(scan, start, scan.position)
+            elif word is None and mark != "%":
+                scan.fail("expected an operand", None, _WHY_OPERAND, _FIX_OPERAND)
+            names.append(intern(scan.name("an operand's name")))
+            shapes.append(shape)
+            mark = scan.space()
+            if scan.position == end:
+                given = tuple(shapes) if any(s is not None for s in shapes) else ()
+                return Arguments(tuple(names), given)
+            if mark == "(":
+                scan.fail(
+                    "an operand is an instruction of its own",
+                    None,
+                    "instructions inside of operands are not read",
+                    "print the program with a line for each instruction",
+                )
+            if mark != ",":
+                scan.fail("expected ',' or ')' after an operand", None, _WHY_OPERAND, _FIX_OPERAND)
+            scan.position += 1
+
+
+def _kept(literal: str) -> str:
+    return literal if len(literal) <= _LONGEST_VALUE else _ELIDED

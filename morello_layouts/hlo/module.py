@@ -1,18 +1,238 @@
-"""A module: a whole program."""
+"""HLO as values: modules, computations, instructions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.attributes import attributes_of
-from morello_layouts.hlo.computation import HloComputation
-from morello_layouts.hlo.instruction import HloInstruction
-from morello_layouts.hlo.tables import SourceTables
-from morello_layouts.notation.xla import XlaValue
+from morello_layouts.hlo.attributes import (
+    HloMetadata,
+    SourceTables,
+    attributes_of,
+    called_names,
+    metadata_of,
+    names_in,
+)
+from morello_layouts.notations.xla.reader import XlaValue
 
-__all__ = ["HloModule", "HloProgramShape"]
+
+@dataclass(slots=True, eq=False)
+class ModuleScope:
+    """What the instructions of one module share: its computations by name, its source tables."""
+
+    computations: dict[str, HloComputation] = field(default_factory=dict)
+    tables: SourceTables | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """What the instructions of one computation share: each other by name, and their module."""
+
+    instructions: dict[str, HloInstruction] = field(default_factory=dict)
+    module: ModuleScope = field(default_factory=ModuleScope)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HloInstruction:
+    """An instruction: ``%add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}``.
+
+    Attributes:
+        name: its name, without %.
+        opcode: what it does, as the dump writes it, such as ``fusion`` or ``copy-start``.
+        shape: type and layout of its result; a tuple's for several results.
+        operand_names: its operands by name, without %.
+        operand_shapes: their types where the dump repeats them at the use, None where it does not;
+            empty where it gives none of them.
+        literal: what stands in the parentheses instead of operands: the value of a ``constant``
+            (``{...}`` where it is longer than 1,024 characters), the number of a ``parameter``.
+        attribute_text: all that follows the operands, as it is written.
+        is_root: whether it is marked as the result of its computation.
+        line: its line in the dump, from 1; no part of its value.
+
+    >>> import morello_layouts as ml
+    >>> module = ml.read_hlo("%add.1 = f32[8,3]{1,0} add(%a, f32[8,3]{0,1} %b), index=0")
+    >>> i = module.instruction("add.1")
+    >>> i.opcode, i.shape.dims, i.operand_names, i.attributes
+    ('add', (8, 3), ('a', 'b'), {'index': '0'})
+    >>> print(i)
+    %add.1 = f32[8,3]{1,0} add(%a, f32[8,3]{0,1} %b), index=0
+    """
+
+    name: str
+    opcode: str
+    shape: XlaValue
+    operand_names: tuple[str, ...] = ()
+    operand_shapes: tuple[XlaValue | None, ...] = ()
+    literal: str | None = None
+    attribute_text: str = ""
+    is_root: bool = False
+    line: int = field(default=0, compare=False)
+    _scope: Scope | None = field(default=None, compare=False)
+
+    @property
+    def operands(self) -> tuple[HloInstruction | str, ...]:
+        """The instructions that it takes; a name where the computation does not hold it."""
+        if self._scope is None:
+            return self.operand_names
+        known = self._scope.instructions
+        return tuple(known.get(name, name) for name in self.operand_names)
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Its attributes by name, each as it is written; metadata and backend_config too."""
+        return attributes_of(self.attribute_text)
+
+    @property
+    def metadata(self) -> HloMetadata:
+        """Where it comes from in the user's program."""
+        tables = None if self._scope is None else self._scope.module.tables
+        text = self.attributes.get("metadata") if "metadata=" in self.attribute_text else None
+        return metadata_of(text, tables)
+
+    @property
+    def called_computations(self) -> tuple[HloComputation | str, ...]:
+        """The computations that it calls; a name where the module does not hold it."""
+        if "=" not in self.attribute_text:
+            return ()
+        known = {} if self._scope is None else self._scope.module.computations
+        return tuple(known.get(name, name) for name in called_names(self.attributes))
+
+    @property
+    def control_predecessors(self) -> tuple[HloInstruction | str, ...]:
+        """Instructions that run before it though it takes nothing of them."""
+        known = {} if self._scope is None else self._scope.instructions
+        names = names_in(self.attributes.get("control-predecessors", ""))
+        return tuple(known.get(name, name) for name in names)
+
+    @property
+    def parameter_number(self) -> int | None:
+        """Which parameter of its computation it is; None where it is none."""
+        text = (self.literal or "").strip()
+        is_number = self.opcode == "parameter" and text.isascii() and text.isdecimal()
+        return int(text) if is_number and len(text) < 19 else None
+
+    def __str__(self) -> str:
+        return f"{self._head()}, {self.attribute_text}" if self.attribute_text else self._head()
+
+    def __repr__(self) -> str:
+        return f"HloInstruction({self._head()!r})"
+
+    def _head(self) -> str:
+        """All but the attributes."""
+        arguments = self.literal
+        if arguments is None:
+            shapes = self.operand_shapes or (None,) * len(self.operand_names)
+            arguments = ", ".join(
+                f"%{name}" if shape is None else f"{shape} %{name}"
+                for shape, name in zip(shapes, self.operand_names, strict=True)
+            )
+        root = "ROOT " if self.is_root else ""
+        return f"{root}%{self.name} = {self.shape} {self.opcode}({arguments})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HloComputation:
+    r"""A computation: the entry of a module, or one that an instruction calls.
+
+    Attributes:
+        name: its name, without %; empty where bare instructions were read.
+        instructions: in the order of the text, which of a scheduled module is the order they run.
+        is_entry: whether the module begins here.
+        signature: parameters and result as the dump writes them, such as
+            ``(a: f32[8]) -> f32[8]``; empty where it does not.
+        attribute_text: what follows its closing brace, such as ``execution_thread="host"``.
+        line: the line of the dump on which it begins, from 1; no part of its value.
+
+    >>> import morello_layouts as ml
+    >>> module = ml.read_hlo("ENTRY %main (a: f32[8]) -> f32[8] {\n"
+    ...                      "  %a = f32[8]{0} parameter(0)\n"
+    ...                      "  ROOT %b = f32[8]{0} negate(%a)\n}")
+    >>> main = module.entry
+    >>> main.root.operands[0] is main["a"] is main.parameters[0]
+    True
+    """
+
+    name: str
+    instructions: tuple[HloInstruction, ...] = ()
+    is_entry: bool = False
+    signature: str = ""
+    attribute_text: str = ""
+    line: int = field(default=0, compare=False)
+    _scope: Scope | None = field(default=None, compare=False)
+
+    @property
+    def root(self) -> HloInstruction:
+        """The instruction whose result is the computation's: the one marked, or else the last.
+
+        Raises:
+            LayoutError: where there are no instructions.
+        """
+        for instruction in reversed(self.instructions):
+            if instruction.is_root:
+                return instruction
+        if self.instructions:
+            return self.instructions[-1]
+        raise LayoutError(
+            f"computation {self.name!r} has no root",
+            "it has no instructions",
+            "ask where len(computation) is not 0",
+        )
+
+    @property
+    def parameters(self) -> tuple[HloInstruction, ...]:
+        """Its parameters by number."""
+        found = [i for i in self.instructions if i.parameter_number is not None]
+        return tuple(sorted(found, key=lambda i: i.parameter_number or 0))
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What follows its closing brace, by name."""
+        return attributes_of(self.attribute_text)
+
+    def get(self, name: str) -> HloInstruction | None:
+        """The instruction of a name, with % or without; None where there is none."""
+        bare = name.removeprefix("%")
+        if self._scope is not None:
+            return self._scope.instructions.get(bare)
+        return next((i for i in self.instructions if i.name == bare), None)
+
+    def __getitem__(self, name: str) -> HloInstruction:
+        """The instruction of a name, with % or without.
+
+        Raises:
+            LayoutError: where there is none.
+        """
+        found = self.get(name)
+        if found is None:
+            raise LayoutError(
+                f"{name!r} names no instruction of computation {self.name!r}",
+                f"it has {len(self)} instructions",
+                "iterate over the computation to see their names",
+            )
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __iter__(self) -> Iterator[HloInstruction]:
+        return iter(self.instructions)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __str__(self) -> str:
+        body = "\n".join(f"  {instruction}" for instruction in self.instructions)
+        if not self.name:
+            return body
+        entry = "ENTRY " if self.is_entry else ""
+        signature = f" {self.signature}" if self.signature else ""
+        attributes = f", {self.attribute_text}" if self.attribute_text else ""
+        return f"{entry}%{self.name}{signature} {{\n{body}\n}}{attributes}"
+
+    def __repr__(self) -> str:
+        entry = ", is_entry=True" if self.is_entry else ""
+        return f"HloComputation({self.name!r}, {len(self)} instructions{entry})"
 
 
 @dataclass(frozen=True, slots=True)

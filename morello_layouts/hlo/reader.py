@@ -11,17 +11,19 @@ import re
 from sys import intern
 from typing import Final
 
-from morello_layouts.hlo.builder import ModuleBuilder
-from morello_layouts.hlo.instruction import HloInstruction
-from morello_layouts.hlo.joining import join
-from morello_layouts.hlo.module import HloModule
-from morello_layouts.hlo.operands import Operands
-from morello_layouts.hlo.patterns import INSTRUCTION, NAME
-from morello_layouts.hlo.scanner import Incomplete, Scanner
-from morello_layouts.hlo.source import Lines, Progress, opened
-from morello_layouts.hlo.tables import TABLES, row_of
-
-__all__ = ["read_hlo"]
+from morello_layouts.hlo.attributes import TABLES, row_of
+from morello_layouts.hlo.builder import ModuleBuilder, Operands
+from morello_layouts.hlo.module import HloInstruction, HloModule
+from morello_layouts.hlo.scanner import (
+    INSTRUCTION,
+    NAME,
+    Incomplete,
+    Lines,
+    Progress,
+    Scanner,
+    join,
+    opened,
+)
 
 _MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
 

@@ -1,27 +1,95 @@
-"""The text of one statement, read from left to right, with an error at what cannot stand there."""
+"""Scan HLO text: lines, tokens, joined statements."""
 
 from __future__ import annotations
 
+import io
+import os
 import re
-from collections.abc import Iterator
-from typing import Final, NoReturn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NoReturn, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.hlo.patterns import (
-    ARRAY,
-    ATTRIBUTE,
-    NAME,
-    SPACE,
-    STRING,
-    TYPE_BEGINNING,
+from morello_layouts.notations.xla.types import shown
+
+_FLAGS: Final = re.ASCII | re.DOTALL
+
+
+def _nested(opening: str, closing: str, other: str, levels: int) -> str:
+    """Brackets of one kind around what has no quote, around strings, and around more brackets."""
+    content = f"[^{other}{opening}{closing}]++"
+    if other:
+        content += f"|{_STRING}"
+    pattern = rf"\{opening}(?:{content})*+\{closing}"
+    for _ in range(levels - 1):
+        pattern = rf"\{opening}(?:{content}|{pattern})*+\{closing}"
+    return pattern
+
+
+_NAME: Final = r"[A-Za-z_][\w.\-]*+"
+_COMMENT: Final = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_PARENTHESES: Final = _nested("(", ")", "", 5)
+_BRACES: Final = _nested("{", "}", '"', 6)
+_ARRAY: Final = r"[a-z]\w*+\[[^\]\[]*+\](?:\{[^{}]*+\})?+"
+_TYPE: Final = rf"(?:{_ARRAY}|(?:b\s*+)?+{_PARENTHESES})"
+# Square brackets and parentheses count in a value outside of braces only, as in [2,4]<=[8]T(1,0).
+_WORD: Final = r"[^\s,\"(){}\[\]]++"
+_VALUE: Final = rf'(?:{_STRING}|{_BRACES}|\[[^\]"{{}}]*+\]|\([^)"{{}}]*+\)|{_WORD})++'
+_ATTRIBUTE: Final = rf"\s*+,\s*+({_NAME})=\s*+({_VALUE})"
+_ATTRIBUTES: Final = rf"(?:\s*+,\s*+{_NAME}=\s*+{_VALUE})*+"
+_FILL: Final = rf"\s*+(?:{_COMMENT}\s*+)*+"
+_OPERAND: Final = rf"{_FILL}%?+{_NAME}{_FILL}"
+
+NAME: Final = re.compile(_NAME, _FLAGS)
+COMMENT: Final = re.compile(_COMMENT, _FLAGS)
+STRING: Final = re.compile(_STRING, _FLAGS)
+SPACE: Final = re.compile(rf"(?:\s++|//[^\n]*+|{_COMMENT})*+", _FLAGS)
+ARRAY: Final = re.compile(_ARRAY, _FLAGS)
+VALUE: Final = re.compile(_VALUE, _FLAGS)
+ATTRIBUTE: Final = re.compile(_ATTRIBUTE, _FLAGS)
+
+# Where a text ends after this, the type may go on.
+TYPE_BEGINNING: Final = re.compile(r"[a-z]\w*+(?:\[[^\]\[]*+(?:\](?:\{[^{}]*+)?+)?+)?+\Z", _FLAGS)
+
+# root, name, type, opcode, what stands in the parentheses, attributes
+INSTRUCTION: Final = re.compile(
+    rf"\s*+(ROOT\s++)?+%?+({_NAME})\s*+=\s*+({_TYPE})\s*+([a-z][\w\-]*+)"
+    rf"\(((?:[^()\"]++|{_PARENTHESES})*+)\)({_ATTRIBUTES})\s*+\Z",
+    _FLAGS,
+)
+NAMED_OPERANDS: Final = re.compile(rf"{_OPERAND}(?:,{_OPERAND})*+", _FLAGS)
+TYPED_OPERAND: Final = re.compile(rf"{_FILL}(?:({_TYPE})\s*+)?+%?+({_NAME}){_FILL}(?:,|\Z)", _FLAGS)
+
+# Number and entry: 1 "progs.py", or 1 {file_name_id=1 line=90}
+TABLE_ROW: Final = re.compile(rf"\s*+([0-9]++)\s++({_STRING}|{_BRACES})", _FLAGS)
+
+# A line that begins a statement, hence does not go on with the one before.
+STATEMENT: Final = re.compile(
+    rf"\s*+(?:(?:ROOT|ENTRY|HloModule)\s|\}}|%?+{_NAME}\s++=\s|%{_NAME}(?:=|\s++\()"
+    rf"|{_NAME}\s++\(.*\)\s*+->.*\{{\s*+\Z)",
+    _FLAGS,
 )
 
-__all__ = ["Incomplete", "Scanner"]
+# The attributes whose value is a computation, or a list of computations, in XLA's order.
+CALLED_BY: Final = (
+    "calls",
+    "to_apply",
+    "body",
+    "condition",
+    "select",
+    "scatter",
+    "true_computation",
+    "false_computation",
+    "branch_computations",
+    "called_computations",
+)
 
 _BUFFER: Final = re.compile(r"b\s*+\(", re.ASCII)
 _PARENTHESIS: Final = re.compile(r'[()"]')
 _BRACE: Final = re.compile(r'[{}"]')
-_WORD: Final = re.compile(r"[^\s,\"(){}\[\]]++", re.ASCII)
+_WORD_PATTERN: Final = re.compile(r"[^\s,\"(){}\[\]]++", re.ASCII)
 _CLOSING: Final = {"[": "]", "(": ")"}
 
 _WHY: Final = "an instruction is name = type opcode(operands), attributes"
@@ -184,9 +252,142 @@ class Scanner:
                 if end < 0:
                     raise Incomplete(f"expected the end of this '{mark}'", self.position)
                 self.position = end + 1
-            elif word := _WORD.match(self.text, self.position):
+            elif word := _WORD_PATTERN.match(self.text, self.position):
                 self.position = word.end()
             elif begin == self.position:
                 self.expected(f"the value of {name}")
             else:
                 return
+
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called with what was read and all there is, in bytes of a file, in characters of a text."""
+
+_EACH: Final = 4096  # lines between two calls of it
+# A line that is no path: blank, the beginning of a module or computation, an instruction.
+_TEXT: Final = re.compile(
+    r"\s*+(?:\Z|HloModule\s|(?:ROOT\s++)?+%?+[\w.\-]++\s++=\s|[^=]++=[^(]*+\(|[^{]++\{\s*+\Z)",
+    re.ASCII,
+)
+
+
+class Lines:
+    """The lines of a dump, one at a time, and how many there were.
+
+    Args:
+        lines: the lines, each with its newline.
+        progress: called now and then with ``position()`` and ``total``.
+    """
+
+    def __init__(
+        self,
+        lines: Iterator[str],
+        progress: Progress | None,
+        position: Callable[[], int],
+        total: int,
+    ) -> None:
+        self.lines, self.progress, self.position, self.total = lines, progress, position, total
+        self.number = 0
+        self.ahead: str | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line, self.ahead = self.ahead, None
+        if line is None:
+            line = next(self.lines)
+        self.number += 1
+        if self.progress is not None and self.number % _EACH == 0:
+            self.progress(min(self.position(), self.total), self.total)
+        return line
+
+    def peek(self) -> str | None:
+        """The line that comes next, None at the end."""
+        if self.ahead is None:
+            self.ahead = next(self.lines, None)
+        return self.ahead
+
+    def finish(self) -> None:
+        """Report that all was read."""
+        if self.progress is not None:
+            self.progress(self.total, self.total)
+
+
+@contextmanager
+def opened(source: str | os.PathLike[str], progress: Progress | None) -> Iterator[Lines]:
+    """The lines of a text, or of the file that a path names.
+
+    Raises:
+        LayoutError: where there is no such file, or it cannot be read.
+    """
+    if isinstance(source, str) and ("\n" in source or _TEXT.match(source)):
+        stream = io.StringIO(source, newline=None)
+        yield Lines(iter(stream), progress, stream.tell, len(source))
+        return
+    with _binary(source) as binary:
+        size = os.fstat(binary.fileno()).st_size
+        text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace")
+        yield Lines(iter(text), progress, binary.tell, size)
+
+
+def _binary(source: str | os.PathLike[str]) -> io.BufferedReader:
+    if not isinstance(source, str | os.PathLike):
+        fix = "give a path, or the text of a dump"
+        raise LayoutError(f"{shown(source)} is no HLO", "it is neither text nor a path", fix)
+    try:
+        return Path(source).open("rb")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LayoutError(
+            f"{shown(os.fspath(source))} cannot be read: {reason}",
+            "text without newline, '=' or HloModule is taken for the path of a dump",
+            "give the path of a file with HLO text, or the text itself",
+        ) from None
+
+
+_BRACKET: Final = re.compile(r"[][(){}]")
+_OPENING: Final = "([{"
+_MOST: Final = 200  # times that a statement grows because it is incomplete
+
+
+def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:
+    """Append to a text the lines that go on with it: more than one where brackets are open.
+
+    Args:
+        scan: the text, which is not at its end.
+        stop: why it is incomplete.
+        lines: what follows it, one line at least.
+        joins: how often lines were appended to this statement.
+
+    Raises:
+        ParseError: where the next line cannot go on with it.
+    """
+    text = scan.text.rstrip()
+    # After these any line may come: a computation inside an attribute, a name.
+    takes_all = text[-1:] == "{" or text.endswith(("ROOT", "ENTRY"))
+    if joins > _MOST or not (takes_all or _goes_on(lines.peek())):
+        scan.fail(f"{stop.what} before line {lines.number + 1}", stop.position)
+    parts = [scan.text]
+    depth = depth_of(scan.text[stop.position :])
+    for part in lines:
+        parts.append(part)
+        depth += depth_of(part)
+        is_open = depth > 0 or part.rstrip()[-1:] == ","
+        if not is_open or not (takes_all or _goes_on(lines.peek())):
+            break
+    scan.text = "".join(parts)
+
+
+def _goes_on(line: str | None) -> bool:
+    """Whether a line may be the rest of a statement; where there is none, nobody knows."""
+    return line is None or STATEMENT.match(line) is None
+
+
+def depth_of(text: str) -> int:
+    """How many more brackets open in a text than close.
+
+    >>> depth_of("add(%a, {1, 2}"), depth_of("})")
+    (1, -2)
+    """
+    return sum(1 if mark in _OPENING else -1 for mark in _BRACKET.findall(text))

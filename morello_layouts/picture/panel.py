@@ -1,17 +1,216 @@
-"""One index map in a picture: all that renderers read."""
+"""A panel of a picture: borders, colours and style."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, Literal
 
-from morello_layouts.formula import IndexMap
-from morello_layouts.picture.colours import colour_numbers, key_of
-from morello_layouts.picture.grid import Cell, View
-from morello_layouts.picture.strip import Slot
-from morello_layouts.picture.style import Style
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.maps import IndexMap
+from morello_layouts.picture.view import Cell, Slot, View
 
-__all__ = ["Panel", "coordinate_text", "panel_of"]
+Line = Sequence[Cell | None]
+
+
+def border_between(a: Cell | Slot | None, b: Cell | Slot | None) -> int | None:
+    """The outermost level at which two places lie in different tiles; None where at none.
+
+    >>> one, other = Slot(3, (0, 3), ((0, 0), (0, 3))), Slot(4, (0, 4), ((0, 0), (0, 4)))
+    >>> border_between(one, other), border_between(one, one), border_between(one, None)
+    (1, None, None)
+    """
+    if a is None or b is None:
+        return None
+    levels = enumerate(zip(a.tiles, b.tiles, strict=False))
+    return next((level for level, (one, other) in levels if one != other), None)
+
+
+def borders(lines: Sequence[Line]) -> list[list[int | None]]:
+    """Between each line of cells and the next the level of the border beside each cell.
+
+    In a gap of the line there is a border where every cell of the line that is shown has one.
+    """
+    return [_between(before, after) for before, after in pairwise(lines)]
+
+
+def _between(before: Line, after: Line) -> list[int | None]:
+    pairs = list(zip(before, after, strict=True))
+    shown = [border_between(a, b) for a, b in pairs if a is not None and b is not None]
+    through = shown[0] if shown and None not in shown else None
+    if through is not None:
+        through = max(level for level in shown if level is not None)
+    found = iter(shown)
+    return [through if a is None or b is None else next(found) for a, b in pairs]
+
+
+Colour = Literal["tile", "word"]
+"""What cells of one colour share: the outermost tile, or a word of memory."""
+
+COLOURS: Final = ("tile", "word")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What is coloured alike, and what is marked.
+
+    Attributes:
+        colour: ``"tile"``, or ``"word"``.
+        word_bits: bits of a word.
+        element_bits: bits of an element, None where they are not known.
+        dots: coordinates of the cells with a dot.
+        boxes: coordinates of the cells with a box around them.
+        box_tiles: the level whose tiles have a box around them, 1 for the outermost; 0 for none.
+        formula: whether the formula stands above; one may wish to guess it first.
+
+    >>> Style().colour, Style(colour="word", element_bits=16).words_of(5)
+    ('tile', (2, 2))
+    """
+
+    colour: Colour = "tile"
+    word_bits: int = 32
+    element_bits: int | None = None
+    dots: tuple[tuple[int, ...], ...] = ()
+    boxes: tuple[tuple[int, ...], ...] = ()
+    box_tiles: int = 0
+    formula: bool = True
+
+    @property
+    def marks(self) -> tuple[tuple[int, ...], ...]:
+        """The coordinates of all cells that are marked, each once."""
+        return tuple(dict.fromkeys((*self.dots, *self.boxes)))
+
+    def words_of(self, offset: int) -> tuple[int, int]:
+        """The first and the last word that the element at an offset touches."""
+        bits = self.element_bits or self.word_bits
+        return offset * bits // self.word_bits, (offset * bits + bits - 1) // self.word_bits
+
+
+def checked_style(style: Style, shape: Sequence[int], levels: int) -> Style:
+    """The style itself, if it fits an array.
+
+    Raises:
+        LayoutError: where it means nothing, or nothing for this array.
+    """
+    if style.colour not in COLOURS:
+        raise LayoutError(
+            f"{style.colour!r} is nothing to colour by",
+            "cells of one colour share a tile or a word",
+            'give colour="tile" or colour="word"',
+        )
+    for name, bits in (("word_bits", style.word_bits), ("element_bits", style.element_bits)):
+        if bits is not None and bits < 1:
+            raise LayoutError(
+                f"{name} is {bits}", "a word or an element has at least one bit", "give 32, say"
+            )
+    if style.colour == "word" and style.element_bits is None:
+        raise LayoutError(
+            "the bits of an element are not known",
+            "which elements share a word depends on how wide they are",
+            "name a type, as in bf16[32,256], or give element_bits=16",
+        )
+    if not 0 <= style.box_tiles <= levels:
+        raise LayoutError(
+            f"there is no level {style.box_tiles} of tiles",
+            f"the layout has {levels} {'level' if levels == 1 else 'levels'} of tiles"
+            if levels
+            else "the layout has no tiles",
+            f"give a level from 1 to {levels}" if levels else "leave box_tiles out",
+        )
+    for coordinate in style.marks:
+        inside = len(coordinate) == len(shape) and all(
+            0 <= x < n for x, n in zip(coordinate, shape, strict=False)
+        )
+        if not inside:
+            raise ShapeError(
+                f"there is no element {coordinate} to mark",
+                f"the array has the shape {tuple(shape)}",
+                "give one index for each dimension, from 0",
+            )
+    return style
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """The colours of a picture on one kind of paper.
+
+    Attributes:
+        background: the paper.
+        ink: text and thick borders.
+        dim: labels.
+        line: the lines between cells.
+        red: marks.
+        pastels: fills of cells; neighbours differ.
+    """
+
+    background: str
+    ink: str
+    dim: str
+    line: str
+    red: str
+    pastels: tuple[str, ...]
+
+
+LIGHT: Final = Paper(
+    "#ffffff", "#1c1e21", "#565d66", "#b4bac2", "#d3122b",
+    ("#cfe3f7", "#fde0b8", "#d0edcf", "#f6cfd8", "#ded5f3", "#f7f0b4",
+     "#c3ebe6", "#ead9c8", "#f3cdee", "#dde7bd", "#c3d0ea", "#fbcdbc"),
+)  # fmt: skip
+
+DARK: Final = Paper(
+    "#15181c", "#eceff2", "#a3abb5", "#59616b", "#ff7381",
+    ("#1f4468", "#6b4613", "#24532a", "#6a2c3b", "#463a70", "#524b14",
+     "#1a524d", "#594633", "#66305f", "#465222", "#38476a", "#70392a"),
+)  # fmt: skip
+
+
+def key_of(place: Cell | Slot, style: Style) -> Hashable:
+    """What places of one colour share."""
+    if style.colour == "word":
+        return style.words_of(place.offset)[0]
+    return place.tiles[0] if place.tiles else ()
+
+
+def colour_numbers(view: View, style: Style) -> dict[Hashable, int]:
+    """A pastel for each tile or word, another than that of the cells left, above and before.
+
+    They are given out in the order in which the cells are read, so that few tiles all differ.
+    """
+    given: dict[Hashable, int] = {}
+    for key, neighbours in _met(view, style):
+        if key not in given:
+            taken = {given[other] for other in neighbours if other in given}
+            start = len(given)
+            turns = (k % len(LIGHT.pastels) for k in range(start, start + len(LIGHT.pastels)))
+            given[key] = next(k for k in turns if k not in taken)
+    return given
+
+
+def _met(view: View, style: Style) -> Iterator[tuple[Hashable, list[Hashable]]]:
+    """The keys in reading order, each with those of the places beside it."""
+    for grid in view.grids:
+        above: list[Hashable | None] = [None] * len(grid.columns)
+        for row in grid.cells:
+            if all(cell is None for cell in row):
+                continue
+            left: Hashable | None = None
+            for column, cell in enumerate(row):
+                if cell is None:
+                    continue
+                key = key_of(cell, style)
+                yield key, [k for k in (left, above[column]) if k is not None]
+                left = above[column] = key
+    if view.strip is not None:
+        yield from _in_order((slot for slot in view.strip.slots if slot is not None), style)
+
+
+def _in_order(slots: Iterable[Slot], style: Style) -> Iterator[tuple[Hashable, list[Hashable]]]:
+    before: Hashable | None = None
+    for slot in slots:
+        key = key_of(slot, style)
+        yield key, [] if before is None else [before]
+        before = key
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Proofs by ISL. The only part of the package that imports islpy."""
 
-from morello_layouts.proof.bijection import is_bijective, is_injective, is_surjective
+from morello_layouts.proof.bijective import is_bijective, is_injective, is_surjective
 from morello_layouts.proof.bitcast import Bitcast, is_bitcast
-from morello_layouts.proof.equivalence import are_equal, are_equivalent
-from morello_layouts.proof.proof import AtSizes, Proof
+from morello_layouts.proof.equivalent import are_equal, are_equivalent
+from morello_layouts.proof.proof import Proof, SymbolicCounterexample
 from morello_layouts.proof.verify import verify
 
 __all__ = [
-    "AtSizes",
+    "SymbolicCounterexample",
     "Bitcast",
     "Proof",
     "are_equal",

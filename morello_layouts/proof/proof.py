@@ -9,21 +9,19 @@ from typing import Any
 
 from morello_layouts.errors import LayoutError
 
-__all__ = ["AtSizes", "Proof"]
-
 _MARK = {True: "✓", False: "✗", None: "?"}
 _VERDICT = {True: "holds", False: "does not hold", None: "undecided"}
 
 
 @dataclass(frozen=True, slots=True)
-class AtSizes:
+class SymbolicCounterexample:
     """A counterexample of symbolic sizes: the smallest sizes that have one, and the first there.
 
     Attributes:
         sizes: the smallest sizes, by name.
         at: the counterexample at these sizes, as a proof at numbers has it.
 
-    >>> print(AtSizes({"M": 1, "N": 129}, (0, 128)))
+    >>> print(SymbolicCounterexample({"M": 1, "N": 129}, (0, 128)))
     (0, 128) at M = 1, N = 129
     """
 
@@ -47,7 +45,7 @@ class Proof:
         reason: how it was decided or why it was not, one line.
         counterexample: what shows that it does not hold: two coordinates that share an offset,
             a coordinate at which two maps differ, or the smallest offset that holds padding.
-            With symbolic sizes an :class:`AtSizes`: the smallest sizes, and that.
+            With symbolic sizes an :class:`SymbolicCounterexample`: the smallest sizes, and that.
         condition: with symbolic sizes, a SymPy Boolean: for which of them it holds.
         when: the same in words.
         padding: elements of the buffer that hold nothing, where the question asks about them; a
@@ -111,6 +109,6 @@ class Proof:
 
 def _plain(value: Any) -> Any:
     """A counterexample or a count as JSON takes it."""
-    if isinstance(value, AtSizes):
+    if isinstance(value, SymbolicCounterexample):
         return {"sizes": dict(value.sizes), "at": _plain(value.at)}
     return value if isinstance(value, int | tuple | list | dict | None) else str(value)

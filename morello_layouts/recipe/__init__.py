@@ -1,9 +1,15 @@
 """The recipe: what every layout is, and the readings that need nothing but it."""
 
-from morello_layouts.recipe.arrays import pack_array, unpack_array
-from morello_layouts.recipe.bits import elements_of, to_bytes
-from morello_layouts.recipe.coordinates import linear_index, physical_coordinates
-from morello_layouts.recipe.inverse import delinearize, logical_coordinates
+from morello_layouts.recipe.readings import (
+    delinearize,
+    elements_of,
+    linear_index,
+    logical_coordinates,
+    pack_array,
+    physical_coordinates,
+    to_bytes,
+    unpack_array,
+)
 from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose, known
 
 __all__ = [

@@ -1,8 +1,4 @@
-"""The four steps, and the reading of a recipe that gives shapes.
-
-Each step acts on the whole shape at once, so a tiling reads as XLA's document writes it:
-``[3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]``.
-"""
+"""The recipe: pad, split, transpose and merge steps over axes."""
 
 from __future__ import annotations
 
@@ -13,11 +9,9 @@ from math import prod
 from typing import ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.size import Number, Size, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 
-__all__ = ["Merge", "Pad", "Recipe", "Shape", "Split", "Step", "Transpose", "known"]
-
-Shape: TypeAlias = tuple[Number, ...]
+Shape: TypeAlias = tuple[Int, ...]
 """Sizes of axes in elements, some of them perhaps symbolic."""
 
 
@@ -29,7 +23,7 @@ def known(shape: Shape) -> tuple[int, ...]:
     """
     numbers = tuple(n for n in shape if isinstance(n, int))
     if len(numbers) < len(shape):
-        names = sorted({name for n in shape if isinstance(n, Size) for name in n.names()})
+        names = sorted({name for n in shape if isinstance(n, SizeExpr) for name in n.names()})
         raise UnsupportedError(
             f"sizes are symbolic: {', '.join(names)}",
             "this is computed at sizes that are numbers",
@@ -81,7 +75,7 @@ class Split:
     def apply(self, shape: Shape) -> Shape:
         """The shape after the step."""
         _require(len(self.tiles) == len(shape), self, shape)
-        sizes: list[Number] = []
+        sizes: list[Int] = []
         for n, t in zip(shape, self.tiles, strict=True):
             if t is None:
                 sizes.append(n)
@@ -157,7 +151,7 @@ class Recipe:
 
     shape: Shape
     steps: tuple[Step, ...] = ()
-    tail_padding: Number = 0
+    tail_padding: Int = 0
 
     def __post_init__(self) -> None:
         if is_nonnegative(-1 - self.tail_padding):
@@ -182,20 +176,20 @@ class Recipe:
         return self.shapes[-1]
 
     @cached_property
-    def size(self) -> Number:
+    def size(self) -> Int:
         """Elements that the buffer spans, padding included."""
         return prod(self.physical_shape) + self.tail_padding
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of symbolic sizes in it, sorted."""
-        symbolic = (n for n in (*self.shape, self.tail_padding) if isinstance(n, Size))
+        symbolic = (n for n in (*self.shape, self.tail_padding) if isinstance(n, SizeExpr))
         return tuple(sorted({name for n in symbolic for name in n.names()}))
 
-    def map_sizes(self, change: Callable[[Number], Number]) -> Recipe:
+    def map_sizes(self, change: Callable[[Int], Int]) -> Recipe:
         """The recipe with every size changed, tiles excepted.
 
-        >>> tiled = Recipe((Size.named("N"),), (Pad((8 * Size.named("N"),)), Split((4,))))
+        >>> tiled = Recipe((SizeExpr.named("N"),), (Pad((8 * SizeExpr.named("N"),)), Split((4,))))
         >>> print(tiled.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate({"N": 3})))
         [3] → pad [24] → split [6,4]
         """
@@ -225,3 +219,25 @@ def _require(fits: bool, step: Step, shape: Shape) -> None:
             "a recipe's steps must fit the shape that the step before leaves",
             "pad an axis up to a multiple before splitting it, and name every axis once",
         )
+
+
+def major_order(recipe: Recipe) -> tuple[int, ...]:
+    """The logical dimensions by their first axis in memory, the most major first.
+
+    >>> major_order(Recipe((6, 8), (Split((None, 4)), Transpose((1, 0, 2)))))
+    (1, 0)
+    """
+    axes: list[tuple[int, ...]] = [(dim,) for dim in range(len(recipe.shape))]
+    for step in recipe.steps:
+        match step:
+            case Pad():
+                pass
+            case Split(tiles):
+                pairs = zip(axes, tiles, strict=True)
+                axes = [axis for axis, t in pairs for _ in range(1 if t is None else 2)]
+            case Transpose(order):
+                axes = [axes[k] for k in order]
+            case Merge():
+                groups = step.groups(range(len(axes)))
+                axes = [tuple(dim for k in group for dim in axes[k]) for group in groups]
+    return tuple(dict.fromkeys(dim for axis in axes for dim in axis))

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.size import Number
+from morello_layouts.expr.sizes import Int
 from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step, Transpose, known
-
-__all__ = ["reshape_steps", "seen_from", "with_inner_axis"]
 
 
 def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
@@ -46,7 +44,7 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
     merge = Merge(tuple(count for count, _ in runs))
     steps: list[Step] = [] if all(count == 1 for count, _ in runs) else [merge]
     left = [list(sizes) for _, sizes in runs]
-    done: list[list[Number]] = [[] for _ in runs]
+    done: list[list[Int]] = [[] for _ in runs]
     while any(len(sizes) > 1 for sizes in left):
         tiles: list[int | None] = []
         for sizes, split_off in zip(left, done, strict=True):
@@ -58,7 +56,7 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _inner(size: Number) -> int:
+def _inner(size: Int) -> int:
     return known((size,))[0]
 
 
@@ -85,13 +83,13 @@ def _runs(shape: Shape, to: Shape) -> list[tuple[int, Shape]]:
     return runs
 
 
-def seen_from(shape: Shape, recipe: Recipe, order: Sequence[int] | None = None) -> Recipe:
+def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = None) -> Recipe:
     """A recipe for an array of another shape, reshaped and then transposed to the recipe's own.
 
     Raises:
         ShapeError: where the shapes do not fit, or the order is none.
 
-    >>> print(seen_from((24,), Recipe((6, 4)), (1, 0)))
+    >>> print(reshape_recipe((24,), Recipe((6, 4)), (1, 0)))
     [24] → split [4,6] → transpose [6,4]
     """
     if not recipe.shape:

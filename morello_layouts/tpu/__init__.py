@@ -1,11 +1,17 @@
 """What the TPU compiler does with layouts: its defaults, their cost, and what would cost less."""
 
 from morello_layouts.tpu.defaults import default_layout
-from morello_layouts.tpu.formats import FORMATS, Format, format_layout
-from morello_layouts.tpu.generations import GENERATIONS, LANES, SUBLANES, TYPES
+from morello_layouts.tpu.generations import (
+    FORMATS,
+    GENERATIONS,
+    LANES,
+    SUBLANES,
+    TYPES,
+    Format,
+    format_layout,
+)
 from morello_layouts.tpu.suggest import Suggestion, suggest
-from morello_layouts.tpu.symbolic import WasteFormula, waste_formula
-from morello_layouts.tpu.waste import Padding, Waste, waste
+from morello_layouts.tpu.waste import Padding, Waste, WasteFormula, waste, waste_formula
 
 __all__ = [
     "FORMATS",

@@ -10,10 +10,8 @@ from itertools import permutations
 from math import prod
 from typing import Final
 
+from morello_layouts.notations.xla import XlaLayout, XlaShape
 from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing, sizes_of
-from morello_layouts.xla import XlaLayout, XlaShape
-
-__all__ = ["default_layout", "fewest_rows", "pairs", "tiled"]
 
 _LONGEST: Final = 1024  # elements of the largest tile of an array of one dimension
 

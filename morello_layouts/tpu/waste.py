@@ -1,23 +1,19 @@
-"""What a layout reserves beyond the data, and for which of its dimensions.
-
-Bytes are counted as in the compiler's out-of-memory reports: "Unpadded size" is the elements
-alone, each at its own width (``pred`` in a byte, whatever ``E(32)`` says), and "Size" is what is
-reserved.
-"""
+"""The padding of a layout on a TPU, in bytes and as a formula."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
-from morello_layouts.errors import LayoutError
-from morello_layouts.expr.size import Number
-from morello_layouts.xla import COMBINE, XlaLayout, XlaShape, bits_of
-from morello_layouts.xla.size import largest_piece, reserved_bytes, round_up
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
+from morello_layouts.notations.xla.lowering import largest_piece, reserved_bytes, round_up
 
-__all__ = ["Padding", "Waste", "bytes_of_data", "data_bytes", "reasons_of", "waste"]
+if TYPE_CHECKING:
+    import sympy
 
 _PLACES = ("minor", "second-minor", "third-minor", "fourth-minor", "fifth-minor", "sixth-minor")
 
@@ -34,15 +30,15 @@ class Padding:
         padded: what it takes.
         text: the reason in words.
 
-    >>> from morello_layouts.xla import XlaLayout
+    >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))
     >>> waste(x).reasons[0].size, waste(x).reasons[0].padded
     (3, 8)
     """
 
     dimensions: tuple[int, ...]
-    size: Number
-    padded: Number
+    size: Int
+    padded: Int
     text: str
 
 
@@ -57,7 +53,7 @@ class Waste:
         reasons: why it reserves more, minor dimension first; together they account for all of it,
             but for bits that fill up the last byte.
 
-    >>> from morello_layouts.xla import XlaLayout
+    >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))
     >>> w = waste(x)
     >>> w.data_bytes, w.reserved_bytes, w.padding_bytes, round(w.factor, 2)
@@ -105,7 +101,7 @@ def waste(shape: XlaShape) -> Waste:
         LayoutError: where it is given anything but an XlaShape.
         UnsupportedError: for a token or opaque value, and where a size is no number.
 
-    >>> from morello_layouts.xla import XlaLayout
+    >>> from morello_layouts.notations.xla import XlaLayout
     >>> print(waste(XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))))
     f32[7,3,128]{2,1,0:T(8,128)}: 10,752 bytes of data in 28,672, 2.67x
       second-minor dimension 1 of size 3 is padded to 8: tiles (8,128) have 8 rows
@@ -129,7 +125,7 @@ def data_bytes(shape: XlaShape) -> int:
 
     Where SC cuts the array into pieces, those of the largest, as in ``byte_size``.
 
-    >>> from morello_layouts.xla import XlaLayout
+    >>> from morello_layouts.notations.xla import XlaLayout
     >>> data_bytes(XlaShape("pred", (5,), XlaLayout((0,), ((8,),), element_size_in_bits=32)))
     5
     """
@@ -141,10 +137,10 @@ def bytes_of_data(shape: XlaShape, sizes: Sequence[int]) -> int: ...
 
 
 @overload
-def bytes_of_data(shape: XlaShape, sizes: Sequence[Number]) -> Number: ...
+def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int: ...
 
 
-def bytes_of_data(shape: XlaShape, sizes: Sequence[Number]) -> Number:
+def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int:
     """The bytes of :func:`data_bytes` for other sizes than the array's own."""
     bits = min(shape.bits, bits_of(shape.element_type))
     assert shape.layout is not None  # bits raises where there is none
@@ -152,7 +148,7 @@ def bytes_of_data(shape: XlaShape, sizes: Sequence[Number]) -> Number:
     return reserved_bytes(sizes, bare, bits)
 
 
-def reasons_of(shape: XlaShape, sizes: Sequence[Number]) -> list[Padding]:
+def reasons_of(shape: XlaShape, sizes: Sequence[Int]) -> list[Padding]:
     """Why an array takes more than its data, by XLA's own rule, in which only the first tile pads.
 
     Args:
@@ -177,8 +173,8 @@ def reasons_of(shape: XlaShape, sizes: Sequence[Number]) -> list[Padding]:
 
 
 def _tile_padding(
-    sizes: Sequence[Number], layout: XlaLayout, tile: Sequence[int]
-) -> tuple[list[Padding], Number]:
+    sizes: Sequence[Int], layout: XlaLayout, tile: Sequence[int]
+) -> tuple[list[Padding], Int]:
     """The dimensions that a tile pads, the minor one first, and the elements with that padding."""
     missing = max(0, len(tile) - len(sizes))
     dims = [None] * missing + list(layout.major_to_minor)
@@ -186,8 +182,8 @@ def _tile_padding(
     first = len(every) - len(tile)
     text = f"tiles ({','.join('*' if t == COMBINE else str(t) for t in tile)})"
     found: list[Padding] = []
-    elements: Number = prod(every[:first])
-    size: Number = 1
+    elements: Int = prod(every[:first])
+    size: Int = 1
     joined: list[int | None] = []
     for k, t in enumerate(tile, first):
         joined.append(dims[k])
@@ -206,11 +202,11 @@ def _tile_padding(
     return found[::-1], elements
 
 
-def _shown(n: Number) -> str:
+def _shown(n: Int) -> str:
     return f"{n:,}" if isinstance(n, int) else str(n)
 
 
-def _subject(place: int, dims: Sequence[int], size: Number) -> str:
+def _subject(place: int, dims: Sequence[int], size: Int) -> str:
     name = _PLACES[place] if place < len(_PLACES) else f"{place + 1}th-minor"
     if not dims:
         return f"the {name} dimension of {size} that the tile adds is"
@@ -228,3 +224,147 @@ def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
         return f"{t:,} along {'them' if joined else 'it'}"
     noun = "row" if place else "column"
     return f"{t:,} {noun}{'' if t == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class WasteFormula:
+    """Bytes of an array's data and of its buffer, for every value of its symbolic sizes.
+
+    Attributes:
+        shape: the array and its layout.
+        data: bytes of the elements alone: a polynomial in the names of sizes.
+        reserved: bytes that XLA reserves: a polynomial in names and quotients rounded up.
+        reasons: why it reserves more; a reason applies unless the size is a multiple already.
+
+    >>> from morello_layouts.notations.xla import XlaLayout
+    >>> f = waste_formula(XlaShape("bf16", ("M", "N"), XlaLayout((1, 0), ((8, 128), (2, 1)))))
+    >>> f.data_bytes, f.reserved_bytes
+    (2*M*N, 2048*ceiling(M/8)*ceiling(N/128))
+    >>> f.at(M=10, N=200).reserved_bytes
+    8192
+    """
+
+    shape: XlaShape
+    data: Int
+    reserved: Int
+    reasons: tuple[Padding, ...]
+
+    @property
+    def data_bytes(self) -> sympy.Expr:
+        """Bytes of the elements alone, in SymPy.
+
+        >>> waste_formula(XlaShape("s32", ("M", 3))).data_bytes
+        12*M
+        """
+        return _sympy(self.data)
+
+    @property
+    def reserved_bytes(self) -> sympy.Expr:
+        """Bytes that XLA reserves, in SymPy.
+
+        >>> waste_formula(XlaShape("s32", ("M", 3))).reserved_bytes
+        12*M
+        """
+        return _sympy(self.reserved)
+
+    @property
+    def padding_bytes(self) -> sympy.Expr:
+        """Bytes that hold no data, in SymPy.
+
+        >>> waste_formula(XlaShape("s32", ("M", 3))).padding_bytes
+        0
+        """
+        return _sympy(self.reserved - self.data)
+
+    @property
+    def factor(self) -> sympy.Expr:
+        """Bytes reserved over bytes of data, in SymPy; 1 where there are neither.
+
+        >>> waste_formula(XlaShape("s32", ("M", 3))).factor
+        1
+        """
+        if self.data == self.reserved:
+            return _sympy(1)
+        return self.reserved_bytes / self.data_bytes
+
+    def at(self, **sizes: int) -> Waste:
+        """The bytes and reasons where the sizes have these values.
+
+        Raises:
+            ShapeError: where a name is not one of the array's, or one of these has no value.
+
+        >>> waste_formula(XlaShape("s32", ("M", 3))).at(M=5).data_bytes
+        60
+        """
+        names = {n for n in self.shape.dims if isinstance(n, str)}
+        if names != sizes.keys():
+            given = ", ".join(sorted(sizes)) or "none"
+            raise ShapeError(
+                f"values are given for {given}",
+                f"the symbolic sizes of {self.shape} are {', '.join(sorted(names)) or 'none'}",
+                "give one value for each of them",
+            )
+        dims = tuple(sizes[n] if isinstance(n, str) else n for n in self.shape.dims)
+        return waste(replace(self.shape, dims=dims))
+
+    def __str__(self) -> str:
+        reasons = (f"  {reason.text}" for reason in self.reasons)
+        bytes_ = f"{self.data} bytes of data in {self.reserved}"
+        return "\n".join([f"{self.shape}: {bytes_}", *reasons])
+
+
+def waste_formula(shape: XlaShape) -> WasteFormula:
+    """What an array's layout costs, as a formula in its symbolic sizes, each at least 1.
+
+    Raises:
+        LayoutError: where it is given anything but an XlaShape.
+        UnsupportedError: for a token or opaque value, an unbounded size, and where SC splits an
+            array of symbolic sizes.
+
+    >>> from morello_layouts.notations.xla import XlaLayout
+    >>> print(waste_formula(XlaShape("f32", ("N", 200), XlaLayout((1, 0), ((8, 128),)))))
+    f32[N,200]{1,0:T(8,128)}: 800*N bytes of data in 8192*ceil(N/8)
+      minor dimension 1 of size 200 is padded to 256: tiles (8,128) have 128 columns
+      second-minor dimension 0 of size N is padded to 8*ceil(N/8): tiles (8,128) have 8 rows
+    """
+    if not isinstance(shape, XlaShape):
+        raise LayoutError(
+            f"{shape!r} is no array",
+            "bytes are counted for an XlaShape",
+            "give one; ml.parse reads it from text",
+        )
+    bits = shape.bits  # raises where there is no layout
+    layout = shape.layout
+    assert layout is not None
+    if all(isinstance(n, int) for n in shape.dims):
+        known = waste(shape)
+        return WasteFormula(shape, known.data_bytes, known.reserved_bytes, known.reasons)
+    if layout.splits_array:
+        raise UnsupportedError(
+            f"{shape} splits the array at fixed places",
+            "which piece is the largest depends on the symbolic sizes",
+            "write numbers for the sizes, or leave SC out",
+        )
+    sizes = tuple(map(_size_of(shape), shape.dims))
+    data, reserved = bytes_of_data(shape, sizes), reserved_bytes(sizes, layout, bits)
+    reasons = reasons_of(shape, layout.physical_sizes(sizes)) if reserved else ()
+    return WasteFormula(shape, data, reserved, tuple(reasons))
+
+
+def _size_of(shape: XlaShape) -> Callable[[Any], Int]:
+    def size_of(n: Any) -> Int:
+        if n is None:
+            raise UnsupportedError(
+                f"{shape} has an unbounded size",
+                "'?' has no name, so no formula can speak of it",
+                "write a name, such as N, for each '?'",
+            )
+        return SizeExpr.named(n) if isinstance(n, str) else int(n)
+
+    return size_of
+
+
+def _sympy(value: Int) -> Any:
+    from morello_layouts.expr.conversions import size_to_sympy
+
+    return size_to_sympy(value, {})

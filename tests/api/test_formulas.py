@@ -261,7 +261,7 @@ def test_a_collision_is_looked_for_at_sizes_that_are_assumed() -> None:
     halves = ml.from_sympy(("N",), "d0 - d0//8")
     assert ml.is_injective(halves).holds is None, "sizes up to 6 were tried"
     found = ml.is_injective(halves, assuming="16 | N")
-    assert found.counterexample == ml.AtSizes({"N": 16}, ((7,), (8,)))
+    assert found.counterexample == ml.SymbolicCounterexample({"N": 16}, ((7,), (8,)))
     assert ml.is_injective(halves, assuming="N <= 8").holds is True
 
 

@@ -13,8 +13,7 @@ from time import perf_counter
 
 from popular import POPULAR
 
-from morello_layouts.explorer.presets import PRESETS
-from morello_layouts.explorer.question import Question
+from morello_layouts.explorer.question import PRESETS, Question
 from morello_layouts.explorer.server import Server, asked
 
 TIMES = 15

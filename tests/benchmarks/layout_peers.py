@@ -29,7 +29,7 @@ sys.path.append(str(Path(__file__).parent))
 from formats import FORMATS
 
 import morello_layouts as ml
-from morello_layouts.formula import IndexMap
+from morello_layouts.maps import IndexMap
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 CASES = Path(__file__).parents[1] / "data" / "simplify_cases.json"

@@ -16,8 +16,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel.build import compiler, load
-from morello_layouts.codegen.kernel.moves import boxes_of
+from morello_layouts.kernels.build import compiler, load
+from morello_layouts.kernels.moves import boxes_of
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 Move = Callable[[], object]

@@ -17,7 +17,7 @@ from typing import Final
 
 from simplify_page import machine, put, table
 
-from morello_layouts.expr import Linear, cheapest, readable, variable
+from morello_layouts.expr import AffineExpr, cheapest, readable, variable
 
 SIZES: Final = (4, 8, 16, 32, 64)
 TERMS: Final = 500
@@ -26,7 +26,7 @@ LIMIT: Final = 5
 """Seconds after which a run is given up."""
 
 
-def nested_floors(k: int, name: str) -> Linear:
+def nested_floors(k: int, name: str) -> AffineExpr:
     """((x//2)//3)//2 …: k floors, one in another."""
     form = variable(name, 0, 6**k)
     for level in range(k):
@@ -34,9 +34,9 @@ def nested_floors(k: int, name: str) -> Linear:
     return form
 
 
-def nested_tilings(k: int, name: str) -> Linear:
+def nested_tilings(k: int, name: str) -> AffineExpr:
     """Each tile cut again by a smaller one, k times; the tiles' numbers in reverse order."""
-    rest, form = variable(name, 0, 2 ** (k + 1) - 1), Linear((), 0)
+    rest, form = variable(name, 0, 2 ** (k + 1) - 1), AffineExpr((), 0)
     for level in range(k):
         tile = 2 ** (k - level)
         form = form + (rest // tile) * 2**level
@@ -44,7 +44,7 @@ def nested_tilings(k: int, name: str) -> Linear:
     return form + rest * 2**k
 
 
-def transpositions(k: int, name: str) -> Linear:
+def transpositions(k: int, name: str) -> AffineExpr:
     """A buffer of 2^(k+2) slots seen as a matrix of 2 columns and transposed, k times."""
     form = variable(name, 0, 2 ** (k + 2) - 1)
     for _ in range(k):
@@ -52,34 +52,34 @@ def transpositions(k: int, name: str) -> Linear:
     return form
 
 
-def digits_that_join(k: int, name: str) -> Linear:
+def digits_that_join(k: int, name: str) -> AffineExpr:
     """Σ 2^i·((x//2^i) % 2): k digits that are x itself."""
-    x, form = variable(name, 0, 2**k - 1), Linear((), 0)
+    x, form = variable(name, 0, 2**k - 1), AffineExpr((), 0)
     for level in range(k):
         form = form + ((x // 2**level) % 2) * 2**level
     return form
 
 
-def digits_apart(k: int, name: str) -> Linear:
+def digits_apart(k: int, name: str) -> AffineExpr:
     """Σ 3^i·((x//2^i) % 2): k digits of one variable that do not join."""
-    x, form = variable(name, 0, 2**k - 1), Linear((), 0)
+    x, form = variable(name, 0, 2**k - 1), AffineExpr((), 0)
     for level in range(k):
         form = form + ((x // 2**level) % 2) * 3**level
     return form
 
 
-def digits_of_a_sum(k: int, name: str) -> Linear:
+def digits_of_a_sum(k: int, name: str) -> AffineExpr:
     """The k digits of x + 7·y, with other factors."""
     x = variable(name, 0, 2**k - 1) + variable(f"{name}_y", 0, 5) * 7
-    form = Linear((), 0)
+    form = AffineExpr((), 0)
     for level in range(k):
         form = form + ((x // 2**level) % 2) * 3**level
     return form
 
 
-def many_variables(k: int, name: str) -> Linear:
+def many_variables(k: int, name: str) -> AffineExpr:
     """Σ 10^i·(x_i//4) + x_i % 4 over k variables."""
-    form = Linear((), 0)
+    form = AffineExpr((), 0)
     for level in range(k):
         x = variable(f"{name}_{level}", 0, 99)
         form = form + (x // 4) * 10**level + x % 4
@@ -95,13 +95,13 @@ FAMILIES: Final = (
     digits_of_a_sum,
     many_variables,
 )
-TARGETS: Final[dict[str, Callable[[Linear], object]]] = {
+TARGETS: Final[dict[str, Callable[[AffineExpr], object]]] = {
     "readable": readable,
     "cheapest": cheapest,
 }
 
 
-def seconds(family: Callable[[int, str], Linear], target: str, k: int) -> float:
+def seconds(family: Callable[[int, str], AffineExpr], target: str, k: int) -> float:
     """The median time of a chain of k, its input built outside of the time; or infinity."""
     laps = []
     for run in range(RUNS):

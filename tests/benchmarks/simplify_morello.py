@@ -19,7 +19,7 @@ from typing import Final
 from simplify_page import put, table
 
 import morello_layouts as ml
-from morello_layouts.expr import Digit, Linear, cheapest
+from morello_layouts.expr import AffineExpr, Digit, cheapest
 
 ORACLE: Final = Path(__file__).parents[1] / "data" / "morello_oracle.jsonl"
 AIM: Final = 0.6
@@ -33,7 +33,7 @@ class Row:
     shape: tuple[int, ...]
     offsets: list[int]
     divisions: int
-    forms: dict[str, Linear]
+    forms: dict[str, AffineExpr]
 
 
 def sound_rows() -> Iterator[Row]:
@@ -43,14 +43,14 @@ def sound_rows() -> Iterator[Row]:
         if row["status"] == "ok" and row["injective"] and row["in_range"]:
             m = ml.index_map(row["display"], row["shape"])
             forms = {
-                "as first lowered": m.textbook_form,
+                "as first lowered": m.reference_form,
                 "`m.form`": m.form,
-                "cheapest": cheapest(m.textbook_form),
+                "cheapest": cheapest(m.reference_form),
             }
             yield Row(m.shape, row["offsets"], row["n_div"] + row["n_mod"], forms)
 
 
-def divisions(form: Linear) -> int:
+def divisions(form: AffineExpr) -> int:
     """Divisions and remainders in a form as it is written."""
     digits = [a for a in form.atoms() if isinstance(a, Digit)]
     return sum((d.divisor != 1) + (d.modulus is not None) for d in digits)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.cli.entry import commands
+from morello_layouts.cli.main import commands
 from morello_layouts.codegen import TARGETS
 from tests.support.tables import each_row
 

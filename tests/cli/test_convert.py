@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from morello_layouts.cli.entry import commands
+from morello_layouts.cli.main import commands
 from tests.support.tables import each_row
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from morello_layouts.cli.entry import commands
+from morello_layouts.cli.main import commands
+from morello_layouts.explanations.report import Proofs
+from morello_layouts.explanations.rows import proof_rows
 from morello_layouts.proof import Proof
-from morello_layouts.report.arrays import Proofs
-from morello_layouts.report.rows import proof_rows
 
 MAIN = "bf16[10,200]{1,0:T(8,128)(2,1)}"
 
@@ -52,7 +52,7 @@ def test_the_whole_explanation() -> None:
         "  bytes     60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data\n"
         "Offset\n"
         "  where    d0 = y, d1 = x\n"
-        "  formula  12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2   (the textbook's own)\n"
+        "  formula  12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2   (the reference's own)\n"
         "Proof by ISL\n"
         "  one-to-one  yes: no two coordinates share a physical coordinate\n"
         "  onto        no: 9 of 24 offsets hold padding, the first is 9\n"
@@ -85,7 +85,7 @@ def test_a_16_bit_tiling_at_a_glance(row: str) -> None:
 def test_a_morello_layout_with_its_derivation() -> None:
     text = explain("[1, 0, 1 p(4)]", "--shape", "6x8", "--derivation")
     assert "  1       slowest: what remains of x: 2 blocks of 4\n" in text
-    assert "  textbook    24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
+    assert "  reference    24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
     assert "  simplified  24*(d1//4) + 4*d0 + d1%4\n" in text
     assert "drop-mod, since d0 is in 0..5" in text
     assert "  onto        yes: as many offsets as elements\n" in text
@@ -264,6 +264,6 @@ def test_lines_fit_the_terminal(width: int) -> None:
 def test_lines_of_a_pipe_are_whole() -> None:
     result = CliRunner().invoke(commands, ["explain", MAIN], env={"COLUMNS": None})
     assert (
-        "  textbook    2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 2*(d1%128) + (d0%8)%2 + "
+        "  reference    2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 2*(d1%128) + (d0%8)%2 + "
         "(d1%128)%1\n"
     ) in result.stdout

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from morello_layouts.codegen import Formulas, print_formulas
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import Linear, cheapest, readable, variable
-from morello_layouts.expr.substitute import substitute
+from morello_layouts.expr import AffineExpr, cheapest, readable, variable
+from morello_layouts.expr.affine import substitute
 from tests.codegen.test_python import Lane, function_of, triton
 
 BOUNDS = st.sampled_from([
@@ -23,13 +23,13 @@ FACTORS = st.sampled_from([1, -1, 2, 3, -5, 8, 64, 1000, -65536])
 
 
 @st.composite
-def forms(draw: st.DrawFn) -> Linear:
+def forms(draw: st.DrawFn) -> AffineExpr:
     """Sums of digits of sums of digits of up to three variables."""
     names = ("i", "j", "k")[: draw(st.integers(1, 3))]
     operands = [variable(name, *draw(BOUNDS)) for name in names]
     for _ in range(draw(st.integers(1, 4))):
         parts = draw(st.lists(st.sampled_from(range(len(operands))), min_size=1, max_size=3))
-        form = Linear((), draw(st.sampled_from([0, 0, 1, -4, 100])))
+        form = AffineExpr((), draw(st.sampled_from([0, 0, 1, -4, 100])))
         for part in parts:
             form = form + operands[part] * draw(FACTORS)
         form = form // draw(NUMBERS) if draw(st.booleans()) else form
@@ -38,7 +38,7 @@ def forms(draw: st.DrawFn) -> Linear:
     return operands[-1]
 
 
-def values_of(form: Linear, r: random.Random) -> dict[str, np.ndarray]:
+def values_of(form: AffineExpr, r: random.Random) -> dict[str, np.ndarray]:
     values = {}
     for var in form.variables():
         lo, hi = var.interval
@@ -49,7 +49,7 @@ def values_of(form: Linear, r: random.Random) -> dict[str, np.ndarray]:
     return values
 
 
-def fits(form: Linear) -> bool:
+def fits(form: AffineExpr) -> bool:
     """Whether 64 bits hold all values on the way, variables without bounds being as sampled."""
     ends = {}
     for var in form.variables():
@@ -66,7 +66,7 @@ def fits(form: Linear) -> bool:
 
 
 @given(forms(), st.booleans(), st.sampled_from([None, readable, cheapest]), st.integers(0, 99))
-def test_random_forms(form: Linear, shift: bool, simplify: object, seed: int) -> None:
+def test_random_forms(form: AffineExpr, shift: bool, simplify: object, seed: int) -> None:
     values = values_of(form, random.Random(seed))
     assume(fits(form))
     wanted = [int(x) for x in np.broadcast_to(form.evaluate(values), (16,))]

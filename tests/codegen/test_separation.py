@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import Digit, Linear, variable
-from morello_layouts.formula.separation import StrideRuns, separate, strides_along
+from morello_layouts.expr import AffineExpr, Digit, variable
+from morello_layouts.maps.modes import Modes, decompose, modes_along
 from tests.support.tables import each_row
 
 LAYOUTS = [
@@ -32,7 +32,7 @@ LAYOUTS = [
 @each_row(("layout", "shape"), LAYOUTS)
 def test_the_parts_add_up(layout: str, shape: tuple[int, ...] | None) -> None:
     m = ml.index_map(layout, shape)
-    parts = m.by_dim()
+    parts = m.decompose()
     assert parts.is_complete
     assert len(parts.forms) == len(parts.exprs) == len(m.shape)
     for at in product(*(range(n) for n in m.shape)):
@@ -43,7 +43,7 @@ def test_the_parts_add_up(layout: str, shape: tuple[int, ...] | None) -> None:
 
 def test_what_does_not_separate_is_set_apart() -> None:
     m = ml.index_map("f32[3,5,7]{2,1,0:T(2,*,4)}")
-    parts = m.by_dim()
+    parts = m.decompose()
     assert not parts.is_complete
     assert {symbol.name for symbol in parts.mixed_expr.free_symbols} == {"d1", "d2"}
     for at in product(range(3), range(5), range(7)):
@@ -60,7 +60,7 @@ PRINTED = [*LAYOUTS, ("f32[3,5,7]{2,1,0:T(2,*,4)}", None), ("f32[1,5]", None)]
 @each_row(("layout", "shape"), PRINTED)
 def test_printed_parts_add_up(layout: str, shape: tuple[int, ...] | None, simplified: Any) -> None:
     m = ml.index_map(layout, shape)
-    parts = m.by_dim()
+    parts = m.decompose()
     for text in (ml.code(parts, "python", simplified=simplified), str(parts)):
         for at in product(*(range(n) for n in m.shape)):
             names = {f"d{k}": x for k, x in enumerate(at)}
@@ -74,14 +74,14 @@ def test_printed_parts_add_up(layout: str, shape: tuple[int, ...] | None, simpli
 
 def test_printed_parts() -> None:
     known = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N <= 1000, M <= 1000")
-    text = ml.code(known.by_dim(), "c", function=True, asserts=True)
+    text = ml.code(known.decompose(), "c", function=True, asserts=True)
     assert "adds to the offset of f32[M,N]{1,0:T(8,128)}, in elements." in text
     assert "assert(N <= 1000);" in text
     assert "parts(uint32_t d0, uint32_t d1, uint32_t N, uint32_t *offset0" in text
-    assert ml.code(ml.index_map("f32[]").by_dim(), "python") == "0"
-    user = separate(variable("i", 0, 7) // 4 + 3, ("i",))
+    assert ml.code(ml.index_map("f32[]").decompose(), "python") == "0"
+    user = decompose(variable("i", 0, 7) // 4 + 3, ("i",))
     assert str(user) == "i//4 + 3"
-    combined = ml.index_map("f32[3,5,7]{2,1,0:T(2,*,4)}").by_dim()
+    combined = ml.index_map("f32[3,5,7]{2,1,0:T(2,*,4)}").decompose()
     assert ml.code(combined, "python").splitlines()[-3:] == [
         "mixed = 8*(t0//4) + t0%4",
         "offset1 = 0",
@@ -89,7 +89,7 @@ def test_printed_parts() -> None:
     ]
 
 
-def offset_by_runs(runs: StrideRuns, x: int) -> int:
+def offset_by_runs(runs: Modes, x: int) -> int:
     """What the runs say of position x: a mixed radix."""
     total = 0
     for k, run in enumerate(runs.runs):
@@ -106,7 +106,7 @@ def offset_by_runs(runs: StrideRuns, x: int) -> int:
 def test_runs_give_the_offsets(layout: str, shape: tuple[int, ...] | None) -> None:
     m = ml.index_map(layout, shape)
     for dim, n in enumerate(m.shape):
-        runs = m.strides_within(dim)
+        runs = m.modes(dim)
         others = [0] * len(m.shape)
         line = [m(*others[:dim], x, *others[dim + 1 :]) for x in range(n)]
         assert [offset_by_runs(runs, x) for x in range(n)] == line
@@ -120,38 +120,38 @@ def test_runs_give_the_offsets(layout: str, shape: tuple[int, ...] | None) -> No
 
 def test_known_runs() -> None:
     m = ml.index_map("bf16[20,300]{1,0:T(8,128)(2,1)}")
-    assert [(r.length, r.stride) for r in m.strides_within(0).runs] == [
+    assert [(r.length, r.stride) for r in m.modes(0).runs] == [
         (2, 1), (4, 256), (3, 3072),
     ]  # fmt: skip
-    assert [(r.length, r.stride) for r in m.strides_within(-1).runs] == [(128, 2), (3, 1024)]
-    assert m.strides_within(0).contiguous == 2
-    assert m.strides_within(1).contiguous == 1
+    assert [(r.length, r.stride) for r in m.modes(-1).runs] == [(128, 2), (3, 1024)]
+    assert m.modes(0).contiguous == 2
+    assert m.modes(1).contiguous == 1
 
 
 @pytest.mark.parametrize("layout", ["f32[30,30]{1,0:T(6,6)(4,4)}", "f32[3,5,7]{2,1,0:T(2,*,4)}"])
 def test_irregular_strides_are_refused(layout: str) -> None:
     with pytest.raises(ml.UnsupportedError, match="along d"):
-        ml.index_map(layout).strides_within(1)
+        ml.index_map(layout).modes(1)
 
 
 def test_digits_at_places_that_do_not_nest_are_refused() -> None:
     i = variable("i", 0, 35)
     with pytest.raises(ml.UnsupportedError, match="multiples of 4 and of 6"):
-        strides_along(i // 4 + 20 * (i // 6), "i", 36)
+        modes_along(i // 4 + 20 * (i // 6), "i", 36)
 
 
 def test_runs_that_go_on_are_one() -> None:
     """Simplified forms have none such, forms as they are written do."""
     i = variable("i", 0, 47)
-    middle = Linear(((Digit(i, 4, 2), 12),), 0)
-    runs = strides_along(3 * (i % 4) + middle + 100 * (i // 8), "i", 48).runs
+    middle = AffineExpr(((Digit(i, 4, 2), 12),), 0)
+    runs = modes_along(3 * (i % 4) + middle + 100 * (i // 8), "i", 48).runs
     assert [(run.length, run.stride) for run in runs] == [(8, 3), (6, 100)]
 
 
 @pytest.mark.parametrize("dim", [2, -3, "0"])
 def test_a_dimension_that_is_none(dim: int) -> None:
     with pytest.raises(ml.ShapeError, match="there is no dimension"):
-        ml.index_map("f32[3,5]").strides_within(dim)
+        ml.index_map("f32[3,5]").modes(dim)
 
 
 def test_symbolic_sizes() -> None:
@@ -160,14 +160,14 @@ def test_symbolic_sizes() -> None:
     m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0")
     size = sympy.Symbol("N", integer=True, positive=True)
     count = sympy.ceiling(sympy.Symbol("M", integer=True, positive=True) / 8)
-    assert [(r.length, r.stride) for r in m.strides_within(0).runs] == [(8, 128), (count, 8 * size)]
-    assert m.strides_within(1).contiguous == 128
+    assert [(r.length, r.stride) for r in m.modes(0).runs] == [(8, 128), (count, 8 * size)]
+    assert m.modes(1).contiguous == 128
     row_major = ml.index_map("f32[M,N]{1,0}")
-    assert [(r.length, r.stride) for r in row_major.strides_within(1).runs] == [(size, 1)]
-    assert row_major.by_dim().exprs[0] == size * row_major.symbols[0]
+    assert [(r.length, r.stride) for r in row_major.modes(1).runs] == [(size, 1)]
+    assert row_major.decompose().exprs[0] == size * row_major.symbols[0]
 
 
 def test_a_run_is_no_longer_than_the_dimension() -> None:
     i = variable("i", 0, 9)
-    runs = strides_along(i % 16 + 100 * (i // 16), "i", 10).runs
+    runs = modes_along(i % 16 + 100 * (i // 16), "i", 10).runs
     assert [(run.length, run.stride) for run in runs] == [(10, 1)]

@@ -11,10 +11,10 @@ import sympy
 
 import morello_layouts as ml
 from morello_layouts.codegen import TARGETS, Formulas, print_formulas
-from morello_layouts.codegen.lowering import Arithmetic, Lowering
+from morello_layouts.codegen.operations import Arithmetic, Lowering
 from morello_layouts.codegen.widths import Kind, Widths
 from morello_layouts.expr import Interval, variable
-from morello_layouts.expr.size import Size, ceil_quotient, exact_quotient
+from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, exact_quotient
 from tests.support.codegen_cases import OPTIONS, Case, cases, has_signed_words
 from tests.support.tables import each_row
 
@@ -81,14 +81,14 @@ def test_an_intermediate_that_overflows_is_wide() -> None:
 
 def test_known_bounds_of_sizes_make_types_small() -> None:
     widths = Widths(sizes={"N": Interval(1, 1000)})
-    n = Size.named("N")
+    n = SizeExpr.named("N")
     for size, most in (
         (n, 1000), (n * n - n, 999999), (5 - n, 4),
         (ceil_quotient(n, 8), 125), (ceil_quotient(n, 7), 143),
     ):  # fmt: skip
         assert widths._ends(size)[1] == most
     assert widths._ends(5 - n)[0] == -995
-    assert widths._ends(Size.named("M") + n) == (2, None)
+    assert widths._ends(SizeExpr.named("M") + n) == (2, None)
     assert Widths(sizes={"N": Interval(3, 5)})._ends(n * n - n) == (4, 22)
     assert widths.kind(Interval(0, 4_294_967 * n)) is Kind.U32
     assert widths.kind(Interval(0, 4_294_968 * n)) is Kind.U64
@@ -98,7 +98,7 @@ def test_known_bounds_of_sizes_make_types_small() -> None:
 def test_quotients_by_sizes_are_bounded_by_their_operands() -> None:
     """⌈x/s⌉ has no bound that is a polynomial, but it is no larger than x."""
     sizes = {"N": Interval(2, 1000), "M": Interval(1, 1000)}
-    n, m = Size.named("N"), Size.named("M")
+    n, m = SizeExpr.named("N"), SizeExpr.named("M")
     p = variable("p", 0, 10**6 * m - 1)
     i = variable("i", 0, 10**4)
     for form, most in (
@@ -236,7 +236,7 @@ def test_a_function_tells_its_layout_and_bounds(target: str) -> None:
 
 def test_a_layout_s_text_stays_in_its_comment() -> None:
     m = ml.index_map("f32[4]")
-    hostile = ml.IndexMap(m.recipe, m.textbook_form, 'a \\\n*/ int x; """ \\u0041 \\')
+    hostile = ml.IndexMap(m.recipe, m.reference_form, 'a \\\n*/ int x; """ \\u0041 \\')
     for target in ("c", "cuda", "rust", "mlir", "sympy"):
         lines = ml.code(hostile, target, function=True).splitlines()
         found = [line for line in lines if "int x" in line]
@@ -284,7 +284,7 @@ def test_names_that_are_taken() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_size_and_a_variable_of_one_name(target: str) -> None:
     """Else one argument would be both."""
-    p = variable("p", 0, Size.named("p") - 1)
+    p = variable("p", 0, SizeExpr.named("p") - 1)
     formulas = Formulas("f", "", p.variables(), (("value", p // 8),))
     for whole in (False, True):
         with pytest.raises(ml.LayoutError, match="'p' names two things"):
@@ -402,7 +402,7 @@ def test_text_without_bounds_is_a_layout() -> None:
 
 def test_integers_of_numpy_are_bounds_and_dimensions() -> None:
     assert ml.code("i//8", "c", {"i": (np.int64(0), np.int32(31))}) == "i / 8"
-    assert ml.index_map("f32[3,5]").strides_within(np.int64(-1)).contiguous == 5
+    assert ml.index_map("f32[3,5]").modes(np.int64(-1)).contiguous == 5
     with pytest.raises(ml.LayoutError, match="is no bound"):
         ml.code("i//8", "c", {"i": (0, np.float64(31))})
 
@@ -446,9 +446,9 @@ def test_the_inverse_knows_what_is_assumed() -> None:
 
 
 def test_sizes_as_operations() -> None:
-    n, m = Size.named("N"), Size.named("M")
+    n, m = SizeExpr.named("N"), SizeExpr.named("M")
     lowering = Lowering(Arithmetic())
-    from morello_layouts.codegen.python import PythonLanguage
+    from morello_layouts.codegen.targets import PythonLanguage
 
     printer = PythonLanguage().printer(None)
     for size, text in (
@@ -468,7 +468,7 @@ def test_sizes_as_operations() -> None:
 
 
 def test_a_quotient_of_sizes_as_a_divisor() -> None:
-    form = variable("i", 0, 99) // exact_quotient(Size.named("N"), 8)
+    form = variable("i", 0, 99) // exact_quotient(SizeExpr.named("N"), 8)
     formulas = Formulas("f", "", form.variables(), (("value", form),))
     assert print_formulas(formulas, "python") == "i//(N//8)"
     assert print_formulas(formulas, "rust") == "((i as u64) / (N / 8))"[1:-1]

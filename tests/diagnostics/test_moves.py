@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.doctor.moves import Move
+from morello_layouts.diagnostics.moves import Move
 from tests.support.tables import each_row
 
 

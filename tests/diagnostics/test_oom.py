@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.doctor.amounts import bytes_of_text, bytes_text, xla_size
-from morello_layouts.doctor.oom_allocation import OomAllocation
+from morello_layouts.diagnostics.buffers import bytes_of_text, bytes_text, xla_size
+from morello_layouts.diagnostics.oom_text import OomAllocation
 from tests.support.tables import each_row
 
 # Shape, unpadded size, size, extra memory, expansion; of these issue trackers:

@@ -7,10 +7,10 @@ import json
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.doctor import verdicts
-from morello_layouts.doctor.buffers import buffers_of, fused_names
-from morello_layouts.doctor.usage import Bytes
-from morello_layouts.words import arrays_of
+from morello_layouts.diagnostics import moves as verdicts
+from morello_layouts.diagnostics.buffers import buffers_of, fused_names
+from morello_layouts.diagnostics.usage import Bytes
+from morello_layouts.explanations.explanation import arrays_of
 from tests.support.doctor_programs import NAMES, diagnosis, module
 from tests.support.hlo_xla import recorded
 from tests.support.tables import each_row

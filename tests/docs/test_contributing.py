@@ -79,8 +79,8 @@ def test_recipe_textbook_formula_and_way_back_agree(tag: Any, text: str, shape: 
 
 def test_a_wrong_textbook_formula_is_found(tag: Any) -> None:
     class Wrong(tag):
-        def textbook(self, coordinates: Any, shape: Any) -> Any:
-            return super().textbook(coordinates, shape) + coordinates[0] // 6
+        def reference(self, coordinates: Any, shape: Any) -> Any:
+            return super().reference(coordinates, shape) + coordinates[0] // 6
 
     proof = ml.verify(ml.index_map(Wrong("AB4a2b"), (7, 5)))
     assert proof.holds is False
@@ -125,7 +125,7 @@ def test_what_gives_another_recipe_is_refused() -> None:
         def recipe(self, shape: Any) -> Any:  # noqa: ARG002
             return self.given
 
-        def textbook(self, coordinates: Any, shape: Any) -> Any:  # noqa: ARG002
+        def reference(self, coordinates: Any, shape: Any) -> Any:  # noqa: ARG002
             return 0
 
     for given in (None, ml.Recipe((4,)), "[4]"):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.cli.entry import commands
+from morello_layouts.cli.main import commands
 from morello_layouts.exercises import Exercise
 from morello_layouts.expr import rules
 from tests.support.paths import ROOT

@@ -12,8 +12,8 @@ def test_the_page_lists_the_rules_as_they_are() -> None:
 
 def test_latex_of_a_group_keeps_its_parentheses() -> None:
     from morello_layouts.expr import variable
-    from morello_layouts.expr.form import digit
-    from morello_layouts.expr.latex import latex
+    from morello_layouts.expr.affine import digit
+    from morello_layouts.expr.conversions import latex
 
     group = digit(variable("i") + variable("j"), 1, None)
     assert latex(4 * group) == r"4 \left(i + j\right)"

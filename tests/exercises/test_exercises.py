@@ -116,8 +116,8 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("i", (2,)),
     ],
     "pads_odd_heights": [
-        ("{1,0:T(8,128)(2,1)}", ml.AtSizes({"M": 1, "N": 1}, 1)),
-        ("{1,0:T(2,128)}", ml.AtSizes({"M": 1, "N": 1}, 1)),
+        ("{1,0:T(8,128)(2,1)}", ml.SymbolicCounterexample({"M": 1, "N": 1}, 1)),
+        ("{1,0:T(2,128)}", ml.SymbolicCounterexample({"M": 1, "N": 1}, 1)),
         ("[0, 1]", None),  # never padded
         ("2*d0 + d1", None),
     ],
@@ -350,7 +350,7 @@ def test_other_right_answers(name: str, answer: Any) -> None:
 
 
 def test_a_judge_may_answer_itself() -> None:
-    def smallest(given: ml.IndexMap | ml.FormulaMap) -> ml.Feedback:
+    def smallest(given: ml.IndexMap | ml.AffineMap) -> ml.Feedback:
         return ml.Feedback(given.size < 50, f"{given.size} slots", given.size)
 
     exercise = ml.Exercise("a layout in less than 50 slots?", (6, 8), "[0, 1]", judge=smallest)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.words import Explanation, arrays_of, dimension_names, explain
-from morello_layouts.words.names import amount
-from morello_layouts.words.sizing import sizes_of
-from morello_layouts.words.types import type_in_words
-from morello_layouts.xla import ELEMENT_BITS
+from morello_layouts.description import Description, amount, dimension_names
+from morello_layouts.explanations.explanation import arrays_of, describe, sizes_of
+from morello_layouts.notations.xla import ELEMENT_BITS
+from morello_layouts.notations.xla.words import type_in_words
 from tests.support.tables import each_row
 
 
-def words(text: str, shape: tuple[int, ...] | None = None) -> Explanation:
-    return explain(ml.parse(text), shape)  # type: ignore[arg-type]
+def words(text: str, shape: tuple[int, ...] | None = None) -> Description:
+    return describe(ml.parse(text), shape)  # type: ignore[arg-type]
 
 
 def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:

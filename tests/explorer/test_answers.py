@@ -13,12 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
+from morello_layouts.explanations.rows import proof_rows
 from morello_layouts.explorer.answer import answer
-from morello_layouts.explorer.own_formula import is_formula
-from morello_layouts.explorer.presets import PRESETS, presets
-from morello_layouts.explorer.question import LONGEST, FieldError, Question, parse_sizes
-from morello_layouts.explorer.subject import numbers_for
-from morello_layouts.report.rows import proof_rows
+from morello_layouts.explorer.question import (
+    LONGEST,
+    PRESETS,
+    FieldError,
+    Question,
+    parse_sizes,
+    presets,
+)
+from morello_layouts.explorer.subject import is_formula, numbers_for
 from tests.support.tables import each_row
 
 
@@ -40,7 +45,7 @@ def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
     assert found["errors"] == []
     m = ml.index_map(question.layout, _shape(question.shape), assuming=question.assuming or None)
     assert found["formula"]["simplified"] == str(m.form)
-    assert found["formula"]["textbook"] == str(m.textbook_form)
+    assert found["formula"]["reference"] == str(m.reference_form)
     assert len(found["formula"]["derivation"]) == len(m.derivation)
     assert found["words"]
     assert found["memory"]
@@ -58,7 +63,7 @@ def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
 
 
 def _shape(text: str) -> tuple[int | str, ...] | None:
-    from morello_layouts.notation import parse_shape
+    from morello_layouts.notations import parse_shape
 
     return parse_shape(text) if text else None
 
@@ -71,7 +76,7 @@ def test_presets_have_names_of_their_own_and_groups_in_one_piece() -> None:
 
 
 def test_proofs_are_those_of_explain() -> None:
-    from morello_layouts.report.arrays import reports_of
+    from morello_layouts.explanations.report import reports_of
 
     text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
     (report,) = reports_of(text, None)[1]

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.explorer.presets import PRESETS
+from morello_layouts.explorer.question import PRESETS
 from morello_layouts.explorer.server import Server
 from morello_layouts.explorer.worker import Workers
 from tests.explorer.conftest import PATIENCE
@@ -185,7 +185,7 @@ def test_each_of_ten_layouts_typed(page: Page) -> None:
 
 
 def _shape(text: str) -> tuple[int | str, ...] | None:
-    from morello_layouts.notation import parse_shape
+    from morello_layouts.notations import parse_shape
 
     return parse_shape(text) if text else None
 

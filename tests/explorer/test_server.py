@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner
 
-from morello_layouts.cli.entry import commands
+from morello_layouts.cli.main import commands
 from morello_layouts.errors import LayoutError
 from morello_layouts.explorer import worker as worker_module
 from morello_layouts.explorer.question import LONGEST, Question

@@ -3,7 +3,7 @@
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr import SHIFTS, CostModel, Linear, cheapest
+from morello_layouts.expr import SHIFTS, AffineExpr, CostModel, cheapest
 from tests.support import fuzz_simplify
 from tests.support.fuzz_simplify import Question, failure, form_of, main, questions, shrunk, text_of
 
@@ -38,8 +38,11 @@ def test_questions_are_printed_as_calls():
 def wrong_mod(form):
     """A simplifier that takes x % 4 for x."""
     return sum(
-        (a.of * c if getattr(a, "modulus", 0) == 4 else Linear.of({a: c}) for a, c in form.terms),
-        Linear((), form.const),
+        (
+            a.of * c if getattr(a, "modulus", 0) == 4 else AffineExpr.of({a: c})
+            for a, c in form.terms
+        ),
+        AffineExpr((), form.const),
     )
 
 

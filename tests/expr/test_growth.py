@@ -4,7 +4,7 @@ from itertools import count, pairwise
 
 import pytest
 
-from morello_layouts.expr import Linear, cheapest, digit, readable, variable
+from morello_layouts.expr import AffineExpr, cheapest, digit, readable, variable
 from tests.support.steps import steps
 
 TARGETS = {"readable": readable, "cheapest": cheapest}
@@ -16,7 +16,7 @@ numbers = count()
 
 
 def total(forms):
-    return sum(forms, Linear((), 0))
+    return sum(forms, AffineExpr((), 0))
 
 
 def fresh(lo, hi):

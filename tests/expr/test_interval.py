@@ -5,11 +5,11 @@ from itertools import product
 import pytest
 
 from morello_layouts.expr import Interval, digit, variable
-from morello_layouts.expr.size import Size
-from morello_layouts.expr.tight import range_of_levels
+from morello_layouts.expr.bounds import range_of_levels
+from morello_layouts.expr.sizes import SizeExpr
 from tests.support.expr_interval_cases import CHECKS, check_levels
 
-N = Size.named("N")
+N = SizeExpr.named("N")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

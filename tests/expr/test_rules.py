@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello_layouts.expr import rewrite, variable
-from morello_layouts.expr.size import Size, common_divisor, is_nonnegative
+from morello_layouts.expr import canonicalize, variable
+from morello_layouts.expr.sizes import SizeExpr, common_divisor, is_nonnegative
 from tests.support.expr_judges import as_form
 from tests.support.expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
 from tests.support.tables import each_row
@@ -45,11 +45,11 @@ def test_rule_examples(name, node, printed):
 
 
 def test_common_divisors_of_sizes_are_positive():
-    n = Size.named("N")
+    n = SizeExpr.named("N")
     for a, b in ((-1, 2 * n), (2 * n, -1), (-2 * n, 4 * n), (4, -8 * n), (0, -n), (-6, 4)):
         assert is_nonnegative(common_divisor(a, b) - 1), (a, b)
     r, y = variable("r", -1, 1), variable("y", 0, 4)
-    assert str(rewrite((y * (2 * n) - r) // (4 * n))) == "(2*N*y - r)//(4*N)"
+    assert str(canonicalize((y * (2 * n) - r) // (4 * n))) == "(2*N*y - r)//(4*N)"
 
 
 @each_row("rule", RULES.values(), ids=list(RULES))

@@ -7,18 +7,18 @@ import itertools
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.sizes import Int, SizeExpr
 from tests.support.tables import each_row
 
-N = Size.named("N")
+N = SizeExpr.named("N")
 VALUES = {
     f"{a}*N + {b}": (a, b) for a, b in itertools.product((-16, -3, -1, 1, 4, 16), (-5, 0, 3, 19))
 }
 DIVISORS = (1, 2, 3, 4, 8, 16)
 
 
-def at(value: Number, n: int) -> int:
-    return value.evaluate({"N": n}) if isinstance(value, Size) else value
+def at(value: Int, n: int) -> int:
+    return value.evaluate({"N": n}) if isinstance(value, SizeExpr) else value
 
 
 @pytest.mark.slow
@@ -80,11 +80,11 @@ def test_a_notation_that_rounds_up_by_hand_is_told_so(round_up: object) -> None:
     """It is right for numbers and where 16 divides N; for all N it is refused, not wrong."""
 
     class Blocks:
-        def recipe(self, shape: tuple[Number, ...]) -> ml.Recipe:
+        def recipe(self, shape: tuple[Int, ...]) -> ml.Recipe:
             steps = (ml.Pad((round_up(shape[0]),)), ml.Split((16,)), ml.Transpose((1, 0)))
             return ml.Recipe(shape, steps)
 
-        def textbook(self, coordinates: tuple, shape: tuple[Number, ...]) -> object:
+        def reference(self, coordinates: tuple, shape: tuple[Int, ...]) -> object:
             (d,) = coordinates
             return d % 16 * (round_up(shape[0]) // 16) + d // 16
 

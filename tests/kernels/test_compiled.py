@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel import build, calls
+from morello_layouts.kernels import build
+from morello_layouts.kernels import compiled as calls
 from tests.support.kernel_runs import need
 from tests.support.tables import each_row
 

@@ -9,7 +9,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel.moves import Kernel, moves_of
+from morello_layouts.kernels.moves import Kernel, moves_of
 from tests.support.kernel_runs import QUICK, Case, compilers, need, run_all
 from tests.support.xla_strategies import LARGEST_SPAN, sizes, tiles
 

@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel.boxes import Axis, Box, element_boxes, padding_boxes
-from morello_layouts.codegen.kernel.digits import Digit, Digits, common_digits, digits_of
-from morello_layouts.codegen.kernel.emit_cuda import _in_words
-from morello_layouts.codegen.kernel.micro import Copy, Transposition, Unzip, Zip
-from morello_layouts.codegen.kernel.moves import Kernel, Moves, _large, moves_of
-from morello_layouts.codegen.kernel.nest import Nest
-from morello_layouts.codegen.kernel.plan import nests
-from morello_layouts.codegen.kernel.strips import stripped
+from morello_layouts.kernels.digits import Digit, Digits, common_digits, digits_of
+from morello_layouts.kernels.domains import Axis, Box, element_boxes, padding_boxes
+from morello_layouts.kernels.emit_cuda import _in_words
+from morello_layouts.kernels.moves import Kernel, Moves, _large, moves_of
+from morello_layouts.kernels.nests import Copy, Nest, Transposition, Unzip, Zip
+from morello_layouts.kernels.plan import nests, stripped
 
 PADDED = [
     ("{1,0:T(2,2)}", (3, 5)),

@@ -13,16 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.relayout.test_targets import HOST, on_host
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel import Kernel, kernel_text, sized
-from morello_layouts.codegen.kernel.boxes import Box
-from morello_layouts.codegen.kernel.emit_c import c_file, join
-from morello_layouts.codegen.kernel.extents import upper, value_of
-from morello_layouts.codegen.kernel.moves import boxes_of, moves_of
-from morello_layouts.codegen.kernel.names import argument
+from morello_layouts.kernels import Kernel, kernel_text, sized
+from morello_layouts.kernels.c_loops import argument
+from morello_layouts.kernels.domains import Box, upper, value_of
+from morello_layouts.kernels.emit_c import c_file, join
+from morello_layouts.kernels.moves import boxes_of, moves_of
 from morello_layouts.recipe import Recipe, pack_array
-from tests.relayout.test_targets import HOST, on_host
 from tests.support.kernel_runs import MARGIN, QUICK, STRICT, compilers, need
 
 MATRICES = [

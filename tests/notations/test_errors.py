@@ -7,8 +7,10 @@ import re
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.notation import expression, morello, xla
-from morello_layouts.notation.grammar import Syntax, _parser, terminal_words
+from morello_layouts.notations import expression
+from morello_layouts.notations.grammar import Syntax, _parser, terminal_words
+from morello_layouts.notations.morello import reader as morello
+from morello_layouts.notations.xla import reader as xla
 from tests.support.tables import each_row
 
 SHAPE_FORM = (

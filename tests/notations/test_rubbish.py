@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.notation import parse_bounds, parse_expression
+from morello_layouts.notations import parse_bounds, parse_expression
 from tests.support.tables import each_row
 from tests.support.xla_strategies import shapes
 

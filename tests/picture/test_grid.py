@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import morello_layouts as ml
 from morello_layouts.picture import fitted_view, terminal_lines, view_of
-from morello_layouts.picture.visible import visible_indices
+from morello_layouts.picture.view import visible_indices
 
 BOOK_ROW_MAJOR = [list(range(8 * r, 8 * r + 8)) for r in range(6)]
 BOOK_PACKED = [[4 * r + c % 4 + 24 * (c // 4) for c in range(8)] for r in range(6)]

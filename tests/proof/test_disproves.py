@@ -16,7 +16,7 @@ TILED = "f32[3,5]{1,0:T(2,2)}"
 
 def test_a_wrong_formula_is_found() -> None:
     m = ml.index_map(TILED)
-    wrong = ml.IndexMap(m.recipe, m.textbook_form + 1)
+    wrong = ml.IndexMap(m.recipe, m.reference_form + 1)
     answer = ml.verify(wrong)
     assert answer.holds is False
     assert answer.counterexample == (0, 0)
@@ -27,7 +27,7 @@ def test_a_formula_that_is_wrong_at_one_place() -> None:
     m = ml.index_map(TILED)
     d0, d1 = variable("d0", 0, 2), variable("d1", 0, 4)
     corner = (d0 + d1) // 6  # 1 at (2, 4) only
-    assert ml.verify(ml.IndexMap(m.recipe, m.textbook_form + corner)).counterexample == (2, 4)
+    assert ml.verify(ml.IndexMap(m.recipe, m.reference_form + corner)).counterexample == (2, 4)
 
 
 def test_expressions_that_differ() -> None:
@@ -40,7 +40,7 @@ def test_expressions_that_differ() -> None:
 @pytest.mark.parametrize("question", [ml.is_injective, ml.is_surjective, ml.is_bijective])
 def test_a_map_that_collides(question, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relation that forgets the column: no recipe of ours does, so it is put in its place."""
-    from morello_layouts.proof import relation
+    from morello_layouts.proof import isl as relation
 
     real = relation.physical_coordinates
 
@@ -157,7 +157,7 @@ def test_a_wrong_inverse_is_found() -> None:
 @pytest.mark.parametrize("wrong", ["more padding", "less padding", "another element"])
 def test_a_wrong_claim_of_the_way_back_is_found(wrong: str, monkeypatch) -> None:
     """ISL holds the recipe read backwards against the relation; a lie decides nothing."""
-    from morello_layouts.proof import stages
+    from morello_layouts.proof import bijective as stages
 
     real = stages.logical_coordinates
 

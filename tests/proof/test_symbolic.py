@@ -162,7 +162,7 @@ def test_formulas_of_symbolic_sizes_are_those_of_every_size() -> None:
                 values = {f"d{k}": n for k, n in enumerate(x)} | sizes
                 assert at_sizes(m.expr, values) == there[x]
                 # What was built unevaluated stays so where no symbol of it is replaced.
-                assert at_sizes(m.textbook, values).doit() == there[x]
+                assert at_sizes(m.reference, values).doit() == there[x]
 
     each()
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.expr.size import Size
+from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose, pack_array
-from morello_layouts.recipe.order import major_order
-from morello_layouts.recipe.views import reshape_steps, seen_from, with_inner_axis
+from morello_layouts.recipe.steps import major_order
+from morello_layouts.recipe.views import reshape_recipe, reshape_steps, with_inner_axis
 
-M, N = Size.named("M"), Size.named("N")
+M, N = SizeExpr.named("M"), SizeExpr.named("N")
 
 
 @st.composite
@@ -47,7 +47,7 @@ def test_reshapes_and_transposes_are_numpy_s(shapes, random) -> None:
     random.shuffle(order)
     moved = Recipe(tuple(to[axis] for axis in order))
     expected = array.reshape(to).transpose(order).reshape(-1)
-    assert (pack_array(seen_from(shape, moved, order), array, -1) == expected).all()
+    assert (pack_array(reshape_recipe(shape, moved, order), array, -1) == expected).all()
 
 
 def test_reshapes_of_symbolic_sizes() -> None:
@@ -75,13 +75,13 @@ def test_reshapes_that_are_none(shape, to, error, what) -> None:
 
 def test_an_order_that_is_none() -> None:
     with pytest.raises(ml.ShapeError, match=r"\(0, 0\) is no order of 2 dimensions"):
-        seen_from((6,), Recipe((2, 3)), (0, 0))
+        reshape_recipe((6,), Recipe((2, 3)), (0, 0))
 
 
 @pytest.mark.parametrize("layout", ["f32[]", "f32[]{:T(4)}", "f32[]{:T(4)(2)L(8)}"])
 def test_scalars_are_seen_from_one_element(layout: str) -> None:
     scalar = ml.index_map(layout)
-    seen = seen_from((1, 1), scalar.recipe)
+    seen = reshape_recipe((1, 1), scalar.recipe)
     assert seen.size == scalar.size
     assert (pack_array(seen, np.ones((1, 1)), 0) == ml.pack(scalar, np.ones(()), fill=0)).all()
 

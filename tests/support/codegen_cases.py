@@ -13,8 +13,8 @@ import numpy as np
 
 import morello_layouts as ml
 from morello_layouts.codegen import Formulas
-from morello_layouts.expr import Linear, variable
-from morello_layouts.expr.form import digit
+from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr.affine import digit
 from morello_layouts.recipe import linear_index, pack_array, physical_coordinates
 
 OPTIONS: tuple[dict[str, Any], ...] = tuple(
@@ -282,12 +282,12 @@ def _of_symbolic() -> Iterator[Case]:
         yield Case(f"{text} back", m.inverse, back, coordinates, names=inverse, statements=True)
 
 
-def _random_form(r: random.Random) -> Linear:
+def _random_form(r: random.Random) -> AffineExpr:
     """A sum of digits of sums of digits, which nobody has simplified."""
     ends = [(0, 31), (-7, 9), (-40, -3), (0, 70000), (-(2**31), 2**31 - 1), (0, 2**33)]
     operands = [variable(name, *r.choice(ends)) for name in ("i", "j", "k")]
     for _ in range(4):
-        form = Linear((), r.choice([0, 1, -4, 100]))
+        form = AffineExpr((), r.choice([0, 1, -4, 100]))
         for part in r.sample(operands, 2):
             form = form + part * r.choice([1, -1, 2, 3, -5, 8, 64, -1000])
         form = form // r.choice([1, 2, 3, 8, 1000])
@@ -295,7 +295,7 @@ def _random_form(r: random.Random) -> Linear:
     return operands[-1]
 
 
-def _awkward_forms() -> list[Linear]:
+def _awkward_forms() -> list[AffineExpr]:
     i, j = variable("i", 0, 4 * 10**9), variable("j", 0, 2**64 - 1)
     return [
         i + i // 2 - 4 * (i // 8),  # a partial sum is past 2^32, the result is not

@@ -4,11 +4,11 @@ from itertools import product
 from random import Random
 
 from morello_layouts.expr import Interval
-from morello_layouts.expr.size import Size, ceil_quotient
+from morello_layouts.expr.sizes import SizeExpr, ceil_quotient
 
 SMALL = [Interval(lo, hi) for lo in range(-6, 7) for hi in range(lo, 9)]
 OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]
-M, N = Size.named("M"), Size.named("N")
+M, N = SizeExpr.named("M"), SizeExpr.named("N")
 
 
 def hull(values):

@@ -12,7 +12,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
-from morello_layouts.expr import Digit, Interval, Linear, Var
+from morello_layouts.expr import AffineExpr, Digit, Interval, Var
 
 SIZES = (1, 2, 3, 5)
 """The values that each symbolic size takes, one after the other."""
@@ -23,7 +23,7 @@ MOST_POINTS = 200_000
 
 def as_form(node):
     """A node of a rule, a digit or a sum, as a form."""
-    return Linear.of({node: 1}) if isinstance(node, Digit) else node
+    return AffineExpr.of({node: 1}) if isinstance(node, Digit) else node
 
 
 def variables_of(*forms):
@@ -63,7 +63,7 @@ def at_sizes(form, sizes):
             return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
         return Digit(at_sizes(a.of, sizes), given(a.divisor), given(a.modulus))
 
-    return Linear.of([(atom(a), given(c)) for a, c in form.terms], given(form.const))
+    return AffineExpr.of([(atom(a), given(c)) for a, c in form.terms], given(form.const))
 
 
 def differences(a, b):

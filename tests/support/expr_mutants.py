@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from morello_layouts.expr import Linear
+from morello_layouts.expr import AffineExpr
 
 __all__ = ["Mutant", "mutants_of"]
 
@@ -158,6 +158,6 @@ def _is_near(a: object, b: object) -> bool:
     """Whether integers, or the constants of forms, differ by one at most; else whether equal."""
     if isinstance(a, int) and isinstance(b, int):
         return abs(a - b) <= 1
-    if isinstance(a, Linear) and isinstance(b, Linear):
+    if isinstance(a, AffineExpr) and isinstance(b, AffineExpr):
         return a.terms == b.terms and _is_near(a.const, b.const)
     return a == b

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from morello_layouts.expr import Digit, Linear, digit, variable
+from morello_layouts.expr import AffineExpr, Digit, digit, variable
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences, size_of
 from tests.support.expr_rule_makers import take
 
-Maker: TypeAlias = "Callable[[Callable[[int, int], int]], Digit | Linear]"
+Maker: TypeAlias = "Callable[[Callable[[int, int], int]], Digit | AffineExpr]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Entry:
 
     fires: tuple[Maker, ...]
     stays: tuple[Maker, ...]
-    examples: tuple[tuple[Digit | Linear, str], ...]
+    examples: tuple[tuple[Digit | AffineExpr, str], ...]
 
 
 def rules_in(*modules):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from morello_layouts.expr import Linear, digit, variable
-from morello_layouts.expr.size import Size
+from morello_layouts.expr import AffineExpr, digit, variable
+from morello_layouts.expr.sizes import SizeExpr
 
 
 def take(x, s, n):
@@ -48,7 +48,7 @@ def astride(pick, edge):
 
 def number(pick, lo, hi):
     """An integer of lo..hi, or a multiple of a symbolic size."""
-    return pick(lo, hi) * [1, 1, 1, Size.named("N")][pick(0, 3)]
+    return pick(lo, hi) * [1, 1, 1, SizeExpr.named("N")][pick(0, 3)]
 
 
 def maybe(pick, n):
@@ -474,7 +474,7 @@ def by_hand_of_mod(pick):
 
 def by_hand_of_number(pick):
     n = pick(2, 4)
-    return some(pick) - digit(Linear((), pick(-4, 9)), n, None) * n
+    return some(pick) - digit(AffineExpr((), pick(-4, 9)), n, None) * n
 
 
 # reduce-factor

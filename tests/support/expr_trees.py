@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from functools import reduce
 
-from morello_layouts.expr import Linear, variable
+from morello_layouts.expr import AffineExpr, variable
 
 OPERATORS = {
     "+": operator.add,
@@ -28,6 +28,6 @@ def form_of(tree, bounds):
     if isinstance(tree, str):
         return variable(tree, *bounds[tree])
     if isinstance(tree, int):
-        return Linear((), tree)
+        return AffineExpr((), tree)
     op, *parts = tree
     return reduce(OPERATORS[op], [p if isinstance(p, int) else form_of(p, bounds) for p in parts])

@@ -19,7 +19,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from morello_layouts.expr import SHIFTS, CostModel, Linear, cheapest, readable, rewrite, variable
+from morello_layouts.expr import (
+    SHIFTS,
+    AffineExpr,
+    CostModel,
+    canonicalize,
+    cheapest,
+    readable,
+    variable,
+)
 
 Tree: TypeAlias = "int | str | tuple[str, Tree, Tree]"
 Ends: TypeAlias = "tuple[int | None, int | None]"
@@ -28,7 +36,7 @@ NUMBERS = (2, 2, 3, 4, 4, 5, 6, 8, 8, 12, 16, 24, 32, 64)
 WINDOW = 40
 """How many values of a variable without end are tried."""
 
-TARGETS: dict[str, Callable[[Linear], Linear]] = {
+TARGETS: dict[str, Callable[[AffineExpr], AffineExpr]] = {
     "readable": lambda form: readable(form)[0],
     "cheapest": cheapest,
     "cheapest with shifts": lambda form: cheapest(form, SHIFTS),
@@ -46,7 +54,7 @@ class Question:
         used = {name: ends for name, ends in self.bounds.items() if name in names_in(self.tree)}
         return f"simplify({text_of(self.tree)!r}, {used})"
 
-    def form(self) -> Linear:
+    def form(self) -> AffineExpr:
         """The expression as it stands."""
         return form_of(self.tree, self.bounds)
 
@@ -72,11 +80,11 @@ def evaluate(tree: Tree, values: Mapping[str, Any]) -> Any:
             )()
 
 
-def form_of(tree: Tree, bounds: Mapping[str, Ends]) -> Linear:
+def form_of(tree: Tree, bounds: Mapping[str, Ends]) -> AffineExpr:
     """A tree as a form, built without any rewriting."""
     match tree:
         case int():
-            return Linear((), tree)
+            return AffineExpr((), tree)
         case str():
             return variable(tree, *bounds[tree])
         case (op, left, int(number)) if op in ("*", "//", "%"):
@@ -205,9 +213,9 @@ def failure(question: Question, *, costs: bool = False) -> str | None:
         model = SHIFTS if "shifts" in name else CostModel()
         if costs and name != "readable" and model.cost(result) > model.cost(form):
             return f"{name} gives {result}, dearer than {form}"
-    once = rewrite(form)
-    if rewrite(once) != once:
-        return f"{once} is rewritten again, to {rewrite(once)}"
+    once = canonicalize(form)
+    if canonicalize(once) != once:
+        return f"{once} is rewritten again, to {canonicalize(once)}"
     return None
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.codegen.kernel import Kernel
-from morello_layouts.codegen.kernel.emit_c import c_file, join
+from morello_layouts.kernels import Kernel
+from morello_layouts.kernels.emit_c import c_file, join
 from morello_layouts.recipe import pack_array
 
 # Helpers as functions: inlined, a file of a thousand kernels takes a minute to build.

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 import morello_layouts as ml
-from morello_layouts.api.untranslated import NoTranslationError
+from morello_layouts.errors import NoTranslationError
 
 Offsets = tuple[int, ...]
 

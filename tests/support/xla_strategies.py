@@ -7,7 +7,7 @@ from math import prod
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.xla import ELEMENT_BITS
+from morello_layouts.notations.xla import ELEMENT_BITS
 
 LARGEST_SPAN = 20_000
 """Elements that the buffer of a random layout spans at most: every offset can be looked at."""

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.cli.entry import commands
-from morello_layouts.words import TpuFacts, dimension_names, tpu_facts
+from morello_layouts.cli.main import commands
+from morello_layouts.description import dimension_names
+from morello_layouts.tpu.facts import TpuFacts, tpu_facts
 from tests.support.tables import each_row
 
 

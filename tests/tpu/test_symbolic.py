@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from morello_layouts.expr.size import Number, Size
+from morello_layouts.expr.sizes import Int, SizeExpr
 from tests.support.xla_strategies import arrays
 
 
@@ -51,8 +51,8 @@ def test_formulas(text: str, expected: str) -> None:
     assert str(formula(text)).splitlines()[0] == f"{ml.parse(text)}: {expected}"
 
 
-def value(n: Number, sizes: dict[str, int]) -> int:
-    found = n.evaluate(sizes) if isinstance(n, Size) else n
+def value(n: Int, sizes: dict[str, int]) -> int:
+    found = n.evaluate(sizes) if isinstance(n, SizeExpr) else n
     assert isinstance(found, int)
     return found
 

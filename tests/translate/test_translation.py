@@ -17,10 +17,16 @@ from popular import POPULAR
 
 import morello_layouts as ml
 from morello_layouts import proof
-from morello_layouts.api import translation
-from morello_layouts.api.digits import Digit, joined, probed, traced
-from morello_layouts.api.tile_search import Tiling, _constructed_keys, _orders, _tiling, best_tiling
-from morello_layouts.api.untranslated import NoTranslationError, TranslationNotFoundError
+from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
+from morello_layouts.translate import translate as translation
+from morello_layouts.translate.digits import Digit, joined, probed, traced
+from morello_layouts.translate.to_xla import (
+    Tiling,
+    _constructed_keys,
+    _orders,
+    _tiling,
+    best_tiling,
+)
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 from tests.support.translation_judges import morello_or_none, offsets

@@ -75,14 +75,14 @@ function comparisonOf(found) {
 function formulaOf(found) {
   const where = found.names.map(one => `${one.symbol} = ${one.name}`);
   if (found.symbols.length) where.push(`${found.symbols.join(", ")}: sizes, at least 1`);
-  const same = found.textbook === found.simplified;
+  const same = found.reference === found.simplified;
   const made = card("Formula", "The offset of the element at (d0, d1, …); // rounds down, % is the "
     + `remainder.${where.length ? ` Here ${where.join(", ")}.` : ""}`,
     formula(found.simplified, true));
   made.id = "formula";
-  if (same) made.append(node("p", { class: "about" }, "This is the textbook's own form; nothing "
+  if (same) made.append(node("p", { class: "about" }, "This is the reference's own form; nothing "
     + "could be simplified."));
-  else made.append(node("h4", {}, "As the notation's own rules give it"), formula(found.textbook),
+  else made.append(node("h4", {}, "As the notation's own rules give it"), formula(found.reference),
     node("h4", {}, "How the one becomes the other"), derivation(found.derivation));
   made.append(node("h4", {}, "The way back, from an offset p to coordinates"),
     formula(found.inverse));
@@ -101,7 +101,7 @@ function derivation(steps) {
 function proofOf(list) {
   const made = card("Proof", "Decided by ISL for every element, not tried on samples. One-to-one: "
     + "no two elements share a slot. Onto: every slot holds an element, so there is no padding. "
-    + "Formulas: the simplified one, the textbook's, the steps and the way back agree everywhere.",
+    + "Formulas: the simplified one, the reference's, the steps and the way back agree everywhere.",
     rows(list));
   made.id = "proof";
   return made;

@@ -7,8 +7,8 @@ from operator import add
 from typing import Any
 
 from morello_layouts import __version__
-from morello_layouts.expr import Digit, Linear, Var, cheapest, readable, variable
-from morello_layouts.expr.sympy_bridge import to_sympy
+from morello_layouts.expr import AffineExpr, Digit, Var, cheapest, readable, variable
+from morello_layouts.expr.conversions import to_sympy
 from peers.peer import Peer
 from peers.tree import Bounds, Tree
 
@@ -22,12 +22,12 @@ def peers() -> list[Peer]:
     ]
 
 
-def solve_readable(tree: Tree, bounds: Bounds) -> Linear:
+def solve_readable(tree: Tree, bounds: Bounds) -> AffineExpr:
     """The tree as the readable target writes it."""
     return readable(form(tree, bounds))[0]
 
 
-def solve_cheapest(tree: Tree, bounds: Bounds) -> Linear:
+def solve_cheapest(tree: Tree, bounds: Bounds) -> AffineExpr:
     """The tree as the cheapest target writes it."""
     return cheapest(form(tree, bounds))
 
@@ -37,14 +37,14 @@ def converted(tree: Tree, bounds: Bounds) -> Any:
     return to_sympy(solve_cheapest(tree, bounds))
 
 
-def form(tree: Tree, bounds: Bounds) -> Linear:
+def form(tree: Tree, bounds: Bounds) -> AffineExpr:
     """The tree as a linear form, unsimplified."""
     return _built(tree, {name: variable(name, *ends) for name, ends in bounds.items()})
 
 
-def _built(tree: Tree, names: dict[str, Linear]) -> Linear:
+def _built(tree: Tree, names: dict[str, AffineExpr]) -> AffineExpr:
     if isinstance(tree, int):
-        return Linear((), tree)
+        return AffineExpr((), tree)
     if isinstance(tree, str):
         return names[tree]
     op, *args = tree
@@ -54,7 +54,7 @@ def _built(tree: Tree, names: dict[str, Linear]) -> Linear:
         return _built(args[0], names) // args[1]
     if op == "%":
         return _built(args[0], names) % args[1]
-    factor, rest = 1, Linear((), 1)
+    factor, rest = 1, AffineExpr((), 1)
     for a in args:
         if isinstance(a, int):
             factor *= a
@@ -63,7 +63,7 @@ def _built(tree: Tree, names: dict[str, Linear]) -> Linear:
     return rest * factor
 
 
-def read(x: Linear) -> Tree:
+def read(x: AffineExpr) -> Tree:
     """A form as a tree, operation for operation."""
     parts: list[Tree] = []
     for atom, factor in x.terms:

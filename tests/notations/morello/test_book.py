@@ -36,7 +36,7 @@ def test_packed():
 
 def test_packed_textbook_formula_and_what_its_derivation_drops():
     m = ml.index_map("[1, 0, 1 p(4)]", (6, 8))
-    assert str(m.textbook_form) == "24*((d1//4)%2) + 4*(d0%6) + d1%4"
+    assert str(m.reference_form) == "24*((d1//4)%2) + 4*(d0%6) + d1%4"
     dropped = {str(step.before): step.because for step in m.derivation if step.rule == "drop-mod"}
     assert dropped.keys() == {"d0%6", "(d1//4)%2"}
     assert dropped["d0%6"] == "d0 is in 0..5"

@@ -70,7 +70,7 @@ CONSTRUCTIONS = [
     ),
     (
         lambda: MorelloLayout([(0, Dynamic)]),
-        "<class 'morello_layouts.morello.dims.Dynamic'> is no physical dimension",
+        "<class 'morello_layouts.notations.morello.dims.Dynamic'> is no physical dimension",
         NO_PHYS,
         "write (0, Dynamic()) for all that remains of the dimension, or (0, Packed(4))",
     ),

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.notation.morello import parse_morello
+from morello_layouts.notations.morello.reader import parse_morello
 
 FIXED = st.one_of(
     st.sampled_from([2, 3, 4, 5]).map(ml.Packed), st.sampled_from([2, 4, 6]).map(ml.OddEven)

@@ -39,9 +39,9 @@ def test_tiling_is_pad_reshape_transpose() -> None:
 def test_textbook_formula_is_the_documents() -> None:
     """linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)), at each level."""
     one = ml.index_map("f32[3,5]{1,0:T(2,2)}")
-    assert str(one.textbook_form) == "12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2"
+    assert str(one.reference_form) == "12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2"
     two = ml.index_map("f32[16,256]{1,0:T(8,128)(2,4)}")
-    assert str(two.textbook_form) == (
+    assert str(two.reference_form) == (
         "2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 8*((d1%128)//4) + 4*((d0%8)%2) + "
         "(d1%128)%4"
     )

@@ -1,4 +1,4 @@
-"""The popular formats come out in the form that a textbook would print."""
+"""The popular formats come out in the form that a reference would print."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.proof.relation import offset_of_recipe
-from morello_layouts.proof.space import Space
+from morello_layouts.proof.isl import Space, offset_of_recipe
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 

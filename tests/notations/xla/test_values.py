@@ -12,7 +12,7 @@ import pytest
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.xla import ELEMENT_BITS, bits_of
+from morello_layouts.notations.xla import ELEMENT_BITS, bits_of
 from tests.support.tables import each_row
 
 L, S = ml.XlaLayout, ml.XlaShape

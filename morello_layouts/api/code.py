@@ -1,0 +1,262 @@
+"""Print formulas as source text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from morello_layouts import notations
+from morello_layouts.api.formulas import Bound, form_of
+from morello_layouts.api.layouts import LayoutLike, Shape, index_map
+from morello_layouts.codegen import Formulas, Target, print_formulas
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr import OPERATIONS, SHIFTS, AffineExpr, Interval, Var, cheapest, readable
+from morello_layouts.expr.assumptions import meet_all
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.kernels.relayout import _OffsetRelayout
+from morello_layouts.layout import Layout
+from morello_layouts.maps import AffineMap, IndexMap, Inverse
+from morello_layouts.maps.modes import Decomposition
+from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
+
+if TYPE_CHECKING:
+    import sympy
+
+    from morello_layouts.notations.parse import ParsedLayout
+
+Formulable: TypeAlias = (
+    "LayoutLike | Formulas | AffineMap | Inverse | Decomposition | _OffsetRelayout | sympy.Expr"
+)
+"""What has formulas: layouts, index maps, their inverses and parts, relayouts, those of users."""
+
+Simplified: TypeAlias = Literal["readable", "cheapest"]
+
+
+def code(
+    of: Formulable,
+    target: Target | str,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    *,
+    shape: Shape | None = None,
+    simplified: Simplified = "readable",
+    shift: bool = False,
+    function: bool = False,
+    asserts: bool = False,
+    name: str | None = None,
+) -> str:
+    """A formula as source text, in integers only.
+
+    An index map and an expression give an expression. An inverse and a relayout give lines that
+    name their results and ``is_padding``, the condition that the offset ``p`` holds padding. A map
+    of several formulas gives lines, too, that name them ``x0, x1, …``. So do the parts of
+    ``m.decompose()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if they are
+    not 0; their sum is the offset.
+
+    32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
+    conversions written out; unsigned where nothing is negative. A value without a known bound, a
+    symbolic size among them, is taken to fit 64 bits. Expressions in C, CUDA and Triton are right
+    for variables of any integer type of at least 32 bits; those in Rust, and functions in C, CUDA
+    and Rust, have the types that a function declares. Python's integers grow; NumPy arrays must be
+    of a type that holds the offsets.
+
+    Args:
+        of: a layout, its text, an index map, ``m.inverse``, ``m.decompose()``, a relayout, what
+            :func:`from_sympy` gives; or an expression: SymPy, or text with ``bounds``.
+        target: ``"c"``, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``, ``"triton"``,
+            ``"latex"`` or ``"sympy"``.
+        bounds: of an expression's variables, as in :func:`simplify`. A function has them all as
+            arguments, those that no result needs too.
+        shape: the array's sizes, where the layout's text carries none.
+        simplified: ``"readable"``, or ``"cheapest"``: fewest operations.
+        shift: shifts and masks for powers of two, where operands are nonnegative.
+        function: a whole function: typed arguments, a comment with the layout and the bounds, and
+            names for what is used more than once. Symbolic sizes are arguments after the others.
+        asserts: the function checks its arguments.
+        name: what the function is called.
+
+    Raises:
+        LayoutError: where the target or a name is none, or the layout or expression means nothing.
+        UnsupportedError: where a value does not fit 64 bits, or the target lacks what is asked for.
+
+    >>> code("f32[3,5]{1,0:T(2,2)}", "c")
+    '12 * (d0 / 2) + 4 * (d1 / 2) + 2 * (d0 % 2) + d1 % 2'
+    >>> code("(32*i + j)//8", "python", {"i": (0, 31), "j": (0, 31)}, shift=True)
+    '(i << 2) + (j >> 3)'
+    >>> print(code(index_map("f32[3,5]{1,0:T(2,2)}").inverse, "python"))
+    d0 = 2*(p//12) + (p//2)%2
+    d1 = 2*((p//4)%3) + p%2
+    is_padding = (d0 >= 3) | (d1 >= 5)
+    """
+    if simplified not in ("readable", "cheapest"):
+        raise LayoutError(
+            f"no simplifier is named {simplified!r}",
+            "a formula is simplified for reading or for computing",
+            "give simplified='readable' or simplified='cheapest'",
+        )
+    found = formulas_of(of, bounds, shape=shape, name=name)
+    if simplified == "cheapest":
+        found = _cheapest(found, shift)
+    return print_formulas(found, target, shift=shift, function=function, asserts=asserts)
+
+
+def formulas_of(
+    of: Formulable,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
+    *,
+    shape: Shape | None = None,
+    name: str | None = None,
+) -> Formulas:
+    """The readable formulas of whatever has some; arguments as of :func:`code`."""
+    if isinstance(of, Formulas):
+        found = of
+    elif isinstance(of, Inverse):
+        found = _of_inverse(of)
+    elif isinstance(of, Decomposition):
+        found = _of_parts(of)
+    elif isinstance(of, _OffsetRelayout):
+        found = _of_relayout(of)
+    elif isinstance(of, AffineMap):
+        found = _of_formula_map(of)
+    else:
+        found = _of_layout_or_expression(of, bounds, shape)
+    return found if name is None else replace(found, name=name)
+
+
+def _of_layout_or_expression(
+    of: LayoutLike | sympy.Expr,
+    bounds: Mapping[Any, tuple[Bound, Bound]] | None,
+    shape: Shape | None,
+) -> Formulas:
+    is_layout = isinstance(of, IndexMap | XlaLayout | XlaShape | XlaTuple | XlaBuffer | Layout)
+    if isinstance(of, str) and bounds is None:
+        return _of_index_map(index_map(_parsed(of), shape))
+    if is_layout:
+        return _of_index_map(index_map(of, shape))
+    if shape is not None:
+        raise LayoutError(
+            "a shape was given for an expression",
+            "an expression's variables have bounds, a layout has a shape",
+            "leave one of them out",
+        )
+    return _of_expression(of, bounds or {})
+
+
+def _parsed(text: str) -> ParsedLayout:
+    try:
+        return notations.parse(text)
+    except ParseError as error:
+        fix = f"{error.fix}; of an expression give the bounds, such as {{}} for none"
+        raise ParseError(
+            error.what, error.why, fix, text=error.text, position=error.position
+        ) from None
+
+
+def _of_index_map(m: IndexMap) -> Formulas:
+    variables, sizes = _coordinates(m.recipe.shape, (m.reference_form,))
+    element = ", ".join(var.name for var in variables)
+    return Formulas(
+        "offset",
+        f"Offset of element ({element}) of {m.source or m.recipe}, in elements.",
+        variables,
+        (("offset", m.form),),
+        more_sizes=sizes,
+        assumptions=m.assumptions,
+    )
+
+
+def _of_formula_map(f: AffineMap) -> Formulas:
+    variables, sizes = _coordinates(f.sizes, f.given)
+    is_offset = len(f.given) == 1
+    return Formulas(
+        "offset" if is_offset else "coordinates",
+        str(f),
+        variables,
+        tuple(("offset" if is_offset else f"x{k}", form) for k, form in enumerate(f.forms)),
+        more_sizes=sizes,
+        assumptions=f.assumptions,
+    )
+
+
+def _coordinates(
+    shape: Sequence[Int], forms: Sequence[AffineExpr]
+) -> tuple[tuple[Var, ...], frozenset[str]]:
+    """The variables ``d0, d1, …`` of an array, those that no form holds too, and all sizes."""
+    known = {var.name: var for form in forms for var in form.variables()}
+    variables, sizes = [], frozenset().union(*(form.sizes() for form in forms))
+    for k, n in enumerate(shape):
+        if isinstance(n, SizeExpr):
+            sizes |= n.names()
+        own = Var(f"d{k}", Interval(0, n - 1))
+        # In forms 0 stands for the coordinate along a dimension of size 0, which has none.
+        variables.append(own if n == 0 else known.get(own.name, own))
+    return tuple(variables), sizes
+
+
+def _of_inverse(inverse: Inverse) -> Formulas:
+    results = tuple((f"d{k}", form) for k, form in enumerate(inverse.forms))
+    source = f" of {inverse.source}" if inverse.source else ""
+    return Formulas(
+        "coordinates",
+        f"Coordinates of the element at offset p{source}.",
+        (_offset(inverse),),
+        results,
+        inverse.limits,
+        assumptions=inverse.assumptions,
+    )
+
+
+def _of_parts(parts: Decomposition) -> Formulas:
+    results = [(f"offset{k}", form) for k, form in enumerate(parts.forms)]
+    results += [("mixed", parts.mixed)] if parts.mixed.terms else []
+    results += [("base", AffineExpr((), parts.const))] if parts.const or not results else []
+    known = {var.name: var for _, form in results for var in form.variables()}
+    names = (f"d{k}" for k in range(len(parts.forms)))
+    of = f" of {parts.source}" if parts.source else ""
+    return Formulas(
+        "parts",
+        f"What each coordinate adds to the offset{of}, in elements.",
+        tuple(known[name] for name in names if name in known),
+        tuple(results),
+        assumptions=parts.assumptions,
+    )
+
+
+def _of_relayout(r: _OffsetRelayout) -> Formulas:
+    about = (
+        f"Offset in {r.source.source} of what lies at offset p of {r.target.source}, in elements."
+    )
+    known = meet_all((*r.source.assumptions, *r.target.assumptions))
+    results = (("source_offset", r.form),)
+    return Formulas(
+        "relayout", about, (_offset(r.inverse),), results, r.inverse.limits, assumptions=known
+    )
+
+
+def _offset(inverse: Inverse) -> Var:
+    return Var("p", Interval(0, inverse.size - 1))
+
+
+def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Formulas:
+    form = form_of(expr, bounds)
+    # As they are bounded, then others by name; sizes are no variables.
+    known = {var.name: var for key in bounds for var in form_of(key, bounds).variables()}
+    known |= {var.name: var for var in form.variables()}
+    sizes = form.sizes()
+    return Formulas(
+        "value",
+        str(form),
+        tuple(var for name, var in known.items() if name not in sizes),
+        (("value", readable(form)[0]),),
+        more_sizes=sizes,
+    )
+
+
+def _cheapest(found: Formulas, shift: bool) -> Formulas:
+    model = SHIFTS if shift else OPERATIONS
+    limits = found.limits
+    return replace(
+        found,
+        results=tuple((name, cheapest(form, model)) for name, form in found.results),
+        limits=None if limits is None else tuple((cheapest(x, model), n) for x, n in limits),
+    )

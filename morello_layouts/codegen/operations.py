@@ -1,0 +1,403 @@
+"""Operations on integers: from forms to a graph of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import gcd
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.expr import AffineExpr, Atom, Digit, Interval, Var
+from morello_layouts.expr.affine import printing_order
+from morello_layouts.expr.sizes import (
+    Int,
+    Monomial,
+    Name,
+    Quotient,
+    SizeExpr,
+    absolute,
+    is_nonnegative,
+    sign,
+)
+
+
+class Op(Enum):
+    """What a node does with its operands."""
+
+    NAME = "name"  # value: the variable's or size's name
+    CONST = "const"  # value: the int
+    SUM = "sum"  # value: a sign, 1 or -1, for each operand; a condition counts as 0 or 1
+    MUL = "mul"
+    DIV = "div"  # of a negative operand the target's own quotient
+    MOD = "mod"  # of a negative operand the target's own remainder
+    SHL = "shl"
+    SHR = "shr"
+    AND = "and"  # bits
+    LT = "lt"
+    LE = "le"
+    GE = "ge"
+    EQ = "eq"
+    ANY = "any"  # whether one of its operands is true; none: false
+
+
+class Node:
+    """An operation, its operands, and which values it takes.
+
+    Attributes:
+        interval: the values of the result.
+        reach: the values on the way to it: of a sum, all partial sums.
+    """
+
+    __slots__ = ("args", "interval", "op", "reach", "value")
+
+    def __init__(
+        self, op: Op, args: tuple[Node, ...], interval: Interval, reach: Interval, value: Any
+    ) -> None:
+        self.op: Final = op
+        self.args: Final = args
+        self.interval: Final = interval
+        self.reach: Final = reach
+        self.value: Final = value
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether nothing is computed: a name or a number."""
+        return self.op in (Op.NAME, Op.CONST)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the value is true or false."""
+        return self.op in (Op.LT, Op.LE, Op.GE, Op.EQ, Op.ANY)
+
+    def __repr__(self) -> str:
+        return f"Node({self.op.value}, {self.value}, {list(self.args)})"
+
+
+class Nodes:
+    """Makes nodes, equal ones once.
+
+    >>> nodes = Nodes()
+    >>> nodes.const(8) is nodes.const(8)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], Node] = {}
+
+    def make(
+        self,
+        op: Op,
+        args: Iterable[Node],
+        interval: Interval,
+        *,
+        reach: Interval | None = None,
+        value: Any = None,
+    ) -> Node:
+        """The node of an operation on nodes of this maker."""
+        operands = tuple(args)
+        key = (op, value, *map(id, operands))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Node(op, operands, interval, reach or interval, value)
+        return found
+
+    def const(self, value: int) -> Node:
+        """An integer."""
+        return self.make(Op.CONST, (), Interval(value, value), value=value)
+
+    def name(self, name: str, interval: Interval) -> Node:
+        """A variable, or a symbolic size."""
+        return self.make(Op.NAME, (), interval, value=name)
+
+    def truth(self, op: Op, *args: Node) -> Node:
+        """A condition on nodes."""
+        return self.make(op, args, Interval(0, 1))
+
+
+def is_known_nonnegative(interval: Interval) -> bool:
+    """Whether all values are known to be at least 0."""
+    return interval.lo is not None and is_nonnegative(interval.lo)
+
+
+def users(roots: Iterable[Node]) -> dict[Node, int]:
+    """For each node below these how often it is used, operands before their users.
+
+    Each root counts as one use.
+    """
+    count: dict[Node, int] = {}
+    order: list[Node] = []
+    # A node is met twice: first to visit its operands, then to take its place after them.
+    stack = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, is_done = stack.pop()
+        if is_done:
+            order.append(node)
+            continue
+        count[node] = count.get(node, 0) + 1
+        if count[node] == 1:
+            stack.append((node, True))
+            stack += [(arg, False) for arg in reversed(node.args)]
+    return {node: count[node] for node in order}
+
+
+Piece: TypeAlias = tuple[Atom | None, Int]
+"""A term of a sum; its constant has no atom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What a target's operators do.
+
+    Attributes:
+        floors: whether its division and remainder round down for negative operands too, as in
+            Python; else they may truncate, as in C.
+        shifts: whether powers of two become shifts and masks, where operands are nonnegative.
+    """
+
+    floors: bool = False
+    shifts: bool = False
+
+
+class Lowering:
+    """Turns forms into nodes that share their common parts.
+
+    >>> from morello_layouts.expr import variable
+    >>> Lowering(Arithmetic()).form(variable("i", 0, 7) // 4)
+    Node(div, None, [Node(name, i, []), Node(const, 4, [])])
+    """
+
+    def __init__(
+        self, arithmetic: Arithmetic, size_bounds: Mapping[str, Interval] | None = None
+    ) -> None:
+        """With bounds of symbolic sizes, which are at least 1 without."""
+        self.arithmetic = arithmetic
+        self.size_bounds = size_bounds or {}
+        self.nodes = Nodes()
+        self._forms: dict[AffineExpr, Node] = {}
+        self._raised: dict[AffineExpr, AffineExpr] = {}
+
+    def form(self, form: AffineExpr) -> Node:
+        """The operations that compute a form."""
+        return self._form(form if self.arithmetic.floors else self._raise(form))
+
+    def at_least(self, form: AffineExpr, bound: Int) -> Node:
+        """The condition that a form is not below a bound."""
+        return self.nodes.truth(Op.GE, self.form(form), self.number(bound))
+
+    def number(self, value: Int) -> Node:
+        """An integer, or what computes a symbolic size. Every printed size passes here."""
+        if not isinstance(value, SizeExpr):
+            return self.nodes.const(value)
+        pieces = sorted(value.printing_order(), key=lambda piece: piece[1] < 0)
+        total: Int = 0
+        parts, partial = [], []
+        for monomial, c in pieces:
+            parts.append((self._monomial(monomial, abs(c)), 1 if c > 0 else -1))
+            total = total + (SizeExpr(((monomial, c),)) if monomial else c)
+            partial.append(Interval(total, total))
+        return self._sum(parts, Interval(value, value), partial)
+
+    def _monomial(self, monomial: Monomial, factor: int) -> Node:
+        """A product of sizes and of their quotients: 4·(N // 8), if exact, as N // 2."""
+        factors: list[tuple[Node, Int]] = []
+        for name, power in monomial:
+            shared = 1
+            if isinstance(name, Quotient) and name.exact and power == 1:
+                shared = gcd(factor, name.divisor)
+                factor //= shared
+            factors += [(self._size(name, shared), SizeExpr(((((name, 1),), 1),)))] * power
+        node = self.nodes.const(factor)
+        part: Int = factor
+        for one, size in factors:
+            part = part * size
+            node = one if node.value == 1 else self._times(node, one, Interval(part, part))
+        return node
+
+    def size(self, name: str) -> Node:
+        """A symbolic size."""
+        return self.nodes.name(name, self.size_bounds.get(name, Interval(1, None)))
+
+    def _size(self, name: Name, times: int) -> Node:
+        """A named size, or a multiple of a quotient of sizes."""
+        if isinstance(name, str):
+            return self.size(name)
+        up = 0 if name.exact else name.divisor - 1
+        above, divisor = name.numerator + up, name.divisor // times
+        if divisor == 1:
+            return self.number(above)
+        value = SizeExpr(((((name, 1),), 1),)) * times
+        return self._divide(
+            self.number(above), divisor, Interval(above, above), Interval(value, value)
+        )
+
+    def _form(self, form: AffineExpr) -> Node:
+        found = self._forms.get(form)
+        if found is None:
+            found = self._forms[form] = self._linear(form)
+        return found
+
+    def _linear(self, form: AffineExpr) -> Node:
+        if not form.terms:
+            return self.number(form.const)
+        pieces = _ordered(form)
+        parts = [
+            (self.number(absolute(c)), sign(c))
+            if atom is None
+            else (self._scaled(self._atom(atom), absolute(c), atom.interval), sign(c))
+            for atom, c in pieces
+        ]
+        return self._sum(parts, form.interval, _partial(pieces))
+
+    def _sum(
+        self, parts: Sequence[tuple[Node, int]], interval: Interval, partial: Sequence[Interval]
+    ) -> Node:
+        if len(parts) == 1 and parts[0][1] == 1:
+            return parts[0][0]
+        signs = tuple(s for _, s in parts)
+        reach = _hull((interval, *partial))
+        nodes = [node for node, _ in parts]
+        return self.nodes.make(Op.SUM, nodes, interval, reach=reach, value=signs)
+
+    def _scaled(self, node: Node, factor: Int, interval: Interval) -> Node:
+        if factor == 1:
+            return node
+        return self._times(self.number(factor), node, interval.scale(factor))
+
+    def _times(self, factor: Node, node: Node, interval: Interval) -> Node:
+        if factor.op is Op.CONST and self._shifts(factor.value) and is_known_nonnegative(interval):
+            by = self.nodes.const(factor.value.bit_length() - 1)
+            return self.nodes.make(Op.SHL, (node, by), interval)
+        return self.nodes.make(Op.MUL, (factor, node), interval)
+
+    def _atom(self, atom: Atom) -> Node:
+        if isinstance(atom, Var):
+            return self.nodes.name(atom.name, atom.interval)
+        node, interval = self._form(atom.of), atom.of.interval
+        if atom.divisor != 1:
+            quotient = interval.floordiv(atom.divisor)
+            node = self._divide(node, atom.divisor, interval, quotient)
+            interval = quotient
+        if atom.modulus is not None:
+            node = self._modulo(node, atom.modulus, interval, atom.interval)
+        return node
+
+    def _divide(self, node: Node, by: Int, values: Interval, quotient: Interval) -> Node:
+        is_plain = is_known_nonnegative(values)
+        if isinstance(by, int) and is_plain and self._shifts(by):
+            return self.nodes.make(Op.SHR, (node, self.nodes.const(by.bit_length() - 1)), quotient)
+        divisor = self.number(by)
+        if is_plain or self.arithmetic.floors:
+            return self.nodes.make(Op.DIV, (node, divisor), quotient)
+        # Where / truncates, % is negative where / came out one too large; where / rounds down, it
+        # never is. Neither step leaves the range of x.
+        near = self.nodes.make(Op.DIV, (node, divisor), _hull((quotient, Interval(0, 0))))
+        rest = self.nodes.make(Op.MOD, (node, divisor), Interval(1 - by, by - 1))
+        is_above = self.nodes.truth(Op.LT, rest, self.nodes.const(0))
+        return self.nodes.make(Op.SUM, (near, is_above), quotient, value=(1, -1))
+
+    def _modulo(self, node: Node, by: Int, values: Interval, result: Interval) -> Node:
+        is_plain = is_known_nonnegative(values)
+        if isinstance(by, int) and is_plain and self._shifts(by):
+            return self.nodes.make(Op.AND, (node, self.nodes.const(by - 1)), result)
+        modulus = self.number(by)
+        if is_plain or self.arithmetic.floors:
+            return self.nodes.make(Op.MOD, (node, modulus), result)
+        # The first remainder may be negative or not; of the second the operand is not.
+        rest = self.nodes.make(Op.MOD, (node, modulus), Interval(1 - by, by - 1))
+        raised = self.nodes.make(Op.SUM, (rest, modulus), Interval(1, 2 * by - 1), value=(1, 1))
+        return self.nodes.make(Op.MOD, (raised, modulus), Interval(0, by - 1))
+
+    def _shifts(self, number: int) -> bool:
+        return self.arithmetic.shifts and number > 1 and number.bit_count() == 1
+
+    def _raise(self, form: AffineExpr) -> AffineExpr:
+        """The form with operands that may be negative raised by multiples of their divisors.
+
+        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, where k is large enough, and
+        nothing is raised past the type that holds x.
+        """
+        found = self._raised.get(form)
+        if found is None:
+            found = self._raised[form] = self._raise_terms(form)
+        return found
+
+    def _raise_terms(self, form: AffineExpr) -> AffineExpr:
+        terms: list[tuple[Atom, Int]] = []
+        const = form.const
+        for atom, c in form.terms:
+            if not isinstance(atom, Digit):
+                terms.append((atom, c))
+                continue
+            of, step = self._raise(atom.of), atom.divisor * (atom.modulus or 1)
+            k = 0 if atom.is_group else _missing(of, step)
+            terms.append((Digit(of + k * step, atom.divisor, atom.modulus), c))
+            if atom.modulus is None:
+                const = const - c * k
+        return AffineExpr.of(terms, const)
+
+
+def _missing(of: AffineExpr, step: Int) -> Int:
+    """How many steps, of at least 1 each, are known to lift values to 0 or above; 0 for none."""
+    lo, hi = of.interval
+    if lo is None or is_nonnegative(lo) or not is_nonnegative(-lo):
+        return 0
+    if isinstance(lo, int) and isinstance(step, int):
+        k = -(lo // step)
+        if hi is None:  # the largest signed integer is no value to add to
+            return k if all(is_known_nonnegative(a.interval.scale(c)) for a, c in of.terms) else 0
+        return 0 if isinstance(hi, int) and _outgrows(lo, hi, hi + k * step) else k
+    for k in (1, 2):
+        if is_nonnegative(lo + k * step):
+            return k
+    return -lo
+
+
+def _outgrows(lo: int, hi: int, raised: int) -> bool:
+    """Whether a raised end needs a wider signed type than the values as they are."""
+    return any(-end <= lo and hi < end <= raised for end in (2**31, 2**63))
+
+
+def _ordered(form: AffineExpr) -> list[Piece]:
+    """The pieces as people write them, or positive ones first where this avoids a sign."""
+    pieces: list[Piece] = [*printing_order(form.terms)]
+    if form.const:
+        pieces.append((None, form.const))
+    if all(is_known_nonnegative(i) for i in _partial(pieces)[:-1]):
+        return pieces
+    return sorted(pieces, key=lambda piece: sign(piece[1]) < 0)
+
+
+def _partial(pieces: Sequence[Piece]) -> list[Interval]:
+    """The values of the sums of the first pieces."""
+    sums = []
+    for k in range(len(pieces)):
+        terms = [(atom, c) for atom, c in pieces[: k + 1] if atom is not None]
+        const = sum((c for atom, c in pieces[: k + 1] if atom is None), start=0)
+        sums.append(AffineExpr.of(terms, const).interval)
+    return sums
+
+
+def _hull(intervals: Sequence[Interval]) -> Interval:
+    """An interval that holds all of these; an end that cannot be told is absent."""
+    lo, hi = intervals[0]
+    for other in intervals[1:]:
+        lo = _smaller(lo, other.lo)
+        hi = None if hi is None or other.hi is None else _larger(hi, other.hi)
+    return Interval(lo, hi)
+
+
+def _smaller(a: Int | None, b: Int | None) -> Int | None:
+    if a is None or b is None:
+        return None
+    if is_nonnegative(b - a):
+        return a
+    if is_nonnegative(a - b):
+        return b
+    return 0 if is_nonnegative(a) and is_nonnegative(b) else None
+
+
+def _larger(a: Int, b: Int) -> Int | None:
+    if is_nonnegative(a - b):
+        return a
+    return b if is_nonnegative(b - a) else None

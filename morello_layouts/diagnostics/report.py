@@ -1,0 +1,444 @@
+"""Reports as text, HTML and plain values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any, Final
+
+from morello_layouts.diagnostics.buffers import bytes_text, factor_text
+from morello_layouts.diagnostics.usage import Bytes
+from morello_layouts.errors import LayoutError
+from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
+
+_WIDTH: Final = 150  # of a tile, in pixels
+_TALLEST: Final = 64
+_ROW: Final = 8
+_GAP: Final = 22  # where tiles are left out
+_TOP: Final = 20
+
+_HATCHES: Final = (
+    '<defs><pattern id="padding" width="6" height="6" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" '
+    'stroke="currentColor" stroke-opacity="0.35" stroke-width="2"/></pattern></defs>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis of the tiles: the dimension along it, its size, the tile's, and all tiles'."""
+
+    name: str
+    size: int
+    tile: int
+
+    @property
+    def count(self) -> int:
+        return -(-self.size // self.tile)
+
+    @property
+    def shown(self) -> list[int]:
+        """The tiles that are drawn: the first two and the last."""
+        return sorted({*range(min(2, self.count)), self.count - 1})
+
+    def filled(self, k: int) -> float:
+        """Which part of tile k holds data."""
+        return min(self.tile, self.size - k * self.tile) / self.tile
+
+    @property
+    def words(self) -> str:
+        return f"{self.name}: {self.size:,} of {self.count * self.tile:,}"
+
+
+def tile_drawing(shape: XlaShape) -> str:
+    """An SVG element: the tiles of the two most minor dimensions; empty where there are none.
+
+    >>> from morello_layouts.notations import parse
+    >>> drawing = tile_drawing(parse("f32[9,18]{1,0:T(8,128)}"))
+    >>> drawing.startswith("<svg"), "dimension 1: 18 of 128" in drawing, drawing.count("<g>")
+    (True, True, 2)
+    >>> tile_drawing(parse("f32[9,18]"))
+    ''
+    """
+    try:
+        axes = _axes(shape)
+    except LayoutError:
+        return ""
+    return "" if axes is None else _svg(*axes, _bits(shape), f"tiles of {shape}")
+
+
+def _axes(shape: XlaShape) -> tuple[_Axis, _Axis] | None:
+    layout = shape.layout
+    if layout is None or not layout.tiles or not shape.dims or 0 in shape.shape:
+        return None
+    tile = layout.tiles[0]
+    minor = layout.minor_to_major[0]
+    if COMBINE in tile or 0 in tile:
+        return None
+    columns = _Axis(f"dimension {minor}", shape.shape[minor], tile[-1])
+    if len(tile) < 2:
+        return _Axis("", 1, 1), columns
+    if len(shape.dims) < 2:
+        return _Axis("no dimension", 1, tile[-2]), columns
+    second = layout.minor_to_major[1]
+    return _Axis(f"dimension {second}", shape.shape[second], tile[-2]), columns
+
+
+def _bits(shape: XlaShape) -> tuple[int, int]:
+    """Bits that an element needs, and those that it takes."""
+    return min(shape.bits, bits_of(shape.element_type)), shape.bits
+
+
+def _svg(rows: _Axis, columns: _Axis, bits: tuple[int, int], title: str) -> str:
+    height = max(16, min(_TALLEST, _ROW * rows.tile))
+    ys, bottom = _places(rows, height, _TOP)
+    xs, right = _places(columns, _WIDTH, 1)
+    tiles = "".join(
+        _tile(x, y, height, (columns.filled(c), rows.filled(r)), bits[0] / bits[1])
+        for r, y in zip(rows.shown, ys, strict=True)
+        for c, x in zip(columns.shown, xs, strict=True)
+    )
+    words = f"columns: {columns.words}" + (f"; rows: {rows.words}" if rows.name else "")
+    words += f"; elements: {bits[0]} of {bits[1]} bits" if bits[0] < bits[1] else ""
+    width = max(right + 2, 7 * len(words))
+    parts = [
+        f'<svg class="tiles" role="img" {_box(width, bottom + 4)}>',
+        f"<title>{escape(title)}</title>",
+        _HATCHES,
+        f'<text x="1" y="13" font-size="12" fill="currentColor">{escape(words)}</text>',
+        tiles,
+        *_dots(rows, columns, xs, ys, height),
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+def _box(width: int, height: int) -> str:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'{size} xmlns="http://www.w3.org/2000/svg"'
+
+
+def _places(axis: _Axis, extent: int, start: int) -> tuple[list[int], int]:
+    """Where each tile begins, and where the last one ends."""
+    places: list[int] = []
+    at, before = start, -1
+    for k in axis.shown:
+        at += _GAP if k > before + 1 else 0
+        places.append(at)
+        at, before = at + extent, k
+    return places, at
+
+
+def _tile(x: int, y: int, height: int, filled: tuple[float, float], dense: float) -> str:
+    outline = f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{height}"'
+    data_width, data_height = max(3.0, _WIDTH * filled[0]), max(3.0, height * filled[1])
+    return (
+        f'<g>{outline} fill="url(#padding)"/>'
+        f'<rect x="{x}" y="{y}" width="{data_width:.4g}" height="{data_height:.4g}" '
+        f'class="data" fill="#3b82c4" fill-opacity="{dense:.4g}"/>'
+        f'{outline} fill="none" stroke="currentColor"/></g>'
+    )
+
+
+def _dots(rows: _Axis, columns: _Axis, xs: list[int], ys: list[int], height: int) -> Iterator[str]:
+    """Dots where tiles are left out."""
+    if columns.count > 3:
+        x, y = xs[-1] - _GAP // 2, ys[0] + height // 2 + 4
+        yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
+    if rows.count > 3:
+        x, y = xs[0] + _WIDTH // 2, ys[-1] - _GAP // 2 + 2
+        yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A place in a table.
+
+    Attributes:
+        text: what is shown.
+        value: what a table is sorted by: a number, or the text.
+
+    >>> size(4096)
+    Cell(text='4.00 KiB', value=4096)
+    """
+
+    text: str
+    value: float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, and what is said below it.
+
+    Attributes:
+        cells: one for each column.
+        details: lines of text.
+        shape: an array to draw; None where there is none.
+    """
+
+    cells: tuple[Cell, ...]
+    details: tuple[str, ...] = ()
+    shape: XlaShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its title.
+
+    Attributes:
+        title: of the table.
+        columns: their names.
+        rows: in the order that a report prints.
+        note: a line below the table, if not empty.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What stands above the tables.
+
+    Attributes:
+        title: a line.
+        lines: facts, one a line.
+        warnings: what a reader should know.
+    """
+
+    title: str
+    lines: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def cell(text: object) -> Cell:
+    """A cell that sorts by its text."""
+    return Cell(str(text), str(text))
+
+
+def number(n: int) -> Cell:
+    """A number with commas."""
+    return Cell(f"{n:,}", n)
+
+
+def size(n: int) -> Cell:
+    """A number of bytes."""
+    return Cell(bytes_text(n), n)
+
+
+def factor(reserved: int, data: int) -> Cell:
+    """How many times the data a buffer takes."""
+    if not data:
+        return Cell("1x" if not reserved else "no data", float(bool(reserved)))
+    try:
+        return Cell(factor_text(reserved / data), reserved / data)
+    except OverflowError:
+        return Cell("past 10^308", 1e308)
+
+
+def byte_cells(found: Bytes) -> Iterable[Cell]:
+    """Padding, reserved, data, factor."""
+    return (
+        size(found.padding_bytes),
+        size(found.reserved_bytes),
+        size(found.data_bytes),
+        factor(found.reserved_bytes, found.data_bytes),
+    )
+
+
+# The class stands twice where Jupyter's own style, which sets cells to the right, must yield.
+_STYLE: Final = """\
+.layouts{font:14px/1.45 system-ui,sans-serif;color:inherit}
+.layouts h1{font-size:1.4em;margin:0 0 .3em}.layouts h2{font-size:1.1em;margin:1.6em 0 .3em}
+.layouts p{margin:.2em 0}.layouts .warning{border-left:3px solid #c77700;padding-left:.6em}
+.layouts .wide{overflow-x:auto}
+.layouts table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+.layouts.layouts th,.layouts.layouts td{padding:.2em .8em .2em 0;text-align:left;
+vertical-align:top;border:0;background:none}
+.layouts th{border-bottom:1px solid currentColor;white-space:nowrap;font-weight:600}
+.layouts td.n,.layouts th.n{text-align:right;white-space:nowrap}
+.layouts td.t{font-family:ui-monospace,monospace;font-size:13px}
+.layouts td.more{padding:0 0 .9em 1.5em;text-align:left}
+.layouts td.more div{max-width:75em;overflow-wrap:anywhere}
+.layouts svg.tiles{display:block;margin-top:.4em;max-width:100%;height:auto}
+"""
+
+_PAGE_STYLE: Final = """\
+:root{color-scheme:light dark}
+body{margin:2em auto;max-width:78em;padding:0 1.5em;background:#fff;color:#1c1e21}
+th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid #3b82c4}
+th[aria-sort=ascending] button::after{content:" \\2191"}
+th[aria-sort=descending] button::after{content:" \\2193"}
+@media (prefers-color-scheme:dark){body{background:#15181c;color:#e4e6e9}}
+@media print{body{max-width:none}}
+"""
+
+# Each row is a tbody, so that what is said below it moves with it.
+_SCRIPT: Final = """\
+for (const table of document.querySelectorAll(".layouts table"))
+  table.tHead.querySelectorAll("th").forEach((head, column) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.ariaSort !== "descending";
+      table.tHead.querySelectorAll("th").forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const value = body => body.rows[0].cells[column].dataset.value;
+      const number = head.classList.contains("n");
+      const order = (a, b) => number ? value(a) - value(b) : value(a).localeCompare(value(b));
+      table.append(...[...table.tBodies].sort((a, b) => down ? order(b, a) : order(a, b)));
+    });
+  });
+"""
+
+
+def page(summary: Summary, tables: Iterable[Table]) -> str:
+    """A whole document, which loads nothing; a click on a column's name sorts.
+
+    >>> page(Summary("<m>"), []).count("&lt;m&gt;")
+    2
+    """
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(summary.title)}</title>\n<style>\n{_PAGE_STYLE}</style>\n</head>\n"
+        f"<body>\n{fragment(summary, tables)}<script>\n{_SCRIPT}</script>\n</body>\n</html>\n"
+    )
+
+
+def fragment(summary: Summary, tables: Iterable[Table]) -> str:
+    """The report as an element, without a script.
+
+    >>> fragment(Summary("m"), []).endswith("</div>")
+    True
+    """
+    parts = [f'<div class="layouts"><style>\n{_STYLE}</style>', f"<h1>{escape(summary.title)}</h1>"]
+    parts += [f"<p>{escape(line)}</p>" for line in summary.lines]
+    parts += [f'<p class="warning">{escape(line)}</p>' for line in summary.warnings]
+    parts += [_table(table) for table in tables if table.rows]
+    return "\n".join([*parts, "</div>"])
+
+
+def _table(table: Table) -> str:
+    heads = "".join(
+        f"<th{_class(cell, ' class=n')}>{escape(name)}</th>"
+        for name, cell in zip(table.columns, table.rows[0].cells, strict=True)
+    )
+    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    bodies = "\n".join(_body(row) for row in table.rows)
+    return (
+        f'<h2>{escape(table.title)}</h2>{note}\n<div class="wide"><table>'
+        f"<thead><tr>{heads}</tr></thead>\n{bodies}\n</table></div>"
+    )
+
+
+def _class(cell: Cell, text: str) -> str:
+    return text if isinstance(cell.value, int | float) else ""
+
+
+def _body(row: Row) -> str:
+    cells = "".join(
+        f'<td class="{"n" if _class(cell, "n") else "t"}" '
+        f'data-value="{escape(str(cell.value))}">{escape(cell.text)}</td>'
+        for cell in row.cells
+    )
+    drawing = "" if row.shape is None else tile_drawing(row.shape)
+    if not row.details and not drawing:
+        return f"<tbody><tr>{cells}</tr></tbody>"
+    details = "".join(f"<div>{escape(line)}</div>" for line in row.details)
+    more = f'<td class="more" colspan="{len(row.cells)}">{details}{drawing}</td>'
+    return f"<tbody><tr>{cells}</tr><tr>{more}</tr></tbody>"
+
+
+_INDENT: Final = " " * 6  # of what is said below a row
+
+
+def text_of(summary: Summary, tables: Iterable[Table], width: int | None = None) -> str:
+    """A report for a terminal or a log; what is said below rows is wrapped to a width.
+
+    >>> from morello_layouts.diagnostics.report import Row, cell, number
+    >>> rows = (Row((number(12), cell("a")), ("why",)), Row((number(3), cell("b"))))
+    >>> print(text_of(Summary("m"), [Table("T", ("count", "name"), rows)]))
+    m
+    <BLANKLINE>
+    T
+      count  name
+         12  a
+          why
+          3  b
+    """
+    lines = [summary.title, *summary.lines, *(f"warning: {each}" for each in summary.warnings)]
+    for table in tables:
+        if table.rows:
+            lines += ["", *_lines(table, width)]
+    return "\n".join(lines)
+
+
+def _lines(table: Table, width: int | None) -> Iterator[str]:
+    yield table.title if not table.note else f"{table.title}: {table.note}"
+    columns = range(len(table.columns))
+    is_number = [isinstance(table.rows[0].cells[k].value, int | float) for k in columns]
+    texts = [table.columns, *([cell.text for cell in row.cells] for row in table.rows)]
+    widths = [max(len(text[k]) for text in texts) for k in columns]
+    rows = [(), *(row.details for row in table.rows)]
+    for text, details in zip(texts, rows, strict=True):
+        aligned = (
+            text[k].rjust(widths[k]) if is_number[k] else text[k].ljust(widths[k]) for k in columns
+        )
+        yield f"  {'  '.join(aligned)}".rstrip()
+        for detail in details:
+            yield from _wrapped(detail, width)
+
+
+def _wrapped(detail: str, width: int | None) -> list[str]:
+    if width is None or len(detail) + len(_INDENT) <= width:
+        return [_INDENT + detail]
+    return wrap(
+        detail,
+        max(width, 40),
+        initial_indent=_INDENT,
+        subsequent_indent=f"{_INDENT}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+class Report(ABC):
+    """A report. ``print`` it, or let a notebook show it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """What stands above the tables."""
+
+    @abstractmethod
+    def tables(self) -> Iterable[Table]:
+        """The tables, in the order that they are shown."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON takes it; null for what is not known."""
+
+    def html(self) -> str:
+        """A page that needs nothing else: tables that sort, a picture of each wasteful layout."""
+        return page(self.summary(), self.tables())
+
+    def _repr_html_(self) -> str:
+        return fragment(self.summary(), self.tables())
+
+    def text(self, width: int | None = None) -> str:
+        """The report as text; what is said below rows is wrapped to a width, if one is given."""
+        return text_of(self.summary(), self.tables(), width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary().title}>"

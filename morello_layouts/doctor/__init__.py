@@ -1,7 +1,0 @@
-"""What the layouts of a program cost, and what would be better."""
-
-from morello_layouts.doctor.comparison import Comparison, compare_hlo
-from morello_layouts.doctor.diagnosis import Diagnosis, diagnose
-from morello_layouts.doctor.oom import OomReport, read_oom
-
-__all__ = ["Comparison", "Diagnosis", "OomReport", "compare_hlo", "diagnose", "read_oom"]

@@ -1,0 +1,421 @@
+"""Affine expressions over digits: the form that the simplifier works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, TypeAlias
+
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr.bounds import EVERYTHING, Interval, range_of_levels
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative, magnitude, sign
+
+DEEPEST: Final = 100
+
+
+class Var:
+    """A named integer with inclusive bounds.
+
+    Attributes:
+        name: what it is called; variables of one name are equal.
+        interval: its bounds.
+        value: its only value, if it has but one, else None.
+    """
+
+    __slots__ = ("_hash", "interval", "key", "name", "value")
+
+    depth: ClassVar[int] = 0
+
+    def __init__(self, name: str, interval: Interval = EVERYTHING) -> None:
+        self.name: Final = name
+        self.interval: Final = interval
+        self.value: Final = interval.lo if interval.lo == interval.hi else None
+        self.key: Final[tuple[Any, ...]] = (0, name)
+        self._hash = hash(name)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Var) and self.name == other.name)
+
+    def __repr__(self) -> str:
+        return f"Var({self.name!r}, {self.interval})"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Digit:
+    """``(of // divisor) mod modulus``, without the mod where modulus is None.
+
+    Attributes:
+        of: the form that is divided.
+        divisor: at least 1.
+        modulus: at least 1, or None.
+        depth: how deep digits nest: 1 where the operand holds none.
+    """
+
+    __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "of")
+
+    def __init__(self, of: AffineExpr, divisor: Int, modulus: Int | None) -> None:
+        for number in (divisor, modulus):
+            if number is not None and not is_nonnegative(number - 1):
+                raise LayoutError(
+                    f"{number} is no divisor",
+                    "the divisor of a floor or mod must be known to be a positive integer",
+                    "write a positive divisor; a name needs the bound 1 or more: N=1..",
+                )
+        self.depth: Final[int] = 1 + max((a.depth for a, _ in of.terms), default=0)
+        if self.depth > DEEPEST:
+            raise UnsupportedError(
+                f"floors and mods nest deeper than {DEEPEST}",
+                "simplifying them would take too long",
+                "split the expression, or use fewer levels of tiling",
+            )
+        self.of: Final = of
+        self.divisor: Final[Int] = divisor
+        self.modulus: Final[Int | None] = modulus
+        self._key: tuple[Any, ...] | None = None
+        self._hash = hash((of._hash, divisor, modulus))
+        self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What orders atoms: variables by name, then digits by operand."""
+        if self._key is None:
+            self._key = (1, self.of.key, self.divisor, self.modulus or 0)
+        return self._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Digit)
+            and self._hash == other._hash
+            and self.divisor == other.divisor
+            and self.modulus == other.modulus
+            and self.of == other.of
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """The smallest and largest value over the bounds of the variables."""
+        if self._interval is None:
+            quotient = self.of.interval.floordiv(self.divisor)
+            self._interval = quotient if self.modulus is None else quotient.mod(self.modulus)
+        return self._interval
+
+    @property
+    def is_group(self) -> bool:
+        """Whether the digit is its operand itself, in parentheses."""
+        return self.divisor == 1 and self.modulus is None
+
+    def __repr__(self) -> str:
+        return f"Digit({self.of!r}, {self.divisor}, {self.modulus})"
+
+    def __str__(self) -> str:
+        inner = str(self.of)
+        if not inner.isidentifier():
+            inner = f"({inner})"
+        if self.modulus is None:
+            return inner if self.divisor == 1 else f"{inner}//{_after(self.divisor)}"
+        if self.divisor != 1:
+            inner = f"({inner}//{_after(self.divisor)})"
+        return f"{inner}%{_after(self.modulus)}"
+
+
+Atom: TypeAlias = Var | Digit
+
+
+class AffineExpr:
+    """``const + Σ coefficient · atom``; build with :func:`variable`, operators, or :meth:`of`.
+
+    Attributes:
+        terms: pairs (atom, coefficient) in a canonical order.
+        const: the constant.
+    """
+
+    __slots__ = ("_hash", "_interval", "_key", "const", "terms")
+
+    def __init__(self, terms: tuple[tuple[Atom, Int], ...], const: Int) -> None:
+        """Terms must be in canonical order, without zero coefficients; :meth:`of` sees to it."""
+        self.terms: Final = terms
+        self.const: Final[Int] = const
+        self._key: tuple[Any, ...] | None = None
+        self._hash = hash((terms, const))
+        self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What orders forms: the constant, then the terms."""
+        if self._key is None:
+            self._key = (self.const, *[(a.key, c) for a, c in self.terms])
+        return self._key
+
+    @staticmethod
+    def of(terms: Mapping[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0) -> AffineExpr:
+        """The form with these terms, sorted, equal atoms added, zeros dropped."""
+        if not isinstance(terms, Mapping):
+            total: dict[Atom, Int] = {}
+            for atom, coefficient in terms:
+                total[atom] = total.get(atom, 0) + coefficient
+            terms = total
+        kept = [(a, c) for a, c in terms.items() if c]
+        if len(kept) > 1:
+            kept.sort(key=_term_key)
+        return AffineExpr(tuple(kept), const)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, AffineExpr)
+            and self._hash == other._hash
+            and self.const == other.const
+            and self.terms == other.terms
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """Smallest and largest value: exact for the digits of one operand, summed over operands."""
+        if self._interval is None:
+            total = Interval(self.const, self.const)
+            for group in self._by_operand():
+                total = total + _range_of(group)
+            self._interval = total
+        return self._interval
+
+    def _by_operand(self) -> Iterable[list[tuple[Atom, Int]]]:
+        """The terms in groups: a variable and its digits, or the digits of a sum."""
+        if len(self.terms) < 2 or not self.has_digits:
+            return [[term] for term in self.terms]
+        groups: dict[Var | AffineExpr, list[tuple[Atom, Int]]] = {}
+        for term in self.terms:
+            atom = term[0]
+            operand = atom if isinstance(atom, Var) else atom.of
+            inner = operand.as_atom() if isinstance(operand, AffineExpr) else None
+            groups.setdefault(inner if isinstance(inner, Var) else operand, []).append(term)
+        return groups.values()
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether a term is a digit; digits stand after variables."""
+        return bool(self.terms) and type(self.terms[-1][0]) is Digit
+
+    def as_atom(self) -> Atom | None:
+        """The atom that this form is, if it is one with coefficient 1 and nothing else."""
+        if self.const == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
+            return self.terms[0][0]
+        return None
+
+    def __add__(self, other: AffineExpr | Int) -> AffineExpr:
+        if not isinstance(other, AffineExpr):
+            return AffineExpr(self.terms, self.const + other)
+        return AffineExpr.of((*self.terms, *other.terms), self.const + other.const)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> AffineExpr:
+        return self * -1
+
+    def __sub__(self, other: AffineExpr | Int) -> AffineExpr:
+        return self + (-other)
+
+    def __rsub__(self, other: Int) -> AffineExpr:
+        return (-self) + other
+
+    def __mul__(self, factor: Int) -> AffineExpr:
+        if factor == 0:
+            return AffineExpr((), 0)
+        return AffineExpr(tuple([(a, c * factor) for a, c in self.terms]), self.const * factor)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: Int) -> AffineExpr:
+        return digit(self, divisor, None)
+
+    def __mod__(self, modulus: Int) -> AffineExpr:
+        return digit(self, 1, modulus)
+
+    def variables(self) -> tuple[Var, ...]:
+        """The variables in it, each once, by name."""
+        found = {a.name: a for a in self.atoms() if isinstance(a, Var)}
+        return tuple(found[name] for name in sorted(found))
+
+    def atoms(self) -> Iterator[Atom]:
+        """Every atom at every depth, each once however often it is shared."""
+        seen: dict[Atom, None] = {}
+        forms = [self]
+        while forms:
+            for atom, _ in forms.pop().terms:
+                if atom not in seen:
+                    seen[atom] = None
+                    if isinstance(atom, Digit):
+                        forms.append(atom.of)
+        return iter(seen)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """The value where the variables and symbolic sizes have these values.
+
+        Values are ints, or NumPy arrays, which broadcast.
+        """
+        total: Any = _value(self.const, values)
+        for atom, coefficient in self.terms:
+            if isinstance(atom, Var):
+                value = values[atom.name]
+            else:
+                value = atom.of.evaluate(values)
+                if atom.divisor != 1:
+                    value = value // _value(atom.divisor, values)
+                if atom.modulus is not None:
+                    value = value % _value(atom.modulus, values)
+            total = total + (value if coefficient == 1 else _value(coefficient, values) * value)
+        return total
+
+    def sizes(self) -> frozenset[str]:
+        """The names of the symbolic sizes in it."""
+        numbers = [self.const, *(c for _, c in self.terms)]
+        for atom in self.atoms():
+            if isinstance(atom, Digit):
+                numbers += [atom.divisor, atom.modulus or 1, atom.of.const]
+                numbers += [c for _, c in atom.of.terms]
+        return frozenset(n for s in numbers if isinstance(s, SizeExpr) for n in s.names())
+
+    def __repr__(self) -> str:
+        return f"AffineExpr({list(self.terms)!r}, {self.const})"
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for atom, coefficient in printing_order(self.terms):
+            negative = sign(coefficient) < 0
+            size = -coefficient if negative else coefficient
+            body = str(atom)
+            if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
+                body = f"({body})"  # // and % bind as * does, from the left
+            text = body if size == 1 else f"{_before(size)}*{body}"
+            parts.append(f"- {text}" if negative else f"+ {text}")
+        if self.const or not parts:
+            negative = sign(self.const) < 0
+            parts.append(f"- {_before(-self.const)}" if negative else f"+ {self.const}")
+        first, *rest = parts
+        lead = first[2:] if first[0] == "+" else f"-{first[2:]}"
+        return " ".join([lead, *rest])
+
+
+def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineExpr:
+    """The form that is one variable, with inclusive bounds.
+
+    >>> i = variable("i", 0, 31)
+    >>> print(24 * (i // 8) + i % 8 + 1)
+    24*(i//8) + i%8 + 1
+    """
+    return AffineExpr(((Var(name, Interval(lo, hi)), 1),), 0)
+
+
+def digit(of: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
+    """The form ``(of // divisor) mod modulus`` as it stands, without any rewriting."""
+    return AffineExpr(((Digit(of, divisor, modulus), 1),), 0)
+
+
+def _term_key(term: tuple[Atom, Int]) -> tuple[Any, ...]:
+    return term[0].key
+
+
+def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
+    """The range of a sum of digits of one operand."""
+    if len(group) > 1:
+        levels: dict[Int, Int] = {}
+        for atom, c in group:
+            for s, factor in _floors(atom, c):
+                levels[s] = levels.get(s, 0) + factor
+        atom = group[0][0]
+        exact = range_of_levels(
+            levels, atom.interval if isinstance(atom, Var) else atom.of.interval
+        )
+        if exact is not None:
+            return exact
+    total = Interval(0, 0)
+    for atom, c in group:
+        total = total + atom.interval.scale(c)
+    return total
+
+
+def _floors(atom: Atom, c: Int) -> list[tuple[Int, Int]]:
+    """An atom as floors of its operand: pairs (divisor, factor)."""
+    if isinstance(atom, Var):
+        return [(1, c)]
+    if atom.modulus is None:
+        return [(atom.divisor, c)]
+    return [(atom.divisor, c), (atom.divisor * atom.modulus, -c * atom.modulus)]
+
+
+def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:
+    """Terms as people write them, the largest strides first."""
+
+    def order(term: tuple[Atom, Int]) -> tuple[Any, ...]:
+        degree, leading = magnitude(term[1])
+        return -degree, -leading, term[0].key
+
+    return sorted(terms, key=order)
+
+
+def _before(number: Int) -> str:
+    """A factor as it stands before a product: a sum needs parentheses."""
+    return f"({number})" if isinstance(number, SizeExpr) and len(number.terms) > 1 else str(number)
+
+
+def _after(number: Int) -> str:
+    """A divisor or modulus as it stands after an operator: a product needs parentheses too."""
+    text = str(number)
+    is_call = (
+        text.startswith("ceil(") and isinstance(number, SizeExpr) and number.as_atom() is not None
+    )
+    is_bare = isinstance(number, int) or is_call or text.replace("_", "a").isalnum()
+    return text if is_bare else f"({text})"
+
+
+def _value(number: Int, values: Mapping[str, Any]) -> Any:
+    return number.evaluate(values) if isinstance(number, SizeExpr) else number
+
+
+def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr:
+    """The form with other forms in place of its variables, without simplifying.
+
+    Every variable without an entry stays. The values must lie within the variables' bounds.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> i, p = variable("i", 0, 31), variable("p", 0, 255)
+    >>> print(substitute(8 * (i // 4) + i % 4, {"i": p // 8}))
+    8*((p//8)//4) + (p//8)%4
+    """
+    total = AffineExpr((), form.const)
+    for atom, c in form.terms:
+        if isinstance(atom, Var):
+            value = values.get(atom.name, AffineExpr(((atom, 1),), 0))
+        else:
+            value = digit(substitute(atom.of, values), atom.divisor, atom.modulus)
+        total = total + value * c
+    return total
+
+
+def map_numbers(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
+    """The form with every number changed: factors, constants, divisors, moduli and bounds.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> from morello_layouts.expr.sizes import SizeExpr
+    >>> row_major = SizeExpr.named("N") * variable("i", 0, 7) + variable("j", 0, SizeExpr.named("N") - 1)
+    >>> print(map_numbers(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))
+    5*i + j
+    """
+    total = AffineExpr((), change(form.const))
+    for atom, c in form.terms:
+        if isinstance(atom, Var):
+            lo, hi = (None if end is None else change(end) for end in atom.interval)
+            value = AffineExpr(((Var(atom.name, Interval(lo, hi)), 1),), 0)
+        else:
+            modulus = None if atom.modulus is None else change(atom.modulus)
+            value = digit(map_numbers(atom.of, change), change(atom.divisor), modulus)
+        total = total + value * change(c)
+    return total

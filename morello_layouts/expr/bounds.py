@@ -1,0 +1,159 @@
+"""Intervals, and the tightest bounds of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+
+
+class Interval(NamedTuple):
+    """The integers from ``lo`` to ``hi``, both included; None is no bound on that side.
+
+    An interval with ``hi < lo`` is empty: the value of a coordinate along a dimension of size 0.
+    """
+
+    lo: Int | None
+    hi: Int | None
+
+    def __add__(self, other: Interval) -> Interval:  # type: ignore[override]
+        return Interval(
+            None if self.lo is None or other.lo is None else self.lo + other.lo,
+            None if self.hi is None or other.hi is None else self.hi + other.hi,
+        )
+
+    def scale(self, factor: Int) -> Interval:
+        """The interval of ``factor · x``."""
+        if factor == 0:
+            return Interval(0, 0)
+        lo = None if self.lo is None else self.lo * factor
+        hi = None if self.hi is None else self.hi * factor
+        if is_nonnegative(factor):
+            return Interval(lo, hi)
+        return Interval(hi, lo) if is_nonnegative(-factor) else EVERYTHING
+
+    def floordiv(self, divisor: Int) -> Interval:
+        """The interval of ``x // divisor``, divisor positive."""
+        return Interval(_floor(self.lo, divisor), _floor(self.hi, divisor))
+
+    def block(self, size: Int) -> Int | None:
+        """The q for which every value lies in ``q·size .. q·size + size - 1``, if there is one."""
+        lo, hi = self
+        if lo is None or hi is None:
+            return None
+        q = _floor(lo, size)
+        if type(q) is int and type(lo) is int and type(hi) is int and type(size) is int:
+            return q if hi // size == q else None
+        if q is None or not is_nonnegative(lo - q * size):
+            return None
+        return q if is_nonnegative((q + 1) * size - 1 - hi) else None
+
+    def mod(self, modulus: Int) -> Interval:
+        """The tightest interval of ``x mod modulus``, modulus positive."""
+        q = self.block(modulus)
+        if q is None:
+            return Interval(0, modulus - 1)
+        assert self.lo is not None
+        assert self.hi is not None
+        return Interval(self.lo - q * modulus, self.hi - q * modulus)
+
+    def within(self, lo: Int, hi: Int) -> bool:
+        """Whether every value is proved to lie in lo..hi."""
+        if self.lo is None or self.hi is None:
+            return False
+        return is_nonnegative(self.lo - lo) and is_nonnegative(hi - self.hi)
+
+    def __str__(self) -> str:
+        lo = "-∞" if self.lo is None else str(self.lo)
+        hi = "∞" if self.hi is None else str(self.hi)
+        return f"{lo}..{hi}"
+
+
+EVERYTHING = Interval(None, None)
+
+
+def _floor(value: Int | None, divisor: Int) -> Int | None:
+    """``value // divisor`` where it can be told, which is always so of integers."""
+    if value is None:
+        return None
+    if not isinstance(value, SizeExpr) and not isinstance(divisor, SizeExpr):
+        return value // divisor
+    quotient, rest = divmod(value, divisor)
+    if is_nonnegative(rest) and is_nonnegative(divisor - 1 - rest):
+        return quotient
+    if is_nonnegative(-1 - rest) and is_nonnegative(divisor + rest):
+        return quotient - 1
+    if isinstance(divisor, int) and is_nonnegative(value):
+        return ceil_quotient(value + 1, divisor) - 1
+    if isinstance(divisor, SizeExpr) and len(divisor.terms) == 1:
+        ((monomial, factor),) = divisor.terms
+        if factor > 1:  # x // (8·N) is (x // N) // 8
+            return _floor(_floor(value, SizeExpr(((monomial, 1),))), factor)
+    return None
+
+
+def range_of_levels(levels: Mapping[Int, Int], values: Interval) -> Interval | None:
+    """The smallest and largest Σ c·(x // s), for levels s to c, over all x of an interval.
+
+    None where the divisors are no chain, or something is symbolic or unbounded.
+
+    >>> range_of_levels({8: 1 - 8, 1: 1}, Interval(0, 9))  # x // 8 + x mod 8
+    Interval(lo=0, hi=7)
+    """
+    lo, hi = values
+    chain = [s for s in levels if isinstance(s, int)]
+    factors = [c for c in levels.values() if isinstance(c, int)]
+    if not isinstance(lo, int) or not isinstance(hi, int) or lo > hi:
+        return None
+    if len(chain) < len(levels) or len(factors) < len(levels):
+        return None
+    chain = sorted({1, *chain})
+    radices = [t // s for s, t in pairwise(chain)]
+    if any(t % s for s, t in pairwise(chain)):
+        return None
+    weights, weight = [], 0
+    for s, radix in zip(chain, [1, *radices], strict=True):
+        factor = levels.get(s, 0)
+        assert isinstance(factor, int)
+        weight = weight * radix + factor
+        weights.append(weight)
+    ends = (_digits(lo, radices), _digits(hi, radices))
+    least = -_largest([-w for w in weights], radices, *ends)
+    return Interval(least, _largest(weights, radices, *ends))
+
+
+def _digits(x: int, radices: list[int]) -> list[int]:
+    """Mixed-radix digits, lowest first; the last takes all that is left."""
+    digits = []
+    for radix in radices:
+        digits.append(x % radix)
+        x //= radix
+    return [*digits, x]
+
+
+def _largest(weights: list[int], radices: list[int], lo: list[int], hi: list[int]) -> int:
+    """The largest Σ weight·digit over the numbers between two, given by their digits."""
+    free = [0]  # free[k]: the best of the lowest k digits when nothing binds them
+    for weight, radix in zip(weights, radices, strict=False):
+        free.append(free[-1] + max(0, weight * (radix - 1)))
+
+    def best(k: int, at_lo: bool, at_hi: bool) -> int:
+        if k < 0:
+            return 0
+        if not at_lo and not at_hi:
+            return free[k + 1]
+        weight = weights[k]
+        first = lo[k] if at_lo else 0
+        last = hi[k] if at_hi else radices[k] - 1
+        found = []
+        for digit in {first, last}:
+            low, high = at_lo and digit == lo[k], at_hi and digit == hi[k]
+            found.append(weight * digit + best(k - 1, low, high))
+        inner = (first + at_lo, last - at_hi)  # digits that leave the ends
+        if inner[0] <= inner[1]:
+            found.append(max(weight * inner[0], weight * inner[1]) + free[k])
+        return max(found)
+
+    return best(len(radices), True, True)

@@ -1,0 +1,436 @@
+"""From forms to SymPy and LaTeX, and from SymPy to forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, printing_order
+from morello_layouts.expr.bounds import Interval
+from morello_layouts.expr.simplify import canonicalize
+from morello_layouts.expr.sizes import (
+    Int,
+    Monomial,
+    Name,
+    Quotient,
+    SizeExpr,
+    absolute,
+    ceil_quotient,
+    common_divisor,
+    is_nonnegative,
+    sign,
+)
+
+if TYPE_CHECKING:
+    import sympy
+
+
+def as_number(form: AffineExpr) -> Int | None:
+    """The form as a number, if it is made of variables that can only be sizes.
+
+    Those are variables of at least 1 without an upper bound.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> n = variable("N", 1)
+    >>> print(as_number(8 * n + 1), as_number(variable("i", 0, 7)), as_number((n + 7) // 8))
+    8*N + 1 None ceil(N/8)
+    """
+    total = form.const
+    for atom, c in form.terms:
+        value = _ceiling(atom) if isinstance(atom, Digit) else _named(atom)
+        if value is None:
+            return None
+        total = total + c * value
+    return total
+
+
+def _named(v: Var) -> Int | None:
+    return SizeExpr.named(v.name) if _is_size(v.interval) else None
+
+
+def _ceiling(d: Digit) -> Int | None:
+    """Of a positive number x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉."""
+    number = as_number(d.of)
+    if number is None or not isinstance(d.divisor, int) or d.modulus is not None:
+        return None
+    if is_nonnegative(-number - 1):
+        return -ceil_quotient(-number, d.divisor)
+    less = number - (d.divisor - 1)
+    return ceil_quotient(less, d.divisor) if is_nonnegative(less - 1) else None
+
+
+def _is_size(interval: Interval) -> bool:
+    return interval.hi is None and interval.lo is not None and is_nonnegative(interval.lo - 1)
+
+
+def lift(form: AffineExpr, names: AbstractSet[str]) -> AffineExpr:
+    """The form with these variables as symbolic sizes wherever they stand.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(lift((variable("i") + variable("N")) // 8, {"N"}).sizes())
+    frozenset({'N'})
+    """
+    if not names:
+        return form
+    const = form.const
+    terms: list[tuple[Atom, Int]] = []
+    for atom, c in form.terms:
+        if isinstance(atom, Digit):
+            terms.append((Digit(lift(atom.of, names), atom.divisor, atom.modulus), c))
+        elif atom.name in names:
+            const = const + c * SizeExpr.named(atom.name)
+        else:
+            terms.append((atom, c))
+    return AffineExpr.of(terms, const)
+
+
+def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr:
+    """The product of forms of which one is a number; the sizes that make it one are noted.
+
+    Raises:
+        UnsupportedError: where both are variable.
+    """
+    # A computed number, such as 7 // 2, has terms but no variables.
+    left, right = (x if x.variables() else canonicalize(x) for x in (left, right))
+    if not right.terms:
+        return left * right.const
+    if not left.terms:
+        return right * left.const
+    for form, other in ((left, right), (right, left)):
+        number = as_number(other)
+        if number is not None:
+            sizes |= {v.name for v in other.variables()}
+            return form * number
+    raise UnsupportedError(
+        f"({left}) * ({right}) is a product of two variables",
+        "factors are integers, or sizes known to be at least 1 and without an upper bound",
+        "multiply by a number, or give the size's bounds: N=1..",
+    )
+
+
+def divide(form: AffineExpr, divisor: Int) -> AffineExpr:
+    """``form // divisor`` by floor semantics, for a divisor of either sign."""
+    if divisor == 1:
+        return form
+    if is_nonnegative(divisor - 1):
+        return digit(form, divisor, None)
+    if is_nonnegative(-divisor - 1):
+        return digit(-form, -divisor, None)
+    raise _no_divisor(f"({form}) // ({divisor})", divisor)
+
+
+def remainder(form: AffineExpr, modulus: Int) -> AffineExpr:
+    """``form mod modulus`` with the sign of the modulus, as in Python and SymPy."""
+    if is_nonnegative(modulus - 1):
+        return digit(form, 1, modulus)
+    if is_nonnegative(-modulus - 1):
+        return -digit(-form, 1, -modulus)
+    raise _no_divisor(f"({form}) mod ({modulus})", modulus)
+
+
+def _no_divisor(what: str, divisor: Int) -> LayoutError:
+    if divisor == 0:
+        return LayoutError(what, "nothing divides by zero", "write another divisor")
+    return LayoutError(what, f"the sign of {divisor} is not known", "divide by a positive size")
+
+
+def latex(form: AffineExpr) -> str:
+    r"""The form in LaTeX, without dollar signs.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(latex(24 * (variable("d1") // 4) + variable("d1") % 4))
+    24 \left\lfloor \frac{d_{1}}{4} \right\rfloor + \left(d_{1} \bmod 4\right)
+    """
+    parts: list[str] = []
+    for atom, c in printing_order(form.terms):
+        size = "" if c in (1, -1) else f"{_number(absolute(c))} "
+        parts.append(f"{'-' if sign(c) < 0 else '+'} {size}{_atom(atom)}")
+    if form.const or not parts:
+        parts.append(f"{'-' if sign(form.const) < 0 else '+'} {_number(absolute(form.const))}")
+    text = " ".join(parts)
+    return text[2:] if text.startswith("+") else "-" + text[2:]
+
+
+def mapping(variables: Sequence[str], forms: Sequence[AffineExpr]) -> str:
+    r"""A map from variables to forms in display LaTeX, as notebooks show it.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(mapping(["d0"], [2 * variable("d0")]))
+    $$ d_{0} \mapsto 2 d_{0} $$
+    """
+    source, target = [_name(name) for name in variables], [latex(form) for form in forms]
+    return rf"$$ {_tuple(source)} \mapsto {_tuple(target)} $$"
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else rf"\left({', '.join(parts)}\right)"
+
+
+def _atom(atom: Atom) -> str:
+    if not isinstance(atom, Digit):
+        return _name(atom.name)
+    inner = latex(atom.of)
+    if atom.divisor != 1:
+        divisor = _number(atom.divisor)
+        inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
+    if atom.modulus is None:
+        several = atom.is_group and len(atom.of.terms) + (atom.of.const != 0) > 1
+        return rf"\left({inner}\right)" if several else inner
+    if len(atom.of.terms) + (atom.of.const != 0) > 1 and atom.divisor == 1:
+        inner = rf"\left({inner}\right)"
+    return rf"\left({inner} \bmod {_number(atom.modulus)}\right)"
+
+
+def _number(value: Int) -> str:
+    """A number; a symbolic one in parentheses where it is a sum."""
+    is_sum = not isinstance(value, int) and len(value.terms) > 1
+    return rf"\left({number(value)}\right)" if is_sum else number(value)
+
+
+def number(value: Int) -> str:
+    r"""An integer or a symbolic size in LaTeX.
+
+    >>> from morello_layouts.expr.sizes import SizeExpr, exact_quotient
+    >>> print(number(24 * exact_quotient(SizeExpr.named("N"), 8) - 1))
+    3 N - 1
+    """
+    if isinstance(value, int):
+        return str(value)
+    parts = [_monomial(monomial, c) for monomial, c in value.printing_order()]
+    text = " ".join(parts)
+    return text[2:] if text.startswith("+") else "-" + text[2:]
+
+
+def _monomial(monomial: Monomial, c: int) -> str:
+    count, factors = abs(c), []
+    for name, power in monomial:
+        text = _name(name) if isinstance(name, str) else _quotient(name)
+        if isinstance(name, Quotient) and name.exact and power == 1:  # 24·(N/8) is 3·N
+            shared = gcd(count, name.divisor)
+            count //= shared
+            text = _number(name.numerator)
+            if shared < name.divisor:
+                text = rf"\frac{{{number(name.numerator)}}}{{{name.divisor // shared}}}"
+        factors.append(text if power == 1 else f"{text}^{{{power}}}")
+    lead = [str(count)] if count != 1 or not monomial else []
+    return f"{'-' if c < 0 else '+'} {' '.join(lead + factors)}"
+
+
+def _quotient(quotient: Quotient) -> str:
+    fraction = rf"\frac{{{number(quotient.numerator)}}}{{{quotient.divisor}}}"
+    return fraction if quotient.exact else rf"\left\lceil {fraction} \right\rceil"
+
+
+def _name(name: str) -> str:
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    stem = stem.replace("_", r"\_")
+    return f"{stem}_{{{number}}}" if number else stem
+
+
+def symbol(name: str, lo: Int | None = 0) -> sympy.Symbol:
+    """The SymPy symbol of a variable: an integer, nonnegative where its lower bound says so."""
+    from sympy import Symbol
+
+    if lo is not None and is_nonnegative(lo):
+        return Symbol(name, integer=True, nonnegative=True)
+    return Symbol(name, integer=True)
+
+
+def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
+    """The form as a SymPy expression over ``floor`` and ``Mod``; sizes are positive symbols.
+
+    Names in ``symbols`` become these symbols.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
+    Mod(d1, 4) + 24*floor(d1/4)
+    """
+    from sympy import Add, Mod, Mul, Rational, floor
+
+    named = symbols or {}
+
+    def size(value: Int) -> Any:
+        return size_to_sympy(value, named)
+
+    def scaled(f: AffineExpr, divisor: Int) -> Any:
+        if f.const == 0 and len(f.terms) == 1 and divisor == 1:
+            return term(*f.terms[0])
+        if isinstance(divisor, SizeExpr):
+            return scaled(f, 1) / size(divisor)
+        terms = [
+            Mul(Rational(1, divisor), term(a, c))
+            if isinstance(c, SizeExpr)
+            else term(a, c, divisor)
+            for a, c in f.terms
+        ]
+        return Add(*terms, size(f.const) / divisor)
+
+    def term(a: Any, c: Int, divisor: int = 1) -> Any:
+        factor = size(c) if isinstance(c, SizeExpr) else Rational(c, divisor)
+        # A number times a sum is a group; SymPy would multiply it out.
+        group = isinstance(a, Digit) and a.is_group and len(a.of.terms) + (a.of.const != 0) > 1
+        return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
+
+    def atom(a: Any) -> Any:
+        if isinstance(a, Var):
+            return named.get(a.name) or symbol(a.name, a.interval.lo)
+        inner = scaled(a.of, a.divisor)
+        if a.divisor != 1:
+            inner = floor(inner, evaluate=False)
+        if a.modulus is None:
+            return inner
+        modulus = size(a.modulus)
+        if a.divisor == 1 and any(_is_multiple_of_mod(b, c) for b, c in a.of.terms):
+            # SymPy 1.14 evaluates Mod(9*Mod(j, 3), 16), as subs does, to another value.
+            return inner - modulus * floor(inner / modulus, evaluate=False)
+        return Mod(inner, modulus, evaluate=False)
+
+    return scaled(form, 1)
+
+
+def _is_multiple_of_mod(atom: Atom, factor: Int) -> bool:
+    return isinstance(atom, Digit) and atom.modulus is not None and factor not in (1, -1)
+
+
+def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
+    """A size as a SymPy expression in positive integer symbols, ``ceiling`` of quotients in it."""
+    from sympy import Integer, Symbol, ceiling
+
+    if isinstance(value, int):
+        return Integer(value)
+
+    def value_of(name: Name) -> Any:
+        if isinstance(name, str):
+            return named.get(name) or Symbol(name, integer=True, positive=True)
+        quotient = size_to_sympy(name.numerator, named) / name.divisor
+        return quotient if name.exact else ceiling(quotient, evaluate=False)
+
+    return value.fold(value_of)
+
+
+def number_from_sympy(expr: sympy.Expr) -> Int:
+    """An integer or a polynomial in positive integers, from SymPy.
+
+    Raises:
+        LayoutError: where it is neither.
+    """
+    names = {s.name: Interval(1, None) for s in expr.free_symbols}
+    number = as_number(form_from_sympy(expr, names))
+    if number is None:
+        raise LayoutError(
+            f"{expr} is no size",
+            "a symbolic bound is a polynomial in sizes, such as N - 1",
+            "write it with +, - and * only",
+        )
+    return number
+
+
+def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineExpr:
+    """A SymPy expression as a form; variables not in ``bounds`` get what their assumptions say.
+
+    Symbols of at least 1 without an upper bound may stand as divisors, moduli and factors.
+
+    Raises:
+        LayoutError: where a value may not be an integer.
+        UnsupportedError: where the expression is not quasi-affine.
+    """
+    reader = _Reader(bounds)
+    form, denominator = reader.rational(expr)
+    if denominator != 1:
+        raise LayoutError(
+            f"{expr} is not always an integer",
+            "index expressions divide with floor",
+            f"write floor({expr})",
+        )
+    return lift(form, reader.sizes)
+
+
+class _Reader:
+    """SymPy's tree as form / denominator, and the symbols that must be sizes."""
+
+    def __init__(self, bounds: Mapping[str, Interval]) -> None:
+        self.bounds = bounds
+        self.sizes: set[str] = set()
+
+    def rational(self, expr: Any) -> tuple[AffineExpr, Int]:
+        if expr.is_Rational:
+            return AffineExpr((), int(expr.p)), int(expr.q)
+        if expr.is_Symbol:
+            return AffineExpr(((Var(expr.name, _bounds_of(expr, self.bounds)), 1),), 0), 1
+        if expr.is_Add:
+            return self.sum(expr)
+        if expr.is_Mul:
+            form = AffineExpr((), 1)
+            denominator: Int = 1
+            for arg in expr.args:
+                other, d = self.rational(arg)
+                form, denominator = multiply(form, other, self.sizes), denominator * d
+            return form, denominator
+        if expr.is_Pow and expr.exp.is_Integer:
+            base, d = self.rational(expr.base)
+            power = abs(int(expr.exp))
+            number = self.number(base, expr.base) ** power
+            return (
+                (AffineExpr((), number), d**power)
+                if expr.exp > 0
+                else (AffineExpr((), d**power), number)
+            )
+        return self.function(expr), 1
+
+    def sum(self, expr: Any) -> tuple[AffineExpr, Int]:
+        parts = [self.rational(arg) for arg in expr.args]
+        common: Int = 1
+        for _, d in parts:
+            common = common * d // common_divisor(common, d)
+        total = AffineExpr((), 0)
+        for form, d in parts:
+            total = total + form * (common // d)
+        return total, common
+
+    def function(self, expr: Any) -> AffineExpr:
+        name = expr.func.__name__
+        if name in ("floor", "ceiling"):
+            form, d = self.rational(expr.args[0])
+            return divide(form, d) if name == "floor" else -divide(-form, d)
+        if name == "Mod":
+            (form, d), (by, e) = (self.rational(arg) for arg in expr.args)
+            if d == e == 1:
+                return remainder(form, self.number(by, expr.args[1]))
+        raise UnsupportedError(
+            f"{expr} is not quasi-affine",
+            "an index expression is made of integers, symbols, +, factors, floor and Mod; factors "
+            "and divisors are integers or positive sizes",
+            "write products and quotients of variables as given numbers",
+        )
+
+    def number(self, form: AffineExpr, expr: Any) -> Int:
+        value = as_number(form)
+        if value is None:
+            raise _not_a_size(expr)
+        self.sizes |= {v.name for v in form.variables()}
+        return value
+
+
+def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
+    given = bounds.get(expr.name)
+    if given is not None:
+        return given
+    if expr.is_integer is False:
+        raise LayoutError(
+            f"{expr} is not an integer", "indices are integers", "use an integer symbol"
+        )
+    if expr.is_positive:
+        return Interval(1, None)
+    return Interval(0 if expr.is_nonnegative else None, None)
+
+
+def _not_a_size(what: object) -> LayoutError:
+    return LayoutError(
+        f"{what} is no divisor or factor",
+        "these are integers, or sizes known to be at least 1 and without an upper bound",
+        "write a number, or give the size's bounds: N=1..",
+    )

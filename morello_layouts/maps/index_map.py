@@ -1,0 +1,355 @@
+"""Index maps: from coordinates of an array to offsets in its buffer, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from morello_layouts.checks import as_index, as_integers, checked_coordinate, checked_sizes, spread
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr.affine import map_numbers, substitute
+from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
+from morello_layouts.expr.conversions import mapping, size_to_sympy, symbol, to_sympy
+from morello_layouts.expr.derivation import Derivation
+from morello_layouts.expr.sizes import Int
+from morello_layouts.maps.inverse import Inverse
+from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
+from morello_layouts.recipe import (
+    Recipe,
+    delinearize,
+    known,
+    logical_coordinates,
+    physical_coordinates,
+)
+from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
+
+if TYPE_CHECKING:
+    import sympy
+
+    from morello_layouts.maps.affine_map import AffineMap
+
+
+@dataclass(frozen=True)
+class IndexMap:
+    """Where each element of an array lies in its buffer, in elements from the buffer's start.
+
+    Attributes:
+        recipe: the pad, split, transpose, merge steps.
+        reference_form: the notation's own formula, over ``d0, d1, …``, unsimplified.
+        source: the layout as text, at its shape.
+        warnings: what a reader should know before he relies on the sizes.
+        assumptions: what is assumed of symbolic sizes.
+        size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
+
+    >>> from morello_layouts import index_map
+    >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
+    >>> m.size, m.physical_coordinates(2, 3), m(2, 3), m.coordinates(17)
+    (24, (1, 1, 0, 1), 17, (2, 3))
+    """
+
+    recipe: Recipe
+    reference_form: AffineExpr
+    source: str = ""
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+
+    @staticmethod
+    def of(
+        recipe: Recipe,
+        reference: Callable[[Sequence[AffineExpr], Sequence[Int]], AffineExpr],
+        source: str = "",
+        warnings: tuple[str, ...] = (),
+        *,
+        assumptions: Iterable[Assumption] = (),
+        size_symbols: Mapping[str, sympy.Symbol] | None = None,
+    ) -> IndexMap:
+        """An index map of a recipe and a notation's reference formula."""
+        form = reference(coordinates_of(recipe.shape), recipe.shape)
+        known = meet_all(assumptions)
+        if any(one.hi is not None for one in known):
+            recipe = recipe.map_sizes(partial(apply_range, known))
+            form = bounded(map_numbers(form, partial(apply_range, known)), recipe.shape, known)
+        return IndexMap(recipe, form, source, warnings, known, size_symbols or {})
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Logical sizes, in elements: ints, or SymPy expressions where they are symbolic."""
+        return self._public(self.recipe.shape)
+
+    @property
+    def physical_shape(self) -> tuple[Any, ...]:
+        """Sizes of the axes in memory, most major first, in elements; as ``shape``."""
+        return self._public(self.recipe.physical_shape)
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        """Elements from one index to the next along each axis in memory; as ``shape``."""
+        sizes = self.recipe.physical_shape
+        return self._public(tuple(prod(sizes[k + 1 :]) for k in range(len(sizes))))
+
+    @property
+    def size(self) -> Any:
+        """Elements that the buffer spans, padding included; an int, or a SymPy expression."""
+        return self._public((self.recipe.size,))[0]
+
+    @property
+    def padding(self) -> Any:
+        """Elements of the buffer that hold nothing; an int, or a SymPy expression."""
+        return self._public((self.recipe.size - prod(self.recipe.shape),))[0]
+
+    def _public(self, sizes: Sequence[Int]) -> tuple[Any, ...]:
+        return tuple(
+            n if isinstance(n, int) else size_to_sympy(n, self.size_symbols) for n in sizes
+        )
+
+    def assume(self, assumptions: Iterable[Assumption]) -> IndexMap:
+        """The index map with more assumed of its symbolic sizes.
+
+        >>> from morello_layouts import index_map
+        >>> from morello_layouts.expr.assumptions import Assumption
+        >>> print(index_map("f32[M,N]{1,0:T(8,128)}").assume([Assumption("N", divisor=128)]))
+        (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
+        """
+        everything = meet_all((*self.assumptions, *assumptions))
+        if everything == self.assumptions:
+            return self
+
+        def change(n: Int) -> Int:
+            return apply_range(everything, apply_divisibility(everything, n))
+
+        recipe = self.recipe.map_sizes(change)
+        form = bounded(map_numbers(self.reference_form, change), recipe.shape, everything)
+        return replace(self, recipe=recipe, reference_form=form, assumptions=everything)
+
+    def at(self, /, **sizes: int) -> IndexMap:
+        """The index map at given sizes, in place of the symbolic ones.
+
+        Raises:
+            ShapeError: where a size is missing, unknown, or not as assumed.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("f32[M,N]{1,0:T(8,128)}").at(M=3, N=200).size
+        2048
+        """
+        values = checked_sizes(sizes, self.recipe.names, self.assumptions)
+
+        def given(n: Int) -> Int:
+            return n if isinstance(n, int) else n.evaluate(values)
+
+        return IndexMap(
+            self.recipe.map_sizes(given),
+            map_numbers(self.reference_form, given),
+            f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
+            self.warnings,
+        )
+
+    @cached_property
+    def form(self) -> AffineExpr:
+        """The simplified formula, in the simplifier's own form."""
+        return canonicalize(self.reference_form)
+
+    @property
+    def symbols(self) -> tuple[sympy.Symbol, ...]:
+        """The SymPy symbols ``d0, d1, …`` of the formula."""
+        return tuple(symbol(f"d{k}") for k in range(len(self.shape)))
+
+    @cached_property
+    def expr(self) -> sympy.Expr:
+        """The simplified offset as a SymPy expression in ``d0, d1, …``."""
+        return to_sympy(self.form, self.size_symbols)
+
+    @cached_property
+    def reference(self) -> sympy.Expr:
+        """The offset as the notation's own formula gives it, as a SymPy expression."""
+        return to_sympy(self.reference_form, self.size_symbols)
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """From offsets back to coordinates, and where the buffer holds padding."""
+        return Inverse.of(self.recipe, self.size_symbols, self.source, self.assumptions)
+
+    def decompose(self) -> Decomposition:
+        """The part of the offset that each coordinate contributes, so that loops can hoist it."""
+        names = [f"d{k}" for k in range(len(self.shape))]
+        return decompose(self.form, names, self.size_symbols, self.source, self.assumptions)
+
+    def modes(self, dim: int) -> Modes:
+        """The runs of constant stride along one dimension, the innermost first.
+
+        Raises:
+            UnsupportedError: where the strides depend on other coordinates, or are not regular.
+        """
+        k = require_dim(dim, len(self.shape))
+        return modes_along(self.form, f"d{k}", self.recipe.shape[k], self.size_symbols)
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """How the reference formula became the simplified one."""
+        return Derivation.of(self.reference_form)
+
+    def compose(self, other: AffineMap | IndexMap) -> AffineMap:
+        """The map after another, which gives coordinates of this one's array.
+
+        Args:
+            other: as many formulas as this map has dimensions; an index map gives one.
+
+        Raises:
+            ShapeError: where it gives another number of coordinates, or may leave the array.
+
+        >>> from morello_layouts import from_sympy, index_map
+        >>> tiled = index_map("f32[4,6]{1,0:T(2,2)}")
+        >>> print(tiled.compose(from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))))
+        (d0) -> 12*(d0//12) + 4*((d0//2)%3) + 2*((d0//6)%2) + d0%2
+        """
+        from morello_layouts.maps.affine_map import compose
+
+        return compose(self, other)
+
+    def __call__(self, *coordinate: Any) -> Any:
+        """The offset of the element at a coordinate, in elements.
+
+        Args:
+            coordinate: one int for each dimension, or integer arrays that broadcast.
+
+        Raises:
+            ShapeError: where a coordinate is outside of its dimension.
+        """
+        at = self._checked(coordinate)
+        value = self.form.evaluate({f"d{k}": x for k, x in enumerate(at)})
+        return spread(value, at)
+
+    def physical_coordinates(self, *coordinate: Any) -> tuple[Any, ...]:
+        """The coordinate over the physical axes, of ints or of integer arrays.
+
+        Raises:
+            ShapeError: where a coordinate is outside of its dimension.
+        """
+        return physical_coordinates(self.recipe, self._checked(coordinate), 0)
+
+    def coordinates(self, offset: Any) -> Any:
+        """The coordinate of the element at an offset, None where the offset is padding.
+
+        Args:
+            offset: an int, or an integer array: then the coordinates are arrays of its shape,
+                which hold -1 at padding.
+
+        Raises:
+            ShapeError: where an offset is outside of the buffer.
+
+        >>> from morello_layouts import index_map
+        >>> import numpy as np
+        >>> index_map("f32[3]{0:T(2)}").coordinates(np.arange(4))
+        (array([ 0,  1,  2, -1]),)
+        """
+        size, tail = known((self.recipe.size, self.recipe.tail_padding))
+        if isinstance(offset, list) or getattr(offset, "ndim", 0) > 0:
+            return self._coordinates_of_array(offset, size, tail)
+        p = as_index(offset)
+        if not 0 <= p < size:
+            raise ShapeError(
+                f"offset {p} is outside of the buffer",
+                f"the buffer spans {size} elements",
+                f"give an offset from 0 to {size - 1}",
+            )
+        if p >= size - tail:
+            return None
+        at, limits = logical_coordinates(self.recipe, delinearize(p, self.recipe.physical_shape))
+        return at if all(x < n for x, n in limits) else None
+
+    def _coordinates_of_array(self, offsets: Any, size: int, tail: int) -> tuple[Any, ...]:
+        import numpy as np
+
+        p = as_integers(offsets, "the offset", size)
+        if p.size and not 0 <= p.min() <= p.max() < size:
+            raise ShapeError(
+                f"offset {p.min() if p.min() < 0 else p.max()} is outside of the buffer",
+                f"the buffer spans {size} elements",
+                f"give offsets from 0 to {size - 1}",
+            )
+        physical = delinearize(np.minimum(p, max(size - tail - 1, 0)), self.recipe.physical_shape)
+        at, limits = logical_coordinates(self.recipe, physical)
+        there = p < size - tail
+        for x, n in limits:
+            there = there & (x < n)
+        return tuple(np.where(there, x, -1) for x in at)
+
+    def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
+        shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))
+        return checked_coordinate(coordinate, shape, size)
+
+    def __str__(self) -> str:
+        names = ", ".join(f"d{k}" for k in range(len(self.shape)))
+        return f"({names}) -> {self.form}"
+
+    def __repr__(self) -> str:
+        return f"<IndexMap {self.source or self.shape}: {self}>"
+
+    def _repr_latex_(self) -> str:
+        return mapping([f"d{k}" for k in range(len(self.shape))], [self.form])
+
+
+def coordinates_of(shape: Sequence[Int]) -> list[AffineExpr]:
+    """The coordinates ``d0, d1, …`` of an array as forms, with their bounds."""
+    # Along a dimension of size 0 there is no coordinate; 0 stands in, so bounds stay ordered.
+    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
+
+
+def bounded(form: AffineExpr, shape: Sequence[Int], known: Iterable[Assumption]) -> AffineExpr:
+    """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
+    largest = {one.name: one.hi for one in known if one.hi is not None}
+    free = form.sizes()
+    bounds = {
+        f"d{k}": variable(f"d{k}", 0, largest[str(n)] - 1)
+        for k, n in enumerate(shape)
+        if str(n) in largest and str(n) not in free
+    }
+    return substitute(form, bounds) if bounds else form
+
+
+def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None = None) -> IndexMap:
+    """The index map from the coordinates of an array that becomes m's by reshape and transpose.
+
+    Args:
+        m: where the elements of the reshaped and transposed array lie.
+        shape: the sizes of the array itself.
+        order: the transpose after the reshape, as NumPy's: dimension k of m's array is dimension
+            ``order[k]`` before it. None for none.
+
+    Raises:
+        ShapeError: where the shape and m's hold different numbers of elements.
+
+    >>> from morello_layouts import index_map
+    >>> print(reshape_view(index_map("f32[6,4]{1,0}"), (24,), (1, 0)))
+    (d0) -> 4*(d0%6) + d0//6
+    """
+    recipe = reshape_recipe(tuple(shape), m.recipe, order)
+    steps = recipe.steps[: len(recipe.steps) - len(m.recipe.steps)]
+    view = Recipe(recipe.shape, steps)
+    zero = AffineExpr((), 0)
+    at = [zero + x for x in physical_coordinates(view, coordinates_of(recipe.shape), zero)]
+    form = substitute(m.reference_form, {f"d{k}": x for k, x in enumerate(at)})
+    how = f" transposed by {list(order)}" if order is not None else ""
+    source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
+    return replace(m, recipe=recipe, reference_form=form, source=source)
+
+
+def split_elements(m: IndexMap, parts: int) -> IndexMap:
+    """The index map where each element is so many smaller ones, in a dimension of their own.
+
+    >>> from morello_layouts import index_map
+    >>> print(split_elements(index_map("[1, 0]", (2, 3)), 4))
+    (d0, d1, d2) -> 8*d1 + 4*d0 + d2
+    """
+    recipe = with_inner_axis(m.recipe, parts)
+    part = coordinates_of(recipe.shape)[-1]
+    return replace(
+        m,
+        recipe=recipe,
+        reference_form=m.reference_form * parts + part,
+        source=f"{m.source} in {parts} parts",
+    )

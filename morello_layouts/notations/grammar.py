@@ -1,0 +1,129 @@
+"""What the grammars share: loading, running, and errors with a caret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from morello_layouts.errors import LayoutError, ParseError
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+LARGEST = 2**63 - 1
+_LONGEST = len(str(LARGEST))
+_START = "//start:"
+_END = "$END"
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """How a grammar explains itself.
+
+    Attributes:
+        form: what a text of the notation looks like, one line.
+        example: what to write, one line.
+        names: words for the grammar's terminals; one that stands for a single text needs none.
+        hints: what to do where a text holds one of these strings at the error, first match wins.
+    """
+
+    form: str
+    example: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def _parser(grammar: str) -> Lark:
+    from lark import Lark
+
+    text = files("morello_layouts.notations").joinpath(f"{grammar}.lark").read_text("utf-8")
+    rules = [line.removeprefix(_START) for line in text.splitlines() if line.startswith(_START)]
+    return Lark(text, parser="lalr", start=" ".join(rules).split(), maybe_placeholders=False)
+
+
+def terminal_words(grammar: str, syntax: Syntax) -> dict[str, str]:
+    """What each terminal of a grammar is called in errors: its own words, or its text in quotes."""
+    from lark.lexer import PatternStr
+
+    words = {}
+    for terminal in _parser(grammar).terminals:
+        quoted = f"'{terminal.pattern.value}'" if isinstance(terminal.pattern, PatternStr) else ""
+        words[terminal.name] = syntax.names.get(terminal.name, quoted)
+    return words | {_END: "the end of the text"}
+
+
+def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Token]:
+    """The tree of a text.
+
+    Args:
+        grammar: the grammar's file, without ``.lark``.
+        start: the rule that the whole text must match.
+        text: what the user typed.
+        syntax: how to explain what is wrong with it.
+
+    Raises:
+        ParseError: with a caret at the first thing that cannot stand where it stands.
+    """
+    from lark.exceptions import UnexpectedInput
+
+    try:
+        return _parser(grammar).parse(text, start=start)
+    except UnexpectedInput as error:
+        # At the end of the text lark gives the position of the last token.
+        ended = getattr(getattr(error, "token", None), "type", "") == _END
+        position = len(text.rstrip()) if ended else error.pos_in_stream or 0
+        words, state = terminal_words(grammar, syntax), cast("Any", error.interactive_parser)
+        _raise(text, position, {words[name] for name in state.accepts()}, syntax)
+
+
+def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) -> NoReturn:
+    wanted = _either(sorted(expected, key=lambda word: (word == "the end of the text", word)))
+    found = text[position : position + 12].split(maxsplit=1)
+    seen = repr(found[0]) if found else "the end of the text"
+    hints = [hint for sign, hint in syntax.hints.items() if text.startswith(sign, position)]
+    raise ParseError(
+        f"expected {wanted}, found {seen}",
+        syntax.form,
+        hints[0] if hints else syntax.example,
+        text=text,
+        position=position,
+    )
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def integer(token: Token, text: str) -> int:
+    """The token's value, if it fits a signed 64-bit integer.
+
+    Raises:
+        ParseError: where it does not.
+    """
+    digits = token.lstrip("-0") or "0"
+    # The length goes first: Python refuses to read some thousand digits.
+    if len(digits) > _LONGEST or int(digits) > LARGEST:
+        raise ParseError(
+            "the number is too large",
+            "numbers here are signed 64-bit integers",
+            f"write at most {LARGEST}",
+            text=text,
+            position=token.start_pos or 0,
+        )
+    return -int(digits) if token[0] == "-" else int(digits)
+
+
+def at_part(
+    error: LayoutError, text: str, places: Mapping[tuple[str | int, ...], int], default: int
+) -> ParseError:
+    """The error of a value's constructor, with a caret under the part that it names."""
+    part = error.part
+    while part and part not in places:
+        part = part[:-1]
+    return ParseError(
+        error.what, error.why, error.fix, text=text, position=places.get(part, default)
+    )

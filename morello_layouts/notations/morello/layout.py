@@ -1,0 +1,405 @@
+"""Morello layouts: lists of physical dimensions, and builders of popular ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int
+from morello_layouts.notations.morello import (
+    lowering,
+)
+from morello_layouts.notations.morello import (
+    lowering as canonical,
+)
+from morello_layouts.notations.morello import (
+    lowering as contiguity,
+)
+from morello_layouts.notations.morello import (
+    lowering as expand,
+)
+from morello_layouts.notations.morello.dims import (
+    Dynamic,
+    PhysDim,
+    PhysDims,
+    as_integer,
+    checked_dims,
+    logical_dim,
+)
+from morello_layouts.notations.morello.lowering import as_shape, check_shape
+from morello_layouts.recipe import Recipe, known
+
+_NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class MorelloLayout:
+    """Physical dimensions from slowest to fastest varying, each of one logical dimension.
+
+    Built back to front: the innermost physical dimension of a logical dimension takes the low
+    digit of the index, the next one the next digit, until the whole dimension is covered. A
+    logical dimension that no physical dimension names must be of size 1.
+
+    A list is read as it is written: neighbours of one logical dimension stay apart until
+    ``canonicalize`` joins them. Morello's debug build panics on ``[0, 0 p(4)]``, its release build
+    joins such neighbours unasked.
+
+    Attributes:
+        phys_dims: pairs (logical dimension, Dynamic | Packed | OddEven), outermost first.
+        contig: how many of the innermost physical dimensions lie contiguously in memory;
+            all of them unless the layout is that of a tile of a larger array. Offsets do not
+            depend on it: they count within the layout's own elements.
+
+    Raises:
+        LayoutError: where no shape could fit, such as two Dynamics of one dimension.
+
+    >>> import morello_layouts as ml
+    >>> layout = ml.MorelloLayout([(1, ml.Dynamic()), (0, ml.Dynamic()), (1, ml.Packed(4))])
+    >>> print(layout)
+    [1, 0, 1 p(4)]
+    >>> layout.physical_shape((6, 8))
+    (2, 6, 4)
+    """
+
+    phys_dims: PhysDims
+    contig: int
+
+    def __init__(self, phys_dims: Iterable[tuple[int, PhysDim]], contig: int | None = None) -> None:
+        dims = checked_dims(phys_dims)
+        object.__setattr__(self, "phys_dims", dims)
+        object.__setattr__(self, "contig", _checked_contig(contig, len(dims)))
+
+    def physical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The sizes of the physical dimensions at a logical shape, in elements.
+
+        Innermost first, each takes its size from what remains of its logical dimension, and must
+        divide it. A Packed larger than what remains takes all of it, an OddEven only if 1 remains;
+        either may happen once per logical dimension. Morello computes in 32 bits and overflows;
+        sizes here are unbounded.
+
+        Args:
+            shape: the logical sizes, in elements, each at least 1.
+
+        Raises:
+            ShapeError: where the layout does not cover the shape exactly.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 1 p(4)]").physical_shape((6, 3))
+        (6, 3)
+        """
+        return known(expand.physical_shape(self.phys_dims, expand.as_shape(shape)))
+
+    def applies_to(self, shape: Sequence[int]) -> bool:
+        """Whether the layout covers a logical shape exactly.
+
+        Raises:
+            ShapeError: where the shape is no sequence of integers.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 0 oe(4)]").applies_to((6,))
+        False
+        """
+        return expand.applies_to(self.phys_dims, expand.as_shape(shape))
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether all physical dimensions are Dynamic, their logical dimensions ascending.
+
+        Logical dimensions may be left out, as those of size 1 are. As in Morello, the list alone
+        decides: a layout with packs that comes to the same offsets at some shape is not meant
+        (``canonicalize`` it first), nor does it matter how many dimensions are contiguous.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 2]").is_row_major
+        True
+        """
+        return self._is_dynamic and self._logical_dims == sorted(self._logical_dims)
+
+    @property
+    def is_col_major(self) -> bool:
+        """Whether all physical dimensions are Dynamic, their logical dimensions descending.
+
+        As for ``is_row_major``, dimensions may be left out and the list alone decides; a layout of
+        one Dynamic, or of none, is both.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[2, 0]").is_col_major
+        True
+        """
+        return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
+
+    def demand(self, dim: int) -> int:
+        """What must divide a logical dimension's size, unless that is small: its packs' product.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 1, 0 p(8), 0 p(4)]").demand(0)
+        32
+        """
+        return expand.demand(self.phys_dims, dim)
+
+    @property
+    def _is_dynamic(self) -> bool:
+        return all(isinstance(phys, Dynamic) for _, phys in self.phys_dims)
+
+    @property
+    def _logical_dims(self) -> list[int]:
+        return [dim for dim, _ in self.phys_dims]
+
+    @property
+    def is_fully_contiguous(self) -> bool:
+        """Whether all physical dimensions are contiguous: the elements lie in one run.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("([0, 1], c1)").is_fully_contiguous
+        False
+        """
+        return self.contig == len(self.phys_dims)
+
+    def for_tile(self, parent_shape: Sequence[int], tile_shape: Sequence[int]) -> MorelloLayout:
+        """The layout of a tile of an array that has this layout, with what stays contiguous.
+
+        Tiles start at multiples of their size and lie within the array. The claim of contiguity
+        holds for every such tile: where a tile may straddle a pack (3 elements of ``p(4)``),
+        Morello's ``update_for_tiling`` still counts the pack as contiguous and this does not.
+        Elsewhere the two agree.
+
+        Args:
+            parent_shape: the array's logical sizes, in elements.
+            tile_shape: the tile's logical sizes, in elements, none above the array's.
+
+        Returns:
+            The tile's layout, canonical at the tile's shape.
+
+        Raises:
+            ShapeError: where the layout does not fit the array or the tile, or the tile is larger.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[0, 1]").for_tile((6, 8), (2, 4)))
+        ([0, 1], c1)
+        """
+        parent, tile = expand.as_shape(parent_shape), expand.as_shape(tile_shape)
+        contig = contiguity.contig_of_tile(self.phys_dims, self.contig, parent, tile)
+        return MorelloLayout(self.phys_dims, contig).canonicalize(tile)
+
+    def canonicalize(self, shape: Sequence[int]) -> MorelloLayout:
+        """A shorter list, or the same, that has the same offsets at a shape.
+
+        Morello's rules: logical dimensions of size 1 go, a Packed that takes all that remains
+        becomes Dynamic and what is outside it goes, neighbours of one logical dimension are joined.
+        The rules do not look inside an OddEven, so two lists of one meaning may stay different.
+        Morello misses neighbours that meet only when a dimension between them goes, and returns a
+        list such as ``[1, 1 p(2), 0]`` that its own constructor refuses; here they are joined.
+
+        Args:
+            shape: the logical sizes, in elements.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[1, 0, 1 p(4)]").canonicalize((6, 4)))
+        [0, 1]
+        """
+        dims, contig = canonical.canonical_dims(self.phys_dims, self.contig, expand.as_shape(shape))
+        return MorelloLayout(dims, contig)
+
+    def drop_dims(self, dropped: Iterable[int]) -> MorelloLayout:
+        """The layout without some logical dimensions, the others renumbered, neighbours joined.
+
+        Args:
+            dropped: logical dimensions; one that the layout does not name (of size 1) may be
+                among them, and moves the numbers of those after it as any other does.
+
+        Raises:
+            LayoutError: where one is negative or no integer.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[1 p(2), 0, 1 p(3)]").drop_dims([0]))
+        [0 p(6)]
+        """
+        if not isinstance(dropped, Iterable):
+            raise LayoutError(
+                f"{dropped!r} is no collection of dimensions",
+                "drop_dims takes the logical dimensions to leave out",
+                "give a list: drop_dims([0])",
+            )
+        numbers = frozenset(logical_dim(dim) for dim in dropped)
+        dims, contig = canonical.without_dims(self.phys_dims, self.contig, numbers)
+        return MorelloLayout(dims, contig)
+
+    def swap_dims(self, first: int, second: int) -> MorelloLayout:
+        """The layout of the array with two logical dimensions exchanged.
+
+        Args:
+            first: a logical dimension; one that the layout does not name is of size 1.
+            second: the other one.
+
+        Raises:
+            LayoutError: where one is negative or no integer.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[0, 1 p(4)]").swap_dims(0, 1))
+        [1, 0 p(4)]
+        """
+        a, b = logical_dim(first), logical_dim(second)
+        other = {a: b, b: a}
+        return MorelloLayout([(other.get(d, d), phys) for d, phys in self.phys_dims], self.contig)
+
+    def estimate_cache_lines(
+        self, shape: Sequence[int], element_bytes: int, line_bytes: int = 64
+    ) -> int:
+        """Cache lines that the array touches: lines of one contiguous run, times the runs.
+
+        An estimate, as Morello's is: each run is taken to start at the start of a line. Morello
+        computes it in 32 bits and overflows on large arrays; this does not.
+
+        Args:
+            shape: the logical sizes, in elements.
+            element_bytes: bytes of one element.
+            line_bytes: bytes of one cache line.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+            LayoutError: where a number of bytes is not positive.
+
+        >>> import morello_layouts as ml
+        >>> ml.parse("[0, 1]").estimate_cache_lines((6, 8), 4)
+        3
+        """
+        sizes = self.physical_shape(shape)
+        return contiguity.cache_lines(sizes, self.contig, element_bytes, line_bytes)
+
+    def recipe(self, shape: Sequence[Int]) -> Recipe:
+        """The layout at a shape as split, transpose, merge steps.
+
+        Morello separates the even from the odd indices of an OddEven before it divides by the
+        dimensions inside it, so ``[0 oe(4), 1, 0 p(2)]`` puts several elements at one offset there.
+        Here an OddEven splits what remains after those inside it, which is always one-to-one, and
+        the same wherever Morello's is.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.parse("[1, 0, 1 p(4)]").recipe((6, 8)))
+        [6,8] → split [6,2,4] → transpose [2,6,4]
+        """
+        return lowering.recipe(self.phys_dims, expand.as_sizes(shape))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
+        """The offset by the book's formula: Σ α·(⌊d/v⌋ mod p), back to front, unsimplified.
+
+        An OddEven is applied to the digit ⌊d/v⌋ mod p; see ``recipe`` for how Morello differs.
+
+        Args:
+            coordinates: one form for each logical dimension.
+            shape: the logical sizes, in elements.
+
+        Raises:
+            ShapeError: where the layout does not fit the shape.
+
+        >>> import morello_layouts as ml
+        >>> from morello_layouts.expr import variable
+        >>> d0, d1 = variable("d0", 0, 5), variable("d1", 0, 7)
+        >>> print(ml.parse("[1, 0, 1 p(4)]").reference((d0, d1), (6, 8)))
+        24*((d1//4)%2) + 4*(d0%6) + d1%4
+        """
+        return lowering.reference(self.phys_dims, tuple(coordinates), expand.as_sizes(shape))
+
+    def __str__(self) -> str:
+        if self.phys_dims == _NHWC and self.is_fully_contiguous:
+            return "NHWC"
+        text = f"[{', '.join(f'{dim}{phys}' for dim, phys in self.phys_dims)}]"
+        return text if self.is_fully_contiguous else f"({text}, c{self.contig})"
+
+
+def _checked_contig(contig: object, count: int) -> int:
+    if contig is None:
+        return count
+    number = as_integer(contig)
+    if number is None or not 0 <= number <= count:
+        shown = repr(contig) if number is None else f"c{number}"
+        raise LayoutError(
+            f"{shown} does not say how many dimensions are contiguous",
+            f"the layout has {count} physical dimension{'' if count == 1 else 's'}",
+            f"give a number from 0 to {count}",
+            part=("contig",),
+        )
+    return number
+
+
+def row_major(shape: Sequence[int]) -> MorelloLayout:
+    """Dimensions in order, the last one fastest.
+
+    Args:
+        shape: the logical sizes, in elements, each at least 1.
+
+    Raises:
+        ShapeError: where a size is below 1.
+
+    >>> print(row_major((6, 1, 8)))
+    [0, 2]
+    """
+    sizes = as_shape(shape)
+    return _in_order(sizes, range(len(sizes)))
+
+
+def col_major(shape: Sequence[int]) -> MorelloLayout:
+    """Dimensions in reverse, the first one fastest.
+
+    Args:
+        shape: the logical sizes, in elements, each at least 1.
+
+    Raises:
+        ShapeError: where a size is below 1.
+
+    >>> print(col_major((6, 8)))
+    [1, 0]
+    """
+    sizes = as_shape(shape)
+    return _in_order(sizes, reversed(range(len(sizes))))
+
+
+def batched_col_major(shape: Sequence[int]) -> MorelloLayout:
+    """A batch, dimension 0, of column-major arrays.
+
+    Args:
+        shape: the logical sizes, in elements, each at least 1, the batch first.
+
+    Raises:
+        ShapeError: where a size is below 1.
+
+    >>> print(batched_col_major((2, 6, 8)))
+    [0, 2, 1]
+    """
+    sizes = as_shape(shape)
+    return _in_order(sizes, (*range(len(sizes[:1])), *reversed(range(1, len(sizes)))))
+
+
+def nhwc(shape: Sequence[int]) -> MorelloLayout:
+    """Channels last, of a shape given as batch, channels, height, width.
+
+    Args:
+        shape: the four logical sizes, in elements, each at least 1.
+
+    Raises:
+        ShapeError: where there are not four sizes, or one is below 1.
+
+    >>> print(nhwc((2, 32, 14, 14)))
+    NHWC
+    """
+    sizes = as_shape(shape)
+    if len(sizes) != 4:
+        raise ShapeError(
+            f"NHWC takes 4 sizes, not {len(sizes)}",
+            "they are batch, channels, height and width, in this order",
+            "give a shape such as (2, 32, 14, 14)",
+        )
+    return _in_order(sizes, (0, 2, 3, 1))
+
+
+def _in_order(sizes: tuple[int, ...], order: Iterable[int]) -> MorelloLayout:
+    check_shape(sizes)
+    return MorelloLayout([(dim, Dynamic()) for dim in order if sizes[dim] != 1])

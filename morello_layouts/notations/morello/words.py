@@ -1,0 +1,96 @@
+"""The parts of a Morello layout in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from morello_layouts.description import Axis, Dimension, Part, count
+from morello_layouts.notations.morello.dims import Dynamic, OddEven, PhysDim
+from morello_layouts.notations.morello.layout import MorelloLayout
+
+
+def morello_headline(layout: MorelloLayout) -> str:
+    """The layout in a few words."""
+    if str(layout) == "NHWC":
+        return "NHWC: the channels, dimension 1, vary fastest"
+    kinds = [type(phys) for _, phys in layout.phys_dims]
+    if OddEven in kinds:
+        return "even indices before odd ones"
+    if any(kind is not Dynamic for kind in kinds):
+        return "packed"
+    if len(kinds) < 2:
+        return "one dimension" if kinds else "scalar"
+    if layout.is_row_major:
+        return "row-major"
+    return "column-major" if layout.is_col_major else "neither row- nor column-major"
+
+
+def memory_axes(
+    layout: MorelloLayout, dims: Mapping[int, Dimension], sizes: Sequence[int] | None
+) -> tuple[Axis, ...]:
+    """The axes in memory, most major first; of an OddEven the digit before evens go first.
+
+    Args:
+        layout: the layout.
+        dims: the logical dimensions by their numbers; at least those that the layout names.
+        sizes: sizes of the physical dimensions; None where no shape is known.
+    """
+    within = dict.fromkeys(dims, 1)
+    axes: list[Axis] = []
+    for k in reversed(range(len(layout.phys_dims))):
+        dim, phys = layout.phys_dims[k]
+        size = sizes[k] if sizes is not None else _size_of(phys)
+        outermost = all(d != dim for d, _ in layout.phys_dims[:k])
+        exact = not isinstance(phys, OddEven)
+        modulus = None if outermost else size
+        axes.append(Axis(dims[dim].name, size, (dim,), within[dim], modulus, exact))
+        within[dim] *= size or 1
+    return tuple(reversed(axes))
+
+
+def _size_of(phys: PhysDim) -> int | None:
+    return None if isinstance(phys, Dynamic) else phys.size
+
+
+def morello_parts(
+    layout: MorelloLayout, dims: Mapping[int, Dimension], axes: Sequence[Axis]
+) -> list[Part]:
+    """Each physical dimension, outermost first, and what is contiguous."""
+    parts: list[Part] = []
+    last = len(axes) - 1
+    for k, ((dim, phys), axis) in enumerate(zip(layout.phys_dims, axes, strict=True)):
+        place = "slowest: " if k == 0 < last else "fastest: " if k == last > 0 else ""
+        parts.append(Part(f"{dim}{phys}", place + _meaning(phys, dims[dim].name, axis)))
+    if not layout.is_fully_contiguous:
+        parts.append(Part(f"c{layout.contig}", _contiguity(layout.contig)))
+    return parts
+
+
+def _meaning(phys: PhysDim, name: str, axis: Axis) -> str:
+    size = axis.size
+    if isinstance(phys, Dynamic):
+        if axis.stride == 1:
+            return f"all of {name}" + ("" if size is None else f", {size:,}")
+        blocks = "blocks" if size is None else count(size, "block")
+        return f"what remains of {name}: {blocks} of {axis.stride}"
+    size = phys.size if size is None else size
+    short = f" ({phys.size} asked for, {size} left)" if size < phys.size else ""
+    if isinstance(phys, OddEven):
+        unit = "indices" if axis.stride == 1 else f"blocks of {axis.stride}"
+        return f"{size} neighbouring {unit} of {name}, even before odd: {_order(size)}{short}"
+    if axis.stride == 1:
+        return f"{size} neighbours along {name}{short}"
+    return f"{count(size, 'block')} of {axis.stride} along {name}{short}"
+
+
+def _order(size: int) -> str:
+    if size <= 8:
+        return " ".join(map(str, [*range(0, size, 2), *range(1, size, 2)]))
+    return f"0 2 4 … {(size - 1) // 2 * 2}, then 1 3 5 … {size // 2 * 2 - 1}"
+
+
+def _contiguity(contig: int) -> str:
+    if contig == 0:
+        return "no physical dimension lies contiguously in memory: gaps may follow each element"
+    inner = "innermost physical dimension lies" if contig == 1 else f"innermost {contig} lie"
+    return f"only the {inner} contiguously in memory; the offsets here leave the gaps out"

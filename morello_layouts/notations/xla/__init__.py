@@ -1,0 +1,18 @@
+"""XLA's shapes and tiled layouts."""
+
+from morello_layouts.notations.xla.layout import COMBINE, SplitConfig, XlaLayout, rank_error
+from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
+from morello_layouts.notations.xla.types import ELEMENT_BITS, bits_of, numpy_type
+
+__all__ = [
+    "COMBINE",
+    "ELEMENT_BITS",
+    "SplitConfig",
+    "XlaBuffer",
+    "XlaLayout",
+    "XlaShape",
+    "XlaTuple",
+    "bits_of",
+    "numpy_type",
+    "rank_error",
+]

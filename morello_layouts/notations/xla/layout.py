@@ -1,0 +1,269 @@
+"""XLA's layout: dimension order, tiles, and the rest of LayoutProto.
+
+Source: XLA's ``layout.h``, ``tile.h`` and the document "Tiled layout".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.notations.xla.types import (
+    LARGEST,
+    Part,
+    check_type,
+    elements,
+    instance,
+    integer,
+)
+
+Tile: TypeAlias = tuple[int, ...]
+
+S = TypeVar("S")
+
+COMBINE: Final = -1
+"""A tile's ``*``: combine this dimension with the next more minor one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitConfig:
+    """Where a physical dimension is cut into pieces, each with a buffer of its own.
+
+    Attributes:
+        dimension: the physical dimension, 0 the most major.
+        split_indices: where a new piece starts, in elements along that dimension.
+
+    Raises:
+        LayoutError: where one of them is no integer or too small.
+
+    >>> print(SplitConfig(0, (16, 32)))
+    (0:16,32)
+    """
+
+    dimension: int
+    split_indices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        dimension = integer(self.dimension, 0, "the split dimension", ("dimension",))
+        cuts = elements(
+            self.split_indices, "split_indices", "give a tuple of ints", ("split_indices",)
+        )
+        indices = tuple(
+            integer(
+                cut,
+                1,
+                f"split index {k}",
+                ("split_indices", k),
+                "say where a new piece starts: a number from 1",
+            )
+            for k, cut in enumerate(cuts)
+        )
+        object.__setattr__(self, "dimension", dimension)
+        object.__setattr__(self, "split_indices", indices)
+
+    def __str__(self) -> str:
+        return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
+
+
+@dataclass(frozen=True, slots=True)
+class XlaLayout:
+    """The part of a shape's text in braces, by XLA's field names.
+
+    Attributes:
+        minor_to_major: logical dimensions, the fastest varying first.
+        tiles: tiles, each acting on the last dimensions of the physical shape that the tiles
+            before it leave; most major size first, COMBINE for ``*``.
+        tail_padding_alignment_in_elements: ``L(n)``; acts only where there are tiles.
+        index_primitive_type: ``#(type)``.
+        pointer_primitive_type: ``*(type)``.
+        element_size_in_bits: ``E(n)``; 0 is the type's own size.
+        memory_space: ``S(n)``: 0 HBM, 1 VMEM, 2 SMEM, 4 host (TPU compiler), 5 host (XLA).
+        split_configs: ``SC(…)``.
+        dynamic_shape_metadata_prefix_bytes: ``M(n)``.
+
+    Raises:
+        LayoutError: where a field's value means nothing.
+
+    >>> print(XlaLayout((1, 0), tiles=((8, 128), (2, 1))))
+    {1,0:T(8,128)(2,1)}
+    """
+
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[Tile, ...] = ()
+    tail_padding_alignment_in_elements: int = 1
+    index_primitive_type: str | None = None
+    pointer_primitive_type: str | None = None
+    element_size_in_bits: int = 0
+    memory_space: int = 0
+    split_configs: tuple[SplitConfig, ...] = ()
+    dynamic_shape_metadata_prefix_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "minor_to_major", _order(self.minor_to_major))
+        set_field(self, "tiles", _tiles(self.tiles))
+        set_field(self, "split_configs", _splits(self.split_configs, len(self.minor_to_major)))
+        for name, least in _LEAST.items():
+            set_field(self, name, integer(getattr(self, name), least, name, (name,)))
+        for name in ("index_primitive_type", "pointer_primitive_type"):
+            if getattr(self, name) is not None:
+                check_type(getattr(self, name), (name,))
+
+    @staticmethod
+    def descending(rank: int) -> XlaLayout:
+        """The layout of a shape that writes none: row-major.
+
+        >>> print(XlaLayout.descending(3))
+        {2,1,0}
+        """
+        return XlaLayout(tuple(range(rank - 1, -1, -1)))
+
+    @property
+    def major_to_minor(self) -> tuple[int, ...]:
+        """Logical dimensions in physical order, the slowest varying first."""
+        return self.minor_to_major[::-1]
+
+    @property
+    def splits_array(self) -> bool:
+        """Whether SC cuts the array into pieces with buffers of their own."""
+        return any(config.split_indices for config in self.split_configs)
+
+    def physical_sizes(self, shape: Sequence[S]) -> tuple[S, ...]:
+        """A shape's sizes in physical order, most major first.
+
+        Raises:
+            ShapeError: where the shape's rank is another than the layout's.
+        """
+        if len(shape) != len(self.minor_to_major):
+            raise rank_error(len(shape), len(self.minor_to_major))
+        return tuple(shape[dim] for dim in self.major_to_minor)
+
+    def __str__(self) -> str:
+        return f"{{{','.join(map(str, self.minor_to_major))}{self._attributes()}}}"
+
+    def _attributes(self) -> str:
+        parts = []
+        if self.tiles:
+            parts.append("T" + "".join(map(tile_text, self.tiles)))
+        if self.tail_padding_alignment_in_elements != 1:
+            parts.append(f"L({self.tail_padding_alignment_in_elements})")
+        if self.index_primitive_type:
+            parts.append(f"#({self.index_primitive_type})")
+        if self.pointer_primitive_type:
+            parts.append(f"*({self.pointer_primitive_type})")
+        if self.element_size_in_bits:
+            parts.append(f"E({self.element_size_in_bits})")
+        if self.memory_space:
+            parts.append(f"S({self.memory_space})")
+        if self.split_configs:
+            parts.append("SC" + "".join(map(str, self.split_configs)))
+        if self.dynamic_shape_metadata_prefix_bytes:
+            parts.append(f"M({self.dynamic_shape_metadata_prefix_bytes})")
+        return ":" + "".join(parts) if parts else ""
+
+
+def tile_text(tile: Iterable[int]) -> str:
+    """A tile as XLA writes it.
+
+    >>> tile_text((COMBINE, 2, 128))
+    '(*,2,128)'
+    """
+    return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
+
+
+def rank_error(dims: int, ordered: int) -> ShapeError:
+    """The error where a layout orders another number of dimensions than a shape has."""
+    return ShapeError(
+        f"the shape has {_count(dims)}, its layout orders {ordered}",
+        "minor_to_major names every dimension once",
+        f"order the dimensions 0 to {dims - 1}, the fastest varying first"
+        if dims
+        else "leave a scalar's layout out, or begin it with ':'",
+        part=("minor_to_major",),
+    )
+
+
+# The smallest value of each field that is a number.
+_LEAST: Final = {
+    "tail_padding_alignment_in_elements": 1,
+    "element_size_in_bits": 0,
+    "memory_space": 0,
+    "dynamic_shape_metadata_prefix_bytes": 0,
+}
+
+
+def _order(given: Any) -> tuple[int, ...]:
+    numbers = elements(
+        given, "minor_to_major", "give a tuple of ints, such as (1, 0)", ("minor_to_major",)
+    )
+    rank = len(numbers)
+    fix = f"name each of the dimensions 0 to {rank - 1} once, the fastest varying first"
+    order: dict[int, None] = {}
+    for k, number in enumerate(numbers):
+        part = ("minor_to_major", k)
+        dim = integer(number, 0, f"minor_to_major[{k}]", part, fix)
+        if dim >= rank:
+            why = f"the layout orders {_count(rank)}, numbered from 0"
+            raise LayoutError(f"there is no dimension {dim}", why, fix, part=part)
+        if dim in order:
+            what = f"dimension {dim} stands twice in minor_to_major"
+            raise LayoutError(what, "each dimension has one place in memory order", fix, part=part)
+        order[dim] = None
+    return tuple(order)
+
+
+def _count(rank: int) -> str:
+    return "1 dimension" if rank == 1 else f"{rank} dimensions"
+
+
+def _tiles(given: Any) -> tuple[Tile, ...]:
+    fix = "give a tuple of tiles, such as ((8, 128), (2, 1))"
+    return tuple(
+        _tile(k, elements(tile, f"tile {k}", fix, ("tiles", k)))
+        for k, tile in enumerate(elements(given, "tiles", fix, ("tiles",)))
+    )
+
+
+def _tile(k: int, given: tuple[Any, ...]) -> Tile:
+    if not given:
+        raise LayoutError(
+            "the tile has no sizes",
+            "a tile acts on the last dimensions, one size for each",
+            "write at least one size, such as T(128), or leave the tile out",
+            part=("tiles", k),
+        )
+    tile = tuple(_tile_size(value, ("tiles", k, j)) for j, value in enumerate(given))
+    if tile[-1] == COMBINE:
+        raise LayoutError(
+            "'*' stands in the tile's last place",
+            "'*' combines a dimension with the next more minor one, and there is none",
+            "end the tile with a size",
+            part=("tiles", k, len(tile) - 1),
+        )
+    return tile
+
+
+def _tile_size(value: Any, part: Part) -> int:
+    fix = "write a size from 1, or '*' (COMBINE) to join the next more minor dimension"
+    size = integer(value, -LARGEST, "a tile size", part, fix)
+    if size < 1 and size != COMBINE:
+        why = "a tile holds at least one element in each dimension"
+        raise LayoutError(f"a tile size is {size}", why, fix, part=part)
+    return size
+
+
+def _splits(given: Any, rank: int) -> tuple[SplitConfig, ...]:
+    fix = "give a tuple of SplitConfig(dimension, split_indices)"
+    configs = elements(given, "split_configs", fix, ("split_configs",))
+    for k, config in enumerate(configs):
+        instance(config, SplitConfig, f"split_configs[{k}]", fix)
+        if config.dimension >= rank:
+            raise LayoutError(
+                f"SC splits dimension {config.dimension}, the layout has {_count(rank)}",
+                "SC names a physical dimension, 0 the most major",
+                f"name a dimension from 0 to {rank - 1}" if rank else "leave SC out",
+                part=("split_configs", k),
+            )
+    return configs

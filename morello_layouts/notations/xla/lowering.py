@@ -1,0 +1,227 @@
+"""XLA layouts to recipes, their reference formula, and the bytes that XLA reserves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Final, overload
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr, Atom
+from morello_layouts.expr.sizes import Int, ceil_quotient
+from morello_layouts.notations.xla.layout import COMBINE, SplitConfig, Tile, XlaLayout
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
+
+_ZERO: Final = AffineExpr((), 0)
+_MOST_TILES: Final = 100
+
+
+def recipe(layout: XlaLayout, shape: Sequence[Int]) -> Recipe:
+    """Transpose to physical order; then for each tile merge, pad, split, transpose."""
+    _check_supported(layout)
+    sizes = list(layout.physical_sizes(shape))
+    steps: list[Step] = []
+    if layout.major_to_minor != tuple(range(len(sizes))):
+        steps.append(Transpose(layout.major_to_minor))
+    for tile in layout.tiles:
+        steps += _tile_steps(sizes, tile)
+    tail: Int = 0
+    if layout.tiles:
+        tail = _round_up(prod(sizes), layout.tail_padding_alignment_in_elements) - prod(sizes)
+    return Recipe(tuple(shape), tuple(steps), tail)
+
+
+def _tile_steps(sizes: list[Int], tile: Tile) -> list[Step]:
+    """The steps of one tile over axes of these sizes, which are brought up to date."""
+    steps: list[Step] = []
+    counts = [0] * max(0, len(tile) - len(sizes)) + [1] * len(sizes)
+    plain = len(counts) - len(tile)
+    counts, tile = _combine(counts, plain, tile)
+    if any(count != 1 for count in counts):
+        merge = Merge(tuple(counts))
+        steps.append(merge)
+        sizes[:] = merge.apply(tuple(sizes))
+    padded = sizes[:plain] + [_round_up(n, t) for n, t in zip(sizes[plain:], tile, strict=True)]
+    if padded != sizes:
+        steps.append(Pad(tuple(padded)))
+    steps.append(Split((*(None,) * plain, *tile)))
+    k = len(tile)
+    order = (*range(plain), *range(plain, plain + 2 * k, 2), *range(plain + 1, plain + 2 * k, 2))
+    if order != tuple(range(plain + 2 * k)):
+        steps.append(Transpose(order))
+    outer = [n // t for n, t in zip(padded[plain:], tile, strict=True)]
+    sizes[:] = [*sizes[:plain], *outer, *tile]
+    return steps
+
+
+def _round_up(n: Int, multiple: int) -> Int:
+    return ceil_quotient(n, multiple) * multiple
+
+
+def _combine(counts: list[int], plain: int, tile: Tile) -> tuple[list[int], Tile]:
+    """Add each starred axis to the next more minor one."""
+    merged, kept, carried = counts[:plain], [], 0
+    for count, t in zip(counts[plain:], tile, strict=True):
+        carried += count
+        if t != COMBINE:
+            merged.append(carried)
+            kept.append(t)
+            carried = 0
+    return merged, tuple(kept)
+
+
+def reference(
+    layout: XlaLayout, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
+) -> AffineExpr:
+    """linear_index(e, d), with (⌊e/t⌋, e mod t) for e and (⌈d/t⌉, t) for d at each tile."""
+    _check_supported(layout)
+    e = [coordinates[dim] for dim in layout.major_to_minor]
+    d = list(layout.physical_sizes(shape))
+    for tile in layout.tiles:
+        missing = max(0, len(tile) - len(e))
+        e, d = [_ZERO] * missing + e, [*(1,) * missing, *d]
+        first = len(e) - len(tile)
+        e_tiled, d_tiled, t = _subsume(e[first:], d[first:], tile)
+        tiled = [*map(_quotient, e_tiled, t), *(x % y for x, y in zip(e_tiled, t, strict=True))]
+        e = [*e[:first], *tiled]
+        d = [*d[:first], *(ceil_quotient(x, y) for x, y in zip(d_tiled, t, strict=True)), *t]
+    return _linear_index(e, d)
+
+
+def _quotient(e: AffineExpr, t: int) -> AffineExpr:
+    """⌊e/t⌋, which for a tile of size 1 is written e."""
+    return e if t == 1 else e // t
+
+
+def _linear_index(e: Sequence[AffineExpr], d: Sequence[Int]) -> AffineExpr:
+    """e[0]·d[1]·d[2]·… + e[1]·d[2]·… + …, as one sum, so that a long one is quickly made."""
+    stride: Int = 1
+    const: Int = 0
+    terms: list[tuple[Atom, Int]] = []
+    for x, n in zip(reversed(e), reversed(d), strict=True):
+        terms += [(atom, c * stride) for atom, c in x.terms]
+        const += x.const * stride
+        stride *= n
+    return AffineExpr.of(terms, const)
+
+
+def _subsume(
+    e: Sequence[AffineExpr], d: Sequence[Int], tile: Tile
+) -> tuple[list[AffineExpr], list[Int], list[int]]:
+    """Remove each starred dimension, from the most minor one on: d[i+1] becomes d[i]·d[i+1]."""
+    e, d, t = list(e), list(d), list(tile)
+    for i in range(len(t) - 2, -1, -1):
+        if t[i] == COMBINE:
+            e[i + 1] = e[i] * d[i + 1] + e[i + 1]
+            d[i + 1] *= d[i]
+            del e[i], d[i], t[i]
+    return e, d, t
+
+
+def _check_supported(layout: XlaLayout) -> None:
+    if len(layout.tiles) > _MOST_TILES:
+        raise UnsupportedError(
+            f"the layout has {len(layout.tiles)} tiles, one within the other",
+            f"offsets are computed through at most {_MOST_TILES}",
+            "leave out tiles of ones, which change nothing",
+        )
+    if layout.splits_array:
+        raise UnsupportedError(
+            f"{layout} splits the array over several buffers",
+            "SC gives each piece a buffer of its own, so there is no one offset",
+            "leave SC out to see the layout inside a piece; byte_size counts SC",
+        )
+
+
+@overload
+def reserved_bytes(shape: Sequence[int], layout: XlaLayout, bits: int) -> int: ...
+
+
+@overload
+def reserved_bytes(shape: Sequence[Int], layout: XlaLayout, bits: int) -> Int: ...
+
+
+def reserved_bytes(shape: Sequence[Int], layout: XlaLayout, bits: int) -> Int:
+    """Bytes that XLA reserves for an array of ``shape`` with elements of ``bits`` bits.
+
+    >>> reserved_bytes((10, 200), XlaLayout((1, 0), ((8, 128), (2, 1))), 16)
+    8192
+    """
+    sizes = largest_piece(layout.physical_sizes(shape), layout.split_configs)
+    if not layout.tiles:
+        return bytes_of(prod(sizes), bits)
+    elements = _padded_elements(sizes, layout.tiles[0])
+    return bytes_of(round_up(elements, layout.tail_padding_alignment_in_elements), bits)
+
+
+@overload
+def bytes_of(elements: int, bits: int) -> int: ...
+
+
+@overload
+def bytes_of(elements: Int, bits: int) -> Int: ...
+
+
+def bytes_of(elements: Int, bits: int) -> Int:
+    """Whole bytes that hold so many elements.
+
+    >>> bytes_of(3, 4)
+    2
+    """
+    return ceil_quotient(elements * bits, 8)
+
+
+@overload
+def largest_piece(sizes: Sequence[int], configs: Sequence[SplitConfig]) -> tuple[int, ...]: ...
+
+
+@overload
+def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple[Int, ...]: ...
+
+
+def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple[Int, ...]:
+    """Sizes of the largest piece, by ``LayoutUtil::MaxSplitSize``.
+
+    XLA takes cuts in the order in which they are written, and of two configs for one dimension
+    the first.
+
+    >>> largest_piece((8, 10), (SplitConfig(1, (3,)),))
+    (8, 7)
+    """
+    largest = list(sizes)
+    for config in reversed(configs):
+        cuts = (0, *config.split_indices, sizes[config.dimension])
+        largest[config.dimension] = max(end - start for start, end in pairwise(cuts))
+    return tuple(largest)
+
+
+def _padded_elements(sizes: Sequence[Int], tile: Tile) -> Int:
+    missing = max(0, len(tile) - len(sizes))
+    padded = [*(1,) * missing, *sizes]
+    first = len(padded) - len(tile)
+    carried: Int = 1
+    elements: Int = prod(padded[:first])
+    for n, t in zip(padded[first:], tile, strict=True):
+        carried *= n
+        if t != COMBINE:
+            elements *= round_up(carried, t)
+            carried = 1
+    return elements
+
+
+@overload
+def round_up(n: int, multiple: int) -> int: ...
+
+
+@overload
+def round_up(n: Int, multiple: int) -> Int: ...
+
+
+def round_up(n: Int, multiple: int) -> Int:
+    """The smallest multiple that is not below a number.
+
+    >>> round_up(10, 8)
+    16
+    """
+    return ceil_quotient(n, multiple) * multiple

@@ -1,0 +1,269 @@
+"""XLA's shapes: arrays with a layout, tuples of shapes, and buffers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int
+from morello_layouts.notations.xla import lowering
+from morello_layouts.notations.xla import lowering as size
+from morello_layouts.notations.xla.layout import XlaLayout, rank_error
+from morello_layouts.notations.xla.types import (
+    OPAQUE_TYPES,
+    bits_of,
+    check_type,
+    elements,
+    instance,
+    integer,
+    shown,
+)
+from morello_layouts.recipe import Recipe, known
+
+Dim: TypeAlias = int | str | None
+"""A size: a number, a name (symbolic), or None for XLA's ``?`` (unbounded)."""
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class XlaShape:
+    """An array: element type, sizes and layout; text such as ``bf16[10,200]{1,0:T(8,128)(2,1)}``.
+
+    Attributes:
+        element_type: XLA's name of it, such as ``bf16``.
+        dims: sizes in elements, dimension 0 first; the bound where the size is dynamic (``<=8``).
+        layout: the layout; an array that gives none gets descending minor-to-major, as in XLA.
+            A token or opaque value has None.
+        dynamic_dimensions: which sizes are dynamic; if left out, those that are None.
+
+    Raises:
+        LayoutError: where a part means nothing, or the layout orders another number of dimensions.
+
+    >>> x = XlaShape("f32", (3, 5), XlaLayout((1, 0), tiles=((2, 2),)))
+    >>> print(x, x.byte_size)
+    f32[3,5]{1,0:T(2,2)} 96
+    """
+
+    element_type: str
+    dims: tuple[Dim, ...]
+    layout: XlaLayout | None = None
+    dynamic_dimensions: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        check_type(self.element_type, ("element_type",))
+        set_field(self, "dims", _dims(self.dims))
+        set_field(self, "dynamic_dimensions", _flags(self.dynamic_dimensions, self.dims))
+        if self.layout is not None:
+            instance(self.layout, XlaLayout, "layout", "give an XlaLayout; ml.parse reads text")
+        if self.element_type in OPAQUE_TYPES:
+            self._require_bare()
+        elif self.layout is None:
+            set_field(self, "layout", XlaLayout.descending(len(self.dims)))
+        elif len(self.layout.minor_to_major) != len(self.dims):
+            raise rank_error(len(self.dims), len(self.layout.minor_to_major))
+
+    def _require_bare(self) -> None:
+        if self.dims or self.layout is not None:
+            raise LayoutError(
+                f"{self.element_type} has no dimensions and no layout",
+                "it is not an array",
+                f"write {self.element_type}[]",
+                part=("dims", 0) if self.dims else ("layout",),
+            )
+
+    @property
+    def _array_layout(self) -> XlaLayout:
+        if self.layout is None:
+            raise UnsupportedError(
+                f"{self.element_type}[] is not an array",
+                "it has no elements, no layout and no size",
+                "ask about an array shape",
+            )
+        return self.layout
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, where every one is a number (a bound, where dynamic).
+
+        Raises:
+            UnsupportedError: where a size is a name or unbounded.
+        """
+        numbers = tuple(n for n in self.dims if isinstance(n, int))
+        if len(numbers) != len(self.dims):
+            names = ", ".join("?" if n is None else n for n in self.dims if not isinstance(n, int))
+            raise UnsupportedError(
+                f"{self} has sizes that are not numbers: {names}",
+                "offsets and sizes are computed for sizes that are known",
+                "write a number for each",
+            )
+        return numbers
+
+    @property
+    def true_rank(self) -> int:
+        """XLA's true number of dimensions: how many have a size above 1.
+
+        >>> XlaShape("bf16", (8, 1, 1280, 16384)).true_rank
+        3
+        """
+        return sum(not isinstance(n, int) or n > 1 for n in self.dims)
+
+    @property
+    def bits(self) -> int:
+        """Bits that an element takes in the buffer.
+
+        Raises:
+            UnsupportedError: of a token or opaque value, as from every question about sizes.
+        """
+        return self._array_layout.element_size_in_bits or bits_of(self.element_type)
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes that XLA reserves. In XLA's rule only the first tile pads.
+
+        Raises:
+            UnsupportedError: where a size is a name or unbounded.
+
+        >>> XlaShape("bf16", (10, 200), XlaLayout((1, 0), ((8, 128), (2, 1)))).byte_size
+        8192
+        """
+        return size.reserved_bytes(self.shape, self._array_layout, self.bits)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before he relies on the sizes."""
+        layout = self.layout
+        if layout is None or any(not isinstance(n, int) for n in self.dims):
+            return ()
+        if layout.splits_array:
+            return ("SC splits the array over several buffers; byte_size is that of the largest",)
+        if not layout.tiles and layout.tail_padding_alignment_in_elements != 1:
+            tail = layout.tail_padding_alignment_in_elements
+            return (f"XLA ignores L({tail}) where there are no tiles: the buffer does not grow",)
+        (elements,) = known((self.recipe().size,))
+        spanned = size.bytes_of(elements, self.bits)
+        if spanned == self.byte_size:
+            return ()
+        what = f"XLA reserves {self.byte_size} bytes, the tiles span {spanned}: "
+        why = "a later tile does not divide the block before it, and in XLA's size only the first "
+        return (f"{what}{why}tile pads",)
+
+    def recipe(self, shape: Sequence[Int] | None = None) -> Recipe:
+        """The layout at the shape as pad, split, transpose, merge steps.
+
+        Args:
+            shape: sizes to take for the shape's own, symbolic ones too.
+
+        Raises:
+            UnsupportedError: where a size is no number, or SC splits the array.
+        """
+        return lowering.recipe(self._array_layout, self.shape if shape is None else shape)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
+        """The offset by the document's formula, level by level, unsimplified."""
+        return lowering.reference(self._array_layout, coordinates, shape)
+
+    def __str__(self) -> str:
+        dims = ",".join(map(_dim_text, self.dims, self.dynamic_dimensions))
+        text = f"{self.element_type}[{dims}]"
+        if self.layout is None:
+            return text
+        layout = str(self.layout)
+        return text if layout == "{}" else text + layout
+
+
+@dataclass(frozen=True, slots=True)
+class XlaTuple:
+    """A tuple of shapes.
+
+    Attributes:
+        shapes: its elements.
+
+    Raises:
+        LayoutError: where an element is no shape.
+
+    >>> print(XlaTuple((XlaShape("f32", (2,)), XlaShape("token", ()))))
+    (f32[2]{0}, token[])
+    """
+
+    shapes: tuple[XlaShape | XlaTuple | XlaBuffer, ...]
+
+    def __post_init__(self) -> None:
+        fix = "give a tuple of shapes; ml.parse reads text"
+        shapes = elements(self.shapes, "shapes", fix, ("shapes",))
+        for k, shape in enumerate(shapes):
+            instance(shape, (XlaShape, XlaTuple, XlaBuffer), f"shapes[{k}]", fix)
+        object.__setattr__(self, "shapes", shapes)
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.shapes))})"
+
+
+@dataclass(frozen=True, slots=True)
+class XlaBuffer:
+    """A buffer that holds an array: ``b(f32[8,128])``.
+
+    Attributes:
+        shape: that of the array.
+
+    Raises:
+        LayoutError: where it holds something else.
+
+    >>> print(XlaBuffer(XlaShape("f32", (8, 128))))
+    b(f32[8,128]{1,0})
+    """
+
+    shape: XlaShape
+
+    def __post_init__(self) -> None:
+        instance(self.shape, XlaShape, "shape", "give an XlaShape; ml.parse reads text")
+
+    def __str__(self) -> str:
+        return f"b({self.shape})"
+
+
+def _dims(given: Any) -> tuple[Dim, ...]:
+    sizes = elements(given, "dims", "give a tuple of sizes, such as (3, 5)", ("dims",))
+    return tuple(_dim(k, n) for k, n in enumerate(sizes))
+
+
+def _dim(k: int, n: Any) -> Dim:
+    part, fix = ("dims", k), "give an int from 0, a name, or None for an unbounded size"
+    if n is None:
+        return None
+    if not isinstance(n, str):
+        return integer(n, 0, f"the size of dimension {k}", part, fix)
+    if not _NAME.fullmatch(n):
+        why = "a symbolic size is a name: letters, digits and '_'"
+        raise LayoutError(f"the size of dimension {k} is {shown(n)}", why, fix, part=part)
+    return str(n)
+
+
+def _flags(given: Any, dims: tuple[Dim, ...]) -> tuple[bool, ...]:
+    """Which sizes are dynamic: those said to be, and those that are unbounded."""
+    part, fix = ("dynamic_dimensions",), "give one bool for each dimension, or leave them out"
+    flags = elements(given, "dynamic_dimensions", fix, part) or (False,) * len(dims)
+    if len(flags) != len(dims):
+        what = f"dynamic_dimensions has {len(flags)} flags, the shape has {len(dims)} dimensions"
+        raise LayoutError(what, "there is one flag for each dimension", fix, part=part)
+    for k, (flag, n) in enumerate(zip(flags, dims, strict=True)):
+        if not isinstance(flag, bool | np.bool_):
+            what = f"dynamic_dimensions[{k}] is {shown(flag)}"
+            raise LayoutError(what, "it is a bool", fix, part=part)
+        if flag and isinstance(n, str):
+            what = f"dimension {k} is dynamic and has the symbolic size {n}"
+            raise LayoutError(what, "a dynamic size has a number as its bound", fix, part=part)
+    return tuple(bool(flag) or n is None for flag, n in zip(flags, dims, strict=True))
+
+
+def _dim_text(n: Dim, dynamic: bool) -> str:
+    if n is None:
+        return "?"
+    return f"<={n}" if dynamic else str(n)

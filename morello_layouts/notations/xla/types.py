@@ -1,0 +1,164 @@
+"""XLA's element types, and checks that the values share."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.errors import LayoutError
+
+LARGEST: Final = 2**63 - 1
+"""XLA's numbers are signed 64-bit integers."""
+
+Part: TypeAlias = tuple[str | int, ...]
+
+
+def integer(value: object, least: int, name: str, part: Part, fix: str = "") -> int:
+    """An integer of any integer type (NumPy's too, bool not), from ``least`` to 2^63 - 1.
+
+    Raises:
+        LayoutError: where it is anything else; ``name`` says which field is wrong.
+
+    >>> integer(True, 0, "memory_space", ())
+    Traceback (most recent call last):
+    morello_layouts.errors.LayoutError: memory_space is True
+    it is an integer
+    give an int from 0
+    """
+    fix = fix or f"give an int from {least}"
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise LayoutError(f"{name} is {shown(value)}", "it is an integer", fix, part=part)
+    if not least <= number <= LARGEST:
+        why = f"it is at least {least}" if number < least else "numbers here have 64 bits"
+        raise LayoutError(f"{name} is {shown(number)}", why, fix, part=part)
+    return number
+
+
+def elements(value: Any, name: str, fix: str, part: Part) -> tuple[Any, ...]:
+    """What a list, tuple or array holds.
+
+    Raises:
+        LayoutError: where the value is text, or has no elements to iterate over.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        try:
+            return tuple(value)
+        except TypeError:  # a NumPy array of no dimensions says that it is iterable
+            pass
+    raise LayoutError(f"{name} is {shown(value)}", "it is a tuple or list", fix, part=part)
+
+
+def instance(value: object, kind: type | tuple[type, ...], name: str, fix: str) -> None:
+    """Raise a LayoutError where a value is of another type than it must be."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        words = " or ".join(k.__name__ for k in kinds)
+        raise LayoutError(f"{name} is {shown(value)}", f"it is of type {words}", fix)
+
+
+def shown(value: object) -> str:
+    """A value in an error: its repr, on one line and cut where it is long.
+
+    >>> shown(-1), shown(2**63)
+    ('-1', 'larger than 2^63 - 1')
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
+        return "larger than 2^63 - 1" if value > 0 else "below -2^63"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+ELEMENT_BITS: Final[dict[str, int]] = {
+    "pred": 8,
+    **dict.fromkeys(("s1", "s2", "s4", "s8", "u1", "u2", "u4", "u8"), 8),
+    **dict.fromkeys(("s16", "u16", "f16", "bf16"), 16),
+    **dict.fromkeys(("s32", "u32", "f32"), 32),
+    **dict.fromkeys(("s64", "u64", "f64", "c64"), 64),
+    "c128": 128,
+    **dict.fromkeys(
+        (
+            "f4e2m1fn",
+            "f6e2m3fn",
+            "f6e3m2fn",
+            "f8e3m4",
+            "f8e4m3",
+            "f8e4m3b11fnuz",
+            "f8e4m3fn",
+            "f8e4m3fnuz",
+            "f8e5m2",
+            "f8e5m2fnuz",
+            "f8e8m0fnu",
+        ),
+        8,
+    ),
+}
+
+# Types of values that are not arrays: they have no dimensions, no layout and no size.
+OPAQUE_TYPES: Final = ("token", "opaque")
+
+# How other systems write the types.
+_OTHER_NAMES: Final = re.compile(r"(bool)|(bfloat16)|(float|uint|int|complex|i)(\d+)")
+_LETTERS: Final = {"float": "f", "uint": "u", "int": "s", "i": "s", "complex": "c"}
+
+
+def bits_of(element_type: str) -> int:
+    """Bits that one element takes where no ``E(bits)`` says otherwise.
+
+    Raises:
+        LayoutError: where the type is not that of an array.
+
+    >>> bits_of("bf16"), bits_of("s4")
+    (16, 8)
+    """
+    check_type(element_type, ("element_type",), others=())
+    return ELEMENT_BITS[element_type]
+
+
+def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES) -> None:
+    """Raise a LayoutError where a value names no element type of XLA.
+
+    >>> check_type("F32", ("element_type",))
+    Traceback (most recent call last):
+    morello_layouts.errors.LayoutError: 'F32' is no element type of XLA
+    XLA has its own names for types, all in lower case
+    write f32
+    """
+    if isinstance(value, str) and (value in ELEMENT_BITS or value in others):
+        return
+    raise LayoutError(
+        f"{shown(value)} is no element type of XLA",
+        "XLA has its own names for types, all in lower case",
+        f"write {_meant(value)}",
+        part=part,
+    )
+
+
+def _meant(value: object) -> str:
+    """The type that a wrong name most likely means, or all there are."""
+    text = str(value).lower() if isinstance(value, str) else ""
+    if text not in ELEMENT_BITS and (match := _OTHER_NAMES.fullmatch(text)):
+        boolean, brain, letter, bits = match.groups()
+        text = "pred" if boolean else "bf16" if brain else f"{_LETTERS[letter]}{bits}"
+    return text if text in ELEMENT_BITS else f"one of {', '.join(ELEMENT_BITS)}"
+
+
+def numpy_type(element_type: str) -> str:
+    """The NumPy type that holds an element; types that NumPy lacks are held as their bits.
+
+    >>> numpy_type("s4"), numpy_type("f32"), numpy_type("bf16")
+    ('int8', 'float32', 'uint16')
+    """
+    bits = bits_of(element_type)
+    if element_type == "pred":
+        return "bool"
+    if element_type in ("f16", "f32", "f64"):
+        return f"float{bits}"
+    if element_type[0] == "c":
+        return f"complex{bits}"
+    return f"{'int' if element_type[0] == 's' else 'uint'}{bits}"

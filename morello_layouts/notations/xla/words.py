@@ -1,0 +1,379 @@
+"""The parts of XLA's shapes, layouts and tiles in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from morello_layouts.description import Axis, Dimension, Part, count, listed, times
+from morello_layouts.notations.xla.layout import COMBINE, XlaLayout
+from morello_layouts.notations.xla.types import bits_of
+from morello_layouts.tpu import FORMATS
+
+Tiles = tuple[tuple[int, ...], ...]
+
+# The names that XLA's document "Tiled layout" gives them.
+_FORMATS: Final[dict[Tiles, str]] = {each.tiles: each.title for each in FORMATS.values()}
+
+
+def format_name(tiles: Tiles) -> str:
+    """The document's name of a list of tiles; what kind it is where it has none.
+
+    >>> format_name(((8, 128), (2, 1))), format_name(((2, 2),))
+    ('TPU 16 bit tile format', 'tiled')
+    """
+    return _FORMATS.get(tiles, "tiled" if len(tiles) == 1 else "tiled repeatedly")
+
+
+def order_name(major_to_minor: Sequence[int], sizes: Sequence[object], *, tiled: int = 0) -> str:
+    """Row-major, column-major, or neither; what dimensions of size 1 leave open is ignored.
+
+    Args:
+        major_to_minor: logical dimensions in memory order, the slowest first.
+        sizes: the logical sizes.
+        tiled: how many of the most minor dimensions a tile acts on; there size 1 matters too.
+
+    >>> order_name((1, 0, 2), (8, 1, 128)), order_name((1, 0), (6, 8))
+    ('row-major but for dimensions of size 1', 'column-major')
+    """
+    order = list(major_to_minor)
+    if len(order) < 2:
+        return "one dimension" if order else "scalar"
+    if order == sorted(order):
+        return "row-major"
+    if order == sorted(order, reverse=True):
+        return "column-major"
+    free = len(order) - tiled
+    counted = [dim for k, dim in enumerate(order) if k >= free or sizes[dim] != 1]
+    if counted == sorted(counted):
+        return "row-major but for dimensions of size 1"
+    return "neither row- nor column-major"
+
+
+_FLOAT = re.compile(r"f(\d+)e(\d+)m(\d+)(b11)?(fn)?(uz|u)?")
+_WHOLE = {
+    "pred": "truth values",
+    "bf16": "brain floating point of 16 bits",
+    "c64": "complex numbers of two f32",
+    "c128": "complex numbers of two f64",
+    "token": "a token: it orders side effects and holds no data",
+    "opaque": "an opaque value: it has no elements and no layout",
+}
+_KINDS = {"s": "signed integers", "u": "unsigned integers", "f": "floating point"}
+
+
+def type_in_words(name: str) -> str:
+    """What an element type is.
+
+    >>> type_in_words("f8e4m3fn")
+    'floating point of 8 bits (4 exponent, 3 mantissa; no infinities)'
+    """
+    if name in _WHOLE:
+        return _WHOLE[name]
+    small = _FLOAT.fullmatch(name)
+    if small is None:
+        return f"{_KINDS[name[0]]} of {name[1:]} bits"
+    bits, exponent, mantissa, bias, finite, unsigned = small.groups()
+    notes = [f"{exponent} exponent, {mantissa} mantissa"]
+    if bias:
+        notes.append("bias 11")
+    if finite:
+        notes.append("no infinities")
+    if unsigned == "uz":
+        notes.append("no negative zero")
+    elif unsigned:
+        notes.append("no sign")
+    return f"floating point of {bits} bits ({'; '.join(notes)})"
+
+
+def own_bits(name: str) -> int:
+    """Bits that a value of the type needs, whatever it is stored in; 8 for pred."""
+    digits = re.search(r"\d+", name)
+    return int(digits[0]) if digits else 8
+
+
+def width_in_words(name: str, stored: int) -> str:
+    """How an element of the type is stored without an ``E(bits)``.
+
+    >>> width_in_words("s4", 8)
+    'a whole byte each'
+    """
+    if stored == 8:
+        return "1 byte each" if own_bits(name) == 8 else "a whole byte each"
+    return f"{stored // 8} bytes each"
+
+
+@dataclass(frozen=True, slots=True)
+class TileLevel:
+    """One tile of a list, and the axes that it acts on.
+
+    Attributes:
+        sizes: the tile's sizes without its stars.
+        acted: the axes that it splits, joined where a star says so; one for each size.
+        joined: the groups of axes that stars join.
+        added: axes of size 1 that it adds, having more sizes than there are axes.
+        previous: sizes of the tile before it; () for the first.
+        after: all axes after it.
+    """
+
+    sizes: tuple[int, ...]
+    acted: tuple[Axis, ...]
+    joined: tuple[tuple[Axis, ...], ...]
+    added: int
+    previous: tuple[int, ...]
+    after: tuple[Axis, ...]
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it only rearranges elements within the tiles before it."""
+        return 0 < len(self.sizes) <= len(self.previous) and not self.joined
+
+    @property
+    def counts(self) -> tuple[int | None, ...]:
+        """Tiles along each axis."""
+        return tuple(
+            None if axis.size is None else -(-axis.size // t)
+            for axis, t in zip(self.acted, self.sizes, strict=True)
+        )
+
+    def in_words(self) -> str:
+        """What the tile does, one line."""
+        sentences = [*self._joining(), self._tiling(), *self._padding()]
+        return "; ".join(sentences)
+
+    def _joining(self) -> list[str]:
+        words = [
+            f"takes {listed([axis.label for axis in group])} as one dimension"
+            + ("" if (size := Axis.joined(group).size) is None else f" of {size:,}")
+            for group in self.joined
+        ]
+        if self.added:
+            words.insert(0, f"adds {count(self.added, 'leading dimension')} of 1")
+        return words
+
+    def _tiling(self) -> str:
+        where = (
+            f"({', '.join(map(_name, self.acted))})"
+            if len(self.acted) > 1
+            else _name(self.acted[0])
+        )
+        if all(t == 1 for t in self.sizes):
+            return "blocks of one element: the order stays as it is"
+        if not self.previous:
+            tiles = "" if None in self.counts else f": {_tiles(self.counts)}"
+            return f"{_blocks(self.sizes, 'tiles')} over {where}{tiles}"
+        blocks = _blocks(self.sizes, "blocks")
+        if self.is_inside:
+            tile = times(self.previous)
+            return f"within each tile of {tile}: {blocks} of {where}, each in one piece"
+        across = self._across()
+        if across is not None:
+            axis, t = across
+            return f"across tiles: {t} neighbours along {axis.label} interleaved element by element"
+        return f"{blocks} over {where}"
+
+    def _across(self) -> tuple[Axis, int] | None:
+        """The one axis of whole tiles that it splits, and by how much; None if it does more."""
+        split = [k for k, t in enumerate(self.sizes) if t > 1]
+        if len(split) != 1 or split[0] >= len(self.sizes) - len(self.previous):
+            return None
+        return self.acted[split[0]], self.sizes[split[0]]
+
+    def _padding(self) -> list[str]:
+        words = [
+            f"{_name(axis)} from {axis.size:,} to {-(-axis.size // t) * t:,}"
+            for axis, t in zip(self.acted, self.sizes, strict=True)
+            if axis.size is not None and axis.size % t
+        ]
+        return [f"pads {listed(words)}"] if words else []
+
+
+def tile_levels(axes: Sequence[Axis], tiles: Sequence[Sequence[int]]) -> tuple[TileLevel, ...]:
+    """What each tile of a list acts on, in order.
+
+    >>> axes = (Axis("y", 32, (0,)), Axis("x", 256, (1,)))
+    >>> for level in tile_levels(axes, ((8, 128), (2, 1))):
+    ...     print(level.in_words())
+    8 × 128 tiles over (y, x): 4 × 2 of them
+    within each tile of 8 × 128: 2 × 1 blocks of (y%8, x%128), each in one piece
+    """
+    levels: list[TileLevel] = []
+    current = tuple(axes)
+    previous: tuple[int, ...] = ()
+    for tile in tiles:
+        level = _level(current, tile, previous)
+        levels.append(level)
+        current, previous = level.after, level.sizes
+    return tuple(levels)
+
+
+def _level(axes: tuple[Axis, ...], tile: Sequence[int], previous: tuple[int, ...]) -> TileLevel:
+    added = max(0, len(tile) - len(axes))
+    axes = (Axis("1", 1, ()),) * added + axes
+    first = len(axes) - len(tile)
+    groups: list[tuple[Axis, ...]] = []
+    group: tuple[Axis, ...] = ()
+    for axis, t in zip(axes[first:], tile, strict=True):
+        group = (*group, axis)
+        if t != COMBINE:
+            groups.append(group)
+            group = ()
+    acted = tuple(map(Axis.joined, groups))
+    sizes = tuple(t for t in tile if t != COMBINE)
+    outer, inner = zip(*(a.split(t) for a, t in zip(acted, sizes, strict=True)), strict=True)
+    joined = tuple(group for group in groups if len(group) > 1)
+    return TileLevel(sizes, acted, joined, added, previous, (*axes[:first], *outer, *inner))
+
+
+def _tiles(counts: Sequence[int | None]) -> str:
+    if all(n == 1 for n in counts):
+        return "one of them"
+    return f"{times(counts)} of them"
+
+
+def _blocks(sizes: Sequence[int], noun: str) -> str:
+    return f"{noun} of {sizes[0]}" if len(sizes) == 1 else f"{times(sizes)} {noun}"
+
+
+def _name(axis: Axis) -> str:
+    return axis.label if axis.dims else "an added one"
+
+
+_MEMORY_SPACES: Final = {
+    0: "HBM, the device's main memory",
+    1: "VMEM, the vector memory on the chip",
+    2: "SMEM, the scalar memory on the chip",
+    4: "host memory, as the TPU compiler labels it",
+    5: "host memory, as XLA's source has it",
+}
+
+
+def type_part(element_type: str, layout: XlaLayout) -> Part:
+    """What the elements are."""
+    what = type_in_words(element_type)
+    if element_type in ("token", "opaque"):
+        return Part(element_type, what)
+    if layout.element_size_in_bits:
+        return Part(element_type, what)
+    return Part(element_type, f"{what}, {width_in_words(element_type, bits_of(element_type))}")
+
+
+def shape_part(dims: Sequence[Dimension]) -> Part:
+    """The sizes, each with its dimension's name."""
+    text = f"[{','.join(_size_text(dim) for dim in dims)}]"
+    if not dims:
+        return Part(text, "a scalar: one element")
+    words = [f"{dim.name} {_size_words(dim)}" for dim in dims]
+    ones = sum(dim.size == 1 for dim in dims)
+    true = f"; the true number of dimensions is {len(dims) - ones}" if ones else ""
+    empty = "; no elements" if any(dim.size == 0 for dim in dims) else ""
+    return Part(text, f"{', '.join(words)}{true if len(dims) > 1 else ''}{empty}")
+
+
+def _size_text(dim: Dimension) -> str:
+    if dim.size is None:
+        return "?"
+    return f"<={dim.size}" if dim.is_dynamic else str(dim.size)
+
+
+def _size_words(dim: Dimension) -> str:
+    if dim.size is None:
+        return "unbounded"
+    if isinstance(dim.size, str):
+        return f"{dim.size} (symbolic)"
+    return f"at most {dim.size:,} (dynamic)" if dim.is_dynamic else f"{dim.size:,}"
+
+
+def memory_axes(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[Axis, ...]:
+    """The axes in memory, most major first."""
+    levels = tile_levels(_untiled_axes(layout, dims), layout.tiles)
+    return levels[-1].after if levels else _untiled_axes(layout, dims)
+
+
+def _untiled_axes(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[Axis, ...]:
+    return tuple(
+        Axis(dims[k].name, n if isinstance(n := dims[k].size, int) else None, (k,))
+        for k in layout.major_to_minor
+    )
+
+
+def layout_parts(layout: XlaLayout, dims: Sequence[Dimension], element_type: str) -> list[Part]:
+    """Every field of the layout, in the order of its text; ``element_type`` '' where unknown."""
+    parts: list[Part] = []
+    order = layout.minor_to_major
+    if order:
+        parts.append(Part(f"{{{','.join(map(str, order))}}}", _order(layout, dims)))
+    for k, level in enumerate(tile_levels(_untiled_axes(layout, dims), layout.tiles)):
+        sizes = ",".join("*" if t == COMBINE else str(t) for t in layout.tiles[k])
+        parts.append(Part(f"{'' if k else 'T'}({sizes})", level.in_words()))
+    parts += _tail(layout)
+    for letter, name, what in (
+        ("#", layout.index_primitive_type, "indices of a sparse array"),
+        ("*", layout.pointer_primitive_type, "pointers of a sparse array"),
+    ):
+        if name:
+            parts.append(Part(f"{letter}({name})", f"{what} are {name}"))
+    parts += _element_size(layout, element_type)
+    parts.append(_memory_space(layout.memory_space))
+    for config in layout.split_configs:
+        parts.append(
+            Part(f"SC{config}", _split(config.dimension, config.split_indices, layout, dims))
+        )
+    prefix = layout.dynamic_shape_metadata_prefix_bytes
+    if prefix:
+        parts.append(
+            Part(
+                f"M({prefix})",
+                f"{count(prefix, 'byte')} of metadata about dynamic sizes before the data",
+            )
+        )
+    return parts
+
+
+def _order(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
+    fastest, *others = (dims[k].name for k in layout.minor_to_major)
+    if not others:
+        return f"{fastest} is the only dimension"
+    then = ", ".join(f"then {other}" for other in others)
+    return f"{order_in_words(layout, dims)}: {fastest} varies fastest, {then}"
+
+
+def order_in_words(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
+    """Row-major, column-major or neither."""
+    tiled = max((len(tile) for tile in layout.tiles), default=0)
+    return order_name(layout.major_to_minor, [dim.size for dim in dims], tiled=tiled)
+
+
+def _tail(layout: XlaLayout) -> list[Part]:
+    n = layout.tail_padding_alignment_in_elements
+    if n == 1:
+        return []
+    if not layout.tiles:
+        return [Part(f"L({n})", "tail padding; XLA ignores it where there are no tiles")]
+    return [Part(f"L({n})", f"the buffer's end is padded to a multiple of {count(n, 'element')}")]
+
+
+def _element_size(layout: XlaLayout, element_type: str) -> list[Part]:
+    bits = layout.element_size_in_bits
+    if not bits:
+        return []
+    words = f"each element is stored in {count(bits, 'bit')}"
+    if bits < 8 and 8 % bits == 0:
+        words += f": {8 // bits} to a byte, the first in the lowest bits"
+    elif element_type and bits > own_bits(element_type):
+        words += f", wider than {element_type} itself"
+    return [Part(f"E({bits})", words)]
+
+
+def _memory_space(space: int) -> Part:
+    words = _MEMORY_SPACES.get(space, "a memory space that is specific to the device")
+    return Part(f"S({space})", words, is_implied=space == 0)
+
+
+def _split(
+    dimension: int, cuts: Sequence[int], layout: XlaLayout, dims: Sequence[Dimension]
+) -> str:
+    name = dims[layout.major_to_minor[dimension]].name
+    return f"cut along {name} at {listed([str(cut) for cut in cuts])}, each piece a buffer"

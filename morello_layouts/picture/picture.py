@@ -1,0 +1,340 @@
+"""Pictures of layouts, and their formats."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.maps import IndexMap
+from morello_layouts.picture.panel import Panel, Style, checked_style, panel_of
+from morello_layouts.picture.svg import picture_svg
+from morello_layouts.picture.tiles import OutermostTiles, levels_of
+from morello_layouts.picture.view import View, view_of
+from morello_layouts.recipe import known
+
+_WHOLE_ROWS, _WHOLE_COLUMNS = 32, 128
+_CUT_ROWS, _CUT_COLUMNS = 20, 24
+_MOST_COMPARED = 2**20
+_MOST_CELLS = 2**17
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a picture shows at most.
+
+    Attributes:
+        rows: of a slice; None for all up to 32 rows of 128 columns, and about 20 of more.
+        columns: the same, about 24 of more.
+        slices: of an array of more than two dimensions.
+        slots: of a buffer that is shown whole; 0 for no memory strip.
+    """
+
+    rows: int | None = None
+    columns: int | None = None
+    slices: int = 4
+    slots: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One layout, or two side by side, as a grid of offsets over the memory strip.
+
+    A notebook shows it; ``str()`` is the picture for a terminal.
+
+    Attributes:
+        panels: what is drawn of each index map.
+
+    >>> from morello_layouts import draw
+    >>> picture = draw("[1, 0]", (2, 3))
+    >>> print(picture)
+    [1, 0] at 2x3
+    (d0, d1) -> 2*d1 + d0
+    d0 ↓ d1 → 0 1 2
+            0 0 2 4
+            1 1 3 5
+    memory   0   1   2   3   4   5
+           0,0 1,0 0,1 1,1 0,2 1,2
+    >>> picture.svg()[:4], picture.html()[:15]
+    ('<svg', '<!DOCTYPE html>')
+    """
+
+    panels: tuple[Panel, ...]
+
+    def svg(self) -> str:
+        """The picture as an SVG document: it needs nothing else, and suits light and dark."""
+        return picture_svg(self.panels)
+
+    def html(self) -> str:
+        """A page without network: hover cells and slots, play the steps of the recipe."""
+        from morello_layouts.picture.page import page
+
+        return page(self.panels)
+
+    def png(self, scale: float = 2.0) -> bytes:
+        """The picture as a PNG, on light paper.
+
+        Args:
+            scale: pixels for each unit of the SVG; less where the image would be too large.
+
+        Raises:
+            UnsupportedError: where nothing is installed that converts SVG.
+        """
+
+        return png_of(self.svg(), scale)
+
+    def text(self, width: int = 100) -> str:
+        """The picture for a terminal of so many columns, without colours."""
+        from morello_layouts.picture.terminal import panel_lines
+
+        lines = [line for panel in self.panels for line in panel_lines(panel, width)]
+        return "\n".join(line.plain.rstrip() for line in lines)
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file: ``x.svg``, ``x.html``, ``x.png`` or ``x.txt``.
+
+        Raises:
+            LayoutError: where the name ends otherwise, or the file cannot be written.
+            UnsupportedError: for a PNG where nothing is installed that converts SVG.
+        """
+        target = Path(path)
+        match target.suffix.lower():
+            case ".svg":
+                content = self.svg().encode()
+            case ".html" | ".htm":
+                content = self.html().encode()
+            case ".png":
+                content = self.png()
+            case ".txt":
+                content = f"{self.text()}\n".encode()
+            case other:
+                raise LayoutError(
+                    f"a picture cannot be written as {other or 'a file without an ending'!r}",
+                    "the end of the file's name says the format",
+                    "end it in .svg, .html, .png or .txt",
+                )
+        try:
+            target.write_bytes(content)
+        except (OSError, ValueError) as error:
+            raise LayoutError(
+                f"{target} could not be written", str(error), "write it to another place"
+            ) from None
+
+    def _repr_svg_(self) -> str:
+        # In a notebook's column a wide picture shrinks, rather than be cut at the edge.
+        return self.svg().replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        titles = " beside ".join(panel.title for panel in self.panels)
+        return f"<Picture of {titles}>"
+
+
+def picture_of(
+    maps: Sequence[IndexMap],
+    styles: Sequence[Style],
+    limits: Limits,
+    titles: Sequence[str | None] | None = None,
+) -> Picture:
+    """The picture of one index map, or of two for one shape.
+
+    Raises:
+        UnsupportedError: where sizes are symbolic.
+        ShapeError: where two index maps have unlike shapes.
+        LayoutError: where a style means nothing for its map.
+    """
+    for m in maps:
+        _require_known(m)
+    if len({m.recipe.shape for m in maps}) > 1:
+        raise ShapeError(
+            f"the shapes differ: {' and '.join(str(m.shape) for m in maps)}",
+            "side by side are two layouts of one array",
+            "give layouts of one shape",
+        )
+    views = [_view(m, limits) for m in maps]
+    names = [m.source or str(m) for m in maps] if titles is None else titles
+    panels = []
+    for k, (m, view, given) in enumerate(zip(maps, views, styles, strict=True)):
+        style = checked_style(given, view.shape, len(levels_of(m.recipe)))
+        elsewhere, moved = ({}, "") if len(maps) == 1 else _moved(m, maps[1 - k], view)
+        title = names[k] or m.source
+        panels.append(panel_of(m, view, style, title, elsewhere=elsewhere, moved=moved))
+    return Picture(tuple(panels))
+
+
+def _require_known(m: IndexMap) -> None:
+    if m.recipe.names:
+        sizes = ", ".join(f"{name}=…" for name in m.recipe.names)
+        raise UnsupportedError(
+            f"sizes are symbolic: {', '.join(m.recipe.names)}",
+            "a picture has as many cells as the array has elements",
+            f"give sizes: .at({sizes})",
+        )
+
+
+def _view(m: IndexMap, limits: Limits) -> View:
+    rows, columns = _limits(m, limits)
+    _require_few(m, rows, columns, limits)
+    return view_of(
+        m,
+        max_rows=rows,
+        max_columns=columns,
+        max_slices=limits.slices,
+        max_slots=limits.slots or None,
+        in_tiles=True,
+    )
+
+
+def _require_few(m: IndexMap, rows: int, columns: int, limits: Limits) -> None:
+    tiles = OutermostTiles(m.recipe)
+    shape, (size,) = known(m.recipe.shape), known((m.recipe.size,))
+    height, width = (1, 1, *tiles.extents)[-2:]
+    slices = min(limits.slices, prod(shape[:-2]))
+    cells = min(rows, height) * min(columns, width) * slices
+    slots = size if size <= limits.slots else 0
+    if max(cells, slots) > _MOST_CELLS:
+        raise LayoutError(
+            f"the picture would have {cells:,} cells and {slots:,} slots",
+            f"a picture has at most {_MOST_CELLS:,} of each",
+            "give smaller max_rows, max_columns, max_slices or max_slots, or leave them out",
+        )
+
+
+def _limits(m: IndexMap, limits: Limits) -> tuple[int, int]:
+    """Rows and columns: all of an array that is not large, and not mostly padding."""
+    tiles = OutermostTiles(m.recipe)
+    shape = (1, 1, *known(m.recipe.shape))[-2:]
+    rows, columns = (1, 1, *tiles.extents)[-2:]
+    fits = rows <= _WHOLE_ROWS and columns <= _WHOLE_COLUMNS
+    small = rows <= _CUT_ROWS and columns <= _CUT_COLUMNS
+    whole = fits and (small or 4 * prod(shape) >= rows * columns)
+    cut = (_WHOLE_ROWS, _WHOLE_COLUMNS) if whole else _cut(m)
+    return (
+        cut[0] if limits.rows is None else limits.rows,
+        cut[1] if limits.columns is None else limits.columns,
+    )
+
+
+def _cut(m: IndexMap) -> tuple[int, int]:
+    """Rows and columns of an array that is cut: fewer where offsets are long, or slices many."""
+    digits = len(str(known((m.recipe.size,))[0]))
+    slices = prod(known(m.recipe.shape)[:-2])
+    columns = max(10, min(_CUT_COLUMNS, 130 // (digits + 1)))
+    return _CUT_ROWS if slices == 1 else 12, columns
+
+
+def _moved(m: IndexMap, other: IndexMap, view: View) -> tuple[dict[tuple[int, ...], int], str]:
+    """Of elements shown those that lie elsewhere in another map, and how many of all do."""
+    shown = {cell.coordinate for cell in view.cells() if not cell.is_padding}
+    if view.strip is not None:
+        slots = (slot for slot in view.strip.slots if slot is not None)
+        shown |= {slot.coordinate for slot in slots if slot.coordinate is not None}
+    elsewhere = {}
+    for coordinate in sorted(shown):
+        there = other(*coordinate)
+        if there != m(*coordinate):
+            elsewhere[coordinate] = there
+    return elsewhere, _how_many(m, other, view.shape, len(elsewhere))
+
+
+def _how_many(m: IndexMap, other: IndexMap, shape: tuple[int, ...], shown: int) -> str:
+    total = prod(shape)
+    if total > _MOST_COMPARED or not shape:
+        return f"lies at another offset in the other layout: {shown:,} of those shown"
+    at: Any = np.indices(shape, sparse=True)
+    count = int(np.count_nonzero(np.broadcast_to(m(*at) != other(*at), shape)))
+    return f"lies at another offset in the other layout: {count:,} of {total:,} elements"
+
+
+_LARGEST: Final = 8000  # pixels along a side
+_SECONDS: Final = 60
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+
+
+def png_of(svg: str, scale: float = 2.0) -> bytes:
+    """A PNG of an SVG document, on light paper.
+
+    Args:
+        svg: the document.
+        scale: pixels for each unit; less where the image would have more than 8000 along a side.
+
+    Raises:
+        UnsupportedError: where no converter is installed.
+        LayoutError: where the converter fails, or the scale is not positive.
+    """
+    if not scale > 0:
+        raise LayoutError(f"the scale is {scale}", "an image has pixels", "give 2, say")
+    width, height = size_of(svg)
+    scale = min(scale, _LARGEST / max(width, height))
+    try:
+        cairosvg = importlib.import_module("cairosvg")
+    except (ImportError, OSError):  # OSError: the package is there, the Cairo library is not
+        return _by_program(svg, width, height, scale)
+    return bytes(cairosvg.svg2png(bytestring=svg.encode(), scale=scale))
+
+
+def size_of(svg: str) -> tuple[float, float]:
+    """The width and height that a picture's document says.
+
+    >>> size_of('<svg width="30" height="20.5">')
+    (30.0, 20.5)
+    """
+    found = re.search(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', svg)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def _by_program(svg: str, width: float, height: float, scale: float) -> bytes:
+    with tempfile.TemporaryDirectory() as place:
+        source, target = Path(place, "picture.svg"), Path(place, "picture.png")
+        source.write_text(svg, encoding="utf-8")
+        command = _command(source, target, width, height, scale)
+        try:
+            run = subprocess.run(
+                command, capture_output=True, timeout=_SECONDS, check=False, cwd=place
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise _failed(command, str(error)) from None
+        if run.returncode or not target.exists():
+            raise _failed(command, run.stderr.decode(errors="replace").strip()[-200:])
+        return target.read_bytes()
+
+
+def _command(source: Path, target: Path, width: float, height: float, scale: float) -> list[str]:
+    if rsvg := shutil.which("rsvg-convert"):
+        return [rsvg, "--zoom", f"{scale:g}", "--output", str(target), str(source)]
+    browser = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+    if browser is None:
+        raise UnsupportedError(
+            "no converter from SVG to PNG is installed",
+            "cairosvg, rsvg-convert and chromium were looked for",
+            "pip install cairosvg, or save as .svg or .html",
+        )
+    return [
+        browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+        "--blink-settings=preferredColorScheme=1",
+        f"--user-data-dir={source.parent / 'profile'}",
+        f"--force-device-scale-factor={scale:g}",
+        f"--window-size={int(width) + 1},{int(height) + 1}",
+        f"--screenshot={target}", source.as_uri(),
+    ]  # fmt: skip
+
+
+def _failed(command: list[str], reason: str) -> LayoutError:
+    return LayoutError(
+        f"{Path(command[0]).name} could not convert the picture to PNG",
+        reason or "it said nothing",
+        "pip install cairosvg, or save as .svg or .html",
+    )

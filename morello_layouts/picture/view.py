@@ -1,0 +1,377 @@
+"""Which offsets a picture shows: grids, slices and the memory strip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.maps import IndexMap
+from morello_layouts.picture.tiles import Level, OutermostTiles, levels_of, tile_numbers
+from morello_layouts.recipe import (
+    delinearize,
+    known,
+    linear_index,
+    logical_coordinates,
+    physical_coordinates,
+)
+
+_HEAD = 20  # slots shown at the start of a buffer that is cut
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One place of the buffer.
+
+    Attributes:
+        offset: in elements from the buffer's start.
+        coordinate: of the element that lies there, None for padding.
+        tiles: the number of its tile at each level; empty in the tail of the buffer.
+    """
+
+    offset: int
+    coordinate: tuple[int, ...] | None
+    tiles: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Some slots of a buffer in order; None where some are left out.
+
+    Attributes:
+        size: slots of the whole buffer.
+        slots: those shown.
+        axes: sizes of the axes in memory.
+    """
+
+    size: int
+    slots: tuple[Slot | None, ...]
+    axes: tuple[int, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether slots are left out."""
+        return None in self.slots
+
+
+def strip_of(m: IndexMap, levels: tuple[Level, ...], limit: int) -> Strip:
+    """The buffer, whole where it has at most ``limit`` slots.
+
+    >>> from morello_layouts import index_map
+    >>> m = index_map("f32[3]{0:T(2)}")
+    >>> [slot.coordinate for slot in strip_of(m, (), 16).slots]
+    [(0,), (1,), (2,), None]
+    """
+    (size,) = known((m.recipe.size,))
+    shown = _shown(m, levels, size, limit)
+    slots = dict(zip(shown, _slots(m, levels, shown), strict=True))
+    entries: list[Slot | None] = []
+    for before, offset in zip([-1, *shown], shown, strict=False):
+        entries += [None] if offset > before + 1 else []
+        entries.append(slots[offset])
+    return Strip(size, tuple(entries), known(m.recipe.physical_shape))
+
+
+def slots_per_line(strip: Strip, most: int) -> int:
+    """Slots in a line: whole runs of the axes in memory, in lines of much the same length.
+
+    >>> slots = tuple(Slot(k, (k,), ()) for k in range(24))
+    >>> slots_per_line(Strip(24, slots, (2, 3, 2, 2)), 20)
+    12
+    """
+    total, most = len(strip.slots), max(most, 1)
+    if total <= most or strip.is_cut:
+        return max(min(most, total), 1)
+    run = max(n for n in accumulate(reversed(strip.axes), mul, initial=1) if n <= most)
+    lines = -(-total // (most // run * run))
+    return -(-total // (run * lines)) * run
+
+
+def _shown(m: IndexMap, levels: tuple[Level, ...], size: int, limit: int) -> list[int]:
+    """The offsets: all, or the start of the buffer, the first end of a tile, and the end."""
+    if size <= limit:
+        return list(range(size))
+    head = min(_HEAD, max(limit - 8, 2))
+    tile = _volume(m, levels)
+    border = range(tile - 2, tile + 4) if head < tile < size - 6 else range(0)
+    return sorted({*range(head), *border, size - 2, size - 1})
+
+
+def _volume(m: IndexMap, levels: tuple[Level, ...]) -> int:
+    """How many slots from the start lie in one piece at the first level."""
+    if not levels:
+        return 0
+    shape = known(m.recipe.shapes[levels[0].stage])
+    return prod(shape[levels[0].cut :])
+
+
+def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[Slot]:
+    size, tail = known((m.recipe.size, m.recipe.tail_padding))
+    inside = [p for p in offsets if p < size - tail]
+    if not inside:
+        return [Slot(p, None, ()) for p in offsets]
+    p = integers(inside, size)
+    at, limits = logical_coordinates(m.recipe, delinearize(p, m.recipe.physical_shape))
+    there = np.ones(len(inside), dtype=bool)
+    for x, n in limits:
+        there &= np.broadcast_to(np.asarray(x < n, dtype=bool), there.shape)
+    columns = [np.broadcast_to(x, p.shape).tolist() for x in at]
+    coordinates = list(zip(*columns, strict=True)) if columns else [()] * len(inside)
+    numbers = [tile_numbers(m.recipe, level, p) for level in levels]
+    tiles = list(zip(*numbers, strict=True)) if numbers else [()] * len(inside)
+    slots = [
+        Slot(offset, coordinate if is_there else None, tile)
+        for offset, coordinate, is_there, tile in zip(
+            inside, coordinates, there.tolist(), tiles, strict=True
+        )
+    ]
+    return slots + [Slot(offset, None, ()) for offset in offsets[len(inside) :]]
+
+
+def integers(values: list[int], largest: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    """An array that holds them exactly: of Python's integers where NumPy's are too small."""
+    return np.array(values, dtype=np.int64 if largest < 2**62 else object)
+
+
+GAP = None
+"""Stands among indices where some are left out."""
+
+
+def visible_indices(size: int, extent: int, tile: int | None, limit: int) -> tuple[int | None, ...]:
+    """At most about ``limit`` indices of an axis, with GAP where some are left out.
+
+    Args:
+        size: elements along the axis.
+        extent: the same with padding; of more than 3 the first and the last index are shown.
+        tile: the size of the outermost tiles; the first border between two is shown.
+        limit: how many entries there is room for, GAPs included; at least 5 are used.
+
+    >>> visible_indices(200, 256, 128, 12)
+    (0, 1, 2, 3, None, 127, 128, None, 199, 200, None, 255)
+    >>> visible_indices(5, 128, 128, 12)
+    (0, 1, 2, 3, 4, 5, None, 127)
+    """
+    limit = max(limit, 5)
+    padding = _padding(size, extent, limit)
+    room = limit - len(padding) - (len(padding) == 2 and extent - size > 2)
+    if size <= room:
+        return _with_gaps([*range(size), *padding], extent)
+    ends = {size - 1, *padding}
+    border = {tile - 1, tile} if tile is not None and tile < size and room >= 7 else set()
+    # A gap stands after the head, and one after the border.
+    head = room - 2 - len(border) - bool(border)
+    return _with_gaps(sorted({*range(max(head, 1)), *border, *ends}), extent)
+
+
+def visible_in_tiles(
+    size: int, extent: int, tile: int | None, limit: int
+) -> tuple[int | None, ...]:
+    """The same, but with the ends of every tile where tiles are few, and whole where it fits.
+
+    >>> visible_in_tiles(16, 16, 8, 12)
+    (0, 1, 2, 3, None, 7, 8, 9, 10, 11, None, 15)
+    >>> visible_in_tiles(10, 16, 8, 16)
+    (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    """
+    if extent <= limit:
+        return tuple(range(extent))
+    count = 0 if tile is None else -(-extent // tile)
+    each = limit // count if count else 0
+    if tile is None or each < 5 or tile <= each:
+        return visible_indices(size, extent, tile, limit)
+    head = min(each - 2, 4)
+    starts = range(0, count * tile, tile)
+    ends = {start + tile - 1 for start in starts}
+    heads = {start + k for start in starts for k in range(head)}
+    edge = {size - 1, size} if size < extent else {size - 1}
+    return _with_gaps(sorted(k for k in heads | ends | edge if k < extent), extent)
+
+
+def _padding(size: int, extent: int, limit: int) -> list[int]:
+    if extent - size <= 3 and limit > 8:
+        return list(range(size, extent))
+    return sorted({size, extent - 1}) if extent > size and limit > 8 else [size][: extent - size]
+
+
+def _with_gaps(indices: list[int], extent: int) -> tuple[int | None, ...]:
+    shown: list[int | None] = []
+    for before, index in zip([-1, *indices], indices, strict=False):
+        if index > before + 1:
+            shown.append(GAP)
+        shown.append(index)
+    if indices and indices[-1] < extent - 1:
+        shown.append(GAP)
+    return tuple(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One place of the array, or of the padding that completes its tiles.
+
+    Attributes:
+        coordinate: logical coordinate; past the end of a dimension for padding.
+        offset: where it lies in the buffer, in elements; of padding too.
+        is_padding: whether it holds no element.
+        tiles: the number of its tile at each level, outermost first.
+    """
+
+    coordinate: tuple[int, ...]
+    offset: int
+    is_padding: bool
+    tiles: tuple[tuple[int, ...], ...]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The number of its outermost tile; () where there are no tiles."""
+        return self.tiles[0] if self.tiles else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The last two dimensions at one coordinate of the others.
+
+    Attributes:
+        at: the coordinate of the other dimensions.
+        rows: indices of the rows shown; None where some are left out. One row 0 for rank 0 and 1.
+        columns: the same for columns.
+        cells: one row of cells for each entry of ``rows``; None in a row or column left out.
+    """
+
+    at: tuple[int, ...]
+    rows: tuple[int | None, ...]
+    columns: tuple[int | None, ...]
+    cells: tuple[tuple[Cell | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Some slices of an array with the offset of each cell.
+
+    Attributes:
+        shape: logical sizes.
+        extents: the same with the padding that completes the outermost tiles.
+        levels: the levels of tiles, outermost first.
+        grids: the slices shown.
+        slices: how many slices there are.
+        strip: the buffer; None where it was not asked for.
+    """
+
+    shape: tuple[int, ...]
+    extents: tuple[int, ...]
+    levels: tuple[Level, ...]
+    grids: tuple[Grid, ...]
+    slices: int
+    strip: Strip | None = None
+
+    @property
+    def hidden_slices(self) -> int:
+        """Slices that are not shown."""
+        return self.slices - len(self.grids)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether rows or columns are left out."""
+        return any(None in grid.rows or None in grid.columns for grid in self.grids)
+
+    def cells(self) -> Iterator[Cell]:
+        """Every cell shown."""
+        for grid in self.grids:
+            for row in grid.cells:
+                yield from (cell for cell in row if cell is not None)
+
+
+def view_of(
+    m: IndexMap,
+    *,
+    max_rows: int = 12,
+    max_columns: int = 16,
+    max_slices: int = 2,
+    max_slots: int | None = None,
+    in_tiles: bool = False,
+) -> View:
+    """What is shown of an index map, cut to so many rows, columns and slices.
+
+    Args:
+        m: the index map, of known sizes.
+        max_rows: rows of a slice, with those that stand for rows left out.
+        max_columns: the same for columns.
+        max_slices: slices.
+        max_slots: slots of the buffer; None for no memory strip.
+        in_tiles: where an axis is cut, show the ends of each tile if there are few.
+
+    Raises:
+        UnsupportedError: where sizes are symbolic.
+
+    >>> from morello_layouts.recipe import Pad, Recipe, Split, Transpose
+    >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
+    >>> m = IndexMap.of(recipe, lambda names, shape: names[0])
+    >>> [cell.offset for cell in view_of(m).grids[0].cells[2][:5]]
+    [12, 13, 16, 17, 20]
+    """
+    tiles = OutermostTiles(m.recipe)
+    shape = known(m.recipe.shape)
+    rank = len(shape)
+    if 0 in shape:
+        return View(shape, shape, (), (), 0)
+    levels = levels_of(m.recipe)
+    choose = visible_in_tiles if in_tiles else visible_indices
+    lines = []
+    for dim, limit in ((rank - 2, max_rows), (rank - 1, max_columns)):
+        whole = (shape[dim], tiles.extents[dim], tiles.sizes[dim]) if dim >= 0 else None
+        lines.append((0,) if whole is None else choose(*whole, limit))
+    lead = shape[: max(rank - 2, 0)]
+    slices = prod(lead)
+    first = [delinearize(k, lead) for k in range(min(max_slices, slices))]
+    grids = tuple(_grid(m, levels, at, lines[0], lines[1]) for at in first)
+    strip = None if max_slots is None else strip_of(m, levels, max_slots)
+    return View(shape, tiles.extents, levels, grids, slices, strip)
+
+
+def _grid(
+    m: IndexMap,
+    levels: Sequence[Level],
+    at: tuple[int, ...],
+    rows: tuple[int | None, ...],
+    columns: tuple[int | None, ...],
+) -> Grid:
+    rank = len(m.recipe.shape)
+    coordinates = [
+        (*at, row, column)[max(2 - rank, 0) :]
+        for row in rows
+        for column in columns
+        if row is not None and column is not None
+    ]
+    found = iter(_cells(m, levels, coordinates))
+    cells = tuple(
+        tuple(None if row is None or column is None else next(found) for column in columns)
+        for row in rows
+    )
+    return Grid(at, rows, columns, cells)
+
+
+def _cells(
+    m: IndexMap, levels: Sequence[Level], coordinates: Sequence[tuple[int, ...]]
+) -> Iterator[Cell]:
+    recipe, shape = m.recipe, known(m.recipe.shape)
+    size, count = known((recipe.size,))[0], len(coordinates)
+    at = [integers(list(line), size) for line in zip(*coordinates, strict=True)]
+    physical = physical_coordinates(recipe, at, 0)
+    offsets = _spread(linear_index(physical, recipe.physical_shape, 0), count, size)
+    numbers = [tile_numbers(recipe, level, offsets) for level in levels]
+    tiles = list(zip(*numbers, strict=True)) if numbers else [()] * count
+    for coordinate, offset, tile in zip(coordinates, offsets.tolist(), tiles, strict=True):
+        is_padding = any(x >= n for x, n in zip(coordinate, shape, strict=True))
+        yield Cell(coordinate, offset, is_padding, tile)
+
+
+def _spread(value: Any, count: int, size: int) -> NDArray[Any]:
+    """One offset for each cell, where a formula without coordinates gives one for all."""
+    if isinstance(value, int):
+        return integers([value] * count, size)
+    return np.broadcast_to(value, (count,))

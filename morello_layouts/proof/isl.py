@@ -1,0 +1,471 @@
+"""Sets, relations and quasi-affine values in ISL's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import islpy as isl
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr, Interval, Var
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.sizes import Int, Monomial, Quotient, SizeExpr
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+
+_MOST_BITS = 10_000
+
+
+class NotAffineError(UnsupportedError):
+    """A value that is no sum of quasi-affine functions times symbolic sizes.
+
+    >>> issubclass(NotAffineError, UnsupportedError)
+    True
+    """
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters that stand for symbolic sizes, and what is known of them.
+
+    A product of sizes is a parameter of its own, of which ISL knows that it is positive.
+
+    Attributes:
+        monomials: what each parameter stands for: a name or a product.
+        assumptions: what is assumed of names, of those in products too.
+    """
+
+    monomials: tuple[Monomial, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+
+    @staticmethod
+    def of(numbers: Iterable[Int], assumptions: Iterable[Assumption] = ()) -> Parameters:
+        """The parameters that some numbers need."""
+        found: dict[Monomial, None] = {}
+        for number in numbers:
+            if isinstance(number, SizeExpr):
+                found.update(dict.fromkeys(_parameters(number)))
+        return Parameters(tuple(found), tuple(assumptions))
+
+    @property
+    def are_names(self) -> bool:
+        """Whether each is the size of one name."""
+        return all(_is_name(monomial) for monomial in self.monomials)
+
+    def sizes(self) -> list[SizeExpr]:
+        """Each parameter as a symbolic size."""
+        return [SizeExpr(((monomial, 1),)) for monomial in self.monomials]
+
+
+def _parameters(number: SizeExpr) -> Iterable[Monomial]:
+    for monomial, _ in number.terms:
+        match monomial:
+            case ((Quotient() as quotient, 1),):
+                yield from _parameters(quotient.numerator)
+            case ():
+                pass
+            case _:
+                yield monomial
+
+
+def _is_name(monomial: Monomial) -> bool:
+    return len(monomial) == 1 and monomial[0][1] == 1 and isinstance(monomial[0][0], str)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Integer variables within bounds, in an ISL context of their own.
+
+    Attributes:
+        context: the context, which holds the budget.
+        domain: the values that the variables may have together.
+        variables: each variable, by name, as an affine function on the domain.
+        parameters: what the parameters stand for.
+    """
+
+    context: isl.Context
+    domain: isl.Set
+    variables: Mapping[str, isl.Aff]
+    parameters: Parameters = Parameters()
+
+    @staticmethod
+    def of(
+        shape: Sequence[Int], context: isl.Context, parameters: Parameters | None = None
+    ) -> Space:
+        """The coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
+        bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
+        return Space.within(bounds, context, parameters or Parameters.of(shape))
+
+    @staticmethod
+    def within(
+        bounds: Mapping[str, Interval],
+        context: isl.Context,
+        parameters: Parameters = Parameters(),
+    ) -> Space:
+        """Named variables within their bounds, either of which may be absent."""
+        space = isl.Space.set_alloc(context, len(parameters.monomials), len(bounds))
+        for k in range(len(parameters.monomials)):
+            space = space.set_dim_name(isl.dim_type.param, k, f"p{k}")
+        local = isl.LocalSpace.from_space(space)
+        variables = {
+            name: isl.Aff.var_on_domain(local, isl.dim_type.set, k) for k, name in enumerate(bounds)
+        }
+        empty = Space(context, isl.Set.universe(space), variables, parameters)
+        box = isl.BasicSet.universe(space)
+        symbolic = []
+        for k, (lo, hi) in enumerate(bounds.values()):
+            if isinstance(lo, int):
+                box = box.lower_bound_val(isl.dim_type.set, k, empty.val(lo))
+            if isinstance(hi, int):
+                box = box.upper_bound_val(isl.dim_type.set, k, empty.val(hi))
+            x = empty.coordinates[k]
+            if isinstance(lo, SizeExpr):
+                symbolic.append(at_least(x.sub(empty.number(lo)), 0))
+            if isinstance(hi, SizeExpr):
+                symbolic.append(at_least(empty.number(hi).sub(x), 0))
+        domain = box.to_set()
+        for part in symbolic:
+            domain = domain.intersect(part)
+        if parameters.monomials:
+            domain = domain.intersect_params(empty.sizes)
+        return Space(context, domain, variables, parameters)
+
+    @cached_property
+    def coordinates(self) -> tuple[isl.Aff, ...]:
+        """The variables in order."""
+        return tuple(self.variables.values())
+
+    @cached_property
+    def _local(self) -> isl.LocalSpace:
+        return isl.LocalSpace.from_space(self.domain.get_space())
+
+    @cached_property
+    def sizes(self) -> isl.Set:
+        """The values that the parameters may have: a set of parameters."""
+        known = isl.Set.universe(self.domain.get_space().params())
+        assumed = {one.name: one for one in self.parameters.assumptions}
+        local = isl.LocalSpace.from_space(known.get_space())
+        for k, monomial in enumerate(self.parameters.monomials):
+            name = monomial[0][0]
+            one = assumed.get(name) if _is_name(monomial) and isinstance(name, str) else None
+            size = isl.Aff.var_on_domain(local, isl.dim_type.param, k)
+            known = known.intersect(at_least(size, one.lo if one else 1).params())
+            if one and one.hi is not None:
+                known = known.intersect(at_least(size.neg(), -one.hi).params())
+            if one and one.divisor > 1:
+                known = known.intersect(
+                    size.mod_val(self.val(one.divisor)).to_pw_aff().zero_set().params()
+                )
+        return known
+
+    def number(self, value: Int) -> isl.Aff:
+        """A constant function on the domain, perhaps of the parameters.
+
+        Raises:
+            UnsupportedError: of a product of sizes that is no parameter.
+        """
+        if isinstance(value, int):
+            return isl.Aff.val_on_domain(self._local, self.val(value))
+        total = self.number(0)
+        for monomial, c in value.terms:
+            total = total.add(self._monomial(monomial).scale_val(self.val(c)))
+        return total
+
+    def _monomial(self, monomial: Monomial) -> isl.Aff:
+        if monomial in self.parameters.monomials:
+            k = self.parameters.monomials.index(monomial)
+            return isl.Aff.var_on_domain(self._local, isl.dim_type.param, k)
+        match monomial:
+            case ():
+                return self.number(1)
+            case ((Quotient() as quotient, 1),):
+                d = quotient.divisor
+                raised = quotient.numerator + (0 if quotient.exact else d - 1)
+                return self.number(raised).scale_down_val(self.val(d)).floor()
+        raise NotAffineError(
+            f"ISL cannot decide with the symbolic factor or bound {SizeExpr(((monomial, 1),))}",
+            "products of symbols are outside of Presburger arithmetic",
+            "ask at given sizes",
+        )
+
+    def val(self, value: int) -> isl.Val:
+        """A number of the context."""
+        return _val(self.context, value)
+
+
+def at_least(function: isl.Aff, least: int) -> isl.Set:
+    """Where a function is at least a number."""
+    bound = _val(function.get_ctx(), least)
+    return function.add_constant_val(bound.neg()).to_pw_aff().nonneg_set()
+
+
+def _val(context: Any, value: Any) -> isl.Val:
+    if isinstance(value, SizeExpr):
+        raise UnsupportedError(
+            f"ISL cannot decide with the symbolic factor or bound {value}",
+            "products of symbols are outside of Presburger arithmetic",
+            "ask at given sizes",
+        )
+    if value.bit_length() > _MOST_BITS:
+        raise UnsupportedError(
+            f"a number of {value.bit_length()} bits is too large for a proof",
+            f"numbers are handed to ISL as text, up to {_MOST_BITS} bits",
+            "ask at smaller sizes",
+        )
+    # ISL's own integers are unbounded; only text carries one past 64 bits.
+    return isl.Val.read_from_str(context, str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """``Σ monomial · function`` over a space.
+
+    Attributes:
+        parts: the function that each monomial is a factor of; ``()`` is the monomial 1.
+        space: where the functions are defined.
+    """
+
+    parts: Mapping[Monomial, isl.Aff]
+    space: Space
+
+    @staticmethod
+    def of(function: isl.Aff, space: Space) -> Value:
+        """A quasi-affine function as a value."""
+        return Value({(): function}, space)
+
+    @staticmethod
+    def constant(number: Int, space: Space) -> Value:
+        """A number, perhaps symbolic."""
+        return Value.of(space.number(1), space) * number
+
+    @property
+    def function(self) -> isl.Aff:
+        """The one function that it is.
+
+        Raises:
+            NotAffineError: where it has symbolic factors.
+        """
+        if any(monomial for monomial in self.parts):
+            raise NotAffineError(
+                f"a value with the factor {SizeExpr(((next(m for m in self.parts if m), 1),))}",
+                "products of symbols are outside of Presburger arithmetic",
+                "ask at given sizes",
+            )
+        return self.parts.get((), self.space.number(0))
+
+    def __add__(self, other: Value) -> Value:
+        parts = dict(self.parts)
+        for monomial, function in other.parts.items():
+            known = parts.get(monomial)
+            parts[monomial] = function if known is None else known.add(function)
+        return Value(parts, self.space)
+
+    def __sub__(self, other: Value) -> Value:
+        return self + other * -1
+
+    def __mul__(self, factor: Int) -> Value:
+        if isinstance(factor, int):
+            val = self.space.val(factor)
+            return Value({m: f.scale_val(val) for m, f in self.parts.items()}, self.space)
+        total = Value({}, self.space)
+        for monomial, c in factor.terms:
+            for own, function in self.parts.items():
+                ((product, _),) = _product(own, monomial).terms
+                scaled = function.scale_val(self.space.val(c))
+                total = total + Value({product: scaled}, self.space)
+        return total
+
+    def __floordiv__(self, divisor: Int) -> Value:
+        """The floor of the quotient, where symbolic factors leave no remainder."""
+        if isinstance(divisor, SizeExpr):
+            self._require_below(divisor)
+            return Value.of(self.space.number(0), self.space)
+        down = self.space.val(divisor)
+        parts = {m: self._exactly(f, divisor) for m, f in self.parts.items() if m}
+        if () in self.parts:
+            parts[()] = self.parts[()].scale_down_val(down).floor()
+        return Value(parts, self.space)
+
+    def __mod__(self, modulus: Int) -> Value:
+        """The remainder, where symbolic factors leave none."""
+        if isinstance(modulus, SizeExpr):
+            self._require_below(modulus)
+            return self
+        for monomial, function in self.parts.items():
+            if monomial:
+                self._exactly(function, modulus)
+        function = self.parts.get((), self.space.number(0))
+        return Value.of(function.mod_val(self.space.val(modulus)), self.space)
+
+    def _require_below(self, size: SizeExpr) -> None:
+        """Raise NotAffineError unless the value is at least 0 and below a symbolic size."""
+        x = self.function
+        wrong = at_least(x.neg(), 1).union(at_least(x.sub(self.space.number(size)), 0))
+        if not wrong.is_disjoint(self.space.domain):
+            raise NotAffineError(
+                f"a floor of a quotient by {size}",
+                "quotients by symbols are outside of Presburger arithmetic",
+                "ask at given sizes",
+            )
+
+    def _exactly(self, function: isl.Aff, divisor: int) -> isl.Aff:
+        val = self.space.val(divisor)
+        remainder = function.mod_val(val).to_pw_aff().intersect_domain(self.space.domain)
+        if not remainder.non_zero_set().is_empty():
+            raise NotAffineError(
+                "a floor of a product of symbolic sizes",
+                "products of symbols are outside of Presburger arithmetic",
+                "ask at given sizes, or assume what divides them",
+            )
+        return function.scale_down_val(val)
+
+
+def _product(a: Monomial, b: Monomial) -> SizeExpr:
+    product = SizeExpr(((a, 1),)) * SizeExpr(((b, 1),)) if a and b else SizeExpr(((a or b, 1),))
+    assert isinstance(product, SizeExpr)
+    return product
+
+
+def differ(one: isl.Aff, other: isl.Aff, domain: isl.Set) -> isl.Set:
+    """Where in a domain two functions differ."""
+    return one.sub(other).to_pw_aff().intersect_domain(domain).non_zero_set()
+
+
+def together(functions: Sequence[isl.Aff], space: Space) -> isl.Map:
+    """The relation from the points of a space to the values of several functions there."""
+    first, *others = map(isl.Map.from_aff, functions)
+    for one in others:
+        first = first.flat_range_product(one)
+    return first.intersect_domain(space.domain)
+
+
+def first_point(points: isl.Set) -> tuple[int, ...]:
+    """The lexicographically first point of a set without parameters; some point if unbounded."""
+    single = (points.lexmin() if points.is_bounded() else points).sample_point()
+    return tuple(
+        single.get_coordinate_val(isl.dim_type.set, k).to_python()
+        for k in range(points.dim(isl.dim_type.set))
+    )
+
+
+def union(sets: Iterable[isl.Set], space: isl.Space) -> isl.Set:
+    """Sets joined, the empty one of a space to begin with."""
+    joined = isl.Set.empty(space)
+    for one in sets:
+        joined = joined.union(one)
+    return joined
+
+
+def physical_coordinates(recipe: Recipe, space: Space) -> list[Value]:
+    """The coordinate over each physical axis as a function of the logical ones.
+
+    Raises:
+        NotAffineError: where a product of symbolic sizes is split.
+    """
+    at = [Value.of(x, space) for x in space.coordinates]
+    for step, shape in zip(recipe.steps, recipe.shapes, strict=False):
+        match step:
+            case Pad():
+                pass
+            case Split(tiles):
+                at = [
+                    part
+                    for x, t in zip(at, tiles, strict=True)
+                    for part in ((x,) if t is None else (x // t, x % t))
+                ]
+            case Transpose(order):
+                at = [at[axis] for axis in order]
+            case Merge():
+                runs = step.groups(range(len(at)))
+                at = [
+                    row_major([at[i] for i in run], [shape[i] for i in run], space) for run in runs
+                ]
+    return at
+
+
+def row_major(coordinate: Sequence[Value], sizes: Sequence[Int], space: Space) -> Value:
+    """The row-major position of a coordinate in a box, as a sum of coordinates times strides."""
+    total = Value.of(space.number(0), space)
+    for k, x in enumerate(coordinate):
+        total = total + x * prod(sizes[k + 1 :])
+    return total
+
+
+def offset_of_recipe(recipe: Recipe, space: Space) -> Value:
+    """The offset in the buffer: row-major order of the physical coordinates."""
+    return row_major(physical_coordinates(recipe, space), recipe.physical_shape, space)
+
+
+def value_of_form(form: AffineExpr, space: Space) -> Value:
+    """A linear form over the space's variables and sizes as a value.
+
+    Raises:
+        NotAffineError: where it divides by a symbolic size, or a product of one.
+    """
+    total = Value.constant(form.const, space)
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Var):
+            value = Value.of(space.variables[atom.name], space)
+        else:
+            value = value_of_form(atom.of, space)
+            if atom.divisor != 1:
+                value = value // atom.divisor
+            if atom.modulus is not None:
+                value = value % atom.modulus
+        total = total + value * coefficient
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position by its digits, the most major first.
+
+    Attributes:
+        digits: values from 0 up to below their sizes.
+        sizes: the sizes.
+        space: the space of the digits.
+    """
+
+    digits: tuple[Value, ...]
+    sizes: tuple[Int, ...]
+    space: Space
+
+    @property
+    def value(self) -> Value:
+        """The position as a sum of its digits times strides."""
+        return row_major(self.digits, self.sizes, self.space)
+
+    def __floordiv__(self, divisor: Int) -> Position | Value:
+        """The position of the outer digits, where inner ones have the divisor as their size."""
+        cut = self._cut(divisor)
+        return cut[0] if cut is not None else self.value // divisor
+
+    def __mod__(self, modulus: Int) -> Position | Value:
+        """The position of the inner digits, where they have the modulus as their size."""
+        cut = self._cut(modulus)
+        return cut[1] if cut is not None else self.value % modulus
+
+    def _cut(self, size: Int) -> tuple[Position, Position] | None:
+        """The outer and the inner digits, these of a size in all; a digit may be split."""
+        outer = list(zip(self.digits, self.sizes, strict=True))
+        inner: list[tuple[Value, Int]] = []
+        while size != 1:
+            if not outer:
+                return None
+            x, n = outer.pop()
+            if size % n == 0:
+                inner.insert(0, (x, n))
+                size = size // n
+            elif isinstance(size, int) and n % size == 0:
+                outer.append((x // size, n // size))
+                inner.insert(0, (x % size, size))
+                size = 1
+            else:
+                return None
+        return self._of(outer), self._of(inner)
+
+    def _of(self, pairs: list[tuple[Value, Int]]) -> Position:
+        return Position(tuple(x for x, _ in pairs), tuple(n for _, n in pairs), self.space)
