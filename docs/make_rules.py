@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from morello_layouts.expr import AffineExpr, digit, variable
 from morello_layouts.expr.affine import Digit
-from morello_layouts.expr.rules import DIGIT_RULES, LAST_RULES, SUM_RULES, Rule
-from morello_layouts.expr.simplify import READABLE_RULES
+from morello_layouts.expr.rules import DIGIT_RULES, LAST_RULES, READABLE_RULES, SUM_RULES, Rule
 
 PAGE: Final = Path(__file__).parent / "rules.md"
 FAR: Final = 24
@@ -127,7 +126,7 @@ EXAMPLES: Final = {
         (5 * x + y) % 4 + digit(5 * x + y, 8, None),
         "another digit has the same operand, and the two must stay to be seen as such",
     ),
-    "open-middle": Example(
+    "split-middle": Example(
         256 * digit(i, 2, 4) + 2048 * (i // 8),
         256 * digit(i, 2, 4) + 1024 * (i // 8),
         "e is c·n itself: the two digits lie side by side, and join-digits makes one of them",

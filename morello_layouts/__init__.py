@@ -94,18 +94,18 @@ __all__ = [
     "COMBINE",
     "OPERATIONS",
     "SHIFTS",
+    "AffineMap",
     "Assumption",
-    "SymbolicCounterexample",
     "Bitcast",
     "Comparison",
     "CompiledRelayout",
     "CostModel",
+    "Decomposition",
     "Derivation",
     "Diagnosis",
     "Dynamic",
     "Exercise",
     "Feedback",
-    "AffineMap",
     "HloComputation",
     "HloInstruction",
     "HloMetadata",
@@ -113,9 +113,11 @@ __all__ = [
     "HloProgramShape",
     "IndexMap",
     "Inverse",
-    "LayoutError",
     "Layout",
+    "LayoutError",
     "Merge",
+    "Mode",
+    "Modes",
     "MorelloLayout",
     "NoTranslationError",
     "OddEven",
@@ -127,13 +129,11 @@ __all__ = [
     "Proof",
     "Recipe",
     "Relayout",
-    "Decomposition",
     "ShapeError",
     "SizedRelayout",
     "Split",
     "SplitConfig",
-    "Mode",
-    "Modes",
+    "SymbolicCounterexample",
     "TranslationNotFoundError",
     "Transpose",
     "UnsupportedError",
@@ -170,31 +170,40 @@ __all__ = [
     "verify",
 ]
 
-_PROOF = {"SymbolicCounterexample", "Bitcast", "Proof"}
-_DOCTOR = {"Comparison", "Diagnosis", "OomReport", "compare_hlo", "diagnose", "read_oom"}
-_EXERCISES = {"Exercise", "Feedback"}
-_KERNELS = {"CompiledRelayout": "compiled", "SizedRelayout": "sized"}
-_MODULES = {"exercises", "tpu"}
-_HLO = {name for name in __all__ if name.startswith("Hlo")} | {"read_hlo"}
+# Loaded on first use: islpy, and what few programs need.
+_LAZY = {
+    "Bitcast": "proof",
+    "Comparison": "diagnostics",
+    "CompiledRelayout": "kernels.compiled",
+    "Diagnosis": "diagnostics",
+    "Exercise": "exercises",
+    "Feedback": "exercises",
+    "HloComputation": "hlo",
+    "HloInstruction": "hlo",
+    "HloMetadata": "hlo",
+    "HloModule": "hlo",
+    "HloProgramShape": "hlo",
+    "OomReport": "diagnostics",
+    "Picture": "picture",
+    "Proof": "proof",
+    "SizedRelayout": "kernels.sized",
+    "SymbolicCounterexample": "proof",
+    "compare_hlo": "diagnostics",
+    "diagnose": "diagnostics",
+    "exercises": "",
+    "read_hlo": "hlo",
+    "read_oom": "diagnostics",
+    "tpu": "",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use what brings islpy, such as ``Proof``; and what few need, such as HLO."""
-    if name in _PROOF:
-        return getattr(import_module("morello_layouts.proof"), name)
-    if name in _KERNELS:
-        return getattr(import_module(f"morello_layouts.kernels.{_KERNELS[name]}"), name)
-    if name in _MODULES:
+    """Load a lazy name on first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not _LAZY[name]:
         return import_module(f"morello_layouts.{name}")
-    if name in _EXERCISES:
-        return getattr(import_module("morello_layouts.exercises"), name)
-    if name in _DOCTOR:
-        return getattr(import_module("morello_layouts.diagnostics"), name)
-    if name == "Picture":
-        return import_module("morello_layouts.picture").Picture
-    if name in _HLO:
-        return getattr(import_module("morello_layouts.hlo"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"morello_layouts.{_LAZY[name]}"), name)
 
 
 def __dir__() -> list[str]:

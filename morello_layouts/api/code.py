@@ -14,7 +14,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import OPERATIONS, SHIFTS, AffineExpr, Interval, Var, cheapest, readable
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.kernels.relayout import _OffsetRelayout
+from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.maps.modes import Decomposition
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from morello_layouts.notations.parse import ParsedLayout
 
 Formulable: TypeAlias = (
-    "LayoutLike | Formulas | AffineMap | Inverse | Decomposition | _OffsetRelayout | sympy.Expr"
+    "LayoutLike | Formulas | AffineMap | Inverse | Decomposition | Relayout | sympy.Expr"
 )
 """What has formulas: layouts, index maps, their inverses and parts, relayouts, those of users."""
 
@@ -50,8 +50,7 @@ def code(
     An index map and an expression give an expression. An inverse and a relayout give lines that
     name their results and ``is_padding``, the condition that the offset ``p`` holds padding. A map
     of several formulas gives lines, too, that name them ``x0, x1, …``. So do the parts of
-    ``m.decompose()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if they are
-    not 0; their sum is the offset.
+    ``m.decompose()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if not 0; their sum is the offset.
 
     32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
     conversions written out; unsigned where nothing is negative. A value without a known bound, a
@@ -114,7 +113,7 @@ def formulas_of(
         found = _of_inverse(of)
     elif isinstance(of, Decomposition):
         found = _of_parts(of)
-    elif isinstance(of, _OffsetRelayout):
+    elif isinstance(of, Relayout):
         found = _of_relayout(of)
     elif isinstance(of, AffineMap):
         found = _of_formula_map(of)
@@ -222,7 +221,7 @@ def _of_parts(parts: Decomposition) -> Formulas:
     )
 
 
-def _of_relayout(r: _OffsetRelayout) -> Formulas:
+def _of_relayout(r: Relayout) -> Formulas:
     about = (
         f"Offset in {r.source.source} of what lies at offset p of {r.target.source}, in elements."
     )

@@ -405,7 +405,8 @@ def map_numbers(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
 
     >>> from morello_layouts.expr.affine import variable
     >>> from morello_layouts.expr.sizes import SizeExpr
-    >>> row_major = SizeExpr.named("N") * variable("i", 0, 7) + variable("j", 0, SizeExpr.named("N") - 1)
+    >>> n = SizeExpr.named("N")
+    >>> row_major = n * variable("i", 0, 7) + variable("j", 0, n - 1)
     >>> print(map_numbers(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))
     5*i + j
     """

@@ -310,3 +310,24 @@ def _remainders(d: Digit, limit: Int) -> Iterator[tuple[Int, AffineExpr, AffineE
         q = rest.interval.block(g)
         if q is not None:
             yield g, AffineExpr(tuple(high), 0), rest, q
+
+
+def split_middle(form: AffineExpr) -> AffineExpr | None:
+    """c·((x // s) mod n) + e·(x // (s·n)) = c·(x // s) + (e - c·n)·(x // (s·n)).
+
+    Where s > 1, and e is a multiple of c·n, larger than it.
+    """
+    factors = dict(form.terms)
+    for low, c in form.terms:
+        if not isinstance(low, Digit) or low.modulus is None or low.divisor == 1:
+            continue
+        stride = c * low.modulus
+        high = Digit(low.of, low.divisor * low.modulus, None)
+        e = factors.get(high, 0)
+        if e % stride == 0 and e // stride > 1:
+            opened = digit(low.of, low.divisor, None) * c
+            return form - AffineExpr(((low, c), (high, stride)), 0) + opened
+    return None
+
+
+READABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("split-middle", split_middle),)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from morello_layouts.expr.affine import AffineExpr, Digit, Var, digit
+from morello_layouts.expr.affine import AffineExpr, Digit, Var
 from morello_layouts.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
     OUTER_DIGIT_RULES,
     OUTER_SUM_RULES,
+    READABLE_RULES,
     SUM_RULES,
     SUM_RULES_AFTER_JOIN,
     VARIABLE_RULES,
     Node,
     Rule,
+    split_middle,
 )
 from morello_layouts.expr.sizes import Int
 
@@ -177,27 +179,6 @@ class _Run:
         return self.sum(form, LAST_RULES)
 
 
-def open_middle(form: AffineExpr) -> AffineExpr | None:
-    """c·((x // s) mod n) + e·(x // (s·n)) = c·(x // s) + (e - c·n)·(x // (s·n)).
-
-    Where s > 1, and e is a multiple of c·n, larger than it.
-    """
-    factors = dict(form.terms)
-    for low, c in form.terms:
-        if not isinstance(low, Digit) or low.modulus is None or low.divisor == 1:
-            continue
-        stride = c * low.modulus
-        high = Digit(low.of, low.divisor * low.modulus, None)
-        e = factors.get(high, 0)
-        if e % stride == 0 and e // stride > 1:
-            opened = digit(low.of, low.divisor, None) * c
-            return form - AffineExpr(((low, c), (high, stride)), 0) + opened
-    return None
-
-
-READABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("open-middle", open_middle),)
-
-
 def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
     """The form simplified for reading, and the rules that fired.
 
@@ -207,7 +188,7 @@ def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
     1024*(i//8) + 256*(i//2) + i%2
     """
     result, steps = canonicalize_with_steps(form)
-    while (opened := open_middle(result)) is not None:
+    while (opened := split_middle(result)) is not None:
         rule = READABLE_RULES[0]
         step = RewriteStep(rule.name, rule.statement, result, opened)
         result, more = canonicalize_with_steps(opened)

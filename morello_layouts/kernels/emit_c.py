@@ -60,7 +60,7 @@ def direct_of(kernel: Kernel) -> Direct | None:
     >>> from morello_layouts import relayout
     >>> r = relayout("f32[M,N]{1,0}", "{0,1}")
     >>> direct_of(Kernel(r.source.recipe, r.target.recipe, 4)).x
-    Axis(count=Size(N), source=4, target=Size(4*M), clamp=None)
+    Axis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
     """
     elements, padding = boxes_of(kernel.source, kernel.target)
     e = kernel.itemsize

@@ -26,23 +26,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _OffsetRelayout:
-    """For each offset ``p`` of the target's buffer, the offset in the source's.
+class Relayout:
+    """From one buffer to another that holds the same array in another layout.
 
     Attributes:
         source: the index map of the buffer that is read.
         target: the index map of the buffer that is written.
+        element_type: XLA's name of the element type, where a layout's text names it.
+        element_bits: how wide elements are, by each layout whose text says so.
 
     >>> from morello_layouts import relayout
     >>> r = relayout("f32[4,8]{1,0}", "f32[4,8]{1,0:T(2,4)}")
-    >>> print(r)
-    p -> 16*(p//16) + 8*((p//4)%2) + 4*((p//8)%2) + p%4
-    >>> r(5)
-    9
+    >>> print(r, r.element_type)
+    p -> 16*(p//16) + 8*((p//4)%2) + 4*((p//8)%2) + p%4 f32
     """
 
     source: IndexMap
     target: IndexMap
+    element_type: str | None = None
+    element_bits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.source.shape != self.target.shape:
@@ -93,26 +95,6 @@ class _OffsetRelayout:
 
     def _repr_latex_(self) -> str:
         return mapping(["p"], [self.form])
-
-
-@dataclass(frozen=True)
-class Relayout(_OffsetRelayout):
-    """From one buffer to another that holds the same array in another layout.
-
-    Attributes:
-        source: the index map of the buffer that is read.
-        target: the index map of the buffer that is written.
-        element_type: XLA's name of the element type, where a layout's text names it.
-        element_bits: how wide elements are, by each layout whose text says so.
-
-    >>> from morello_layouts import relayout
-    >>> r = relayout("f32[4,8]{1,0}", "f32[4,8]{1,0:T(2,4)}")
-    >>> print(r, r.element_type)
-    p -> 16*(p//16) + 8*((p//4)%2) + 4*((p//8)%2) + p%4 f32
-    """
-
-    element_type: str | None = None
-    element_bits: tuple[int, ...] = ()
 
     def kernel(
         self, target: str = "c", dtype: Any = None, *, fill: Any = 0, name: str = "relayout"

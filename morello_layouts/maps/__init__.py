@@ -1,10 +1,9 @@
 """From a recipe and a reference formula to an index map."""
 
 from morello_layouts.expr.derivation import Derivation
-from morello_layouts.kernels.relayout import _OffsetRelayout
 from morello_layouts.layout import Layout
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.index_map import IndexMap
 from morello_layouts.maps.inverse import Inverse
 
-__all__ = ["Derivation", "AffineMap", "IndexMap", "Inverse", "Layout", "_OffsetRelayout"]
+__all__ = ["AffineMap", "Derivation", "IndexMap", "Inverse", "Layout"]

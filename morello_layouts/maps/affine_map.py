@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import checked_coordinate, checked_sizes, spread
-from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import Digit, map_numbers, substitute
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
 from morello_layouts.expr.conversions import mapping, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.maps.index_map import IndexMap, bounded
 from morello_layouts.recipe import known
 
 if TYPE_CHECKING:
@@ -49,13 +48,6 @@ class AffineMap:
     buffer_size: Int | None = None
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     assumptions: tuple[Assumption, ...] = ()
-
-    @staticmethod
-    def of(m: IndexMap) -> AffineMap:
-        """An index map as nothing but its formula."""
-        return AffineMap(
-            m.recipe.shape, (m.reference_form,), m.recipe.size, m.size_symbols, m.assumptions
-        )
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -220,14 +212,13 @@ def composed(
     return tuple(canonicalize(substitute(form, values)) for form in forms)
 
 
-def compose(m: IndexMap, inner: AffineMap | IndexMap) -> AffineMap:
-    """The offsets of an index map at the coordinates that another map gives."""
-    if isinstance(inner, IndexMap):
-        inner = AffineMap.of(inner)
-    if not isinstance(inner, AffineMap):
-        raise LayoutError(
-            f"{inner!r} is no map",
-            "a map is composed with an index map or with formulas",
-            "make one with index_map or from_sympy",
-        )
-    return AffineMap.of(m).compose(inner)
+def bounded(form: AffineExpr, shape: Sequence[Int], known: Iterable[Assumption]) -> AffineExpr:
+    """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
+    largest = {one.name: one.hi for one in known if one.hi is not None}
+    free = form.sizes()
+    bounds = {
+        f"d{k}": variable(f"d{k}", 0, largest[str(n)] - 1)
+        for k, n in enumerate(shape)
+        if str(n) in largest and str(n) not in free
+    }
+    return substitute(form, bounds) if bounds else form

@@ -9,13 +9,14 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, checked_sizes, spread
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import map_numbers, substitute
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
 from morello_layouts.expr.conversions import mapping, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.sizes import Int
+from morello_layouts.maps.affine_map import AffineMap, bounded
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.recipe import (
@@ -29,8 +30,6 @@ from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
 
 if TYPE_CHECKING:
     import sympy
-
-    from morello_layouts.maps.affine_map import AffineMap
 
 
 @dataclass(frozen=True)
@@ -192,6 +191,17 @@ class IndexMap:
         """How the reference formula became the simplified one."""
         return Derivation.of(self.reference_form)
 
+    @property
+    def affine_map(self) -> AffineMap:
+        """The map as its reference formula alone, without recipe and inverse."""
+        return AffineMap(
+            self.recipe.shape,
+            (self.reference_form,),
+            self.recipe.size,
+            self.size_symbols,
+            self.assumptions,
+        )
+
     def compose(self, other: AffineMap | IndexMap) -> AffineMap:
         """The map after another, which gives coordinates of this one's array.
 
@@ -206,9 +216,14 @@ class IndexMap:
         >>> print(tiled.compose(from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))))
         (d0) -> 12*(d0//12) + 4*((d0//2)%3) + 2*((d0//6)%2) + d0%2
         """
-        from morello_layouts.maps.affine_map import compose
-
-        return compose(self, other)
+        inner = other.affine_map if isinstance(other, IndexMap) else other
+        if not isinstance(inner, AffineMap):
+            raise LayoutError(
+                f"{inner!r} is not a map",
+                "a map is composed with an index map or with formulas",
+                "make one with index_map or from_sympy",
+            )
+        return self.affine_map.compose(inner)
 
     def __call__(self, *coordinate: Any) -> Any:
         """The offset of the element at a coordinate, in elements.
@@ -297,18 +312,6 @@ def coordinates_of(shape: Sequence[Int]) -> list[AffineExpr]:
     """The coordinates ``d0, d1, …`` of an array as forms, with their bounds."""
     # Along a dimension of size 0 there is no coordinate; 0 stands in, so bounds stay ordered.
     return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
-
-
-def bounded(form: AffineExpr, shape: Sequence[Int], known: Iterable[Assumption]) -> AffineExpr:
-    """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
-    largest = {one.name: one.hi for one in known if one.hi is not None}
-    free = form.sizes()
-    bounds = {
-        f"d{k}": variable(f"d{k}", 0, largest[str(n)] - 1)
-        for k, n in enumerate(shape)
-        if str(n) in largest and str(n) not in free
-    }
-    return substitute(form, bounds) if bounds else form
 
 
 def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None = None) -> IndexMap:

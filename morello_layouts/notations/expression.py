@@ -46,8 +46,7 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
     >>> print(parse_expression("floor((32*i + j)/8) % 4", {}))
     ((32*i + j)//8)%4
     """
-
-    return read_expression(parse_tree("expression", "expression", text, _SYNTAX), text, bounds)
+    return read_expression(parse_tree("expression.lark", "expression", text, _SYNTAX), text, bounds)
 
 
 def parse_number(text: str) -> Int:

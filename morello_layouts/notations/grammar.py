@@ -40,7 +40,7 @@ class Syntax:
 def _parser(grammar: str) -> Lark:
     from lark import Lark
 
-    text = files("morello_layouts.notations").joinpath(f"{grammar}.lark").read_text("utf-8")
+    text = files("morello_layouts.notations").joinpath(grammar).read_text("utf-8")
     rules = [line.removeprefix(_START) for line in text.splitlines() if line.startswith(_START)]
     return Lark(text, parser="lalr", start=" ".join(rules).split(), maybe_placeholders=False)
 
@@ -60,7 +60,7 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
     """The tree of a text.
 
     Args:
-        grammar: the grammar's file, without ``.lark``.
+        grammar: the grammar's file, below the package of notations.
         start: the rule that the whole text must match.
         text: what the user typed.
         syntax: how to explain what is wrong with it.

@@ -90,7 +90,6 @@ class Picture:
         Raises:
             UnsupportedError: where nothing is installed that converts SVG.
         """
-
         return png_of(self.svg(), scale)
 
     def text(self, width: int = 100) -> str:

@@ -524,6 +524,7 @@ def _slot(panel: Panel, slot: Slot, x: float, y: float, width: float) -> str:
     return (
         f'<g class="slot" data-o="{slot.offset}"><title>{escaped(panel.described(slot))}</title>'
         f'<rect class="{fill}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
-        f'height="{_STRIP_HEIGHT}"/><text class="n" x="{middle}" y="{number(y - 4)}">{slot.offset}</text>'
+        f'height="{_STRIP_HEIGHT}"/>'
+        f'<text class="n" x="{middle}" y="{number(y - 4)}">{slot.offset}</text>'
         f"{text}{moved}{dot}</g>"
     )

@@ -200,10 +200,6 @@ class OutermostTiles:
         return tuple(None if axis is None else blocks[axis] for axis in self._axis_of_dim)
 
 
-def _parts(n: int, tile: int | None) -> tuple[int, ...]:
-    return (n,) if tile is None else (n // tile, tile)
-
-
 def _block(span: Sequence[int], places: Sequence[int]) -> int | None:
     """The block of an axis split into ``span``, whose parts lie at these places in memory."""
     return prod(span[1:]) if len(span) > 1 and places[0] == min(places) else None

@@ -7,9 +7,9 @@ from morello_layouts.proof.proof import Proof, SymbolicCounterexample
 from morello_layouts.proof.verify import verify
 
 __all__ = [
-    "SymbolicCounterexample",
     "Bitcast",
     "Proof",
+    "SymbolicCounterexample",
     "are_equal",
     "are_equivalent",
     "is_bijective",

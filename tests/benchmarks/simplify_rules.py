@@ -12,8 +12,7 @@ import argparse
 from simplify_page import put, table
 
 from morello_layouts.expr import rules
-from morello_layouts.expr.rules import Rule
-from morello_layouts.expr.simplify import READABLE_RULES
+from morello_layouts.expr.rules import READABLE_RULES, Rule
 
 TABLES = {
     "Digits of digits, before operands are simplified": rules.OUTER_DIGIT_RULES,

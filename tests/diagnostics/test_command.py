@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.diagnose.test_compare import AFTER, BEFORE
-from tests.diagnose.test_oom import WHOLE
 
 import morello_layouts as ml
 from morello_layouts.cli import terminal as files
 from morello_layouts.cli.main import commands
+from tests.diagnostics.test_compare import AFTER, BEFORE
+from tests.diagnostics.test_oom import WHOLE
 from tests.support.hlo_xla import programs
 from tests.support.tables import each_row
 

@@ -7,10 +7,10 @@ from html import escape, unescape
 from html.parser import HTMLParser
 
 import pytest
-from tests.diagnose.test_oom import WHOLE
 
 import morello_layouts as ml
 from morello_layouts.diagnostics.report import tile_drawing
+from tests.diagnostics.test_oom import WHOLE
 from tests.support.doctor_programs import diagnosis, module
 
 VOID = {"meta", "line", "rect"}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import types
 from contextlib import contextmanager
 from random import Random
 
 import pytest
 
-from morello_layouts.expr import Interval
+from morello_layouts.expr import Interval, bounds, rules
 from tests.support.expr_interval_cases import CHECKS, check_levels
 from tests.support.expr_mutants import mutants_of
 from tests.support.expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
@@ -17,17 +16,13 @@ from tests.support.expr_rule_cases import ENTRIES, check_example, check_fires, c
 DRAWS = 25
 """Nodes of each maker that a mutant is tried on."""
 
-rules, readable, interval, tight = (
-    importlib.import_module(f"morello_layouts.expr.{name}")
-    for name in ("rules", "readable", "interval", "tight")
-)
-
 SHORTCUT = "what is skipped finds nothing"
 INTEGERS = "integers come out the same by way of symbolic sizes"
 LEFT = "a digit that leaves both ends is one of those between the ends"
 
 EQUIVALENT = {
-    "_floor: not isinstance(value, Size) and (not isinstance(divisor, Size)) -> False": INTEGERS,
+    "_floor: not isinstance(value, SizeExpr) and (not isinstance(divisor, SizeExpr))"
+    " -> False": INTEGERS,
     "block: without lo is None": "no floor is known of an absent end",
     "block: lo is None -> False": "no floor is known of an absent end",
     "block: without type(q) is int": INTEGERS,
@@ -51,9 +46,9 @@ EQUIVALENT = {
     "reduce_factor: dict(d.of.terms) == factors -> _is_near(dict(d.of.terms), factors)": (
         "these are no numbers"
     ),
-    "_reduced: without isinstance(factor, Size)": "right, and rarely of use",
-    "_reduced: without isinstance(period, Size)": "right, and rarely of use",
-    "_reduced: isinstance(factor, Size) or isinstance(period, Size) -> False": (
+    "_reduced: without isinstance(factor, SizeExpr)": "right, and rarely of use",
+    "_reduced: without isinstance(period, SizeExpr)": "right, and rarely of use",
+    "_reduced: isinstance(factor, SizeExpr) or isinstance(period, SizeExpr) -> False": (
         "right, and rarely of use"
     ),
     "_remainders: without not is_nonnegative(g - 1)": (
@@ -106,10 +101,11 @@ def methods_of(module):
             setattr(Interval, name, function)
 
 
-def survives_interval_checks(mutant):
-    """Whether a mutant of intervals passes all checks."""
-    with methods_of(mutant.load()):
-        for check in CHECKS:
+def survives_bounds_checks(mutant):
+    """Whether a mutant of intervals and exact ranges passes all checks."""
+    module = mutant.load()
+    with methods_of(module):
+        for check in (*CHECKS, lambda: check_levels(module.range_of_levels)):
             try:
                 check()
             except Exception:
@@ -117,36 +113,21 @@ def survives_interval_checks(mutant):
     return True
 
 
-def survives_level_checks(mutant):
-    """Whether a mutant of exact ranges passes all checks."""
-    try:
-        check_levels(mutant.load().range_of_levels)
-    except Exception:
-        return False
-    return True
-
-
-MODULES = {
-    rules: survives_rule_checks,
-    readable: survives_rule_checks,
-    interval: survives_interval_checks,
-    tight: survives_level_checks,
-}
+MODULES = {rules: survives_rule_checks, bounds: survives_bounds_checks}
 
 
 @pytest.mark.slow
 def test_checks_pass_without_mutation():
-    for module in (rules, readable):
-        for rule in rules_in(module).values():
-            check_rule(rule)
+    for rule in rules_in(rules).values():
+        check_rule(rule)
     for check in CHECKS:
         check()
-    check_levels(tight.range_of_levels)
+    check_levels(bounds.range_of_levels)
 
 
 @pytest.mark.slow
 def test_every_mutant_is_killed():
-    mutants = [m for module in MODULES for m in mutants_of(module) if m.function != "readable"]
+    mutants = [m for module in MODULES for m in mutants_of(module)]
     survivors = {m.name for m in mutants if MODULES[m.module](m)}
     assert len(mutants) > 300
     assert survivors == set(EQUIVALENT)

@@ -245,7 +245,7 @@ def test_text_round_trip_keeps_the_value():
     for question in questions(9, 150):
         form = question.form()
         bounds = {v.name: v.interval for v in form.variables()}
-        assert agree(ml.notation.parse_expression(str(form), bounds), form), str(form)
+        assert agree(ml.notations.parse_expression(str(form), bounds), form), str(form)
 
 
 def groups_in(form):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.relayout.test_sized import Case as SizedCase
-from tests.relayout.test_sized import build
-from tests.relayout.test_sized import run_all as run_sized
 
 import morello_layouts as ml
 from morello_layouts.kernels.digits import Digit, digits_of
+from tests.kernels.test_sized import Case as SizedCase
+from tests.kernels.test_sized import build
+from tests.kernels.test_sized import run_all as run_sized
 from tests.support.kernel_runs import QUICK, Case, need, run_all
 
 # A later tile pads what an earlier one left, and is cut again: some of the cuts hold padding only.

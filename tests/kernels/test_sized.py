@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.relayout.test_targets import HOST, on_host
 
 import morello_layouts as ml
 from morello_layouts.kernels import Kernel, kernel_text, sized
@@ -22,6 +21,7 @@ from morello_layouts.kernels.domains import Box, upper, value_of
 from morello_layouts.kernels.emit_c import c_file, join
 from morello_layouts.kernels.moves import boxes_of, moves_of
 from morello_layouts.recipe import Recipe, pack_array
+from tests.kernels.test_targets import HOST, on_host
 from tests.support.kernel_runs import MARGIN, QUICK, STRICT, compilers, need
 
 MATRICES = [

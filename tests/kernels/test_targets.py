@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.relayout.test_pairs import CASES, MATRICES
 
 import morello_layouts as ml
 from morello_layouts.kernels import Kernel, kernel_text
+from tests.kernels.test_pairs import CASES, MATRICES
 from tests.support.kernel_runs import QUICK, STRICT, Case, compilers, file_of, need
 
 SMALL = [

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tests.relayout.test_sized import Case as SizedCase
-from tests.relayout.test_sized import buffers
 
 import morello_layouts as ml
 from morello_layouts.kernels import compiled as calls
 from morello_layouts.kernels import compiled as workers
 from morello_layouts.kernels.emit_c import CFile, c_file, join
+from tests.kernels.test_sized import Case as SizedCase
+from tests.kernels.test_sized import buffers
 from tests.support.kernel_runs import MARGIN, QUICK, STRICT, Case, compilers, need
 
 TILED = "{1,0:T(8,128)(2,1)}"

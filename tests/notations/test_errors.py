@@ -236,10 +236,10 @@ def test_an_unknown_type_without_a_likely_meaning_lists_them_all() -> None:
 @pytest.mark.parametrize(
     ("grammar", "syntax"),
     [
-        ("xla", xla.SHAPE_SYNTAX),
-        ("xla", xla.LAYOUT_SYNTAX),
-        ("morello", morello._SYNTAX),
-        ("expression", expression._SYNTAX),
+        ("xla/xla.lark", xla.SHAPE_SYNTAX),
+        ("xla/xla.lark", xla.LAYOUT_SYNTAX),
+        ("morello/morello.lark", morello._SYNTAX),
+        ("expression.lark", expression._SYNTAX),
     ],
 )
 def test_every_terminal_has_a_name_in_words(grammar: str, syntax: Syntax) -> None:

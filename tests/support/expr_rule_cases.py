@@ -199,13 +199,13 @@ ENTRIES = {
             ((y - 9 * x) % 4, "(-x + y)%4"),
         ),
     ),
-    "open-middle": Entry(
-        (make.open_middle_twice, make.open_middle_more),
+    "split-middle": Entry(
+        (make.split_middle_twice, make.split_middle_more),
         (
-            make.open_middle_once,
-            make.open_middle_no_multiple,
-            make.open_middle_of_mod,
-            make.open_middle_of_floors,
+            make.split_middle_once,
+            make.split_middle_no_multiple,
+            make.split_middle_of_mod,
+            make.split_middle_of_floors,
         ),
         ((digit(i, 2, 4) * 256 + digit(i, 8, None) * 2048, "1024*(i//8) + 256*(i//2)"),),
     ),

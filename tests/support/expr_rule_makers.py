@@ -508,7 +508,7 @@ def reduce_floor(pick):
     return digit(some(pick) * (s + pick(0, 5)), s, None) + pick(-2, 2)
 
 
-# open-middle
+# split-middle
 
 
 def _middle(pick, s, e_of):
@@ -517,26 +517,26 @@ def _middle(pick, s, e_of):
     return digit(x, s, n) * c + digit(x, s * n, None) * e_of(c * n) + rest
 
 
-def open_middle_twice(pick):
+def split_middle_twice(pick):
     return _middle(pick, number(pick, 2, 4), lambda stride: 2 * stride)
 
 
-def open_middle_more(pick):
+def split_middle_more(pick):
     return _middle(pick, pick(2, 4), lambda stride: pick(3, 5) * stride)
 
 
-def open_middle_once(pick):
+def split_middle_once(pick):
     return _middle(pick, pick(2, 4), lambda stride: stride * pick(-2, 1))
 
 
-def open_middle_no_multiple(pick):
+def split_middle_no_multiple(pick):
     return _middle(pick, pick(2, 4), lambda stride: 2 * stride + [-1, 1][pick(0, 1)])
 
 
-def open_middle_of_mod(pick):
+def split_middle_of_mod(pick):
     return _middle(pick, 1, lambda stride: 2 * stride)
 
 
-def open_middle_of_floors(pick):
+def split_middle_of_floors(pick):
     x, s = some(pick), pick(2, 3)
     return digit(x, s, None) + digit(x, 2 * s, None) * 4

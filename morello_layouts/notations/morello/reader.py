@@ -37,7 +37,7 @@ def parse_morello(text: str) -> MorelloLayout:
     >>> parse_morello("[1, 0, 1 p(4)]").phys_dims[2]
     (1, Packed(size=4))
     """
-    tree = parse_tree("morello", "layout_text", text, _SYNTAX)
+    tree = parse_tree("morello/morello.lark", "layout_text", text, _SYNTAX)
     if tree.data == "name":
         return _named(tree.children[0], text)
     contig: int | None = None

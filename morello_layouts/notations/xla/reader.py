@@ -75,7 +75,7 @@ def parse_xla(text: str) -> XlaValue:
     >>> print(parse_xla("(f32[2], /*index=1*/ s32[])"))
     (f32[2]{0}, s32[])
     """
-    tree = parse_tree("xla", "shape_text", text, SHAPE_SYNTAX)
+    tree = parse_tree("xla/xla.lark", "shape_text", text, SHAPE_SYNTAX)
     return _Reader(text).shape(tree.children[0])
 
 
@@ -88,7 +88,7 @@ def parse_xla_layout(text: str) -> XlaLayout:
     >>> parse_xla_layout("{1,0:T(8,128)}").tiles
     ((8, 128),)
     """
-    tree = parse_tree("xla", "layout_text", text, LAYOUT_SYNTAX)
+    tree = parse_tree("xla/xla.lark", "layout_text", text, LAYOUT_SYNTAX)
     return _Reader(text).layout(tree.children[0], {})
 
 
