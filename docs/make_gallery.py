@@ -20,7 +20,7 @@ sys.path.append(str(DOCS.parent / "tests" / "benchmarks"))
 from formats import FORMATS, GROUPS, Format  # noqa: E402
 
 import morello_layouts as ml  # noqa: E402
-from morello_layouts.maps import IndexMap
+from morello_layouts.maps import IndexMap  # noqa: E402
 
 MORELLO_BITS: Final = 32
 """Morello's layouts name no type; sizes in bytes are those of f32."""

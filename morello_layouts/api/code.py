@@ -50,7 +50,8 @@ def code(
     An index map and an expression give an expression. An inverse and a relayout give lines that
     name their results and ``is_padding``, the condition that the offset ``p`` holds padding. A map
     of several formulas gives lines, too, that name them ``x0, x1, …``. So do the parts of
-    ``m.decompose()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if not 0; their sum is the offset.
+    ``m.decompose()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if not 0;
+    their sum is the offset.
 
     32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
     conversions written out; unsigned where nothing is negative. A value without a known bound, a

@@ -11,7 +11,7 @@ import morello_layouts as ml
 
 def test_what_index_maps_give() -> None:
     m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0")
-    assert isinstance(m.decompose(), ml.Separation)
+    assert isinstance(m.decompose(), ml.Decomposition)
     assert isinstance(m.modes(1), ml.Modes)
     assert isinstance(m.modes(1).runs[0], ml.Mode)
     assert isinstance(m.assumptions[0], ml.Assumption)

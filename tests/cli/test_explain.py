@@ -85,7 +85,7 @@ def test_a_16_bit_tiling_at_a_glance(row: str) -> None:
 def test_a_morello_layout_with_its_derivation() -> None:
     text = explain("[1, 0, 1 p(4)]", "--shape", "6x8", "--derivation")
     assert "  1       slowest: what remains of x: 2 blocks of 4\n" in text
-    assert "  reference    24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
+    assert "  reference   24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
     assert "  simplified  24*(d1//4) + 4*d0 + d1%4\n" in text
     assert "drop-mod, since d0 is in 0..5" in text
     assert "  onto        yes: as many offsets as elements\n" in text
@@ -264,6 +264,6 @@ def test_lines_fit_the_terminal(width: int) -> None:
 def test_lines_of_a_pipe_are_whole() -> None:
     result = CliRunner().invoke(commands, ["explain", MAIN], env={"COLUMNS": None})
     assert (
-        "  reference    2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 2*(d1%128) + (d0%8)%2 + "
+        "  reference   2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 2*(d1%128) + (d0%8)%2 + "
         "(d1%128)%1\n"
     ) in result.stdout

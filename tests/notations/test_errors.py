@@ -262,7 +262,7 @@ def test_what_was_expected_is_never_a_raw_terminal_name() -> None:
         " /*index=1*/ token[])"
     )
     ml.parse(whole)
-    raw = {t.name for t in _parser("xla").terminals if len(t.name) > 2}
+    raw = {t.name for t in _parser("xla/xla.lark").terminals if len(t.name) > 2}
     for end in range(len(whole)):
         for rubbish in ("", "9.9", "}", ")"):
             text = whole[:end] + rubbish
