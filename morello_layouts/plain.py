@@ -1,0 +1,73 @@
+"""Plain values: the one encoder for JSON.
+
+A class says how it is encoded in a class variable, its only list of keys::
+
+    json_keys: ClassVar = ("name", "module=metadata.name", "*sizes")
+
+A key is the name of an attribute, a name of its own with the path of an attribute (null if an
+attribute on the way is None), or ``*`` with the path of a value whose keys are spliced in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
+from numbers import Integral
+from typing import Any
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON writes it: null, booleans, numbers, strings, lists and objects.
+
+    A class with ``json_keys`` gives an object of these keys. Otherwise a value that has a text of
+    its own (``__str__``) gives this text: a layout, a SymPy expression. A dataclass or a named
+    tuple without one gives an object of all its fields. A float that is not finite gives null.
+
+    >>> from morello_layouts.tpu import waste
+    >>> from morello_layouts.notations import parse
+    >>> plain({"padding": waste(parse("f32[7]{0:T(8)}")).reasons, "shape": parse("f32[7]{0:T(8)}")})
+    {'padding': [{'dimensions': [0], 'size': 7, 'padded': 8, 'text': 'minor dimension 0 of size 7 \
+is padded to 8: tiles (8) have 8 elements'}], 'shape': 'f32[7]{0:T(8)}'}
+    """
+    kind = type(value)
+    keys: Iterable[str] | None = getattr(kind, "json_keys", None)
+    if keys is None and kind.__str__ is object.__str__:
+        if is_dataclass(value):
+            keys = [field.name for field in fields(value)]
+        elif isinstance(value, tuple):
+            keys = getattr(kind, "_fields", None)
+    if keys is not None:
+        return _object(value, keys)
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return str(value)
+
+
+def _object(value: object, keys: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key in keys:
+        if key.startswith("*"):
+            found |= plain(_attribute(value, key[1:])) or {}
+        else:
+            name, _, path = key.partition("=")
+            found[name] = plain(_attribute(value, path or name))
+    return found
+
+
+def _attribute(value: Any, path: str) -> Any:
+    """Return the attribute at a path such as ``metadata.name``; None behind a None."""
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
