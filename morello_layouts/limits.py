@@ -1,0 +1,62 @@
+"""Every budget and limit that protects from work or text without end, by subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# Proofs
+
+ISL_OPERATIONS: Final = 2_000_000
+"""ISL operations that one question may take by default: about a second."""
+
+ISL_OPERATIONS_END: Final = 2**31 - 1
+"""The largest budget of a question: ISL counts operations in a C long."""
+
+ISL_BITS: Final = 10_000
+"""Bits of a number in a proof: ISL reads it as decimal text, in quadratic time."""
+
+PROOF_AXES: Final = 200
+"""Logical and physical axes of a map: ISL's budget does not count the making of relations."""
+
+PROOF_SPLITS: Final = 40
+"""Splits of axes in a recipe to compare: popular layouts have up to 8."""
+
+PROOF_OPEN_SIZES: Final = 8
+"""Undecided sizes that are asked about one by one."""
+
+PROOF_SAMPLES: Final = 48
+"""Small sizes at which a question undecided for all sizes is asked again."""
+
+PROOF_DIVISORS: Final = 6
+"""Divisors of sizes for which a question undecided for all sizes is asked again."""
+
+PROOF_DIVISOR_SECONDS: Final = 1.0
+"""Processor time after which no further divisor is asked about."""
+
+PROOF_KINDS: Final = 128
+"""Kinds of sizes that a comparison distinguishes."""
+
+PROOF_KIND_SECONDS: Final = 1.5
+"""Processor time for all kinds of sizes: ISL's budget does not bound operations on sets."""
+
+PROOF_ELEMENTS: Final = 1 << 22
+"""Elements of a map without a recipe that are enumerated: tens of megabytes."""
+
+PROOF_FORMULA_SAMPLES: Final = 500
+"""Small sizes at which a symbolic map without a recipe is enumerated."""
+
+PROOF_FORMULA_SIZE: Final = 6
+"""Values of each such size: a collision of a wrong formula shows at small sizes."""
+
+PROOF_VALUES: Final[Mapping[int, int]] = {1: 4096, 2: 160, 3: 24, 4: 12}
+"""Values of each name to try for a counterexample in products of sizes, by the number of names."""
+
+PROOF_VALUES_OF_MANY: Final = 6
+"""The same for more names."""
+
+BITCAST_TRANSPOSES: Final = 120
+"""Transposes that are asked about if a bitcast may be any: all of 5 dimensions of one size."""
+
+BITCAST_SLOTS: Final = 1 << 22
+"""Slots of two buffers that are compared to find the first difference."""
