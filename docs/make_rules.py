@@ -68,8 +68,8 @@ class Example:
 i, j, x, y = variable("i", 0, 31), variable("j", 0, 3), variable("x"), variable("y")
 
 EXAMPLES: Final = {
-    "unwrap": Example(digit(x, 1, 1), digit(x, 1, 2), "the modulus is 2", AffineExpr((), 0)),
-    "one-value": Example(
+    "identity": Example(digit(x, 1, 1), digit(x, 1, 2), "the modulus is 2", AffineExpr((), 0)),
+    "constant": Example(
         variable("i", 8, 11) // 4,
         variable("i", 8, 12) // 4,
         "one value more, and the quotient has two",
@@ -81,8 +81,8 @@ EXAMPLES: Final = {
         "i // 8 reaches 4, in the next block",
         variable("i", 0, 32) // 8,
     ),
-    "nest": Example((x % 12) // 2, (x % 13) // 2, "2 does not divide 13", digit(x, 2, 6)),
-    "pull-multiples": Example(
+    "flatten-nested": Example((x % 12) // 2, (x % 13) // 2, "2 does not divide 13", digit(x, 2, 6)),
+    "extract-multiples": Example(
         (16 * x + j) // 8, (15 * x + j) // 8, "8 does not divide 15", 2 * x + j // 8
     ),
     "drop-remainder": Example(
@@ -97,10 +97,10 @@ EXAMPLES: Final = {
         "j reaches 4, which is carried into 4·x",
         4 * (x % 3) + variable("j", 0, 4),
     ),
-    "absorb-mod": Example(
+    "drop-inner-mod": Example(
         (2 * (x % 6) + y) % 4, (2 * (x % 5) + y) % 4, "4 does not divide 2·5", (2 * x + y) % 4
     ),
-    "absorb-floor": Example(
+    "flatten-inner-div": Example(
         (y + x // 4) // 2,
         (y + 3 * (x // 4)) // 2,
         "the floor has a factor: 3·(x // 4) is not (3·x) // 4",
@@ -112,13 +112,13 @@ EXAMPLES: Final = {
         "the factor is 5, where n is 4",
         x % 32,
     ),
-    "fix-variable": Example(
+    "constant-variable": Example(
         3 * variable("v", 5, 5) + x,
         3 * variable("v", 5, 6) + x,
         "v has two values",
         x + 15,
     ),
-    "mod-by-hand": Example(
+    "fold-div-mod": Example(
         x - 8 * (x // 8), x - 7 * (x // 8), "the factor is 7, where the divisor is 8", x % 8
     ),
     "reduce-factor": Example(

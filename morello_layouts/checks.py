@@ -77,7 +77,7 @@ def checked_sizes(
             f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
         )
     for one in (*map(Assumption, values), *assumptions):
-        if one.name in values and not one.holds_of(values[one.name]):
+        if one.name in values and not one.holds_for(values[one.name]):
             raise ShapeError(
                 f"{one.name} = {values[one.name]} is not as assumed",
                 f"it is assumed that {one}",

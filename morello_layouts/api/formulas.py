@@ -11,10 +11,15 @@ from morello_layouts.api.layouts import Sizes, sizes_of
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, AffineExpr, CostModel, Interval, cheapest, readable
 from morello_layouts.expr.affine import substitute
-from morello_layouts.expr.conversions import form_from_sympy, lift, number_from_sympy, to_sympy
+from morello_layouts.expr.conversions import (
+    form_from_sympy,
+    number_from_sympy,
+    promote_to_sizes,
+    to_sympy,
+)
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.maps import AffineMap
-from morello_layouts.maps.index_map import coordinates_of
+from morello_layouts.maps.index_map import coordinate_variables
 
 if TYPE_CHECKING:
     import sympy
@@ -100,7 +105,7 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
                 'give for example "(32*i + j)//8"',
             )
         form = form_from_sympy(expr, intervals)
-    return lift(form, sizes)
+    return promote_to_sizes(form, sizes)
 
 
 def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
@@ -179,7 +184,7 @@ def from_sympy(
     (0, 3)
     """
     names, given, size = _domain(domain)
-    standard = coordinates_of(given.sizes)
+    standard = coordinate_variables(given.sizes)
     coordinates = dict(zip(names, standard, strict=True))
     bounds: dict[str, tuple[Any, Any]] = {
         name: (x.interval.lo, x.interval.hi) for name, x in coordinates.items()

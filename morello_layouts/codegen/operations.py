@@ -273,7 +273,7 @@ class Lowering:
     def _atom(self, atom: Atom) -> Node:
         if isinstance(atom, Var):
             return self.nodes.name(atom.name, atom.interval)
-        node, interval = self._form(atom.of), atom.of.interval
+        node, interval = self._form(atom.operand), atom.operand.interval
         if atom.divisor != 1:
             quotient = interval.floordiv(atom.divisor)
             node = self._divide(node, atom.divisor, interval, quotient)
@@ -329,12 +329,12 @@ class Lowering:
             if not isinstance(atom, Digit):
                 terms.append((atom, c))
                 continue
-            of, step = self._raise(atom.of), atom.divisor * (atom.modulus or 1)
+            of, step = self._raise(atom.operand), atom.divisor * (atom.modulus or 1)
             k = 0 if atom.is_group else _missing(of, step)
             terms.append((Digit(of + k * step, atom.divisor, atom.modulus), c))
             if atom.modulus is None:
                 const = const - c * k
-        return AffineExpr.of(terms, const)
+        return AffineExpr.from_terms(terms, const)
 
 
 def _missing(of: AffineExpr, step: Int) -> Int:
@@ -374,7 +374,7 @@ def _partial(pieces: Sequence[Piece]) -> list[Interval]:
     for k in range(len(pieces)):
         terms = [(atom, c) for atom, c in pieces[: k + 1] if atom is not None]
         const = sum((c for atom, c in pieces[: k + 1] if atom is None), start=0)
-        sums.append(AffineExpr.of(terms, const).interval)
+        sums.append(AffineExpr.from_terms(terms, const).interval)
     return sums
 
 

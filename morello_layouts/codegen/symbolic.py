@@ -130,13 +130,13 @@ def _without_groups(form: AffineExpr) -> AffineExpr:
         if not isinstance(atom, Digit):
             terms.append((atom, c))
             continue
-        of = _without_groups(atom.of)
+        of = _without_groups(atom.operand)
         if atom.is_group:
             terms += [(a, c * factor) for a, factor in of.terms]
             const = const + c * of.const
         else:
             terms.append((Digit(of, atom.divisor, atom.modulus), c))
-    return AffineExpr.of(terms, const)
+    return AffineExpr.from_terms(terms, const)
 
 
 def _assumed(one: Assumption) -> str:

@@ -9,7 +9,7 @@ from enum import Enum
 from morello_layouts.codegen.operations import Node, Op, is_known_nonnegative
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Interval
-from morello_layouts.expr.bounds import EVERYTHING
+from morello_layouts.expr.bounds import UNBOUNDED
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr
 
 
@@ -134,7 +134,7 @@ class Widths:
         lo, hi = first
         least, most = second
         if not isinstance(lo, int) or not isinstance(least, int) or lo < 0 or least < 0:
-            return EVERYTHING
+            return UNBOUNDED
         match node.op:
             case Op.MUL if isinstance(hi, int) and isinstance(most, int):
                 return Interval(lo * least, hi * most)
@@ -143,7 +143,7 @@ class Widths:
             case Op.MOD:
                 ends = [hi, None if most is None else most - 1]
                 return Interval(0, min((end for end in ends if end is not None), default=None))
-        return EVERYTHING
+        return UNBOUNDED
 
     def _partial_sums(self, node: Node) -> list[Interval]:
         """The values of the sums of a sum's first terms: theirs, and what is known of all."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.bounds import EVERYTHING, Interval, range_of_levels
+from morello_layouts.expr.bounds import UNBOUNDED, Interval, range_of_floors
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative, magnitude, sign
 
 DEEPEST: Final = 100
@@ -25,7 +25,7 @@ class Var:
 
     depth: ClassVar[int] = 0
 
-    def __init__(self, name: str, interval: Interval = EVERYTHING) -> None:
+    def __init__(self, name: str, interval: Interval = UNBOUNDED) -> None:
         self.name: Final = name
         self.interval: Final = interval
         self.value: Final = interval.lo if interval.lo == interval.hi else None
@@ -46,18 +46,18 @@ class Var:
 
 
 class Digit:
-    """``(of // divisor) mod modulus``, without the mod where modulus is None.
+    """``(operand // divisor) mod modulus``, without the mod where modulus is None.
 
     Attributes:
-        of: the form that is divided.
+        operand: the form that is divided.
         divisor: at least 1.
         modulus: at least 1, or None.
         depth: how deep digits nest: 1 where the operand holds none.
     """
 
-    __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "of")
+    __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand")
 
-    def __init__(self, of: AffineExpr, divisor: Int, modulus: Int | None) -> None:
+    def __init__(self, operand: AffineExpr, divisor: Int, modulus: Int | None) -> None:
         for number in (divisor, modulus):
             if number is not None and not is_nonnegative(number - 1):
                 raise LayoutError(
@@ -65,25 +65,25 @@ class Digit:
                     "the divisor of a floor or mod must be known to be a positive integer",
                     "write a positive divisor; a name needs the bound 1 or more: N=1..",
                 )
-        self.depth: Final[int] = 1 + max((a.depth for a, _ in of.terms), default=0)
+        self.depth: Final[int] = 1 + max((a.depth for a, _ in operand.terms), default=0)
         if self.depth > DEEPEST:
             raise UnsupportedError(
                 f"floors and mods nest deeper than {DEEPEST}",
                 "simplifying them would take too long",
                 "split the expression, or use fewer levels of tiling",
             )
-        self.of: Final = of
+        self.operand: Final = operand
         self.divisor: Final[Int] = divisor
         self.modulus: Final[Int | None] = modulus
         self._key: tuple[Any, ...] | None = None
-        self._hash = hash((of._hash, divisor, modulus))
+        self._hash = hash((operand._hash, divisor, modulus))
         self._interval: Interval | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What orders atoms: variables by name, then digits by operand."""
         if self._key is None:
-            self._key = (1, self.of.key, self.divisor, self.modulus or 0)
+            self._key = (1, self.operand.key, self.divisor, self.modulus or 0)
         return self._key
 
     def __hash__(self) -> int:
@@ -95,14 +95,14 @@ class Digit:
             and self._hash == other._hash
             and self.divisor == other.divisor
             and self.modulus == other.modulus
-            and self.of == other.of
+            and self.operand == other.operand
         )
 
     @property
     def interval(self) -> Interval:
         """The smallest and largest value over the bounds of the variables."""
         if self._interval is None:
-            quotient = self.of.interval.floordiv(self.divisor)
+            quotient = self.operand.interval.floordiv(self.divisor)
             self._interval = quotient if self.modulus is None else quotient.mod(self.modulus)
         return self._interval
 
@@ -112,10 +112,10 @@ class Digit:
         return self.divisor == 1 and self.modulus is None
 
     def __repr__(self) -> str:
-        return f"Digit({self.of!r}, {self.divisor}, {self.modulus})"
+        return f"Digit({self.operand!r}, {self.divisor}, {self.modulus})"
 
     def __str__(self) -> str:
-        inner = str(self.of)
+        inner = str(self.operand)
         if not inner.isidentifier():
             inner = f"({inner})"
         if self.modulus is None:
@@ -129,7 +129,9 @@ Atom: TypeAlias = Var | Digit
 
 
 class AffineExpr:
-    """``const + Σ coefficient · atom``; build with :func:`variable`, operators, or :meth:`of`.
+    """``const + Σ coefficient · atom``.
+
+    Build one with :func:`variable`, operators, or :meth:`from_terms`.
 
     Attributes:
         terms: pairs (atom, coefficient) in a canonical order.
@@ -139,7 +141,7 @@ class AffineExpr:
     __slots__ = ("_hash", "_interval", "_key", "const", "terms")
 
     def __init__(self, terms: tuple[tuple[Atom, Int], ...], const: Int) -> None:
-        """Terms must be in canonical order, without zero coefficients; :meth:`of` sees to it."""
+        """Terms must be in canonical order, without zeros; :meth:`from_terms` sees to it."""
         self.terms: Final = terms
         self.const: Final[Int] = const
         self._key: tuple[Any, ...] | None = None
@@ -154,7 +156,9 @@ class AffineExpr:
         return self._key
 
     @staticmethod
-    def of(terms: Mapping[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0) -> AffineExpr:
+    def from_terms(
+        terms: Mapping[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0
+    ) -> AffineExpr:
         """The form with these terms, sorted, equal atoms added, zeros dropped."""
         if not isinstance(terms, Mapping):
             total: dict[Atom, Int] = {}
@@ -194,7 +198,7 @@ class AffineExpr:
         groups: dict[Var | AffineExpr, list[tuple[Atom, Int]]] = {}
         for term in self.terms:
             atom = term[0]
-            operand = atom if isinstance(atom, Var) else atom.of
+            operand = atom if isinstance(atom, Var) else atom.operand
             inner = operand.as_atom() if isinstance(operand, AffineExpr) else None
             groups.setdefault(inner if isinstance(inner, Var) else operand, []).append(term)
         return groups.values()
@@ -203,6 +207,11 @@ class AffineExpr:
     def has_digits(self) -> bool:
         """Whether a term is a digit; digits stand after variables."""
         return bool(self.terms) and type(self.terms[-1][0]) is Digit
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the form has more than one part, the constant included."""
+        return len(self.terms) + (self.const != 0) > 1
 
     def as_atom(self) -> Atom | None:
         """The atom that this form is, if it is one with coefficient 1 and nothing else."""
@@ -213,7 +222,7 @@ class AffineExpr:
     def __add__(self, other: AffineExpr | Int) -> AffineExpr:
         if not isinstance(other, AffineExpr):
             return AffineExpr(self.terms, self.const + other)
-        return AffineExpr.of((*self.terms, *other.terms), self.const + other.const)
+        return AffineExpr.from_terms((*self.terms, *other.terms), self.const + other.const)
 
     __radd__ = __add__
 
@@ -253,7 +262,7 @@ class AffineExpr:
                 if atom not in seen:
                     seen[atom] = None
                     if isinstance(atom, Digit):
-                        forms.append(atom.of)
+                        forms.append(atom.operand)
         return iter(seen)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
@@ -266,7 +275,7 @@ class AffineExpr:
             if isinstance(atom, Var):
                 value = values[atom.name]
             else:
-                value = atom.of.evaluate(values)
+                value = atom.operand.evaluate(values)
                 if atom.divisor != 1:
                     value = value // _value(atom.divisor, values)
                 if atom.modulus is not None:
@@ -279,8 +288,8 @@ class AffineExpr:
         numbers = [self.const, *(c for _, c in self.terms)]
         for atom in self.atoms():
             if isinstance(atom, Digit):
-                numbers += [atom.divisor, atom.modulus or 1, atom.of.const]
-                numbers += [c for _, c in atom.of.terms]
+                numbers += [atom.divisor, atom.modulus or 1, atom.operand.const]
+                numbers += [c for _, c in atom.operand.terms]
         return frozenset(n for s in numbers if isinstance(s, SizeExpr) for n in s.names())
 
     def __repr__(self) -> str:
@@ -314,9 +323,9 @@ def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineE
     return AffineExpr(((Var(name, Interval(lo, hi)), 1),), 0)
 
 
-def digit(of: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
-    """The form ``(of // divisor) mod modulus`` as it stands, without any rewriting."""
-    return AffineExpr(((Digit(of, divisor, modulus), 1),), 0)
+def digit(operand: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
+    """The form ``(operand // divisor) mod modulus`` as it stands, without any rewriting."""
+    return AffineExpr(((Digit(operand, divisor, modulus), 1),), 0)
 
 
 def _term_key(term: tuple[Atom, Int]) -> tuple[Any, ...]:
@@ -331,8 +340,8 @@ def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
             for s, factor in _floors(atom, c):
                 levels[s] = levels.get(s, 0) + factor
         atom = group[0][0]
-        exact = range_of_levels(
-            levels, atom.interval if isinstance(atom, Var) else atom.of.interval
+        exact = range_of_floors(
+            levels, atom.interval if isinstance(atom, Var) else atom.operand.interval
         )
         if exact is not None:
             return exact
@@ -395,19 +404,19 @@ def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr
         if isinstance(atom, Var):
             value = values.get(atom.name, AffineExpr(((atom, 1),), 0))
         else:
-            value = digit(substitute(atom.of, values), atom.divisor, atom.modulus)
+            value = digit(substitute(atom.operand, values), atom.divisor, atom.modulus)
         total = total + value * c
     return total
 
 
-def map_numbers(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
+def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
     """The form with every number changed: factors, constants, divisors, moduli and bounds.
 
     >>> from morello_layouts.expr.affine import variable
     >>> from morello_layouts.expr.sizes import SizeExpr
     >>> n = SizeExpr.named("N")
     >>> row_major = n * variable("i", 0, 7) + variable("j", 0, n - 1)
-    >>> print(map_numbers(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))
+    >>> print(map_ints(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))
     5*i + j
     """
     total = AffineExpr((), change(form.const))
@@ -417,6 +426,6 @@ def map_numbers(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
             value = AffineExpr(((Var(atom.name, Interval(lo, hi)), 1),), 0)
         else:
             modulus = None if atom.modulus is None else change(atom.modulus)
-            value = digit(map_numbers(atom.of, change), change(atom.divisor), modulus)
+            value = digit(map_ints(atom.operand, change), change(atom.divisor), modulus)
         total = total + value * change(c)
     return total

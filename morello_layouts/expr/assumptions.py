@@ -51,7 +51,7 @@ class Assumption:
             min(ends, default=None),
         )
 
-    def holds_of(self, value: int) -> bool:
+    def holds_for(self, value: int) -> bool:
         """Whether a number is as assumed."""
         below = self.hi is None or value <= self.hi
         return self.lo <= value and below and value % self.divisor == 0

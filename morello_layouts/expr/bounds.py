@@ -32,13 +32,13 @@ class Interval(NamedTuple):
         hi = None if self.hi is None else self.hi * factor
         if is_nonnegative(factor):
             return Interval(lo, hi)
-        return Interval(hi, lo) if is_nonnegative(-factor) else EVERYTHING
+        return Interval(hi, lo) if is_nonnegative(-factor) else UNBOUNDED
 
     def floordiv(self, divisor: Int) -> Interval:
         """The interval of ``x // divisor``, divisor positive."""
         return Interval(_floor(self.lo, divisor), _floor(self.hi, divisor))
 
-    def block(self, size: Int) -> Int | None:
+    def constant_quotient(self, size: Int) -> Int | None:
         """The q for which every value lies in ``q·size .. q·size + size - 1``, if there is one."""
         lo, hi = self
         if lo is None or hi is None:
@@ -52,7 +52,7 @@ class Interval(NamedTuple):
 
     def mod(self, modulus: Int) -> Interval:
         """The tightest interval of ``x mod modulus``, modulus positive."""
-        q = self.block(modulus)
+        q = self.constant_quotient(modulus)
         if q is None:
             return Interval(0, modulus - 1)
         assert self.lo is not None
@@ -71,7 +71,7 @@ class Interval(NamedTuple):
         return f"{lo}..{hi}"
 
 
-EVERYTHING = Interval(None, None)
+UNBOUNDED = Interval(None, None)
 
 
 def _floor(value: Int | None, divisor: Int) -> Int | None:
@@ -94,12 +94,12 @@ def _floor(value: Int | None, divisor: Int) -> Int | None:
     return None
 
 
-def range_of_levels(levels: Mapping[Int, Int], values: Interval) -> Interval | None:
+def range_of_floors(levels: Mapping[Int, Int], values: Interval) -> Interval | None:
     """The smallest and largest Σ c·(x // s), for levels s to c, over all x of an interval.
 
     None where the divisors are no chain, or something is symbolic or unbounded.
 
-    >>> range_of_levels({8: 1 - 8, 1: 1}, Interval(0, 9))  # x // 8 + x mod 8
+    >>> range_of_floors({8: 1 - 8, 1: 1}, Interval(0, 9))  # x // 8 + x mod 8
     Interval(lo=0, hi=7)
     """
     lo, hi = values

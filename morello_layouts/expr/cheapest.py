@@ -39,11 +39,11 @@ def _opened(form: AffineExpr, known: dict[Digit, AffineExpr]) -> AffineExpr:
             const = const + c * part.const
         else:
             terms.append((atom, c))
-    return AffineExpr.of(terms, const)
+    return AffineExpr.from_terms(terms, const)
 
 
 def _floors(d: Digit, known: dict[Digit, AffineExpr]) -> AffineExpr:
-    of = _opened(d.of, known)
+    of = _opened(d.operand, known)
     low = _floor(of, d.divisor)
     if d.modulus is None:
         return low
@@ -54,14 +54,14 @@ def _floor(x: AffineExpr, s: Int) -> AffineExpr:
     """X // s, what s goes into pulled out of each factor and of the constant."""
     if s == 1:
         return x
-    quotients = AffineExpr.of([(a, c // s) for a, c in x.terms], x.const // s)
+    quotients = AffineExpr.from_terms([(a, c // s) for a, c in x.terms], x.const // s)
     rest = x - quotients * s
-    q = rest.interval.block(s)
+    q = rest.interval.constant_quotient(s)
     if q is not None:
         return quotients + q
     inner = rest.as_atom()
     if isinstance(inner, Digit) and inner.modulus is None:
-        rest, s = inner.of, inner.divisor * s
+        rest, s = inner.operand, inner.divisor * s
     return quotients + AffineExpr(((Digit(rest, s, None), 1),), 0)
 
 
@@ -162,7 +162,9 @@ class _Sum:
             elif pull:
                 self.add_pulled(atom, c)
             else:
-                self.written.setdefault(atom.of, []).append(Term(c, atom.divisor, atom.modulus))
+                self.written.setdefault(atom.operand, []).append(
+                    Term(c, atom.divisor, atom.modulus)
+                )
                 self.add_digit(atom, c)
         for x in self.folded:  # a level of known value is in the constant, not in the digits
             self.written.pop(x, None)
@@ -178,9 +180,9 @@ class _Sum:
         return any(not isinstance(x.as_atom(), Var) for x in self.levels)
 
     def add_digit(self, d: Digit, c: Int) -> None:
-        self.add_level(d.of, d.divisor, c)
+        self.add_level(d.operand, d.divisor, c)
         if d.modulus is not None:
-            self.add_level(d.of, d.divisor * d.modulus, -c * d.modulus)
+            self.add_level(d.operand, d.divisor * d.modulus, -c * d.modulus)
 
     def add_level(self, x: AffineExpr, s: Int, c: Int) -> None:
         lo, hi = x.interval.floordiv(s)
@@ -197,7 +199,7 @@ class _Sum:
         if d.modulus is not None:
             floors.append((d.divisor * d.modulus, -c * d.modulus))
         for s, factor in floors:
-            simple = canonicalize(digit(d.of, s, None)) if s != 1 else d.of
+            simple = canonicalize(digit(d.operand, s, None)) if s != 1 else d.operand
             self.const += factor * simple.const
             for atom, k in simple.terms:
                 self.add_opened(atom, factor * k)
@@ -207,7 +209,7 @@ class _Sum:
         if isinstance(atom, Var):
             self.factors[atom] = self.factors.get(atom, 0) + c
             return
-        opened = None if atom.modulus is not None else _expand_digit(atom.of, atom.divisor)
+        opened = None if atom.modulus is not None else _expand_digit(atom.operand, atom.divisor)
         if opened is None:
             self.add_digit(atom, c)
             return
@@ -317,7 +319,7 @@ class _Sum:
             if x not in self.levels or isinstance(x.as_atom(), Var):
                 const += choice.const
             terms += [(term.atom(operand), term.factor) for term in choice.terms]
-        return _factored(AffineExpr.of(terms, const), self.model)
+        return _factored(AffineExpr.from_terms(terms, const), self.model)
 
 
 def _expand_digit(x: AffineExpr, s: Int) -> list[tuple[AffineExpr, Int, Int]] | None:
@@ -330,7 +332,7 @@ def _expand_digit(x: AffineExpr, s: Int) -> list[tuple[AffineExpr, Int, Int]] | 
     if isinstance(inner, Digit) and inner.divisor == 1 and inner.modulus is not None:
         m, inexact = divmod(inner.modulus + 1, s)
         if not inexact:
-            return [(inner.of * m, inner.modulus, 1), (inner.of, inner.modulus, -m)]
+            return [(inner.operand * m, inner.modulus, 1), (inner.operand, inner.modulus, -m)]
     if isinstance(s, SizeExpr) or x.sizes():
         return None
     # What is left of a factor is -1 rather than s - 1, which needs no multiplication.
@@ -357,6 +359,6 @@ def _factored(form: AffineExpr, model: CostModel) -> AffineExpr:
             terms += members
             continue
         lead = max(sign(c) for _, c in members)
-        inner = AffineExpr.of([(a, lead * sign(c)) for a, c in members])
+        inner = AffineExpr.from_terms([(a, lead * sign(c)) for a, c in members])
         terms.append((Digit(inner, 1, None), lead * size))
-    return AffineExpr.of(terms, form.const)
+    return AffineExpr.from_terms(terms, form.const)

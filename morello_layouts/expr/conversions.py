@@ -8,7 +8,15 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, printing_order
+from morello_layouts.expr.affine import (
+    AffineExpr,
+    Atom,
+    Digit,
+    Var,
+    digit,
+    printing_order,
+    substitute,
+)
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.simplify import canonicalize
 from morello_layouts.expr.sizes import (
@@ -53,7 +61,7 @@ def _named(v: Var) -> Int | None:
 
 def _ceiling(d: Digit) -> Int | None:
     """Of a positive number x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉."""
-    number = as_number(d.of)
+    number = as_number(d.operand)
     if number is None or not isinstance(d.divisor, int) or d.modulus is not None:
         return None
     if is_nonnegative(-number - 1):
@@ -66,25 +74,15 @@ def _is_size(interval: Interval) -> bool:
     return interval.hi is None and interval.lo is not None and is_nonnegative(interval.lo - 1)
 
 
-def lift(form: AffineExpr, names: AbstractSet[str]) -> AffineExpr:
+def promote_to_sizes(form: AffineExpr, names: AbstractSet[str]) -> AffineExpr:
     """The form with these variables as symbolic sizes wherever they stand.
 
     >>> from morello_layouts.expr.affine import variable
-    >>> print(lift((variable("i") + variable("N")) // 8, {"N"}).sizes())
+    >>> print(promote_to_sizes((variable("i") + variable("N")) // 8, {"N"}).sizes())
     frozenset({'N'})
     """
-    if not names:
-        return form
-    const = form.const
-    terms: list[tuple[Atom, Int]] = []
-    for atom, c in form.terms:
-        if isinstance(atom, Digit):
-            terms.append((Digit(lift(atom.of, names), atom.divisor, atom.modulus), c))
-        elif atom.name in names:
-            const = const + c * SizeExpr.named(atom.name)
-        else:
-            terms.append((atom, c))
-    return AffineExpr.of(terms, const)
+    sizes = {name: AffineExpr((), SizeExpr.named(name)) for name in names}
+    return substitute(form, sizes) if sizes else form
 
 
 def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr:
@@ -154,11 +152,11 @@ def latex(form: AffineExpr) -> str:
     return text[2:] if text.startswith("+") else "-" + text[2:]
 
 
-def mapping(variables: Sequence[str], forms: Sequence[AffineExpr]) -> str:
+def latex_map(variables: Sequence[str], forms: Sequence[AffineExpr]) -> str:
     r"""A map from variables to forms in display LaTeX, as notebooks show it.
 
     >>> from morello_layouts.expr.affine import variable
-    >>> print(mapping(["d0"], [2 * variable("d0")]))
+    >>> print(latex_map(["d0"], [2 * variable("d0")]))
     $$ d_{0} \mapsto 2 d_{0} $$
     """
     source, target = [_name(name) for name in variables], [latex(form) for form in forms]
@@ -172,16 +170,19 @@ def _tuple(parts: Sequence[str]) -> str:
 def _atom(atom: Atom) -> str:
     if not isinstance(atom, Digit):
         return _name(atom.name)
-    inner = latex(atom.of)
+    inner = latex(atom.operand)
     if atom.divisor != 1:
         divisor = _number(atom.divisor)
         inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
     if atom.modulus is None:
-        several = atom.is_group and len(atom.of.terms) + (atom.of.const != 0) > 1
-        return rf"\left({inner}\right)" if several else inner
-    if len(atom.of.terms) + (atom.of.const != 0) > 1 and atom.divisor == 1:
+        return rf"\left({inner}\right)" if _is_grouped_sum(atom) else inner
+    if atom.divisor == 1 and atom.operand.is_sum:
         inner = rf"\left({inner}\right)"
     return rf"\left({inner} \bmod {_number(atom.modulus)}\right)"
+
+
+def _is_grouped_sum(atom: Digit) -> bool:
+    return atom.is_group and atom.operand.is_sum
 
 
 def _number(value: Int) -> str:
@@ -272,19 +273,19 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     def term(a: Any, c: Int, divisor: int = 1) -> Any:
         factor = size(c) if isinstance(c, SizeExpr) else Rational(c, divisor)
         # A number times a sum is a group; SymPy would multiply it out.
-        group = isinstance(a, Digit) and a.is_group and len(a.of.terms) + (a.of.const != 0) > 1
+        group = isinstance(a, Digit) and _is_grouped_sum(a)
         return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
 
     def atom(a: Any) -> Any:
         if isinstance(a, Var):
             return named.get(a.name) or symbol(a.name, a.interval.lo)
-        inner = scaled(a.of, a.divisor)
+        inner = scaled(a.operand, a.divisor)
         if a.divisor != 1:
             inner = floor(inner, evaluate=False)
         if a.modulus is None:
             return inner
         modulus = size(a.modulus)
-        if a.divisor == 1 and any(_is_multiple_of_mod(b, c) for b, c in a.of.terms):
+        if a.divisor == 1 and any(_is_multiple_of_mod(b, c) for b, c in a.operand.terms):
             # SymPy 1.14 evaluates Mod(9*Mod(j, 3), 16), as subs does, to another value.
             return inner - modulus * floor(inner / modulus, evaluate=False)
         return Mod(inner, modulus, evaluate=False)
@@ -346,7 +347,7 @@ def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineE
             "index expressions divide with floor",
             f"write floor({expr})",
         )
-    return lift(form, reader.sizes)
+    return promote_to_sizes(form, reader.sizes)
 
 
 class _Reader:

@@ -44,9 +44,9 @@ class CostModel:
         for atom, factor in form.terms:
             total += self.times(factor)
             if isinstance(atom, Digit):
-                inner = known.get(atom.of)
+                inner = known.get(atom.operand)
                 if inner is None:
-                    inner = known[atom.of] = self._cost(atom.of, known)
+                    inner = known[atom.operand] = self._cost(atom.operand, known)
                 total += inner + self.digit(atom.divisor, atom.modulus)
         return total
 

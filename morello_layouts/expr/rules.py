@@ -36,16 +36,16 @@ class Rule(Generic[Node]):
         return " ".join((self.apply.__doc__ or "").split())
 
 
-def unwrap(d: Digit) -> AffineExpr | None:
+def identity(d: Digit) -> AffineExpr | None:
     """(x // 1) = x, and x mod 1 = 0."""
     if d.modulus == 1:
         return AffineExpr((), 0)
     if d.divisor == 1 and d.modulus is None:
-        return d.of
+        return d.operand
     return None
 
 
-def one_value(d: Digit) -> AffineExpr | None:
+def constant(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = q.
 
     Where q is the only value in the digit's interval over the bounds.
@@ -61,41 +61,41 @@ def drop_mod(d: Digit) -> AffineExpr | None:
     """
     if d.modulus is None:
         return None
-    q = d.of.interval.floordiv(d.divisor).block(d.modulus)
-    return None if q is None else _quotient(d.of, d.divisor) - q * d.modulus
+    q = d.operand.interval.floordiv(d.divisor).constant_quotient(d.modulus)
+    return None if q is None else _quotient(d.operand, d.divisor) - q * d.modulus
 
 
-def nest(d: Digit) -> AffineExpr | None:
+def flatten_nested(d: Digit) -> AffineExpr | None:
     """(((y // t) mod m) // s) mod n = (y // (t·s)) mod k.
 
     Where m is absent (then k = n), or s divides m and one of n and m/s divides the other (then k
     is the smaller).
     """
-    inner = d.of.as_atom()
+    inner = d.operand.as_atom()
     if not isinstance(inner, Digit):
         return None
     if inner.modulus is None:
-        return digit(inner.of, inner.divisor * d.divisor, d.modulus)
+        return digit(inner.operand, inner.divisor * d.divisor, d.modulus)
     if inner.modulus % d.divisor != 0:
         return None
     rest = inner.modulus // d.divisor
     if d.modulus is not None and rest % d.modulus != 0 and d.modulus % rest != 0:
         return None
     smaller = rest if d.modulus is None or d.modulus % rest == 0 else d.modulus
-    return digit(inner.of, inner.divisor * d.divisor, smaller)
+    return digit(inner.operand, inner.divisor * d.divisor, smaller)
 
 
-def pull_multiples(d: Digit) -> AffineExpr | None:
+def extract_multiples(d: Digit) -> AffineExpr | None:
     """(s·y + r) // s = y + r // s, and ((s·n·y + r) // s) mod n = (r // s) mod n.
 
     For any y and r; the constant of r ends up in 0..s-1, or in 0..s·n-1.
     """
     period = d.divisor * (d.modulus or 1)
-    multiples, const = divmod(d.of.const, period)
-    pulled = [(a, c // d.divisor) for a, c in d.of.terms if c % period == 0]
+    multiples, const = divmod(d.operand.const, period)
+    pulled = [(a, c // d.divisor) for a, c in d.operand.terms if c % period == 0]
     if not pulled and multiples == 0:
         return None
-    rest = AffineExpr(tuple([t for t in d.of.terms if t[1] % period != 0]), const)
+    rest = AffineExpr(tuple([t for t in d.operand.terms if t[1] % period != 0]), const)
     if d.modulus is not None:
         return digit(rest, d.divisor, d.modulus)
     return AffineExpr(tuple(pulled), multiples) + digit(rest, d.divisor, None)
@@ -127,7 +127,7 @@ def split_remainder(d: Digit) -> AffineExpr | None:
     return None
 
 
-def absorb_mod(d: Digit) -> AffineExpr | None:
+def drop_inner_mod(d: Digit) -> AffineExpr | None:
     """((c·(u mod m) + r) // s) mod n = ((c·u + r) // s) mod n.
 
     Where s·n divides c·m.
@@ -135,27 +135,27 @@ def absorb_mod(d: Digit) -> AffineExpr | None:
     if d.modulus is None:
         return None
     period = d.divisor * d.modulus
-    for atom, c in d.of.terms:
+    for atom, c in d.operand.terms:
         if isinstance(atom, Digit) and atom.modulus is not None and c * atom.modulus % period == 0:
-            others = AffineExpr(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
-            unbounded = _quotient(atom.of, atom.divisor) * c
+            others = d.operand - AffineExpr(((atom, c),), 0)
+            unbounded = _quotient(atom.operand, atom.divisor) * c
             return digit(others + unbounded, d.divisor, d.modulus)
     return None
 
 
-def absorb_floor(d: Digit) -> AffineExpr | None:
+def flatten_inner_div(d: Digit) -> AffineExpr | None:
     """((y + u // g) // s) mod n = ((g·y + u) // (g·s)) mod n.
 
     For any y and u.
     """
-    for atom, c in d.of.terms:
+    for atom, c in d.operand.terms:
         if c == 1 and isinstance(atom, Digit) and atom.modulus is None:
-            others = AffineExpr(tuple([t for t in d.of.terms if t[0] is not atom]), d.of.const)
-            return digit(others * atom.divisor + atom.of, atom.divisor * d.divisor, d.modulus)
+            others = d.operand - AffineExpr(((atom, c),), 0)
+            return digit(others * atom.divisor + atom.operand, atom.divisor * d.divisor, d.modulus)
     return None
 
 
-def fix_variable(form: AffineExpr) -> AffineExpr | None:
+def constant_variable(form: AffineExpr) -> AffineExpr | None:
     """c·v = c·q.
 
     Where q is the only value of the variable v.
@@ -181,21 +181,21 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
         return None
     by_position: dict[tuple[AffineExpr, Int], list[tuple[Digit, Int]]] = {}
     for atom, c in digits:
-        by_position.setdefault((atom.of, atom.divisor), []).append((atom, c))
+        by_position.setdefault((atom.operand, atom.divisor), []).append((atom, c))
     for low, c in digits:
         n = low.modulus
         if n is None or n == 1:
             continue
-        for high, k in by_position.get((low.of, low.divisor * n), ()):
+        for high, k in by_position.get((low.operand, low.divisor * n), ()):
             if k == c * n:
                 joined = n * high.modulus if high.modulus is not None else None
                 others = [t for t in form.terms if t[0] is not low and t[0] is not high]
-                whole = digit(low.of, low.divisor, joined) * c
-                return AffineExpr.of((*others, *whole.terms), form.const)
+                whole = digit(low.operand, low.divisor, joined) * c
+                return AffineExpr.from_terms((*others, *whole.terms), form.const)
     return None
 
 
-def mod_by_hand(form: AffineExpr) -> AffineExpr | None:
+def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
     """c·(x // s) - c·n·(x // (s·n)) = c·((x // s) mod n).
 
     For any c.
@@ -209,7 +209,7 @@ def mod_by_hand(form: AffineExpr) -> AffineExpr | None:
         for low, c, s in _lower_quotients(high, k, factors):
             n = high.divisor // s
             rest = form - low * c - AffineExpr(((high, k),), 0)
-            return rest + digit(high.of, s, n) * c
+            return rest + digit(high.operand, s, n) * c
     return None
 
 
@@ -219,13 +219,13 @@ def _lower_quotients(
     """Quotients x // s in a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
     if k % high.divisor == 0:
         c = -k // high.divisor
-        if high.of.terms and all(factors.get(a) == c * f for a, f in high.of.terms):
-            yield high.of, c, 1
+        if high.operand.terms and all(factors.get(a) == c * f for a, f in high.operand.terms):
+            yield high.operand, c, 1
     for low, c in factors.items():
         if (
             isinstance(low, Digit)
             and low.modulus is None
-            and low.of == high.of
+            and low.operand == high.operand
             and high.divisor % low.divisor == 0
             and low.divisor != high.divisor
             and k == -c * (high.divisor // low.divisor)
@@ -243,10 +243,10 @@ def reduce_factor(form: AffineExpr) -> AffineExpr | None:
         if not isinstance(d, Digit) or d.modulus is None:
             continue
         period = d.divisor * d.modulus
-        factors = {a: _reduced(f, period) for a, f in d.of.terms}
-        if dict(d.of.terms) == factors or _shares_operand(d, form):
+        factors = {a: _reduced(f, period) for a, f in d.operand.terms}
+        if dict(d.operand.terms) == factors or _shares_operand(d, form):
             continue
-        less = digit(AffineExpr.of(factors, d.of.const), d.divisor, d.modulus)
+        less = digit(AffineExpr.from_terms(factors, d.operand.const), d.divisor, d.modulus)
         return form - AffineExpr(((d, c),), 0) + less * c
     return None
 
@@ -259,29 +259,31 @@ def _reduced(factor: Int, period: Int) -> Int:
 
 
 def _shares_operand(d: Digit, form: AffineExpr) -> bool:
-    return any(isinstance(a, Digit) and a is not d and a.of == d.of for a, _ in form.terms)
+    return any(
+        isinstance(a, Digit) and a is not d and a.operand == d.operand for a, _ in form.terms
+    )
 
 
-OUTER_DIGIT_RULES: tuple[Rule[Digit], ...] = (Rule("nest", nest),)
+OUTER_DIGIT_RULES: tuple[Rule[Digit], ...] = (Rule("flatten-nested", flatten_nested),)
 OUTER_SUM_RULES: tuple[Rule[AffineExpr], ...] = (Rule("join-digits", join_digits),)
 """Rules tried before operands are simplified, which could hide that operands are equal."""
 
 DIGIT_RULES: tuple[Rule[Digit], ...] = (
-    Rule("unwrap", unwrap),
-    Rule("one-value", one_value),
+    Rule("identity", identity),
+    Rule("constant", constant),
     Rule("drop-mod", drop_mod),
-    Rule("nest", nest),
-    Rule("pull-multiples", pull_multiples),
+    Rule("flatten-nested", flatten_nested),
+    Rule("extract-multiples", extract_multiples),
     Rule("drop-remainder", drop_remainder),
     Rule("split-remainder", split_remainder),
-    Rule("absorb-mod", absorb_mod),
-    Rule("absorb-floor", absorb_floor),
+    Rule("drop-inner-mod", drop_inner_mod),
+    Rule("flatten-inner-div", flatten_inner_div),
 )
 
-VARIABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("fix-variable", fix_variable),)
+VARIABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("constant-variable", constant_variable),)
 """The rules for sums without digits."""
 
-SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("mod-by-hand", mod_by_hand))
+SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("fold-div-mod", fold_div_mod))
 SUM_RULES: tuple[Rule[AffineExpr], ...] = (*OUTER_SUM_RULES, *SUM_RULES_AFTER_JOIN)
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
@@ -299,15 +301,15 @@ def _remainders(d: Digit, limit: Int) -> Iterator[tuple[Int, AffineExpr, AffineE
     Here g > 1 divides ``limit`` and the block is q·g..q·g + g - 1: tuples (g, y, r, q), largest g
     first.
     """
-    steps = {common_divisor(c, limit) for _, c in d.of.terms}
+    steps = {common_divisor(c, limit) for _, c in d.operand.terms}
     g: Int = 0
     for step in sorted(steps, key=magnitude, reverse=True):
         g = common_divisor(g, step)
         if g == 1 or not is_nonnegative(g - 1):
             return
-        high = [(a, c // g) for a, c in d.of.terms if c % g == 0]
-        rest = AffineExpr(tuple([t for t in d.of.terms if t[1] % g != 0]), d.of.const)
-        q = rest.interval.block(g)
+        high = [(a, c // g) for a, c in d.operand.terms if c % g == 0]
+        rest = AffineExpr(tuple([t for t in d.operand.terms if t[1] % g != 0]), d.operand.const)
+        q = rest.interval.constant_quotient(g)
         if q is not None:
             yield g, AffineExpr(tuple(high), 0), rest, q
 
@@ -322,10 +324,10 @@ def split_middle(form: AffineExpr) -> AffineExpr | None:
         if not isinstance(low, Digit) or low.modulus is None or low.divisor == 1:
             continue
         stride = c * low.modulus
-        high = Digit(low.of, low.divisor * low.modulus, None)
+        high = Digit(low.operand, low.divisor * low.modulus, None)
         e = factors.get(high, 0)
         if e % stride == 0 and e // stride > 1:
-            opened = digit(low.of, low.divisor, None) * c
+            opened = digit(low.operand, low.divisor, None) * c
             return form - AffineExpr(((low, c), (high, stride)), 0) + opened
     return None
 

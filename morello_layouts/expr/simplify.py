@@ -43,7 +43,7 @@ class RewriteStep:
         parts = []
         for atom, _ in self.before.terms:
             if isinstance(atom, Digit):
-                parts.append(f"{atom.of} is in {atom.of.interval}")
+                parts.append(f"{atom.operand} is in {atom.operand.interval}")
         return "; ".join(dict.fromkeys(parts))
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class _Run:
             for a, k in simple.terms:
                 total[a] = total.get(a, 0) + c * k
         if changed:
-            form = AffineExpr.of(total, const)
+            form = AffineExpr.from_terms(total, const)
         # Joining was tried on a form that nothing has changed since.
         return self.sum(form, SUM_RULES if form is not joined else SUM_RULES_AFTER_JOIN)
 
@@ -108,8 +108,8 @@ class _Run:
         return found
 
     def _digit(self, d: Digit) -> AffineExpr:
-        of = self.linear(d.of)
-        if of is not d.of:
+        of = self.linear(d.operand)
+        if of is not d.operand:
             d = Digit(of, d.divisor, d.modulus)
         after = self.first(DIGIT_RULES, d)
         return AffineExpr(((d, 1),), 0) if after is None else self.linear(after)
@@ -118,14 +118,14 @@ class _Run:
         """The form after the rules that compare operands as they are written."""
         flat = [(self.flat(a) if isinstance(a, Digit) else a, c) for a, c in form.terms]
         if any(a is not b for (a, _), (b, _) in zip(flat, form.terms, strict=True)):
-            form = AffineExpr.of(flat, form.const)
+            form = AffineExpr.from_terms(flat, form.const)
         while len(form.terms) > 1 and (joined := self.first(OUTER_SUM_RULES, form)) is not None:
             form = joined
         return form
 
     def flat(self, d: Digit) -> Digit:
         """The digit after the rules for digits of digits."""
-        while d.of.has_digits:
+        while d.operand.has_digits:
             after = self.first(OUTER_DIGIT_RULES, d)
             nested = after.as_atom() if after is not None else None
             if not isinstance(nested, Digit):
@@ -169,13 +169,13 @@ class _Run:
     def _last(self, form: AffineExpr) -> AffineExpr:
         terms: list[tuple[Digit | Var, Int]] = []
         for atom, c in form.terms:
-            inner = self.last(atom.of) if isinstance(atom, Digit) else None
-            if inner is None or not isinstance(atom, Digit) or inner is atom.of:
+            inner = self.last(atom.operand) if isinstance(atom, Digit) else None
+            if inner is None or not isinstance(atom, Digit) or inner is atom.operand:
                 terms.append((atom, c))
             else:
                 terms.append((Digit(inner, atom.divisor, atom.modulus), c))
         if any(a is not b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
-            form = AffineExpr.of(terms, form.const)
+            form = AffineExpr.from_terms(terms, form.const)
         return self.sum(form, LAST_RULES)
 
 

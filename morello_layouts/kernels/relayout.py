@@ -13,7 +13,7 @@ from morello_layouts import notations
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.affine import substitute
-from morello_layouts.expr.conversions import mapping, to_sympy
+from morello_layouts.expr.conversions import latex_map, to_sympy
 from morello_layouts.maps.index_map import IndexMap
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, numpy_type
@@ -94,7 +94,7 @@ class Relayout:
         return f"p -> {self.form}"
 
     def _repr_latex_(self) -> str:
-        return mapping(["p"], [self.form])
+        return latex_map(["p"], [self.form])
 
     def kernel(
         self, target: str = "c", dtype: Any = None, *, fill: Any = 0, name: str = "relayout"

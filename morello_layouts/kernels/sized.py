@@ -149,7 +149,7 @@ def _required(
         )
     values = {name: _whole(name, size) for name, size in sizes.items()}
     for fact in (*(Assumption(name) for name in names), *assumptions):
-        if fact.name in values and not fact.holds_of(values[fact.name]):
+        if fact.name in values and not fact.holds_for(values[fact.name]):
             raise ShapeError(
                 f"{fact.name} is {values[fact.name]}",
                 f"the kernel assumes {fact}",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from morello_layouts.checks import checked_coordinate, checked_sizes, spread
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
-from morello_layouts.expr.affine import Digit, map_numbers, substitute
+from morello_layouts.expr.affine import Digit, map_ints, substitute
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
-from morello_layouts.expr.conversions import mapping, size_to_sympy, symbol, to_sympy
+from morello_layouts.expr.conversions import latex_map, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.recipe import known
 
@@ -105,7 +105,7 @@ class AffineMap:
         (d0, d1, d2) -> 12*d0 + 6*d1 + d2
         """
         outer, inner = self.assume(other.assumptions), other.assume(self.assumptions)
-        forms = composed(outer.given, outer.sizes, inner)
+        forms = compose_forms(outer.given, outer.sizes, inner)
         symbols = {**self.size_symbols, **other.size_symbols}
         return AffineMap(inner.sizes, forms, outer.buffer_size, symbols, inner.assumptions)
 
@@ -125,11 +125,11 @@ class AffineMap:
             return apply_range(everything, apply_divisibility(everything, n))
 
         sizes = tuple(map(change, self.sizes))
-        forms = (map_numbers(form, change) for form in self.given)
+        forms = (map_ints(form, change) for form in self.given)
         return replace(
             self,
             sizes=sizes,
-            given=tuple(bounded(form, sizes, everything) for form in forms),
+            given=tuple(bound_coordinates(form, sizes, everything) for form in forms),
             buffer_size=None if self.buffer_size is None else change(self.buffer_size),
             assumptions=everything,
         )
@@ -149,7 +149,7 @@ class AffineMap:
         size = None if self.buffer_size is None else number(self.buffer_size)
         return AffineMap(
             tuple(map(number, self.sizes)),
-            tuple(map_numbers(form, number) for form in self.given),
+            tuple(map_ints(form, number) for form in self.given),
             size,
         )
 
@@ -176,14 +176,14 @@ class AffineMap:
         return f"<AffineMap [{','.join(map(str, self.sizes))}]: {self}>"
 
     def _repr_latex_(self) -> str:
-        return mapping([f"d{k}" for k in range(len(self.sizes))], self.forms)
+        return latex_map([f"d{k}" for k in range(len(self.sizes))], self.forms)
 
 
 def _reach(form: AffineExpr) -> int:
     """More than the size of any value on the way to a form's own."""
     total = abs(form.const) if isinstance(form.const, int) else _UNKNOWN
     for atom, c in form.terms:
-        inner = _reach(atom.of) if isinstance(atom, Digit) else 0
+        inner = _reach(atom.operand) if isinstance(atom, Digit) else 0
         lo, hi = atom.interval
         if not (isinstance(lo, int) and isinstance(hi, int) and isinstance(c, int)):
             return _UNKNOWN
@@ -191,7 +191,7 @@ def _reach(form: AffineExpr) -> int:
     return 2 * total
 
 
-def composed(
+def compose_forms(
     forms: Sequence[AffineExpr], sizes: Sequence[Int], inner: AffineMap
 ) -> tuple[AffineExpr, ...]:
     """Formulas of coordinates ``d0, d1, …`` after the map that gives these coordinates."""
@@ -212,7 +212,9 @@ def composed(
     return tuple(canonicalize(substitute(form, values)) for form in forms)
 
 
-def bounded(form: AffineExpr, shape: Sequence[Int], known: Iterable[Assumption]) -> AffineExpr:
+def bound_coordinates(
+    form: AffineExpr, shape: Sequence[Int], known: Iterable[Assumption]
+) -> AffineExpr:
     """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
     largest = {one.name: one.hi for one in known if one.hi is not None}
     free = form.sizes()

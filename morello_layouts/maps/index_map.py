@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, checked_sizes, spread
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
-from morello_layouts.expr.affine import map_numbers, substitute
+from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
-from morello_layouts.expr.conversions import mapping, size_to_sympy, symbol, to_sympy
+from morello_layouts.expr.conversions import latex_map, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.sizes import Int
-from morello_layouts.maps.affine_map import AffineMap, bounded
+from morello_layouts.maps.affine_map import AffineMap, bound_coordinates
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.recipe import (
@@ -68,11 +68,13 @@ class IndexMap:
         size_symbols: Mapping[str, sympy.Symbol] | None = None,
     ) -> IndexMap:
         """An index map of a recipe and a notation's reference formula."""
-        form = reference(coordinates_of(recipe.shape), recipe.shape)
+        form = reference(coordinate_variables(recipe.shape), recipe.shape)
         known = meet_all(assumptions)
         if any(one.hi is not None for one in known):
             recipe = recipe.map_sizes(partial(apply_range, known))
-            form = bounded(map_numbers(form, partial(apply_range, known)), recipe.shape, known)
+            form = bound_coordinates(
+                map_ints(form, partial(apply_range, known)), recipe.shape, known
+            )
         return IndexMap(recipe, form, source, warnings, known, size_symbols or {})
 
     @property
@@ -122,7 +124,7 @@ class IndexMap:
             return apply_range(everything, apply_divisibility(everything, n))
 
         recipe = self.recipe.map_sizes(change)
-        form = bounded(map_numbers(self.reference_form, change), recipe.shape, everything)
+        form = bound_coordinates(map_ints(self.reference_form, change), recipe.shape, everything)
         return replace(self, recipe=recipe, reference_form=form, assumptions=everything)
 
     def at(self, /, **sizes: int) -> IndexMap:
@@ -142,7 +144,7 @@ class IndexMap:
 
         return IndexMap(
             self.recipe.map_sizes(given),
-            map_numbers(self.reference_form, given),
+            map_ints(self.reference_form, given),
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
         )
@@ -305,10 +307,10 @@ class IndexMap:
         return f"<IndexMap {self.source or self.shape}: {self}>"
 
     def _repr_latex_(self) -> str:
-        return mapping([f"d{k}" for k in range(len(self.shape))], [self.form])
+        return latex_map([f"d{k}" for k in range(len(self.shape))], [self.form])
 
 
-def coordinates_of(shape: Sequence[Int]) -> list[AffineExpr]:
+def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
     """The coordinates ``d0, d1, …`` of an array as forms, with their bounds."""
     # Along a dimension of size 0 there is no coordinate; 0 stands in, so bounds stay ordered.
     return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
@@ -334,7 +336,7 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
     steps = recipe.steps[: len(recipe.steps) - len(m.recipe.steps)]
     view = Recipe(recipe.shape, steps)
     zero = AffineExpr((), 0)
-    at = [zero + x for x in physical_coordinates(view, coordinates_of(recipe.shape), zero)]
+    at = [zero + x for x in physical_coordinates(view, coordinate_variables(recipe.shape), zero)]
     form = substitute(m.reference_form, {f"d{k}": x for k, x in enumerate(at)})
     how = f" transposed by {list(order)}" if order is not None else ""
     source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
@@ -349,7 +351,7 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
     (d0, d1, d2) -> 8*d1 + 4*d0 + d2
     """
     recipe = with_inner_axis(m.recipe, parts)
-    part = coordinates_of(recipe.shape)[-1]
+    part = coordinate_variables(recipe.shape)[-1]
     return replace(
         m,
         recipe=recipe,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import mapping, size_to_sympy, to_sympy
+from morello_layouts.expr.conversions import latex_map, size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.recipe import Recipe, delinearize, logical_coordinates
 
@@ -85,7 +85,7 @@ class Inverse:
         return f"<Inverse of {self.source}: {self}>" if self.source else f"<Inverse: {self}>"
 
     def _repr_latex_(self) -> str:
-        return mapping(["p"], self.forms)
+        return latex_map(["p"], self.forms)
 
     @cached_property
     def exprs(self) -> tuple[sympy.Expr, ...]:

@@ -239,7 +239,7 @@ def _digit(name: str, atom: Atom) -> tuple[Int, Int | None]:
     """A digit of the variable as (where it first moves, where it starts again)."""
     if isinstance(atom, Var):
         return 1, None
-    inner = atom.of.as_atom()
+    inner = atom.operand.as_atom()
     if not isinstance(inner, Var):
         raise _irregular(name, atom, "is no digit of it")
     end = None if atom.modulus is None else atom.divisor * atom.modulus

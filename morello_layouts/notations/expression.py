@@ -12,8 +12,14 @@ from lark.visitors import Transformer_NonRecursive
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.expr import AffineExpr, Atom, Interval, Var, canonicalize
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.bounds import EVERYTHING
-from morello_layouts.expr.conversions import as_number, divide, lift, multiply, remainder
+from morello_layouts.expr.bounds import UNBOUNDED
+from morello_layouts.expr.conversions import (
+    as_number,
+    divide,
+    multiply,
+    promote_to_sizes,
+    remainder,
+)
 from morello_layouts.expr.sizes import Int, common_divisor, is_nonnegative
 from morello_layouts.notations.grammar import Syntax, integer, parse_tree
 from morello_layouts.notations.xla.types import shown
@@ -123,7 +129,7 @@ def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> Aff
     """The form that an expression's tree stands for; ``text`` is what it was parsed from."""
     reader = _Reader(text, bounds)
     try:
-        return lift(reader.transform(tree), reader.sizes)
+        return promote_to_sizes(reader.transform(tree), reader.sizes)
     except VisitError as error:
         raise error.orig_exc from None
 
@@ -142,7 +148,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def name(self, children: list[Any]) -> Placed:
         (token,) = children
-        interval = self.bounds.get(str(token), EVERYTHING)
+        interval = self.bounds.get(str(token), UNBOUNDED)
         return Placed(AffineExpr(((Var(str(token), interval), 1),), 0), token.start_pos)
 
     def expression(self, children: list[Placed]) -> AffineExpr:
@@ -162,7 +168,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
             terms += [(atom, factor * c) for atom, c in part.form.terms]
             const += factor * part.form.const
         slash = max(part.slash for part in parts)
-        return Placed(AffineExpr.of(terms, const), parts[0].start, common, slash)
+        return Placed(AffineExpr.from_terms(terms, const), parts[0].start, common, slash)
 
     def product(self, children: list[Any]) -> Placed:
         left: Placed = children[0]

@@ -220,7 +220,7 @@ def small_sizes(
         for steps in product(range(box), repeat=len(names)):
             values = [one.lo + step * one.divisor for one, step in zip(ones, steps, strict=True)]
             if max(steps, default=0) == box - 1 and all(
-                one.holds_of(n) for one, n in zip(ones, values, strict=True)
+                one.holds_for(n) for one, n in zip(ones, values, strict=True)
             ):
                 yield dict(zip(names, values, strict=True))
 

@@ -13,7 +13,7 @@ import numpy as np
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinates_of, reshape_view
+from morello_layouts.maps.index_map import coordinate_variables, reshape_view
 from morello_layouts.proof.conditions import NEVER
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.proof import Proof, SymbolicCounterexample
@@ -125,7 +125,7 @@ def _reshaped(a: IndexMap, b: IndexMap, kind: Kind, words: str) -> Way | None:
 
 
 def _flat(count: Int) -> IndexMap:
-    (d0,) = coordinates_of((count,))
+    (d0,) = coordinate_variables((count,))
     return IndexMap(Recipe((count,)), d0, f"[{count}]")
 
 

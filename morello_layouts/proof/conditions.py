@@ -40,7 +40,9 @@ class Fact:
         value = space.number(self.of.const)
         for atom, c in self.of.terms:
             assert isinstance(atom, Digit)
-            inner = space.number(atom.of.const).scale_down_val(_val(atom.divisor, space)).floor()
+            inner = (
+                space.number(atom.operand.const).scale_down_val(_val(atom.divisor, space)).floor()
+            )
             value = value.add(inner.scale_val(_val(c, space)))
         if self.kind == "least":
             return at_least(value, 0).params()
@@ -155,7 +157,7 @@ def _sides(form: AffineExpr) -> tuple[AffineExpr, AffineExpr]:
             taken = taken + _term(monomial, -c)
     plus = [(a, c) for a, c in form.terms if sign(c) > 0]
     minus = [(a, -c) for a, c in form.terms if sign(c) < 0]
-    return AffineExpr.of(plus, added), AffineExpr.of(minus, taken)
+    return AffineExpr.from_terms(plus, added), AffineExpr.from_terms(minus, taken)
 
 
 def _term(monomial: Monomial, c: int) -> Int:

@@ -410,7 +410,7 @@ def value_of_form(form: AffineExpr, space: Space) -> Value:
         if isinstance(atom, Var):
             value = Value.of(space.variables[atom.name], space)
         else:
-            value = value_of_form(atom.of, space)
+            value = value_of_form(atom.operand, space)
             if atom.divisor != 1:
                 value = value // atom.divisor
             if atom.modulus is not None:

@@ -217,7 +217,7 @@ def _sizes(one: Assumption, tiles: Iterable[int]) -> list[int]:
     """The first two sizes that are as assumed, and the first above each of the largest tiles."""
     above = (one.lo, one.lo + one.divisor, *(t + 1 for t in sorted(tiles)[-_MOST_TILES:]))
     multiples = {-(-n // one.divisor) * one.divisor for n in above}
-    return sorted(n for n in multiples if one.holds_of(n))
+    return sorted(n for n in multiples if one.holds_for(n))
 
 
 def _remedy(m: IndexMap) -> str:

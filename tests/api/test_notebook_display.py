@@ -29,7 +29,7 @@ def test_maps_are_shown_as_maps() -> None:
 def test_a_derivation_is_shown_row_by_row() -> None:
     shown = ml.index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").derivation._repr_latex_()
     assert shown.startswith("$$\n\\begin{aligned}")
-    assert r"\text{nest" in shown
+    assert r"\text{flatten-nested" in shown
 
 
 def test_what_is_long_is_short_in_a_console() -> None:

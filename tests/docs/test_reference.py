@@ -163,8 +163,8 @@ def test_every_rule_has_its_section() -> None:
 
 
 def test_the_rule_page_refuses_examples_that_are_wrong() -> None:
-    nest = next(rule for rule in rules.DIGIT_RULES if rule.name == "nest")
-    other = make_rules.EXAMPLES["nest"]
+    nest = next(rule for rule in rules.DIGIT_RULES if rule.name == "flatten-nested")
+    other = make_rules.EXAMPLES["flatten-nested"]
     with pytest.raises(AssertionError, match="does not become"):
         make_rules.fired(nest, other.stays)
     with pytest.raises(AssertionError, match="fires on"):

@@ -39,7 +39,7 @@ def wrong_mod(form):
     """A simplifier that takes x % 4 for x."""
     return sum(
         (
-            a.of * c if getattr(a, "modulus", 0) == 4 else AffineExpr.of({a: c})
+            a.operand * c if getattr(a, "modulus", 0) == 4 else AffineExpr.from_terms({a: c})
             for a, c in form.terms
         ),
         AffineExpr((), form.const),

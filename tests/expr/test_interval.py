@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from morello_layouts.expr import Interval, digit, variable
-from morello_layouts.expr.bounds import range_of_levels
+from morello_layouts.expr.bounds import range_of_floors
 from morello_layouts.expr.sizes import SizeExpr
 from tests.support.expr_interval_cases import CHECKS, check_levels
 
@@ -36,7 +36,7 @@ def test_digits_of_one_variable_are_bounded_each_by_itself():
 
 
 def test_sums_of_digits_of_one_number_are_bounded_exactly():
-    check_levels(range_of_levels)
+    check_levels(range_of_floors)
     x = variable("x", 0, 63)
     assert (digit(x, 8, None) - digit(x, 1, 8)).interval == (-7, 7)
     assert (x - 8 * digit(x, 8, None)).interval == (0, 7)

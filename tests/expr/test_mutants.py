@@ -23,27 +23,29 @@ LEFT = "a digit that leaves both ends is one of those between the ends"
 EQUIVALENT = {
     "_floor: not isinstance(value, SizeExpr) and (not isinstance(divisor, SizeExpr))"
     " -> False": INTEGERS,
-    "block: without lo is None": "no floor is known of an absent end",
-    "block: lo is None -> False": "no floor is known of an absent end",
-    "block: without type(q) is int": INTEGERS,
-    "block: without type(lo) is int": INTEGERS,
-    "block: type(q) is int and type(lo) is int and (type(hi) is int) and (type(size) is int)"
-    " -> False": INTEGERS,
-    "block: type(q) is int -> True": INTEGERS,
-    "block: type(q) is int -> False": INTEGERS,
-    "block: type(lo) is int -> True": INTEGERS,
-    "block: type(lo) is int -> False": INTEGERS,
-    "block: type(hi) is int -> False": INTEGERS,
-    "block: type(size) is int -> False": INTEGERS,
-    "block: without not is_nonnegative(lo - q * size)": "a floor that is known is no larger",
+    "constant_quotient: without lo is None": "no floor is known of an absent end",
+    "constant_quotient: lo is None -> False": "no floor is known of an absent end",
+    "constant_quotient: without type(q) is int": INTEGERS,
+    "constant_quotient: without type(lo) is int": INTEGERS,
+    "constant_quotient: type(q) is int and type(lo) is int and (type(hi) is int)"
+    " and (type(size) is int) -> False": INTEGERS,
+    "constant_quotient: type(q) is int -> True": INTEGERS,
+    "constant_quotient: type(q) is int -> False": INTEGERS,
+    "constant_quotient: type(lo) is int -> True": INTEGERS,
+    "constant_quotient: type(lo) is int -> False": INTEGERS,
+    "constant_quotient: type(hi) is int -> False": INTEGERS,
+    "constant_quotient: type(size) is int -> False": INTEGERS,
+    "constant_quotient: without not is_nonnegative(lo - q * size)": (
+        "a floor that is known is no larger"
+    ),
     "drop_remainder: d.divisor == 1 -> False": SHORTCUT,
     "drop_remainder: d.divisor == 1 -> d.divisor == 0": SHORTCUT,
     "join_digits: len(digits) < 2 -> False": SHORTCUT,
     "join_digits: len(digits) < 2 -> len(digits) < 1": SHORTCUT,
-    "mod_by_hand: factors is None -> True": "the same factors again",
+    "fold_div_mod: factors is None -> True": "the same factors again",
     "_lower_quotients: without low.divisor != high.divisor": "a floor is no multiple of itself",
     "_lower_quotients: low.divisor != high.divisor -> True": "a floor is no multiple of itself",
-    "reduce_factor: dict(d.of.terms) == factors -> _is_near(dict(d.of.terms), factors)": (
+    "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
         "these are no numbers"
     ),
     "_reduced: without isinstance(factor, SizeExpr)": "right, and rarely of use",
@@ -105,7 +107,7 @@ def survives_bounds_checks(mutant):
     """Whether a mutant of intervals and exact ranges passes all checks."""
     module = mutant.load()
     with methods_of(module):
-        for check in (*CHECKS, lambda: check_levels(module.range_of_levels)):
+        for check in (*CHECKS, lambda: check_levels(module.range_of_floors)):
             try:
                 check()
             except Exception:
@@ -122,7 +124,7 @@ def test_checks_pass_without_mutation():
         check_rule(rule)
     for check in CHECKS:
         check()
-    check_levels(bounds.range_of_levels)
+    check_levels(bounds.range_of_floors)
 
 
 @pytest.mark.slow

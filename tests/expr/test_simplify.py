@@ -298,7 +298,7 @@ def test_costs_of_forms():
     assert cost(digit(i, 4, 8)) == 4
     assert cost(24 * (i // 8) + i) == 4
     assert cost((i + 3 * j) // 8) == 4
-    assert cost(AffineExpr.of({(i + j).terms[0][0]: 1, Digit(i + j, 1, None): 5})) == 3
+    assert cost(AffineExpr.from_terms({(i + j).terms[0][0]: 1, Digit(i + j, 1, None): 5})) == 3
 
 
 def test_shifts_prefer_powers_of_two():

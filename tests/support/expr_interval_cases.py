@@ -74,15 +74,15 @@ def check_remainders():
 def check_blocks():
     for a, n in product(SMALL, range(1, 6)):
         inside = {x // n for x in members(a)}
-        assert a.block(n) == (inside.pop() if len(inside) == 1 else None)
-    assert [a.block(4) for a in OPEN] == [None] * 3
+        assert a.constant_quotient(n) == (inside.pop() if len(inside) == 1 else None)
+    assert [a.constant_quotient(4) for a in OPEN] == [None] * 3
     for lo, hi in ((0, N - 1), (N, 2 * N - 1), (-N, -1), (0, N), (-1, N - 1), (N - 1, N)):
-        q = Interval(lo, hi).block(N)
+        q = Interval(lo, hi).constant_quotient(N)
         expected = {(0, N - 1): 0, (N, 2 * N - 1): 1, (-N, -1): -1}.get((lo, hi))
         assert q == expected
-    assert Interval(0, N - 1).block(4) is None
-    assert Interval(0, 3).block(N) is None
-    assert Interval(0, 3).block(4 * N) == 0
+    assert Interval(0, N - 1).constant_quotient(4) is None
+    assert Interval(0, 3).constant_quotient(N) is None
+    assert Interval(0, 3).constant_quotient(4 * N) == 0
 
 
 def check_within():
@@ -108,7 +108,7 @@ CHECKS = (
 )
 
 
-def check_levels(range_of_levels):
+def check_levels(range_of_floors):
     """Sums of floors of one number, over chains of divisors: the exact range."""
     rng = Random(4)
     for _ in range(300):
@@ -116,18 +116,18 @@ def check_levels(range_of_levels):
         levels = {s: rng.randint(-30, 30) for s in rng.sample(chain, rng.randint(1, len(chain)))}
         lo = rng.randint(-40, 20)
         values = range(lo, lo + rng.choice([1, 2, 3, 5, 11, 30, 70]))
-        found = range_of_levels(levels, Interval(values[0], values[-1]))
+        found = range_of_floors(levels, Interval(values[0], values[-1]))
         assert found == hull(sum(c * (x // s) for s, c in levels.items()) for x in values)
     for lo, hi in product(range(-9, 9), range(-9, 18)):
         if lo <= hi:  # the difference of two digits is largest between the ends
-            found = range_of_levels({1: 1, 2: -3, 4: 2}, Interval(lo, hi))
+            found = range_of_floors({1: 1, 2: -3, 4: 2}, Interval(lo, hi))
             assert found == hull(x % 2 - x // 2 % 2 for x in range(lo, hi + 1))
     one = {1: 1, 2: -2}
-    assert range_of_levels(one, Interval(0, 0)) == (0, 0)
-    assert [range_of_levels(one, a) for a in OPEN] == [None] * 3
-    assert range_of_levels(one, Interval(3, 2)) is None
-    assert range_of_levels({2: 1, 3: 1}, Interval(0, 9)) is None
+    assert range_of_floors(one, Interval(0, 0)) == (0, 0)
+    assert [range_of_floors(one, a) for a in OPEN] == [None] * 3
+    assert range_of_floors(one, Interval(3, 2)) is None
+    assert range_of_floors({2: 1, 3: 1}, Interval(0, 9)) is None
     for symbolic in ({N: 1, 1: 1}, {1: N, 2: 1}):
-        assert range_of_levels(symbolic, Interval(0, 9)) is None
+        assert range_of_floors(symbolic, Interval(0, 9)) is None
     for symbolic in (Interval(0, N), Interval(-N, 0)):
-        assert range_of_levels(one, symbolic) is None
+        assert range_of_floors(one, symbolic) is None

@@ -23,7 +23,7 @@ MOST_POINTS = 200_000
 
 def as_form(node):
     """A node of a rule, a digit or a sum, as a form."""
-    return AffineExpr.of({node: 1}) if isinstance(node, Digit) else node
+    return AffineExpr.from_terms({node: 1}) if isinstance(node, Digit) else node
 
 
 def variables_of(*forms):
@@ -61,9 +61,9 @@ def at_sizes(form, sizes):
     def atom(a):
         if isinstance(a, Var):
             return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
-        return Digit(at_sizes(a.of, sizes), given(a.divisor), given(a.modulus))
+        return Digit(at_sizes(a.operand, sizes), given(a.divisor), given(a.modulus))
 
-    return AffineExpr.of([(atom(a), given(c)) for a, c in form.terms], given(form.const))
+    return AffineExpr.from_terms([(atom(a), given(c)) for a, c in form.terms], given(form.const))
 
 
 def differences(a, b):
@@ -134,7 +134,7 @@ def _isl_sum(form):
 def _isl_atom(atom):
     if isinstance(atom, Var):
         return atom.name
-    text = _isl_sum(atom.of)
+    text = _isl_sum(atom.operand)
     if atom.divisor != 1:
         text = f"floor(({text})/{atom.divisor})"
     return text if atom.modulus is None else f"({text}) mod {atom.modulus}"
@@ -167,7 +167,7 @@ def _digits(form):
 def _weight(form):
     operations = (0, 1, 5)
     return 1 + sum(
-        2 * _weight(a.of) + operations[(a.divisor != 1) + (a.modulus is not None)]
+        2 * _weight(a.operand) + operations[(a.divisor != 1) + (a.modulus is not None)]
         if isinstance(a, Digit)
         else 1
         for a, _ in form.terms
@@ -175,13 +175,15 @@ def _weight(form):
 
 
 def _periods(form):
-    return prod(d.divisor * (d.modulus or 1) * _periods(d.of) for d in _digits(form))
+    return prod(d.divisor * (d.modulus or 1) * _periods(d.operand) for d in _digits(form))
 
 
 def _unreduced(form):
     total = 0
     for d in _digits(form):
         period = d.divisor * (d.modulus or 1)
-        total += (not 0 <= d.of.const < period) + sum(abs(c) >= period for _, c in d.of.terms)
-        total += 2 * _unreduced(d.of)
+        total += (not 0 <= d.operand.const < period) + sum(
+            abs(c) >= period for _, c in d.operand.terms
+        )
+        total += 2 * _unreduced(d.operand)
     return total

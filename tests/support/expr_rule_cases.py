@@ -59,14 +59,14 @@ x, y = variable("x"), variable("y")
 d0, d1, d2 = (variable(f"d{k}", 0, 9) for k in range(3))
 
 ENTRIES = {
-    "unwrap": Entry(
-        (make.unwrap_mod_one, make.unwrap_group),
-        (make.unwrap_mod_two, make.unwrap_half),
+    "identity": Entry(
+        (make.identity_mod_one, make.identity_group),
+        (make.identity_mod_two, make.identity_half),
         ((take(x, 3, 1), "0"), (take(x + 2, 1, None), "x + 2")),
     ),
-    "one-value": Entry(
-        (make.one_value_of_floor, make.one_value_of_digit),
-        (make.one_value_past, make.one_value_past_digit),
+    "constant": Entry(
+        (make.constant_of_floor, make.constant_of_digit),
+        (make.constant_past, make.constant_past_digit),
         ((take(variable("i", 8, 11), 4, None), "2"), (take(variable("i", -8, -5), 4, 3), "1")),
     ),
     "drop-mod": Entry(
@@ -78,18 +78,18 @@ ENTRIES = {
             (take(i, 8, 4), "i//8"),
         ),
     ),
-    "nest": Entry(
+    "flatten-nested": Entry(
         (
-            make.nest_in_floor,
-            make.nest_floor_in_digit,
-            make.nest_smaller_mod,
-            make.nest_larger_mod,
+            make.flatten_nested_in_floor,
+            make.flatten_nested_floor_in_digit,
+            make.flatten_nested_smaller_mod,
+            make.flatten_nested_larger_mod,
         ),
         (
-            make.nest_no_divisor,
-            make.nest_neither_divides,
-            make.nest_not_alone,
-            make.nest_variable,
+            make.flatten_nested_no_divisor,
+            make.flatten_nested_neither_divides,
+            make.flatten_nested_not_alone,
+            make.flatten_nested_variable,
         ),
         (
             (take(x // 4, 8, None), "x//32"),
@@ -98,14 +98,14 @@ ENTRIES = {
             (take(x % 12, 2, 18), "(x//2)%6"),
         ),
     ),
-    "pull-multiples": Entry(
+    "extract-multiples": Entry(
         (
-            make.pull_factor,
-            make.pull_const,
-            make.pull_factor_under_mod,
-            make.pull_const_under_mod,
+            make.extract_factor,
+            make.extract_const,
+            make.extract_factor_under_mod,
+            make.extract_const_under_mod,
         ),
-        (make.pull_next_factor, make.pull_factor_of_floor_only),
+        (make.extract_next_factor, make.extract_factor_of_floor_only),
         (
             (take(16 * d0 + 4 * d1 + d2, 8, None), "2*d0 + (4*d1 + d2)//8"),
             (take(16 * d0 + 4 * d1 + d2, 1, 8), "(4*d1 + d2)%8"),
@@ -138,25 +138,25 @@ ENTRIES = {
             (take(4 * x + j, 2, 6), "2*(x%3) + j//2"),
         ),
     ),
-    "absorb-mod": Entry(
-        (make.absorb_mod_period,),
-        (make.absorb_mod_part, make.absorb_mod_in_floor, make.absorb_floor_as_mod),
+    "drop-inner-mod": Entry(
+        (make.drop_inner_mod_period,),
+        (make.drop_inner_mod_part, make.drop_inner_mod_in_floor, make.flatten_inner_div_as_mod),
         (
             (take(2 * (x % 6) + y, 1, 4), "(2*x + y)%4"),
             (take(3 * (x % 4) + y, 2, 6), "((3*x + y)//2)%6"),
         ),
     ),
-    "absorb-floor": Entry(
-        (make.absorb_floor_once,),
-        (make.absorb_floor_scaled, make.absorb_floor_of_digit),
+    "flatten-inner-div": Entry(
+        (make.flatten_inner_div_once,),
+        (make.flatten_inner_div_scaled, make.flatten_inner_div_of_digit),
         (
             (take(y + x // 4, 2, 3), "((4*y + x)//8)%3"),
             (take(y + x // 4, 5, None), "(4*y + x)//20"),
         ),
     ),
-    "fix-variable": Entry(
-        (make.fix_variable_one_value,),
-        (make.fix_variable_two_values, make.fix_variable_of_digit),
+    "constant-variable": Entry(
+        (make.constant_variable_one_value,),
+        (make.constant_variable_two_values, make.constant_variable_of_digit),
         ((3 * variable("v", 5, 5) + x, "x + 15"),),
     ),
     "join-digits": Entry(
@@ -173,18 +173,18 @@ ENTRIES = {
             (digit(x, 4, None) * 8 + digit(x, 1, 4) * 2, "2*x"),
         ),
     ),
-    "mod-by-hand": Entry(
-        (make.by_hand_operand, make.by_hand_quotients),
+    "fold-div-mod": Entry(
+        (make.fold_operand, make.fold_quotients),
         (
-            make.by_hand_next_factor,
-            make.by_hand_same_sign,
-            make.by_hand_part_of_operand,
-            make.by_hand_quotients_next_factor,
-            make.by_hand_no_divisor,
-            make.by_hand_other_operand,
-            make.by_hand_digits,
-            make.by_hand_of_mod,
-            make.by_hand_of_number,
+            make.fold_next_factor,
+            make.fold_same_sign,
+            make.fold_part_of_operand,
+            make.fold_quotients_next_factor,
+            make.fold_no_divisor,
+            make.fold_other_operand,
+            make.fold_digits,
+            make.fold_of_mod,
+            make.fold_of_number,
         ),
         (
             (x - (x // 8) * 8, "x%8"),

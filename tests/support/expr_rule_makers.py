@@ -68,44 +68,44 @@ def coprime(pick, to):
     return [k for k in range(1, 8) if gcd(k, to) == 1][pick(0, 1) if to != 1 else 0]
 
 
-# unwrap
+# identity
 
 
-def unwrap_mod_one(pick):
+def identity_mod_one(pick):
     return take(some(pick), pick(1, 5), 1)
 
 
-def unwrap_group(pick):
+def identity_group(pick):
     return take(some(pick) * nonzero(pick, 3) + pick(-3, 3), 1, None)
 
 
-def unwrap_mod_two(pick):
+def identity_mod_two(pick):
     return take(some(pick), 1, pick(2, 5))
 
 
-def unwrap_half(pick):
+def identity_half(pick):
     return take(some(pick), pick(2, 5), None)
 
 
-# one-value
+# constant
 
 
-def one_value_of_floor(pick):
+def constant_of_floor(pick):
     s, q = number(pick, 2, 5), pick(-3, 3)
     return take(span(pick, s * q, s * q + s - 1), s, None)
 
 
-def one_value_of_digit(pick):
+def constant_of_digit(pick):
     s, n, q = number(pick, 1, 4), pick(2, 5), pick(-7, 7)
     return take(span(pick, s * q, s * q + s - 1), s, n)
 
 
-def one_value_past(pick):
+def constant_past(pick):
     s, q = number(pick, 2, 5), pick(-3, 3)
     return take(out_of_span(pick, s * q, s * q + s - 1), s, None)
 
 
-def one_value_past_digit(pick):
+def constant_past_digit(pick):
     s, n, q = number(pick, 1, 4), pick(2, 5), pick(-7, 7)
     return take(out_of_span(pick, s * q, s * q + s - 1), s, n)
 
@@ -132,10 +132,10 @@ def drop_mod_without_mod(pick):
     return take(span(pick, 0, pick(0, 5)), pick(2, 5), None)
 
 
-# nest
+# flatten-nested
 
 
-def nest_in_floor(pick):
+def flatten_nested_in_floor(pick):
     return take(
         digit(some(pick), number(pick, 2, 5), None),
         number(pick, 1, 4),
@@ -143,45 +143,45 @@ def nest_in_floor(pick):
     )
 
 
-def nest_floor_in_digit(pick):
+def flatten_nested_floor_in_digit(pick):
     s = number(pick, 2, 5)
     return take(digit(some(pick), pick(1, 4), s * number(pick, 1, 4)), s, None)
 
 
-def nest_smaller_mod(pick):
+def flatten_nested_smaller_mod(pick):
     s, n = number(pick, 1, 4), number(pick, 1, 5)
     return take(digit(some(pick), pick(1, 4), s * n * pick(1, 3)), s, n)
 
 
-def nest_larger_mod(pick):
+def flatten_nested_larger_mod(pick):
     s, rest = number(pick, 1, 4), number(pick, 1, 5)
     return take(digit(some(pick), pick(1, 4), s * rest), s, rest * pick(2, 3))
 
 
-def nest_no_divisor(pick):
+def flatten_nested_no_divisor(pick):
     s = number(pick, 2, 5)
     inner = s * pick(1, 4) + [-1, 1][pick(0, 1)]
     return take(digit(some(pick), pick(1, 4), inner), s, maybe(pick, pick(2, 5)))
 
 
-def nest_neither_divides(pick):
+def flatten_nested_neither_divides(pick):
     s, a = pick(1, 3), pick(2, 4)
     g, b = pick(1, 2), a + 1  # a and a + 1 share nothing
     m, n = (g * a, g * b) if pick(0, 1) else (g * b, g * a)
     return take(digit(some(pick), pick(1, 3), s * m), s, n)
 
 
-def nest_not_alone(pick):
+def flatten_nested_not_alone(pick):
     inner = digit(some(pick), pick(2, 4), maybe(pick, 12))
     scaled = inner * 2 if pick(0, 1) else inner + 1
     return take(scaled, pick(2, 4), maybe(pick, pick(2, 3)))
 
 
-def nest_variable(pick):
+def flatten_nested_variable(pick):
     return take(some(pick), pick(2, 4), maybe(pick, pick(2, 3)))
 
 
-# pull-multiples
+# extract-multiples
 
 
 def _last(period):
@@ -189,35 +189,35 @@ def _last(period):
     return period - 1 if isinstance(period, int) else 1
 
 
-def pull_factor(pick):
+def extract_factor(pick):
     s = number(pick, 2, 5)
     return take(
         some(pick) * (s * nonzero(pick, 3)) + some(pick, "z") + _last(s) * pick(0, 1), s, None
     )
 
 
-def pull_const(pick):
+def extract_const(pick):
     s = pick(2, 5)
     const = s + pick(0, 5) if pick(0, 1) else -pick(1, 6)
     return take(some(pick) * coprime(pick, s) + const, s, None)
 
 
-def pull_factor_under_mod(pick):
+def extract_factor_under_mod(pick):
     s, n = number(pick, 1, 4), number(pick, 2, 4)
     return take(some(pick) * (s * n * nonzero(pick, 3)) + some(pick, "z"), s, n)
 
 
-def pull_const_under_mod(pick):
+def extract_const_under_mod(pick):
     s, n = pick(1, 4), pick(2, 4)
     return take(some(pick) + (s * n + pick(0, 5) if pick(0, 1) else -pick(1, 6)), s, n)
 
 
-def pull_next_factor(pick):
+def extract_next_factor(pick):
     s = number(pick, 3, 6)
     return take(some(pick) * (s * pick(1, 2) + [-1, 1][pick(0, 1)]) + _last(s), s, None)
 
 
-def pull_factor_of_floor_only(pick):
+def extract_factor_of_floor_only(pick):
     s, n = number(pick, 2, 4), pick(2, 4)
     multiple = n * pick(0, 2) + pick(1, n - 1)
     return take(some(pick) * (s * multiple) + _last(s * n), s, n)
@@ -303,7 +303,7 @@ def split_remainder_without_mod(pick):
     return take(some(pick) * s + span(pick, 0, s - 1), s, None)
 
 
-# absorb-mod
+# drop-inner-mod
 
 
 def _mod_inside(pick, c, m, s, n):
@@ -311,13 +311,13 @@ def _mod_inside(pick, c, m, s, n):
     return take(inner * c + some(pick, "z") * pick(0, 2) + pick(-2, 2), s, n)
 
 
-def absorb_mod_period(pick):
+def drop_inner_mod_period(pick):
     s, n, c = pick(1, 4), pick(2, 4), nonzero(pick, 4)
     m = s * n // gcd(s * n, c) * pick(1, 2)
     return _mod_inside(pick, c, m if m > 1 else 2, s, n)
 
 
-def absorb_mod_part(pick):
+def drop_inner_mod_part(pick):
     s, n, c = pick(1, 4), pick(2, 4), nonzero(pick, 4)
     m = pick(2, 9)
     while c * m % (s * n) == 0:
@@ -325,51 +325,51 @@ def absorb_mod_part(pick):
     return _mod_inside(pick, c, m, s, n)
 
 
-def absorb_mod_in_floor(pick):
+def drop_inner_mod_in_floor(pick):
     m = pick(2, 4)
     return _mod_inside(pick, pick(1, 3), m, m, None)
 
 
-def absorb_floor_as_mod(pick):
+def flatten_inner_div_as_mod(pick):
     n = pick(2, 4)
     return take(digit(some(pick), pick(2, 4), None) * n, 1, n)
 
 
-# absorb-floor
+# flatten-inner-div
 
 
-def absorb_floor_once(pick):
+def flatten_inner_div_once(pick):
     inner = digit(some(pick), pick(2, 4), None)
     others = some(pick, "z") * nonzero(pick, 3) + pick(-3, 3)
     return take(inner + others, pick(1, 4), maybe(pick, pick(2, 4)))
 
 
-def absorb_floor_scaled(pick):
+def flatten_inner_div_scaled(pick):
     factor = [-1, 2, 3, -2][pick(0, 3)]
     inner = digit(some(pick), pick(2, 4), None)
     return take(inner * factor + some(pick, "z"), pick(2, 4), maybe(pick, pick(2, 4)))
 
 
-def absorb_floor_of_digit(pick):
+def flatten_inner_div_of_digit(pick):
     inner = digit(some(pick), pick(1, 4), pick(2, 4))
     return take(inner + some(pick, "z"), pick(1, 4), pick(2, 4))
 
 
-# fix-variable
+# constant-variable
 
 
-def fix_variable_one_value(pick):
+def constant_variable_one_value(pick):
     q = pick(-4, 4)
     return variable("v", q, q) * nonzero(pick, 3) + some(pick) * nonzero(pick, 3) + pick(-3, 3)
 
 
-def fix_variable_two_values(pick):
+def constant_variable_two_values(pick):
     q = pick(-4, 4)
     ends = [(q, q + 1), (q, None), (None, q), (None, None)][pick(0, 3)]
     return variable("v", *ends) * nonzero(pick, 3) + pick(-3, 3)
 
 
-def fix_variable_of_digit(pick):
+def constant_variable_of_digit(pick):
     return digit(variable("v", 0, 2), 4, maybe(pick, 3)) + pick(-1, 1)
 
 
@@ -413,66 +413,66 @@ def join_floors(pick):
     return digit(x, s, None) + digit(x, 2 * s, None) * 2
 
 
-# mod-by-hand
+# fold-div-mod
 
 
-def by_hand_operand(pick):
+def fold_operand(pick):
     x, c, n = some(pick) * pick(1, 2) + pick(-3, 3), nonzero(pick, 3), number(pick, 2, 4)
     if pick(0, 1):
         x = x + some(pick, "w") * nonzero(pick, 3)
     return x * c - digit(x, n, None) * (c * n) + some(pick, "z") * pick(0, 2) + pick(-2, 2)
 
 
-def by_hand_quotients(pick):
+def fold_quotients(pick):
     x, s, c, n = some(pick), number(pick, 2, 3), nonzero(pick, 3), number(pick, 2, 4)
     rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
     return digit(x, s, None) * c - digit(x, s * n, None) * (c * n) + rest
 
 
-def by_hand_next_factor(pick):
+def fold_next_factor(pick):
     x, c, n = some(pick), nonzero(pick, 3), pick(3, 4)
     return x * c - digit(x, n, None) * (c * n + [-1, 1, 1 - n, n - 1][pick(0, 3)])
 
 
-def by_hand_same_sign(pick):
+def fold_same_sign(pick):
     x, c, n = some(pick), nonzero(pick, 3), number(pick, 2, 4)
     return x * c + digit(x, n, None) * (c * n)
 
 
-def by_hand_part_of_operand(pick):
+def fold_part_of_operand(pick):
     y, w, n = some(pick), some(pick, "w"), pick(2, 4)
     other = [0, 2, -1][pick(0, 2)]
     return y + w * other - digit(y + w, n, None) * n
 
 
-def by_hand_quotients_next_factor(pick):
+def fold_quotients_next_factor(pick):
     x, s, c, n = some(pick), pick(2, 3), nonzero(pick, 3), pick(3, 4)
     return digit(x, s, None) * c - digit(x, s * n, None) * (c * n + [-1, 1][pick(0, 1)])
 
 
-def by_hand_no_divisor(pick):
+def fold_no_divisor(pick):
     x, s = some(pick), pick(2, 4)
     t = s * pick(1, 3) + pick(1, s - 1)
     return digit(x, s, None) - digit(x, t, None) * (t // s)
 
 
-def by_hand_other_operand(pick):
+def fold_other_operand(pick):
     x, s, n = some(pick), pick(2, 3), pick(2, 4)
     return digit(x, s, None) - digit(x + [-1, 1][pick(0, 1)], s * n, None) * n
 
 
-def by_hand_digits(pick):
+def fold_digits(pick):
     x, s, n = some(pick), pick(2, 3), pick(2, 4)
     low, high = [(None, 5), (5, None)][pick(0, 1)]
     return digit(x, s, low) - digit(x, s * n, high) * n
 
 
-def by_hand_of_mod(pick):
+def fold_of_mod(pick):
     x, n = some(pick), pick(2, 4)
     return x - digit(x, n, pick(2, 4)) * n
 
 
-def by_hand_of_number(pick):
+def fold_of_number(pick):
     n = pick(2, 4)
     return some(pick) - digit(AffineExpr((), pick(-4, 9)), n, None) * n
 

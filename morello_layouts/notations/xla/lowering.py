@@ -103,7 +103,7 @@ def _linear_index(e: Sequence[AffineExpr], d: Sequence[Int]) -> AffineExpr:
         terms += [(atom, c * stride) for atom, c in x.terms]
         const += x.const * stride
         stride *= n
-    return AffineExpr.of(terms, const)
+    return AffineExpr.from_terms(terms, const)
 
 
 def _subsume(

@@ -77,7 +77,7 @@ def read(x: AffineExpr) -> Tree:
 def _atom(atom: Var | Digit) -> Tree:
     if isinstance(atom, Var):
         return atom.name
-    value = read(atom.of)
+    value = read(atom.operand)
     if atom.divisor != 1:
         value = ("//", value, atom.divisor)
     return value if atom.modulus is None else ("%", value, atom.modulus)
