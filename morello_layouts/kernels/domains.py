@@ -9,7 +9,8 @@ from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
 from morello_layouts.expr.sizes import Int, Name, Quotient, SizeExpr, ceil_quotient
-from morello_layouts.kernels.digits import Digit, Digits, Mixed
+from morello_layouts.kernels.digits import DigitChains, SharedDigit
+from morello_layouts.recipe.digits import Digit
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 
@@ -220,20 +221,22 @@ class Box:
         return prod(axis.count for axis in self.axes)
 
 
-def element_boxes(sizes: Sequence[Int], mixed: Sequence[Sequence[Mixed]]) -> list[Box] | None:
+def element_boxes(
+    sizes: Sequence[Int], shared: Sequence[Sequence[SharedDigit]]
+) -> list[Box] | None:
     """Boxes that together hold every element once, over common digits; None for very many.
 
-    >>> boxes = element_boxes((20,), ((Mixed(1, 1, 4), Mixed(8, 8, 1)),))
+    >>> boxes = element_boxes((20,), ((SharedDigit(1, 1, 4), SharedDigit(8, 8, 1)),))
     >>> [(box.target, box.size) for box in boxes]
     [(0, 16), (2, 4)]
     """
     per_dim = [
         _within([digit.unit for digit in reversed(chain)], size)
-        for size, chain in zip(sizes, mixed, strict=False)
+        for size, chain in zip(sizes, shared, strict=False)
     ]
     if prod(map(len, per_dim)) > MOST_BOXES:
         return None
-    digits = [digit for chain in mixed for digit in reversed(chain)]
+    digits = [digit for chain in shared for digit in reversed(chain)]
     boxes = []
     for choice in product(*per_dim):
         ranges = [r for part in choice for r in part]
@@ -253,14 +256,14 @@ def _axis(count: Int, source: Int, target: Int) -> Axis:
     return Axis(count, 0, 0) if upper(count) == 1 else Axis(count, source, target)
 
 
-def padding_boxes(target: Digits, tail: Int, size: Int) -> list[Box] | None:
+def padding_boxes(target: DigitChains, tail: Int, size: Int) -> list[Box] | None:
     """Boxes of the places that hold no element, ``tail`` of them at the end of ``size`` places.
 
     None for very many.
 
     >>> from morello_layouts import index_map
-    >>> from morello_layouts.kernels.digits import digits_of
-    >>> digits = digits_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
+    >>> from morello_layouts.kernels.digits import chains_of
+    >>> digits = chains_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
     >>> first, *_ = padding_boxes(digits, 0, 24)
     >>> first.target, [(axis.count, axis.target) for axis in first.axes]
     (14, [(3, 4), (2, 1)])
@@ -276,7 +279,7 @@ def padding_boxes(target: Digits, tail: Int, size: Int) -> list[Box] | None:
             elif j == k:
                 parts.append(_outside(chain, target.sizes[dim]))
             else:
-                parts.append([tuple((0, digit.extent) for digit in chain)])
+                parts.append([tuple((0, digit.radix) for digit in chain)])
         if prod(map(len, parts)) + len(boxes) > MOST_BOXES:
             return None
         digits = [digit for dim in order for digit in target.chains[dim][::-1]]
@@ -322,9 +325,9 @@ def _outside(chain: Sequence[Digit], size: Int) -> list[_Ranges]:
     if rest:
         boxes += [((full, positive(rest)), *inner) for inner in _outside(minor, rest)]
     start = ceil_quotient(size, first.unit) if _is_size(size) else full + positive(rest)
-    if start != first.extent:
-        every: _Ranges = tuple((0, digit.extent) for digit in minor)
-        boxes.append(((start, first.extent - start), *every))
+    if start != first.radix:
+        every: _Ranges = tuple((0, digit.radix) for digit in minor)
+        boxes.append(((start, first.radix - start), *every))
     return boxes
 
 

@@ -9,7 +9,7 @@ from math import prod
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.digits import common_digits, digits_of
+from morello_layouts.kernels.digits import chains_of, shared_digits
 from morello_layouts.kernels.domains import (
     Axis,
     Box,
@@ -145,9 +145,9 @@ def boxes_of(source: Recipe, target: Recipe) -> tuple[list[Box] | None, list[Box
     shape, size, tail = source.shape, target.size, target.tail_padding
     if 0 in shape and size == tail:
         return [], [Box(0, 0, (Axis(tail, 0, 1),))] if tail else []
-    a, b = digits_of(source), digits_of(target)
-    mixed = common_digits(a, b) if a and b else None
-    elements = None if mixed is None else element_boxes(shape, mixed)
+    a, b = chains_of(source), chains_of(target)
+    shared = shared_digits(a, b) if a and b else None
+    elements = None if shared is None else element_boxes(shape, shared)
     padding = padding_boxes(b, tail, size) if b else None
     if target.names and (elements is None or padding is None):
         raise UnsupportedError(
@@ -210,7 +210,7 @@ def _blocks(
         if sum(box.size for box in padding) + held != target.size:
             return ()  # what is filled before holds elements
         direct = APART * held
-    a, b = digits_of(source), digits_of(target)
+    a, b = chains_of(source), chains_of(target)
     found = staged(a, b, kernel.itemsize, block) if a and b else None
     return found if found and sum(part.cost for part in found) < direct else ()
 

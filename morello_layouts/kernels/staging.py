@@ -15,10 +15,11 @@ from math import lcm, prod
 from typing import TypeAlias
 
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.digits import Digit, Digits, common_digits
+from morello_layouts.kernels.digits import DigitChains, shared_digits
 from morello_layouts.kernels.domains import Axis, element_boxes, estimate, parted, positive, upper
 from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, outermost
 from morello_layouts.kernels.plan import nests
+from morello_layouts.recipe.digits import Digit
 
 # Bytes to which a block grows, and those of the largest that is taken: it lies on the stack.
 _ENOUGH = 1 << 14
@@ -58,7 +59,9 @@ class Staged:
         return prod(estimate(axis.count) for axis in self.loops) * cost_of(self.nests)
 
 
-def staged(source: Digits, target: Digits, itemsize: int, block: int) -> tuple[Staged, ...] | None:
+def staged(
+    source: DigitChains, target: DigitChains, itemsize: int, block: int
+) -> tuple[Staged, ...] | None:
     """The blocks of an array, by the order of dimensions that costs least.
 
     Args:
@@ -77,7 +80,7 @@ def staged(source: Digits, target: Digits, itemsize: int, block: int) -> tuple[S
     return None if order is None else blocks.by_way_of(order)
 
 
-def _orders(source: Digits, target: Digits) -> list[tuple[int, ...]]:
+def _orders(source: DigitChains, target: DigitChains) -> list[tuple[int, ...]]:
     """Orders of the dimensions that either layout suggests: by their shortest, or first, steps."""
     found = []
     for digits in (source, target):
@@ -88,7 +91,7 @@ def _orders(source: Digits, target: Digits) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(found))
 
 
-def _lengths(source: Digits, target: Digits, itemsize: int) -> list[int]:
+def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[int]:
     """How long a block is along each dimension: whole tiles of both layouts, and a few KiB."""
     chains = zip(source.chains, target.chains, strict=False)
     found = [lcm(*(digit.unit for digit in (*a, *b))) for a, b in chains]
@@ -109,8 +112,8 @@ class _Blocks:
     ``block`` is how many bytes along the target are transposed at once.
     """
 
-    source: Digits
-    target: Digits
+    source: DigitChains
+    target: DigitChains
     lengths: Sequence[int]
     itemsize: int
     block: int
@@ -140,11 +143,11 @@ class _Blocks:
         plain: list[tuple[Digit, ...]] = [()] * len(order)
         stride = 1
         for dim in reversed(order):
-            plain[dim] = (Digit(1, self.lengths[dim], stride),)
+            plain[dim] = (Digit(dim, 1, self.lengths[dim], stride=stride),)
             stride *= self.lengths[dim]
         within = tuple(length for _, length, _ in runs)
         a, scratch, b = (
-            Digits(within, tuple(chains))
+            DigitChains(within, tuple(chains))
             for chains in (self.source.chains, plain, self.target.chains)
         )
         into = _ways(a, scratch, self.itemsize, SMALL_BLOCK)
@@ -177,9 +180,9 @@ def _runs(size: Int, length: int) -> list[_Run]:
 
 
 @lru_cache(maxsize=64)  # loops for near targets and for far ones have most ways in common
-def _ways(a: Digits, b: Digits, itemsize: int, block: int) -> tuple[Nest, ...]:
-    mixed = common_digits(a, b)
-    boxes = None if mixed is None else element_boxes(a.sizes, mixed)
+def _ways(a: DigitChains, b: DigitChains, itemsize: int, block: int) -> tuple[Nest, ...]:
+    shared = shared_digits(a, b)
+    boxes = None if shared is None else element_boxes(a.sizes, shared)
     return tuple(
         replace(nest, box=k)
         for k, box in enumerate(boxes or ())

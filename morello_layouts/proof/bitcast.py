@@ -18,7 +18,7 @@ from morello_layouts.proof.conditions import NEVER
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.proof import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Pad, Recipe
-from morello_layouts.recipe.steps import major_order
+from morello_layouts.recipe.digits import major_order
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
 

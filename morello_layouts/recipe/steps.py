@@ -219,25 +219,3 @@ def _require(fits: bool, step: Step, shape: Shape) -> None:
             "a recipe's steps must fit the shape that the step before leaves",
             "pad an axis up to a multiple before splitting it, and name every axis once",
         )
-
-
-def major_order(recipe: Recipe) -> tuple[int, ...]:
-    """The logical dimensions by their first axis in memory, the most major first.
-
-    >>> major_order(Recipe((6, 8), (Split((None, 4)), Transpose((1, 0, 2)))))
-    (1, 0)
-    """
-    axes: list[tuple[int, ...]] = [(dim,) for dim in range(len(recipe.shape))]
-    for step in recipe.steps:
-        match step:
-            case Pad():
-                pass
-            case Split(tiles):
-                pairs = zip(axes, tiles, strict=True)
-                axes = [axis for axis, t in pairs for _ in range(1 if t is None else 2)]
-            case Transpose(order):
-                axes = [axes[k] for k in order]
-            case Merge():
-                groups = step.groups(range(len(axes)))
-                axes = [tuple(dim for k in group for dim in axes[k]) for group in groups]
-    return tuple(dict.fromkeys(dim for axis in axes for dim in axis))

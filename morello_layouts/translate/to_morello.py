@@ -14,7 +14,8 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
 from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.recipe import Split
-from morello_layouts.translate.digits import Digit, Digits, probed, traced
+from morello_layouts.recipe.digits import Digit, Digits
+from morello_layouts.translate.digits import canonical_digits, probed_digits
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
@@ -77,10 +78,10 @@ def _candidate(m: IndexMap) -> MorelloLayout:
         NoTranslationError: where there is none.
     """
     _require_elements(m)
-    digits: Digits | str | None = traced(m.recipe)
+    digits: Digits | str | None = canonical_digits(m.recipe)
     if digits is None:
         _require_no_gap(m)
-        digits = probed(m)
+        digits = probed_digits(m)
     if isinstance(digits, str):
         raise _none(
             m, digits, "keep it in XLA's notation, or tile by sizes that divide one another"
@@ -127,7 +128,7 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
     places. Neither is ever joined with a neighbour, so no other list has these digits.
 
     >>> m = index_map("f32[16]{0:T(2)(8,1)}")
-    >>> print(morello_of_digits(traced(m.recipe), m))
+    >>> print(morello_of_digits(canonical_digits(m.recipe), m))
     [0 oe(16)]
     """
     taken = [1] * len(m.recipe.shape)
@@ -137,7 +138,7 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
         digit = left.pop()
         phys = _phys(digit, left[-1] if left else None, taken[digit.dim], m)
         if phys is None:
-            lower = next(d for d in left if (d.dim, d.stride) == (digit.dim, taken[digit.dim]))
+            lower = next(d for d in left if (d.dim, d.unit) == (digit.dim, taken[digit.dim]))
             return (
                 f"{digit} lies inside {lower}, a lower part of the same dimension, and in Morello "
                 "the lower parts lie inside the higher ones, but for the two of an OddEven"
@@ -145,17 +146,18 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
         if isinstance(phys, OddEven):
             left.pop()
         dims.append((digit.dim, phys))
-        taken[digit.dim] *= _known(digit.size) * (2 if isinstance(phys, OddEven) else 1)
+        taken[digit.dim] *= _known(digit.radix) * (2 if isinstance(phys, OddEven) else 1)
     return MorelloLayout(reversed(dims))
 
 
 def _phys(digit: Digit, outer: Digit | None, taken: int, m: IndexMap) -> PhysDim | None:
     """The physical dimension of a digit, perhaps together with the one outside it."""
-    if digit.stride == taken:
-        whole = digit.stride * digit.size == m.recipe.shape[digit.dim]
-        return Dynamic() if whole else Packed(_known(digit.size))
-    if outer == Digit(digit.dim, taken, 2) and digit.stride == 2 * taken:
-        return OddEven(2 * digit.size) if isinstance(digit.size, int) else None
+    if digit.unit == taken:
+        whole = digit.unit * digit.radix == m.recipe.shape[digit.dim]
+        return Dynamic() if whole else Packed(_known(digit.radix))
+    is_parity = outer is not None and (outer.dim, outer.unit, outer.radix) == (digit.dim, taken, 2)
+    if is_parity and digit.unit == 2 * taken:
+        return OddEven(2 * digit.radix) if isinstance(digit.radix, int) else None
     return None
 
 
@@ -175,7 +177,7 @@ def morello_of_symbolic(m: IndexMap) -> MorelloLayout:
     [1, 0]
     """
     _require_elements(m)
-    digits = traced(m.recipe)
+    digits = canonical_digits(m.recipe)
     read = None if digits is None else morello_of_digits(digits, m)
     if isinstance(read, MorelloLayout) and equality(m, read).holds:
         return read

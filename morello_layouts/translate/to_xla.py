@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from morello_layouts.translate.digits import Digit, Digits
+from morello_layouts.recipe.digits import Digit, Digits
 
 Keys = tuple[int, ...]
 
@@ -54,7 +54,7 @@ def best_tiling(digits: Digits, rank: int) -> Tiling | None:
     >>> best_tiling((Digit(1, 4, 2), Digit(0, 1, 6), Digit(1, 1, 4)), 2)
     Tiling(major_to_minor=(1, 0), tiles=((4, 1),), whole=0)
     """
-    if any(not isinstance(digit.size, int) for digit in digits[_leading(digits) :]):
+    if any(not isinstance(digit.radix, int) for digit in digits[_leading(digits) :]):
         return None
     for count in range(_MOST_TILES + 1):
         tilings = (
@@ -72,8 +72,8 @@ def best_tiling(digits: Digits, rank: int) -> Tiling | None:
 
 def _top(digits: Digits, k: int) -> bool:
     """Whether a digit is the highest of its dimension."""
-    dim, stride = digits[k].dim, digits[k].stride
-    return all(digit.stride <= stride for digit in digits if digit.dim == dim)
+    dim, unit = digits[k].dim, digits[k].unit
+    return all(digit.unit <= unit for digit in digits if digit.dim == dim)
 
 
 def _leading(digits: Digits) -> int:
@@ -101,13 +101,13 @@ def _all_keys(digits: Digits, count: int) -> Iterator[Keys]:
             return
         digit = digits[k]
         mine = [
-            (digits[j].stride, backwards[keys[j]]) for j in range(k) if digits[j].dim == digit.dim
+            (digits[j].unit, backwards[keys[j]]) for j in range(k) if digits[j].dim == digit.dim
         ]
-        least = max((key for stride, key in mine if stride > digit.stride), default=-1)
-        most = min((key for stride, key in mine if stride < digit.stride), default=2**count)
+        least = max((key for unit, key in mine if unit > digit.unit), default=-1)
+        most = min((key for unit, key in mine if unit < digit.unit), default=2**count)
         for key in range(keys[-1] if keys else 0, 2**count):
             nodes += 1
-            if nodes > _MOST_NODES or (key and not isinstance(digit.size, int)):
+            if nodes > _MOST_NODES or (key and not isinstance(digit.radix, int)):
                 return
             if not least < backwards[key] < most:
                 continue
@@ -136,7 +136,7 @@ def _constructed_keys(digits: Digits) -> tuple[Keys, int]:
     leading = _leading(digits)
     places = [max(0, k - leading + 1) for k in range(len(digits))]
     ranks = [
-        sum(other.dim == digit.dim and other.stride > digit.stride for other in digits)
+        sum(other.dim == digit.dim and other.unit > digit.unit for other in digits)
         for digit in digits
     ]
     rank_bits = max(ranks, default=0).bit_length()
@@ -176,7 +176,7 @@ def _tiling(digits: Digits, keys: Keys, count: int, order: tuple[int, ...]) -> T
     axes: list[list[tuple[Digit, int]]] = [
         sorted(
             (pair for pair in zip(digits, keys, strict=True) if pair[0].dim == dim),
-            key=lambda pair: -pair[0].stride,
+            key=lambda pair: -pair[0].unit,
         )
         for dim in order
     ]
@@ -201,5 +201,5 @@ def _top_of(digits: Digits, digit: Digit) -> bool:
 
 
 def _elements(moved: Sequence[tuple[Digit, int]]) -> int:
-    sizes = [digit.size for digit, _ in moved]
+    sizes = [digit.radix for digit, _ in moved]
     return prod(size for size in sizes if isinstance(size, int))

@@ -16,7 +16,8 @@ from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import MorelloLayout
 from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape
-from morello_layouts.translate.digits import Digits, traced
+from morello_layouts.recipe.digits import Digits
+from morello_layouts.translate.digits import canonical_digits
 from morello_layouts.translate.to_morello import equality, morello_of_known, morello_of_symbolic
 from morello_layouts.translate.to_xla import best_tiling
 
@@ -82,7 +83,7 @@ def to_xla(
             "give a list such as [1, 0, 1 p(4)]; to_morello goes the other way",
         )
     m = index_map(parsed, shape, assuming=assuming)
-    digits = traced(m.recipe)
+    digits = canonical_digits(m.recipe)
     assert digits is not None, "Morello's packs divide what they split"
     _require_64_bits(m)
     tiling = best_tiling(digits, len(m.recipe.shape))
@@ -117,9 +118,9 @@ def _require_64_bits(m: IndexMap) -> None:
 
 def _obstacle(digits: Digits) -> str:
     """Why no tiling was found, in words."""
-    symbolic = max(k for k, digit in enumerate(digits) if isinstance(digit.size, SizeExpr))
-    top = {d.dim: max(e.stride for e in digits if e.dim == d.dim) for d in digits}
-    low = next(d for d in digits[:symbolic] if d.stride < top[d.dim])
+    symbolic = max(k for k, digit in enumerate(digits) if isinstance(digit.radix, SizeExpr))
+    top = {d.dim: max(e.unit for e in digits if e.dim == d.dim) for d in digits}
+    low = next(d for d in digits[:symbolic] if d.unit < top[d.dim])
     return f"{low}, a low part of dimension {low.dim}, comes before {digits[symbolic]}"
 
 

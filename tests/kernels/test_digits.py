@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.digits import Digit, digits_of
+from morello_layouts.kernels.digits import chains_of
+from morello_layouts.recipe.digits import Digit
 from tests.kernels.test_sized import Case as SizedCase
 from tests.kernels.test_sized import build
 from tests.kernels.test_sized import run_all as run_sized
@@ -37,13 +38,13 @@ def reached(chain: tuple[Digit, ...], coordinates: np.ndarray) -> np.ndarray:
 def agree(layout: str, shape: tuple[int, ...]) -> bool:
     """Whether there are digits; they must then be right."""
     m = ml.index_map(layout, shape)
-    digits = digits_of(m.recipe)
+    digits = chains_of(m.recipe)
     if digits is None:
         return False
     at = np.indices(shape)
     found = sum(reached(chain, x) for chain, x in zip(digits.chains, at, strict=False))
     assert (found == m(*at)).all(), (layout, shape)
-    assert np.prod([d.extent for chain in digits.chains for d in chain]) == m.size, (layout, shape)
+    assert np.prod([d.radix for chain in digits.chains for d in chain]) == m.size, (layout, shape)
     return True
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.digits import Digit, Digits, common_digits, digits_of
+from morello_layouts.kernels.digits import DigitChains, chains_of, shared_digits
 from morello_layouts.kernels.domains import Axis, Box, element_boxes, padding_boxes
 from morello_layouts.kernels.emit_cuda import _in_words
 from morello_layouts.kernels.moves import Kernel, Moves, _large, moves_of
 from morello_layouts.kernels.nests import Copy, Nest, Transposition, Unzip, Zip
 from morello_layouts.kernels.plan import nests, stripped
+from morello_layouts.recipe.digits import Digit
 
 PADDED = [
     ("{1,0:T(2,2)}", (3, 5)),
@@ -36,10 +37,10 @@ def places(box: Box) -> Iterator[int]:
 def test_boxes_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None:
     plain = ml.index_map("[" + ", ".join(map(str, range(len(shape)))) + "]", shape).recipe
     recipe = ml.index_map(layout, shape).recipe
-    a, b = digits_of(plain), digits_of(recipe)
+    a, b = chains_of(plain), chains_of(recipe)
     assert a is not None
     assert b is not None
-    mixed = common_digits(a, b)
+    mixed = shared_digits(a, b)
     assert mixed is not None
     elements = element_boxes(shape, mixed)
     padding = padding_boxes(b, recipe.tail_padding, recipe.size)
@@ -52,14 +53,20 @@ def test_boxes_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None
     assert held == set(np.flatnonzero(slots).tolist())
 
 
+def chain_digit(unit: int, radix: int, stride: int) -> Digit:
+    return Digit(0, unit, radix, stride=stride)
+
+
 @pytest.mark.parametrize(
     ("unit", "stride"), [(1, 7), (3, 5), (6, 10), (4, None), (12, 40), (24, 80)]
 )
 def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
     """A unit steps as far as the largest own unit below it does, if that divides it."""
-    own = (Digit(1, 3, 7), Digit(3, 4, 5), Digit(12, 4, 40))
-    other = (Digit(1, unit, 1), Digit(unit, 48, unit)) if unit > 1 else (Digit(1, 48, 1),)
-    found = common_digits(Digits((48,), (own,)), Digits((48,), (other,)))
+    own = (chain_digit(1, 3, 7), chain_digit(3, 4, 5), chain_digit(12, 4, 40))
+    other = (chain_digit(1, 48, 1),)
+    if unit > 1:
+        other = (chain_digit(1, unit, 1), chain_digit(unit, 48, unit))
+    found = shared_digits(DigitChains((48,), (own,)), DigitChains((48,), (other,)))
     if stride is None:
         assert found is None
         return
@@ -69,8 +76,9 @@ def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
 
 
 def test_what_has_no_digit_does_not_move() -> None:
-    without, rows = Digits((8,), ((Digit(2, 4, 3),),)), Digits((8,), ((Digit(1, 8, 1),),))
-    assert [(d.unit, d.source) for (chain,) in [common_digits(without, rows)] for d in chain] == [
+    without = DigitChains((8,), ((chain_digit(2, 4, 3),),))
+    rows = DigitChains((8,), ((chain_digit(1, 8, 1),),))
+    assert [(d.unit, d.source) for (chain,) in [shared_digits(without, rows)] for d in chain] == [
         (1, 0),
         (2, 3),
     ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import morello_layouts as ml
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose, pack_array
-from morello_layouts.recipe.steps import major_order
+from morello_layouts.recipe.digits import major_order
 from morello_layouts.recipe.views import reshape_recipe, reshape_steps, with_inner_axis
 
 M, N = SizeExpr.named("M"), SizeExpr.named("N")

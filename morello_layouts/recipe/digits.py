@@ -1,0 +1,220 @@
+"""A recipe as digits: each axis in memory is one digit, or a few, of logical indices.
+
+Steps only cut indices into digits, order the digits, join them, and leave room for padding. One
+pass over the steps reads all of that off; kernels, pictures, translation, the order of dimensions
+and the axes in words use the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, TypeAlias
+
+from morello_layouts.expr.sizes import Int
+from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """A digit of an index in mixed radix: ``index // unit % modulus``.
+
+    Attributes:
+        of: the index: a logical dimension; or digits that were joined and then cut elsewhere than
+            between two of them (the index is their sum of ``stride * digit``). No digits at all are
+            the index of an axis that holds padding only: it is always 0.
+        unit: the step of the index for which the digit grows by one.
+        radix: the number of values that the axis has room for. Those from ``modulus`` on, or past
+            the end of the index, are padding.
+        modulus: the number of values before the digit begins again; None if it never does, as it
+            is the highest digit of its index. A digit of modulus 1 is always 0.
+        stride: elements from one value to the next, in the buffer or in the index of an axis.
+
+    >>> print(Digit(of=1, unit=4, radix=2), Digit(of=1, unit=1, radix=4, modulus=4))
+    d1//4 d1%4
+    """
+
+    of: int | tuple[Digit, ...]
+    unit: int
+    radix: Int
+    modulus: int | None = None
+    stride: Int = 1
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The logical dimensions of its index."""
+        if isinstance(self.of, int):
+            return (self.of,)
+        return tuple(dict.fromkeys(dim for digit in self.of for dim in digit.dims))
+
+    @property
+    def dim(self) -> int:
+        """The logical dimension of its index, the first if there are several."""
+        return self.dims[0]
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the digit is always 0: all other values of its axis are padding."""
+        return self.modulus == 1 or not self.dims
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is a digit of one logical dimension, in which only the end is padding."""
+        return isinstance(self.of, int) and self.modulus in (None, self.radix)
+
+    def value(self, coordinate: Sequence[Any]) -> Any:
+        """The digit of the element at a logical coordinate, of ints or arrays.
+
+        >>> Digit(of=1, unit=4, radix=2).value((2, 6))
+        1
+        """
+        index = coordinate[self.of] if isinstance(self.of, int) else index_of(self.of, coordinate)
+        quotient = index // self.unit
+        return quotient if self.modulus is None else quotient % self.modulus
+
+    def text(self, names: Sequence[str]) -> str:
+        """The digit as a formula of the dimensions' names.
+
+        >>> Digit(of=(Digit(0, 1, 6, modulus=6),), unit=4, radix=2).text(["y", "x"])
+        '(y%6)//4'
+        """
+        if self.is_zero:
+            return "0"
+        index = names[self.of] if isinstance(self.of, int) else text_of(self.of, names)
+        inner = index if self.unit == 1 else f"{index}//{self.unit}"
+        if self.modulus is None:
+            return inner
+        return f"{inner}%{self.modulus}" if self.unit == 1 else f"({inner})%{self.modulus}"
+
+    def __str__(self) -> str:
+        return self.text([f"d{dim}" for dim in range(max(self.dims, default=0) + 1)])
+
+
+Digits: TypeAlias = tuple[Digit, ...]
+"""Digits of an axis, of an index or of a buffer, the slowest varying first."""
+
+
+def index_of(digits: Digits, coordinate: Sequence[Any]) -> Any:
+    """The index that digits make up: the sum of each digit times its stride."""
+    return sum(digit.stride * digit.value(coordinate) for digit in digits)
+
+
+def text_of(digits: Digits, names: Sequence[str]) -> str:
+    """The index that digits make up, as text: each digit but those of one value, in parentheses."""
+    return f"({','.join(digit.text(names) for digit in digits if digit.radix != 1)})"
+
+
+def digits_of(recipe: Recipe) -> Digits:
+    """The digits of a buffer, with their strides in it.
+
+    >>> from morello_layouts.recipe.steps import Pad
+    >>> tiled = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
+    >>> [(str(digit), digit.radix, digit.stride) for digit in digits_of(tiled)]
+    [('d0//2', 2, 12), ('d1//2', 3, 4), ('d0%2', 2, 2), ('d1%2', 2, 1)]
+    """
+    return row_major(digit for axis in axes_of(recipe) for digit in axis)
+
+
+def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
+    """The digits of each axis in memory, with their strides in the index of the axis.
+
+    An axis of no digits is one that a merge of no axes made; it has one value.
+
+    >>> cut_across = Recipe((4, 6), (Merge((2,)), Split((4,))))
+    >>> [text_of(axis, "yx") for axis in axes_of(cut_across)]
+    ['((y,x)//4)', '((y,x)%4)']
+    """
+    return stages_of(recipe)[-1]
+
+
+def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
+    """The digits of each axis before the first step, and after each one."""
+    axes: list[Digits] = [(Digit(dim, 1, n),) for dim, n in enumerate(recipe.shape)]
+    stages = [tuple(axes)]
+    for step, before in zip(recipe.steps, recipe.shapes, strict=False):
+        axes = [row_major(axis) for axis in _after(step, axes, before)]
+        stages.append(tuple(axes))
+    return stages
+
+
+def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Iterable[Digit]]:
+    match step:
+        case Pad(sizes):
+            grown = zip(axes, shape, sizes, strict=True)
+            return [axis if n == padded else _pad(axis, padded) for axis, n, padded in grown]
+        case Split(tiles):
+            pairs = zip(axes, tiles, strict=True)
+            return [part for axis, t in pairs for part in ((axis,) if t is None else _cut(axis, t))]
+        case Transpose(order):
+            return [axes[axis] for axis in order]
+        case Merge():
+            return [[digit for axis in run for digit in axis] for run in step.groups(axes)]
+
+
+def row_major(digits: Iterable[Digit]) -> Digits:
+    """Digits with the strides that they have one after the other, without gaps."""
+    stride: Int = 1
+    found: list[Digit] = []
+    for digit in reversed(list(digits)):
+        found.append(digit if digit.stride == stride else replace(digit, stride=stride))
+        stride *= digit.radix
+    return tuple(reversed(found))
+
+
+def _pad(axis: Digits, size: Int) -> Iterable[Digit]:
+    """An axis with room for ``size`` values: more of its highest digit, or of its whole index."""
+    if not axis:
+        return [Digit((), 1, size)]
+    first = next((k for k, digit in enumerate(axis) if digit.radix != 1), len(axis) - 1)
+    within = prod(digit.radix for digit in axis[first + 1 :])
+    if within != 0 and size % within == 0:
+        grown = replace(axis[first], radix=size // within)
+        return [*axis[:first], grown, *axis[first + 1 :]]
+    return [Digit(_index(axis), 1, size)]
+
+
+def _index(digits: Iterable[Digit]) -> Digits:
+    return row_major(digit for digit in digits if digit.radix != 1)
+
+
+def _cut(axis: Digits, tile: int) -> tuple[Iterable[Digit], Iterable[Digit]]:
+    """The digits of an axis's tiles, and those within a tile."""
+    major, minor, left = list(axis), list[Digit](), tile
+    while major and (left > 1 or not minor):
+        digit = major.pop()
+        if digit.radix % left == 0:
+            outer, inner = _halves(digit, left)
+            return [*major, outer], [inner, *minor]
+        if isinstance(digit.radix, int) and left % digit.radix == 0:
+            minor.insert(0, digit)
+            left //= digit.radix
+            continue
+        block, size = [digit], digit.radix
+        while size % left != 0:
+            block.insert(0, major.pop())
+            size *= block[0].radix
+        major.append(Digit(_index(block), 1, size))
+    return major, minor
+
+
+def _halves(digit: Digit, tile: int) -> tuple[Digit, Digit]:
+    """A digit in blocks of ``tile`` values, which divides its radix: the block, and the rest."""
+    of, unit, modulus = digit.of, digit.unit, digit.modulus
+    rest = digit.radix // tile
+    if modulus is None or modulus % tile == 0:
+        over = None if modulus is None else modulus // tile
+        return Digit(of, unit * tile, rest, over), Digit(of, unit, tile, tile)
+    if modulus < tile:  # all that is not padding lies in the first block
+        return Digit(of, unit * tile, rest, 1), Digit(of, unit, tile, modulus)
+    index = _index([digit])
+    return Digit(index, tile, rest), Digit(index, 1, tile, tile)
+
+
+def major_order(recipe: Recipe) -> tuple[int, ...]:
+    """The logical dimensions by their first digit in memory, the most major first.
+
+    >>> major_order(Recipe((6, 8), (Split((None, 4)), Transpose((1, 0, 2)))))
+    (1, 0)
+    """
+    return tuple(dict.fromkeys(dim for digit in digits_of(recipe) for dim in digit.dims))
