@@ -1,4 +1,4 @@
-"""What a browser speaks to: the page, its files, and answers as JSON, on 127.0.0.1 alone."""
+"""The web server: the page, its files, and answers as JSON, on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.question import LONGEST, FieldError, Question, error_dict, presets
-from morello_layouts.explorer.worker import Workers
+from morello_layouts.explorer.question import FieldError, Question, error_dict
+from morello_layouts.explorer.worker import Worker
 
 HOST: Final = "127.0.0.1"
 
-_THREADS: Final = 24  # more than questions that are worked on or wait, so that files need no wait
-_CONNECTIONS: Final = 200  # most of them idle; fewer than files that a process may open anywhere
+_THREADS: Final = 24  # one answers, others wait for their turn, and the rest serve files
+_CONNECTIONS: Final = 200  # fewer than the files that any system lets a process open
 _LONGEST_HEADER: Final = 1 << 16  # bytes, with the question in its first line
 _LONGEST_BODY: Final = 1 << 10
 _IDLE_SECONDS: Final = 20
+_PATIENCE: Final = 60  # seconds to wait for an answer on a busy machine
 
 _FILES: Final = {
     "/": ("morello_layouts.explorer", "static/index.html", "text/html"),
     "/explorer.css": ("morello_layouts.explorer", "static/explorer.css", "text/css"),
     "/explorer.js": ("morello_layouts.explorer", "static/explorer.js", "text/javascript"),
     "/show.js": ("morello_layouts.explorer", "static/show.js", "text/javascript"),
+    "/presets.json": ("morello_layouts.explorer", "static/presets.json", "application/json"),
     "/icon.svg": ("morello_layouts.explorer", "static/icon.svg", "image/svg+xml"),
     "/picture.css": ("morello_layouts.picture", "page.css", "text/css"),
     "/picture.js": ("morello_layouts.picture", "page.js", "text/javascript"),
@@ -42,10 +43,7 @@ _POLICY: Final = (
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS: Final = (
-    (
-        "Content-Security-Policy",
-        _POLICY,
-    ),
+    ("Content-Security-Policy", _POLICY),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -53,78 +51,71 @@ _HEADERS: Final = (
     ("Cache-Control", "no-store"),
 )
 
-# The names by which a browser on this machine calls it. Another name in the Host header means that
-# a foreign page had its own name lead here.
+# Any other name in the Host header means that a foreign page let its own name lead to this machine.
 _OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.ASCII)
-_SAME_SITE: Final = {None, "same-origin", "none"}
+_OWN_SITE: Final = {None, "same-origin", "none"}
 _OWN_ORIGIN: Final = re.compile(rf"http://{_OWN_NAMES.pattern}", re.ASCII)
 
 Environ = dict[str, Any]
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
-
-
-@dataclass(frozen=True, slots=True)
-class _Response:
-    status: str
-    kind: str
-    body: bytes
+Response = tuple[str, str, bytes]
+"""A status, a media type and a body."""
 
 
 class Application:
     """The explorer as a WSGI application.
 
     Args:
-        ask: what answers a question, given its fields.
+        ask: returns the answer to a question, given its fields and whether it is still wanted.
     """
 
-    def __init__(self, ask: Callable[[dict[str, str]], bytes]) -> None:
+    def __init__(self, ask: Callable[[dict[str, str], Callable[[], bool]], bytes]) -> None:
         self._ask = ask
         self._files = {
-            path: _Response("200 OK", kind, files(package).joinpath(name).read_bytes())
+            path: ("200 OK", kind, files(package).joinpath(name).read_bytes())
             for path, (package, name, kind) in _FILES.items()
         }
-        body = json.dumps({"presets": presets(), "longest": LONGEST}).encode()
-        self._files["/api/presets"] = _Response("200 OK", "application/json", body)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        response = self._response(environ)
+        status, kind, body = self._response(environ)
         headers = [
-            ("Content-Type", f"{response.kind}; charset=utf-8"),
-            ("Content-Length", str(len(response.body))),
+            ("Content-Type", f"{kind}; charset=utf-8"),
+            ("Content-Length", str(len(body))),
             *_HEADERS,
         ]
-        if response.status.startswith("405"):
+        if status.startswith("405"):
             headers.append(("Allow", "GET, HEAD"))
-        start_response(response.status, headers)
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
+        start_response(status, headers)
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
-    def _response(self, environ: Environ) -> _Response:
+    def _response(self, environ: Environ) -> Response:
         if _OWN_NAMES.fullmatch(environ.get("HTTP_HOST", "")) is None:
-            return _plain("421 Misdirected Request", "this server answers to its own name alone")
+            return _plain("421 Misdirected Request", "the host is not 127.0.0.1 or localhost")
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return _plain("405 Method Not Allowed", "this server answers GET")
+            return _plain("405 Method Not Allowed", "this server answers GET only")
         path = environ.get("PATH_INFO", "")
         if path == "/api/answer":
             return self._answer(environ)
-        return self._files.get(path) or _plain("404 Not Found", "there is no such page")
+        return self._files.get(path) or _plain("404 Not Found", "this page does not exist")
 
-    def _answer(self, environ: Environ) -> _Response:
+    def _answer(self, environ: Environ) -> Response:
         origin = environ.get("HTTP_ORIGIN")  # from browsers that do not name the site
         is_foreign = origin is not None and _OWN_ORIGIN.fullmatch(origin) is None
-        if is_foreign or environ.get("HTTP_SEC_FETCH_SITE") not in _SAME_SITE:
-            return _plain("403 Forbidden", "questions come from this server's own page")
+        if is_foreign or environ.get("HTTP_SEC_FETCH_SITE") not in _OWN_SITE:
+            return _plain("403 Forbidden", "only this server's own page may ask questions")
+        has_gone = environ.get("waitress.client_disconnected", lambda: False)
         try:
             fields = _fields(environ.get("QUERY_STRING", ""))
             Question.of(fields)
+            body = self._ask(fields, lambda: not has_gone())
         except FieldError as wrong:
             body = json.dumps({"errors": [error_dict(wrong)]}).encode()
-            return _Response("200 OK", "application/json", body)
-        return _Response("200 OK", "application/json", self._ask(fields))
+        return "200 OK", "application/json", body
 
 
 def _fields(query: str) -> dict[str, str]:
-    """The fields of a question, of which each is there once.
+    """Return the fields of a question, each of which appears once.
 
     >>> _fields("layout=f32%5B3%5D&shape=")
     {'layout': 'f32[3]', 'shape': ''}
@@ -136,50 +127,51 @@ def _fields(query: str) -> dict[str, str]:
     if len({name for name, _ in pairs}) < len(pairs):
         raise FieldError(
             "layout",
-            LayoutError("the question names a field twice, or too many", "each is there once", ""),
+            LayoutError("the question has too many fields", "each field appears at most once", ""),
         )
     return dict(pairs)
 
 
-def _plain(status: str, text: str) -> _Response:
-    return _Response(status, "text/plain", f"{text}\n".encode())
+def _plain(status: str, text: str) -> Response:
+    return status, "text/plain", f"{text}\n".encode()
 
 
 def link(port: int, question: Question) -> str:
-    """The address of the page with a question in it, which no server sees.
+    """Return the address of the page with a question in its fragment, which no server sees.
 
     >>> link(8765, Question("f32[3,5]"))
     'http://127.0.0.1:8765/#layout=f32%5B3%2C5%5D'
     """
-    fields = {name: text for name, text in question.to_dict().items() if text}
-    return f"http://{HOST}:{port}/{f'#{urlencode(fields)}' if fields else ''}"
+    fields = urlencode(question.filled())
+    return f"http://{HOST}:{port}/{f'#{fields}' if fields else ''}"
 
 
 class Server:
-    """A running explorer: its processes, its port, and the loop that serves.
+    """A running explorer: its worker process, its port, and the loop that serves.
 
     Args:
-        port: 0 for any that is free.
-        workers: what answers; left out, two processes.
+        port: 0 for any free port.
+        worker: answers the questions; a new one by default.
 
     Raises:
-        LayoutError: where the port is taken.
+        LayoutError: if the port is taken, or the worker does not start.
     """
 
-    def __init__(self, port: int = 0, workers: Workers | None = None) -> None:
+    def __init__(self, port: int = 0, worker: Worker | None = None) -> None:
         import waitress
 
         listening = _listening(port)
         self.port: int = listening.getsockname()[1]
-        self.workers = Workers() if workers is None else workers
+        self.worker = Worker() if worker is None else worker
         self._channels: dict[int, Any] = {}
         self._server = waitress.create_server(
-            Application(self.workers.ask),
+            Application(self.worker.ask),
             map=self._channels,
             sockets=[listening],
             threads=_THREADS,
             connection_limit=_CONNECTIONS,
             channel_timeout=_IDLE_SECONDS,
+            channel_request_lookahead=1,  # by which it notices that a browser asks no longer
             cleanup_interval=5,
             max_request_header_size=_LONGEST_HEADER,
             max_request_body_size=_LONGEST_BODY,
@@ -200,15 +192,15 @@ class Server:
         return self
 
     def close(self) -> None:
-        """Stop serving and end the processes."""
+        """Stop serving and end the worker."""
         if self._thread is not None:
-            # Its loop notices at once what is done in it, and only later what is done to it.
+            # The loop waits for events: only the trigger makes it act at once.
             self._server.trigger.pull_trigger(self._close_channels)
             self._thread.join()
             self._thread = None
         self._close_channels()
         self._server.task_dispatcher.shutdown()
-        self.workers.close()
+        self.worker.close()
 
     def _close_channels(self) -> None:
         from waitress.wasyncore import close_all
@@ -232,23 +224,18 @@ def _listening(port: int) -> socket.socket:
         raise LayoutError(
             f"port {port} of {HOST} cannot be used",
             str(error),
-            "give another one with --port, or --port 0 for any that is free",
+            "give another port with --port, or --port 0 for any free one",
         ) from None
     return listening
 
 
 def asked(port: int, question: Question) -> dict[str, Any]:
-    """The answer of a server on this machine to a question, over HTTP as the page asks it.
+    """Return a server's answer to a question, over HTTP as the page asks it.
 
     Raises:
-        OSError: where no server answers there.
+        OSError: if no server answers at the port.
     """
-    connection = HTTPConnection(HOST, port, timeout=10)
-    try:
-        fields = {name: text for name, text in question.to_dict().items() if text}
-        connection.request("GET", f"/api/answer?{urlencode(fields)}")
-        response = connection.getresponse()
-        found: dict[str, Any] = json.loads(response.read())
+    with closing(HTTPConnection(HOST, port, timeout=_PATIENCE)) as connection:
+        connection.request("GET", f"/api/answer?{urlencode(question.filled())}")
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
         return found
-    finally:
-        connection.close()

@@ -1,4 +1,4 @@
-"""What an explorer question is about: a layout or a formula."""
+"""The subject of an explorer question: a layout, or a formula to compare with it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from morello_layouts.explanations.rows import Row, instruction_in, instruction_r
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.notations.morello import MorelloLayout
-from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
+from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
 
-# Every layout has a bracket, but for names of orders such as NHWC.
+# Every layout has a bracket, except names of orders such as NHWC.
 _BRACKET: Final = re.compile(r"[\[{]")
 _COORDINATE: Final = re.compile(r"\bd[0-9]", re.ASCII)
 _SIGN: Final = re.compile(r"[-+*/%]")
@@ -31,7 +30,7 @@ _FUNCTIONS: Final = {"floor", "ceil", "ceiling", "Mod"}
 
 
 def is_formula(text: str) -> bool:
-    """Whether a text means a formula rather than a layout; it may be a wrong one.
+    """Return True if a text is meant as a formula, right or wrong, rather than as a layout.
 
     >>> [is_formula(text) for text in ("5*d0 + d1", "d0 >> 3", "f32[d0]{0:T(2)}", "NHWC")]
     [True, True, False, False]
@@ -42,7 +41,7 @@ def is_formula(text: str) -> bool:
 
 
 def formula_for(m: IndexMap, text: str) -> AffineMap:
-    """The map that a formula gives over the array of another map.
+    """Return the map of a formula, over the array of another map.
 
     Raises:
         ParseError: with a caret at what is wrong.
@@ -57,7 +56,7 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
             names = ", ".join(coordinates) or "none, since the array has no dimensions"
             sizes = f"; sizes are {', '.join(m.recipe.names)}" if m.recipe.names else ""
             raise ParseError(
-                f"{match[0][:40]} is no coordinate",
+                f"{match[0][:40]} is not a coordinate",
                 f"the coordinates are {names}{sizes}",
                 "write the offset in these, for example 8*d0 + d1",
                 text=text,
@@ -68,7 +67,7 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
 
 _QUOTED: Final = re.compile(r"\s*([\"'`])(.*)\1[\s,;]*", re.DOTALL)
 _SEPARATOR: Final = re.compile(r"(?<=[\]})])[ \t]*[,;]\s*$")
-# In such a message the shape is one field of several; a page's field joins their lines.
+# In an out-of-memory message the shape is one of several fields; the page joins their lines.
 _FIELDS: Final = r"Size|Operator|Shape|Unpadded size|Extra memory|XLA label|Allocation type|===="
 _SHAPE: Final = re.compile(
     rf"[^=]*?\b(?:Shape|XLA label):\s*+(.*?)\s*(?:\b(?:{_FIELDS})\b.*)?", re.DOTALL
@@ -77,13 +76,13 @@ _MESSAGE: Final = re.compile(rf"\s*(?:[0-9]+\.\s*)?(?:{_FIELDS})\b[\w ]*:")
 _OPERATOR: Final = re.compile(r'Operator:\s*(?:op_name="[^"]*")?')
 
 
-def unwrapped(text: str) -> str:
-    """The layout, or the instruction, in a text that was copied with what stood around it.
+def without_wrapping(text: str) -> str:
+    """Return the layout or instruction in a text that was copied with its surroundings.
 
-    >>> unwrapped("Shape: f32[2,128]{1,0:T(8,128)} Unpadded size: 1.0K")
+    >>> without_wrapping("Shape: f32[2,128]{1,0:T(8,128)} Unpadded size: 1.0K")
     'f32[2,128]{1,0:T(8,128)}'
-    >>> unwrapped("'f32[3,5]',"), unwrapped("f32[3,5]{1,0},"), unwrapped("f32[3,")
-    ('f32[3,5]', 'f32[3,5]{1,0}', 'f32[3,')
+    >>> [without_wrapping(text) for text in ("'f32[3,5]',", "f32[3,5]{1,0},", "f32[3,")]
+    ['f32[3,5]', 'f32[3,5]{1,0}', 'f32[3,']
     """
     if quoted := _QUOTED.fullmatch(text):
         text = quoted[2]
@@ -93,10 +92,8 @@ def unwrapped(text: str) -> str:
     return _SEPARATOR.sub("", text)
 
 
-Array = XlaShape | XlaLayout | MorelloLayout
-
-# Sizes to draw a layout of symbolic sizes at, where none are given: the first that is not mostly
-# padding, made to fit what is assumed.
+# Default numbers for symbolic sizes in pictures: the first for which the buffer is not mostly
+# padding, changed to meet the assumptions.
 _TRIED: Final = (10, 20, 40, 100, 200, 400)
 _MOST_ARRAYS: Final = 200
 
@@ -107,14 +104,14 @@ class Subject:
 
     Attributes:
         source: the whole text, as it is printed.
-        instruction: what is said of an instruction of HLO, of which this is the result.
-        arrays: every array of a tuple with its place in it; one array with no place otherwise.
-        position: which of them.
-        shape: the sizes that were typed, or lent by the other layout; None if there are none, or
-            the text carries its own.
-        carries_sizes: whether the text says the sizes, so that none are needed.
-        is_symbolic: whether a size is a name.
-        report: what is said of it.
+        instruction: rows about the HLO instruction whose result this is.
+        arrays: every array of a tuple with its place in the tuple; otherwise one array.
+        position: the position of the layout among them.
+        shape: the sizes from the page's field, or those of the other layout; None if there are
+            none, or the text carries its own.
+        carries_sizes: whether the text carries the sizes.
+        is_symbolic: whether a size is symbolic.
+        report: the report on the layout.
     """
 
     source: str
@@ -128,8 +125,8 @@ class Subject:
 
 
 @contextmanager
-def blaming(field: str) -> Iterator[None]:
-    """Say of errors inside which field is wrong."""
+def in_field(field: str) -> Iterator[None]:
+    """Name the field of the page to which the errors inside belong."""
     try:
         yield
     except LayoutError as error:
@@ -137,24 +134,24 @@ def blaming(field: str) -> Iterator[None]:
 
 
 def subject_of(question: Question) -> Subject:
-    """The layout that a question is about, with its report.
+    """Return the layout that a question is about, with its report.
 
     Raises:
-        FieldError: where a field means nothing.
+        FieldError: if a field is wrong.
 
     >>> subject_of(Question("[1, 0, 1 p(4)]", shape="6x8")).report.sizes.elements
     48
     """
-    with blaming("layout"):
+    with in_field("layout"):
         if is_formula(question.layout):
             raise ParseError(
-                "this is a formula, where a layout is wanted",
-                "a formula is held against a layout, and does not know its array",
+                "expected a layout, got a formula",
+                "a formula is compared with a layout, since it does not carry the array's shape",
                 "write the layout here, and the formula in the field Compare with",
                 text=question.layout,
                 position=0,
             )
-        text = unwrapped(question.layout)
+        text = without_wrapping(question.layout)
         instruction = instruction_in(text)
         text = text if instruction is None else str(instruction.shape)
         value = notations.parse(text)
@@ -163,12 +160,13 @@ def subject_of(question: Question) -> Subject:
         raise FieldError(
             "layout",
             LayoutError(
-                f"{value} is a tuple without arrays", "it holds no data", "name an array in it"
+                f"{value} is a tuple without arrays", "it holds no data", "add an array to it"
             ),
         )
     position = min(question.position, len(arrays) - 1)
     array = arrays[position][1]
-    shape = None if isinstance(array, XlaShape) else _shape(question)
+    carries_sizes = isinstance(array, XlaShape)
+    shape = None if carries_sizes else _shape(question)
     sizes = array.dims if isinstance(array, XlaShape) else shape or ()
     is_symbolic = not all(isinstance(n, int | None) for n in sizes)
     return Subject(
@@ -177,83 +175,84 @@ def subject_of(question: Question) -> Subject:
         tuple((place, str(one)) for place, one in arrays[:_MOST_ARRAYS]),
         position,
         shape,
-        isinstance(array, XlaShape),
+        carries_sizes,
         is_symbolic,
         _report(str(array), shape, question.assuming if is_symbolic else ""),
     )
 
 
-def _arrays(value: object) -> list[tuple[str, Array]]:
+def _arrays(value: object) -> list[tuple[str, object]]:
     if isinstance(value, XlaTuple | XlaBuffer):
         found = arrays_of(value)
         return [("".join(f"[{k}]" for k in path), array) for path, array in found]
-    assert isinstance(value, Array)
     return [("", value)]
 
 
 def _shape(question: Question) -> Shape | None:
-    """The sizes that were typed, or those of the layout that is compared with."""
+    """Return the sizes from the page's field, or those of the layout to compare with."""
     if not question.shape.strip():
-        return _lent(question.other)
-    with blaming("shape"):
+        return _shape_of_other(question.other)
+    with in_field("shape"):
         return notations.parse_shape(question.shape)
 
 
-def _lent(other: str) -> Shape | None:
-    """The shape of the layout that is compared with, if its text carries one."""
+def _shape_of_other(other: str) -> Shape | None:
+    """Return the shape of the layout to compare with, if its text carries one."""
     try:
         value = notations.parse(other)
         return api.index_map(value).recipe.shape if not needs_shape(value) else None
     except LayoutError:
-        return None  # said where the other layout is read
+        return None  # the comparison reports the error
 
 
 def _report(text: str, shape: Shape | None, assuming: str) -> ArrayReport:
-    with blaming("assuming"):
+    with in_field("assuming"):
         known = assumptions_of(assuming) if assuming.strip() else ()
     try:
         return next(reports_of(text, shape, assuming if known else None)[1])
     except LayoutError as error:
         if not known:
             raise FieldError("layout" if shape is None else "shape", error) from None
-        _report(text, shape, "")  # raises where the assumptions are not what is wrong
+        _report(text, shape, "")  # raises if the error is not in the assumptions
         raise FieldError("assuming", error) from None
 
 
-def numbers_for(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[str, int]]:
-    """Index maps of one shape at numbers for its symbolic sizes, and these; typed ones first.
+def at_numbers(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[str, int]]:
+    """Return index maps at numbers for their symbolic sizes, and these numbers.
+
+    Numbers from the page's field come first; for other sizes numbers are chosen.
 
     Raises:
-        FieldError: where what was typed is no size, or not as assumed.
+        FieldError: if a number is not a size, or does not meet the assumptions.
 
     >>> m = api.index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
-    >>> numbers_for([m], "N=200")[1]
+    >>> at_numbers([m], "N=200")[1]
     {'M': 16, 'N': 200}
     """
-    with blaming("at"):
+    with in_field("at"):
         typed = parse_sizes(at)
         names = sorted({name for m in maps for name in m.recipe.names})
         unknown = next((name for name in typed if name not in names), None)
         if unknown is not None:
             raise ShapeError(
-                f"no size is called {unknown[:40]}",
+                f"{unknown[:40]} is not a symbolic size",
                 f"the symbolic sizes are {', '.join(names) or 'none'}",
                 "give numbers for these",
             )
         for n in (*_TRIED, _TRIED[0]):
-            near = {name: _near(maps, name, n) for name in names} | typed
-            found = [_at(m, near) for m in maps]
+            numbers = {name: _allowed(maps, name, n) for name in names} | typed
+            found = [_at(m, numbers) for m in maps]
             if all(m.size <= 2 * prod(m.shape) for m in found):
                 break
-        return found, near
+        return found, numbers
 
 
 def _at(m: IndexMap, sizes: dict[str, int]) -> IndexMap:
     return m.at(**{name: sizes[name] for name in m.recipe.names}) if m.recipe.names else m
 
 
-def _near(maps: Sequence[IndexMap], name: str, n: int) -> int:
-    """A number from n on that is as assumed of a name; below n where no larger one is."""
+def _allowed(maps: Sequence[IndexMap], name: str, n: int) -> int:
+    """Return a number from n on that meets the assumptions about a name; below n if it must."""
     for one in meet_all([one for m in maps for one in m.assumptions]):
         if one.name == name:
             n = -(-max(n, one.lo) // one.divisor) * one.divisor

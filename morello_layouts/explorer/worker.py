@@ -1,224 +1,167 @@
-"""Worker processes that answer within a deadline."""
+"""The worker process that answers questions, each within a deadline."""
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
-import multiprocessing
-import queue
-import signal
+import os
+import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
-from typing import Final
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.answer import answer
 from morello_layouts.explorer.question import failure
 
 ANSWER_SECONDS: Final = 1.2
-"""How long a process may work on a question."""
+"""How long the worker may take for one question."""
 
-_WAIT_SECONDS: Final = 0.5  # for a process that is free
-_START_SECONDS: Final = 60.0  # SymPy and ISL load in one; a slow disk takes its time
-_MEMORY: Final = 4 << 30  # bytes of address space of a process
-_LONGEST: Final = 16 << 20  # bytes of an answer
-_TRIES: Final = 3  # to start a process at first
-_PAUSE_SECONDS: Final = 1.0  # before the next try to replace one
-_MOST_WAITING: Final = 12  # questions; more are told at once that the explorer is busy
+_LONGEST: Final = 16 << 20  # bytes of an answer; a browser shows no more in reasonable time
+_READY: Final = b"ready\n"
+_CUT_OFF: Final = 1  # the exit status that faulthandler gives at the deadline
 
 WARMING: Final = {"layout": "f32[M,N]{1,0:T(2,2)}", "other": "[1, 0]", "assuming": "2 | M"}
-"""A question that makes a process load what answers need."""
+"""A question that loads the grammars, SymPy and ISL before anyone waits for them."""
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Worker:
-    process: BaseProcess
-    connection: Connection
-
-    def is_idle(self) -> bool:
-        """Whether it lives: the end of a pipe whose process is no more can be read."""
-        return not self.connection.poll()
-
-    def end(self) -> None:
-        self.connection.close()
-        self.process.kill()
-        self.process.join()
-
-
-class Workers:
-    """Processes that answer questions, each within a deadline.
+class Worker:
+    """A process that answers one question at a time, and a spare that takes over when it ends.
 
     Args:
-        count: how many answer at the same time.
-        seconds: how long one may work on a question.
+        seconds: how long the process may take for one question.
+
+    Raises:
+        LayoutError: if no process can be started.
     """
 
-    def __init__(self, count: int = 2, seconds: float = ANSWER_SECONDS) -> None:
-        # Processes that fork from one where SymPy and ISL are loaded are there at once.
-        has_fork = "forkserver" in multiprocessing.get_all_start_methods()
-        self._context = multiprocessing.get_context("forkserver" if has_fork else "spawn")
-        if has_fork:
-            self._context.set_forkserver_preload(["morello_layouts.explorer.worker"])
+    def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
         self._seconds = seconds
-        self._free: queue.LifoQueue[_Worker] = queue.LifoQueue()
-        self._all: set[_Worker] = set()
         self._lock = threading.Lock()
-        self._places = threading.Semaphore(count + _MOST_WAITING)
-        self._is_closed = False
-        came = [any(self._add() for _ in range(_TRIES)) for _ in range(count)]
-        if not any(came):
+        self._processes = [_Process(seconds), _Process(seconds)]
+        if not self._processes[0].is_ready():
+            self.close()
             raise LayoutError(
-                "no process could be started that answers",
-                "questions are answered in processes of their own, which a deadline ends",
-                "run the command morello-layouts explore; in a script of your own, start it under "
-                'if __name__ == "__main__"',
+                "the explorer's worker process did not start",
+                "questions are answered in a process of their own, which a deadline can end",
+                "see its error output; python -m morello_layouts explore must run",
             )
 
-    def ask(self, values: Mapping[str, str]) -> bytes:
-        """The answer to a question, as JSON; in time, whatever is asked."""
-        if not self._places.acquire(blocking=False):
-            return _busy()
-        try:
-            return self._answer(json.dumps(dict(values)).encode())
-        finally:
-            self._places.release()
+    def ask(self, fields: Mapping[str, str], is_wanted: Callable[[], bool] = lambda: True) -> bytes:
+        """Return the answer to a question as JSON, or at the deadline an error that says so.
 
-    def _answer(self, question: bytes) -> bytes:
-        worker = self._taken()
-        if worker is None:
-            return _busy()
-        began = time.monotonic()
-        found = _asked(worker, question, self._seconds)
-        if found is not None:
-            self._free.put(worker)
-            return found
-        took_long = time.monotonic() - began >= self._seconds
-        self._replace(worker)
-        if took_long:
-            why = f"it was ended after {self._seconds:g} seconds, so that nothing hangs"
-            return _failure("the answer takes too long", why)
-        return _failure("the answer takes too much memory", "the process that worked on it ended")
-
-    def _taken(self) -> _Worker | None:
-        """A process that is free and lives; None where none is in time."""
-        end = time.monotonic() + _WAIT_SECONDS
-        while True:
-            try:
-                worker = self._free.get(timeout=max(end - time.monotonic(), 0))
-            except queue.Empty:
-                return None
-            if worker.is_idle():
-                return worker
-            self._replace(worker)
-
-    def _replace(self, worker: _Worker) -> None:
-        """End a process and start another; a process that answered nothing may hang."""
-        self._drop(worker)
-        threading.Thread(target=self._add_at_last, daemon=True).start()
-
-    def _drop(self, worker: _Worker) -> None:
+        Args:
+            fields: the question's fields by name.
+            is_wanted: whether someone still waits for the answer when its turn comes.
+        """
+        question = json.dumps(dict(fields)).encode() + b"\n"
         with self._lock:
-            self._all.discard(worker)
-        worker.end()
+            if not self._processes or not is_wanted():
+                return _failure("the question was withdrawn", "its sender waits no longer")
+            if not self._processes[0].is_alive():
+                self._replace()
+            answer = self._processes[0].answer(question)
+            if answer.endswith(b"\n"):
+                return answer[:-1]
+            status = self._replace()
+        if status == _CUT_OFF:
+            why = f"the explorer ends work on a question after {self._seconds:g} seconds"
+            return _failure("the answer takes too long", why)
+        return _failure(
+            "the worker process ended without an answer", "the answer may need too much memory"
+        )
 
     def close(self) -> None:
-        """End every process."""
+        """End the processes, after the answer that is under way."""
         with self._lock:
-            self._is_closed = True
-            ended, self._all = self._all, set()
-        for worker in ended:
-            worker.end()
+            for process in self._processes:
+                process.end()
+            self._processes = []
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _add_at_last(self) -> None:
-        while not self._add() and not self._is_closed:
-            time.sleep(_PAUSE_SECONDS)
-
-    def _add(self) -> bool:
-        """Start a process, and say whether it came; it is free once it has answered a question."""
-        worker = self._started()
-        if worker is None:
-            return False
-        if _asked(worker, json.dumps(WARMING).encode(), _START_SECONDS) is None:
-            self._drop(worker)
-            return False
-        self._free.put(worker)
-        return True
-
-    def _started(self) -> _Worker | None:
-        """A new process; None where none is wanted any more."""
-        with self._lock:
-            if self._is_closed:
-                return None
-            ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=_work, args=(theirs,), daemon=True)  # type: ignore[attr-defined]
-            process.start()
-            theirs.close()
-            worker = _Worker(process, ours)
-            self._all.add(worker)
-            return worker
+    def _replace(self) -> int:
+        """Let the spare process take over, and return the exit status of the other."""
+        ended, spare = self._processes
+        self._processes = [spare, _Process(self._seconds)]
+        return ended.end()
 
 
-def _asked(worker: _Worker, question: bytes, seconds: float) -> bytes | None:
-    """The answer of a process; None if it gives none in time, or is no more."""
-    end = time.monotonic() + seconds
-    with suppress(OSError, EOFError):
-        worker.connection.send_bytes(question)
-        if worker.connection.poll(max(end - time.monotonic(), 0)):
-            return worker.connection.recv_bytes(_LONGEST)
-    return None
+class _Process:
+    """A process that reads questions and writes answers, one line of JSON each."""
+
+    def __init__(self, seconds: float) -> None:
+        self._popen = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            start_new_session=True,  # an interrupt at the terminal reaches the server alone
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._questions, self._answers = self._popen.stdin, self._popen.stdout
+        self._is_ready = False
+
+    def is_ready(self) -> bool:
+        """Wait until the process has loaded its libraries; return False if it ended before."""
+        self._is_ready = self._is_ready or self._answers.readline() == _READY
+        return self._is_ready
+
+    def is_alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def answer(self, question: bytes) -> bytes:
+        """Return the answer as a line; what there is of it if the process ended."""
+        with suppress(OSError):
+            if self.is_ready():
+                self._questions.write(question)
+                self._questions.flush()
+                return self._answers.readline()
+        return b""
+
+    def end(self) -> int:
+        """End the process if it has not ended itself, and return its exit status."""
+        with suppress(OSError), self._popen:  # OSError: it ended before it read the question
+            self._popen.kill()
+        return self._popen.wait()
 
 
-def _work(connection: Connection) -> None:
-    """What a process does: answer questions until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends its processes
-    # Sizes of many dimensions multiply to numbers of more digits than Python prints unasked.
+def work(questions: IO[bytes], answers: IO[bytes], seconds: float) -> None:
+    """Answer questions, a line each, until their sender has gone.
+
+    At the deadline of a question the process exits. The watchdog that does this is a thread
+    without Python code, so it works inside ISL too.
+    """
+    # Sizes of many dimensions multiply to numbers of more digits than Python prints by default.
     sys.set_int_max_str_digits(0)
-    _limit_memory()
-    with suppress(EOFError, OSError):
-        while True:
-            question = json.loads(connection.recv_bytes())
-            with _no_longer_than(_START_SECONDS):
-                found = _answered(question)
-            connection.send_bytes(found)
+    _answered(WARMING)
+    with Path(os.devnull).open("w") as nowhere, suppress(BrokenPipeError):
+        answers.write(_READY)
+        answers.flush()
+        for line in questions:
+            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+            answer = _answered(json.loads(line))
+            faulthandler.cancel_dump_traceback_later()
+            answers.write(answer + b"\n")
+            answers.flush()
 
 
-@contextmanager
-def _no_longer_than(seconds: float) -> Iterator[None]:
-    """End this process after so long, even where the server that would end it is no more."""
-    has_alarm = hasattr(signal, "alarm")  # not on every system
-    if has_alarm:
-        signal.alarm(int(seconds))
-    try:
-        yield
-    finally:
-        if has_alarm:
-            signal.alarm(0)
-
-
-def _answered(question: dict[str, str]) -> bytes:
+def _answered(fields: dict[str, str]) -> bytes:
     from morello_layouts.explorer.answer import answer
 
     try:
-        found = json.dumps(answer(question), separators=(",", ":")).encode()
+        found = json.dumps(answer(fields), separators=(",", ":")).encode()
     except (MemoryError, RecursionError):
-        return _failure("the answer takes too much memory", "what a question may use is bounded")
+        return _failure("the answer takes too much memory", "a question's memory is limited")
     except Exception as error:  # a fault of this package, which must not end the explorer
-        _log.exception("no answer to %.300s", question)
-        return _failure("the explorer failed at this text", f"{type(error).__name__}: a fault")
+        _log.exception("no answer to %.300s", fields)
+        return _failure(
+            "the explorer failed at this text", f"{type(error).__name__}: a fault of this package"
+        )
     if len(found) > _LONGEST:
         return _failure("the answer is too long to show", f"it has {len(found):,} bytes")
     return found
@@ -228,17 +171,6 @@ def _failure(what: str, why: str) -> bytes:
     return json.dumps(failure(what, why, "ask about something smaller, or ask again")).encode()
 
 
-def _busy() -> bytes:
-    """An answer after which the page asks again by itself."""
-    found = failure("the explorer is busy", "it still works on other questions", "ask again")
-    return json.dumps({"busy": True, **found}).encode()
-
-
-def _limit_memory() -> None:
-    with suppress(ImportError, ValueError, OSError):  # not on every system
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-
-
-answer(WARMING)  # grammars, SymPy and ISL load at the first question
+if __name__ == "__main__":
+    output, sys.stdout = sys.stdout.buffer, sys.stderr  # only answers go to the server
+    work(sys.stdin.buffer, output, float(sys.argv[1]))

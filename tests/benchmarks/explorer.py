@@ -6,14 +6,16 @@ popular layout, for each preset of the page, and how long a question takes that 
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from collections.abc import Iterator
+from importlib.resources import files
 from time import perf_counter
 
 from popular import POPULAR
 
-from morello_layouts.explorer.question import PRESETS, Question
+from morello_layouts.explorer.question import Question
 from morello_layouts.explorer.server import Server, asked
 
 TIMES = 15
@@ -24,8 +26,9 @@ def questions() -> Iterator[tuple[str, Question]]:
     """The popular layouts of the benchmarks, then the page's presets."""
     for name, text, shape in POPULAR:
         yield name, Question(text, "" if shape is None else "x".join(map(str, shape)))
-    for preset in PRESETS:
-        yield f"preset: {preset.name}", preset.question
+    presets = files("morello_layouts.explorer").joinpath("static/presets.json")
+    for preset in json.loads(presets.read_text(encoding="utf-8")):
+        yield f"preset: {preset['name']}", Question.of(preset["question"])
 
 
 def milliseconds(port: int, question: Question) -> float:

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 import pytest
 
 from morello_layouts.explorer.server import Server
-from morello_layouts.explorer.worker import Workers
+from morello_layouts.explorer.worker import Worker
 
 PATIENCE = 60.0
-"""Seconds that something may take on a busy machine; nothing waits longer than it must."""
+"""Seconds that a step may take on a busy machine; no test waits longer than it must."""
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """A server that lets a process work for long: a busy machine changes no answer."""
-    with Server(0, Workers(seconds=PATIENCE)) as running:
+    """A server with a deadline so long that a busy machine changes no answer."""
+    with Server(0, Worker(PATIENCE)) as running:
         yield running.start()
 
 
 @pytest.fixture(scope="module")
 def hasty_server() -> Iterator[Server]:
-    """A server that ends work after a while, as the one that users start does."""
-    with Server(0, Workers(seconds=2)) as running:
+    """A server with a short deadline, as users have it."""
+    with Server(0, Worker(2)) as running:
         yield running.start()

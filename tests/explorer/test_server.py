@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,10 +24,9 @@ from click.testing import CliRunner
 
 from morello_layouts.cli.main import commands
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer import worker as worker_module
 from morello_layouts.explorer.question import LONGEST, Question
 from morello_layouts.explorer.server import HOST, Server, asked, link
-from morello_layouts.explorer.worker import Workers
+from morello_layouts.explorer.worker import Worker
 from tests.explorer.conftest import PATIENCE
 
 # Formulas whose floors nest: more work than a request may take.
@@ -70,7 +70,7 @@ def test_an_answer_over_http(server: Server) -> None:
         ("/picture.js", "text/javascript"),
         ("/picture.css", "text/css"),
         ("/icon.svg", "image/svg+xml"),
-        ("/api/presets", "application/json"),
+        ("/presets.json", "application/json"),
     ],
 )
 def test_the_page_and_its_files(server: Server, path: str, kind: str) -> None:
@@ -82,7 +82,7 @@ def test_the_page_and_its_files(server: Server, path: str, kind: str) -> None:
     assert nothing == b""
 
 
-def test_the_page_loads_its_own_files_alone(server: Server) -> None:
+def test_the_page_loads_only_its_own_files(server: Server) -> None:
     page = get(server, "/")[1].decode()
     files = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert len(files) == 6
@@ -99,7 +99,7 @@ def test_the_page_loads_its_own_files_alone(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api/answer?layout=f32%5B3%5D", "/api/presets", "/nothing", "/show.js"]
+    "path", ["/", "/api/answer?layout=f32%5B3%5D", "/presets.json", "/nothing", "/show.js"]
 )
 def test_every_response_forbids_what_the_page_does_not_need(server: Server, path: str) -> None:
     headers = dict(get(server, path)[0].getheaders())
@@ -114,7 +114,7 @@ def test_every_response_forbids_what_the_page_does_not_need(server: Server, path
     assert not {"Set-Cookie", "Access-Control-Allow-Origin", "Server"} & headers.keys()
 
 
-def test_it_listens_to_this_machine_alone(server: Server) -> None:
+def test_it_listens_on_this_machine_only(server: Server) -> None:
     assert server._server.socket.getsockname()[0] == "127.0.0.1"
     with socket.socket() as elsewhere:
         elsewhere.settimeout(2)
@@ -182,7 +182,7 @@ def test_long_requests_are_refused(server: Server) -> None:
     assert get(server, "/")[0].status == 200
 
 
-def test_long_fields_are_said_to_be_too_long(server: Server) -> None:
+def test_long_fields_get_an_error(server: Server) -> None:
     found = ask(server, layout="f32[2]", other="x" * (LONGEST + 1))
     assert [error["field"] for error in found["errors"]] == ["other"]
     assert "too long" in found["errors"][0]["what"]
@@ -204,13 +204,13 @@ def test_long_fields_are_said_to_be_too_long(server: Server) -> None:
         "",
     ],
 )
-def test_queries_that_mean_nothing_are_told_so(server: Server, query: str) -> None:
+def test_wrong_queries_get_an_error(server: Server, query: str) -> None:
     response, body = get(server, f"/api/answer?{query}")
     assert response.status == 200
     assert json.loads(body)["errors"][0]["what"]
 
 
-def test_bytes_that_are_no_request_harm_nothing(server: Server) -> None:
+def test_bytes_that_are_not_a_request_harm_nothing(server: Server) -> None:
     for text in (b"\x00\xff\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"\r\n" * 9):
         with socket.create_connection((HOST, server.port), timeout=PATIENCE) as raw:
             raw.sendall(text)
@@ -220,59 +220,46 @@ def test_bytes_that_are_no_request_harm_nothing(server: Server) -> None:
     assert get(server, "/")[0].status == 200
 
 
-@contextmanager
-def all_processes_held(server: Server) -> Iterator[None]:
-    """While this lasts, no process is free to answer."""
-    held = [server.workers._free.get(timeout=PATIENCE) for _ in range(2)]
-    try:
-        yield
-    finally:
-        for worker in held:
-            server.workers._free.put(worker)
-
-
 @pytest.mark.slow
 def test_work_without_end_is_ended_and_the_next_question_answered(hasty_server: Server) -> None:
     server = hasty_server
-    before = {worker.process.pid for worker in server.workers._all}
-    found = ask(server, layout=SLOW)
-    assert found["errors"][0]["what"] == "the answer takes too long"
-    wait_for(lambda: server.workers._free.qsize() == 2)
-    after = {worker.process.pid for worker in server.workers._all}
-    assert len(before & after) == 1, "one process was ended and replaced"
+    first, spare = processes(server)
+    (error,) = ask(server, layout=SLOW)["errors"]
+    assert error["what"] == "the answer takes too long"
+    assert error["why"] == "the explorer ends work on a question after 2 seconds"
+    assert processes(server)[0] == spare
+    assert first not in processes(server)
     wait_for(lambda: not ask(server, layout="f32[3,5]{1,0:T(2,2)}")["errors"])
 
 
 @pytest.mark.slow
 def test_many_endless_questions_at_once_all_end(hasty_server: Server) -> None:
-    server = hasty_server
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: ask(server, layout=SLOW), range(8)))
-    whats = {each["errors"][0]["what"] for each in found}
-    assert "the answer takes too long" in whats
-    assert whats <= {"the answer takes too long", "the explorer is busy"}
-    wait_for(lambda: not ask(server, layout="f32[3]")["errors"])
-    wait_for(lambda: server.workers._free.qsize() == 2)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: ask(hasty_server, layout=SLOW), range(4)))
+    assert {each["errors"][0]["what"] for each in found} == {"the answer takes too long"}
+    wait_for(lambda: not ask(hasty_server, layout="f32[3]")["errors"])
 
 
-@pytest.mark.slow
-def test_a_question_that_no_process_is_free_for_is_told_to_come_again(server: Server) -> None:
-    with all_processes_held(server):
-        found = ask(server, layout="f32[3]")
-    assert found["errors"][0]["what"] == "the explorer is busy"
-    assert found["busy"] is True, "by which the page knows to ask again"
+def test_a_question_whose_sender_has_gone_is_not_worked_on(server: Server) -> None:
+    with server.worker._lock:
+        path = f"/api/answer?{urlencode({'layout': SLOW})}"
+        with socket.create_connection((HOST, server.port), timeout=PATIENCE) as raw:
+            raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            wait_for(lambda: any(each.requests for each in channels(server)))
+        wait_for(lambda: not channels(server))
+    before = processes(server)
     assert ask(server, layout="f32[3]")["errors"] == []
+    assert processes(server) == before
 
 
-@pytest.mark.slow
-def test_a_crowd_is_answered_or_turned_away(hasty_server: Server) -> None:
-    server = hasty_server
-    with ThreadPoolExecutor(100) as pool:
-        found = list(pool.map(lambda _: ask(server, layout=SLOW), range(100)))
-    assert {each["errors"][0]["what"] for each in found} == {
-        "the answer takes too long", "the explorer is busy",
-    }  # fmt: skip
-    wait_for(lambda: server.workers._free.qsize() == 2)
+def channels(server: Server) -> list[Any]:
+    """The connections of a server."""
+    return [each for each in list(server._channels.values()) if hasattr(each, "requests")]
+
+
+def processes(server: Server) -> list[int]:
+    """The process that answers and its spare."""
+    return [process._popen.pid for process in server.worker._processes]
 
 
 def test_connections_that_say_nothing_keep_nobody_waiting(server: Server) -> None:
@@ -286,60 +273,48 @@ def test_connections_that_say_nothing_keep_nobody_waiting(server: Server) -> Non
             each.close()
 
 
-def test_processes_that_died_at_rest_are_replaced_before_they_are_asked(server: Server) -> None:
-    wait_for(lambda: server.workers._free.qsize() == 2)
-    killed = {worker.process.pid for worker in server.workers._all}
-    for worker in list(server.workers._all):
-        os.kill(worker.process.pid or 0, signal.SIGKILL)
-        worker.process.join(PATIENCE)
-    answers = [ask(server, layout="f32[3]")]
-    while answers[-1].get("busy") and len(answers) < 200:
-        answers.append(ask(server, layout="f32[3]"))
-    assert answers[-1]["errors"] == []
-    assert all(each.get("busy") for each in answers[:-1]), "nobody meets a process that is dead"
-    wait_for(lambda: server.workers._free.qsize() == 2)
-    assert not killed & {worker.process.pid for worker in server.workers._all}
+def test_a_process_that_died_at_rest_is_replaced_before_it_is_asked(server: Server) -> None:
+    first, spare = processes(server)
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: not server.worker._processes[0].is_alive())
+    assert ask(server, layout="f32[3]")["errors"] == []
+    assert processes(server)[0] == spare
 
 
-def test_a_process_that_dies_at_work_is_no_slow_one(server: Server) -> None:
-    wait_for(lambda: server.workers._free.qsize() == 2)
-    with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask, server, layout=SLOW)
-        wait_for(lambda: server.workers._free.qsize() == 1)
-        (free,) = server.workers._free.queue
-        (busy,) = (worker for worker in server.workers._all if worker is not free)
-        os.kill(busy.process.pid or 0, signal.SIGKILL)
-        (error,) = asking.result()["errors"]
-    assert error["what"] == "the answer takes too much memory"
-    wait_for(lambda: server.workers._free.qsize() == 2)
+def test_a_process_that_dies_at_work_is_not_called_slow(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = server.worker._processes[0]
+    os.kill(first._popen.pid, signal.SIGKILL)
+    first._popen.wait()
+    monkeypatch.setattr(first, "is_alive", lambda: True)  # as if it died a moment later
+    (error,) = ask(server, layout="f32[3]")["errors"]
+    assert error["what"] == "the worker process ended without an answer"
+    assert ask(server, layout="f32[3]")["errors"] == []
 
 
 AT_WORK = """
-import json, multiprocessing, threading
+import io, json
 import morello_layouts.explorer.answer as module
-from morello_layouts.explorer.worker import _work
+from morello_layouts.explorer.worker import WARMING, work
 kinds = {
-    "five GiB": lambda: {"size": len(bytearray(5 << 30))},
-    "one GiB": lambda: {"size": len(bytearray(1 << 30))},
+    WARMING["layout"]: dict,
+    "memory": lambda: bytearray(1 << 60),
     "deep": lambda: kinds["deep"](),
     "long": lambda: {"text": "x" * (17 << 20)},
     "fault": lambda: {}["nothing"],
+    "fine": lambda: {"text": "x"},
 }
 module.answer = lambda question: kinds[question["layout"]]()
-ours, theirs = multiprocessing.Pipe()
-def ask():
-    for kind in kinds:
-        ours.send_bytes(json.dumps({"layout": kind}).encode())
-        print(ours.recv_bytes().decode())
-    ours.close()
-threading.Thread(target=ask).start()
-_work(theirs)
+questions = io.BytesIO(b"".join(json.dumps({"layout": k}).encode() + b"\\n" for k in kinds))
+answers = io.BytesIO()
+work(questions, answers, 60)
+print(answers.getvalue().decode(), end="")
 """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is bounded there")
-def test_a_process_bounds_memory_and_answers_and_outlives_faults() -> None:
+def test_a_process_outlives_faults_and_answers_too_large() -> None:
     run = subprocess.run(
         [sys.executable, "-c", AT_WORK],
         check=True,
@@ -347,27 +322,23 @@ def test_a_process_bounds_memory_and_answers_and_outlives_faults() -> None:
         text=True,
         timeout=5 * PATIENCE,
     )
-    five, one, deep, long, fault = map(json.loads, run.stdout.splitlines())
-    assert one == {"size": 1 << 30}, "what is within the bound is answered, after what is not"
-    whats = [each["errors"][0]["what"] for each in (five, deep, long, fault)]
-    assert whats == [
+    assert run.stdout.startswith("ready\n")
+    *wrong, fine = [json.loads(line) for line in run.stdout.splitlines()[2:]]
+    assert [each["errors"][0]["what"] for each in wrong] == [
         "the answer takes too much memory",
         "the answer takes too much memory",
         "the answer is too long to show",
         "the explorer failed at this text",
     ]
+    assert fine == {"text": "x"}
     assert len(run.stdout) < 10_000
     assert "KeyError: 'nothing'" in run.stderr, "faults are logged"
 
 
-def test_processes_that_do_not_come_are_ended_and_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = set(multiprocessing.active_children())
-    monkeypatch.setattr(worker_module, "_START_SECONDS", 0.0)
-    with pytest.raises(LayoutError, match="no process could be started that answers"):
-        Workers(1)
-    assert set(multiprocessing.active_children()) <= before
+def test_a_process_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(LayoutError, match="the explorer's worker process did not start"):
+        Worker()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -376,40 +347,38 @@ def wait_for(condition: Callable[[], bool]) -> None:
         if condition():
             return
         time.sleep(0.02)
-    pytest.fail("it did not come to pass")
+    pytest.fail("the condition did not come true")
 
 
 @pytest.mark.slow
-def test_questions_at_the_same_time_get_their_own_answers(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker_module, "_WAIT_SECONDS", PATIENCE)
+def test_questions_at_the_same_time_get_their_own_answers(server: Server) -> None:
     sizes = [k % 13 + 2 for k in range(40)]
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda n: ask(server, layout=f"f32[3,{n}]"), sizes))
     assert [each["formula"]["simplified"] for each in found] == [f"{n}*d0 + d1" for n in sizes]
 
 
-def test_closed_workers_leave_no_process() -> None:
-    with Workers(1) as workers:
-        (worker,) = workers._all
-        assert json.loads(workers.ask({"layout": "f32[3]"}))["errors"] == []
-    assert not worker.process.is_alive()
+def test_a_closed_worker_leaves_no_process() -> None:
+    worker = Worker(PATIENCE)
+    running = list(worker._processes)
+    assert json.loads(worker.ask({"layout": "f32[3]"}))["errors"] == []
+    worker.close()
+    assert [process.is_alive() for process in running] == [False, False]
+    (error,) = json.loads(worker.ask({"layout": "f32[3]"}))["errors"]
+    assert error["what"] == "the question was withdrawn"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="there are no alarms here")
-def test_a_process_ends_even_where_its_server_is_no_more() -> None:
-    endless = (
-        "from morello_layouts.explorer.worker import _no_longer_than\n"
-        "with _no_longer_than(1):\n    pass\n"
-        "print('on', flush=True)\n"
-        "with _no_longer_than(1):\n    while True:\n        pass"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", endless], check=False, capture_output=True, timeout=2 * PATIENCE
-    )
-    assert (run.returncode, run.stdout) == (-signal.SIGALRM, b"on\n")
+def test_a_process_ends_at_its_deadline_by_itself() -> None:
+    command = [sys.executable, "-m", "morello_layouts.explorer.worker", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.stdin.write(json.dumps({"layout": SLOW}).encode() + b"\n")
+        process.stdin.flush()
+        assert process.wait(PATIENCE) == 1
+        assert process.stdout.read() == b""
 
 
 def test_links_carry_a_question() -> None:
@@ -439,8 +408,9 @@ def test_the_command_checks_itself() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="interrupts are signals on POSIX")
-def test_an_interrupt_ends_the_command_and_its_processes() -> None:
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupt_ends_the_command_and_its_processes(kind: signal.Signals) -> None:
     command = [sys.executable, "-m", "morello_layouts", "explore", "--no-browser", "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -449,18 +419,12 @@ def test_an_interrupt_ends_the_command_and_its_processes() -> None:
         url = process.stdout.readline()
         port = int(re.findall(r":(\d+)/", url)[0])
         wait_for(lambda: not asked(port, Question("f32[3,5]"))["errors"])
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert len(workers) == 2
         crowd = [socket.create_connection((HOST, port), timeout=PATIENCE) for _ in range(220)]
         for each in crowd:
             each.close()
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of it
+        os.killpg(process.pid, kind)  # as a terminal does: to every process of its group
         _, errors = process.communicate(timeout=2 * PATIENCE)
-        assert (process.returncode, errors) == (0, "")
-    wait_for(lambda: _is_gone(process.pid))
-
-
-def _is_gone(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return True
-    return False
+        assert (process.returncode, errors) == (0 if kind is signal.SIGINT else -kind, "")
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))

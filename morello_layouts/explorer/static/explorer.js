@@ -1,17 +1,17 @@
 "use strict";
-// What is typed goes to the server, what it answers goes to the page, and the address holds it all.
+// The fields' texts go to the server, its answer goes to the page, and the address keeps the texts.
 const NAMES = ["layout", "shape", "other", "assuming", "at"];
 const START = { layout: "f32[3,5]{1,0:T(2,2)}" };
 const place = id => document.getElementById(id);
 const shownAnswer = place("answer"), status = place("status");
-let array = ""; // which array of a tuple
-let longest = 4000; // characters of a field; the server says how many
+const LONGEST = 4000; // characters of a field, as in question.py
+let array = ""; // the position of the array in a tuple
 let presets = [];
-let asking = null; // what aborts the question under way
+let asking = null; // aborts the question under way
 let timer = null;
-let isTyping = false; // a bout of typing is one entry of the history
-let isNewEntry = false; // whether the bout has not written it yet
-let shownText = ""; // the answer on the page, as it came
+let isTyping = false; // typing without a pause is one entry of the history
+let isNewEntry = false; // whether this entry is still to be written
+let shownText = ""; // the answer on the page, as received
 
 function typed() {
   const question = {};
@@ -37,16 +37,16 @@ function fromAddress() {
   return found;
 }
 
-// Keep the question in the address: one entry of the history for each bout of typing.
+// Keep the question in the address.
 function remember(isNew) {
   const question = typed();
-  if (Object.values(question).some(text => text.length > longest)) return;
+  if (Object.values(question).some(text => text.length > LONGEST)) return;
   const address = addressOf(question);
   if (address === location.hash) return;
   try {
     history[isNew ? "pushState" : "replaceState"](null, "", address);
   } catch {
-    // Browsers allow so many changes in a while; the next one brings the address up to date.
+    // Browsers limit how often the address changes; the next change brings it up to date.
   }
 }
 
@@ -56,11 +56,11 @@ async function ask() {
   const own = asking = new AbortController(), question = typed(), began = performance.now();
   document.title = question.layout ? `${question.layout.slice(0, 60)} · Layout explorer`
     : "Layout explorer";
-  const long = Object.keys(question).find(name => question[name].length > longest);
+  const long = Object.keys(question).find(name => question[name].length > LONGEST);
   if (long) {
     const errors = [{ field: long, what: "the text is too long: "
       + `${question[long].length.toLocaleString("en")} characters`,
-      why: `a field holds at most ${longest.toLocaleString("en")}`,
+      why: `a field holds at most ${LONGEST.toLocaleString("en")}`,
       fix: "ask about one array at a time" }];
     tell(errors);
     show({ errors }, "");
@@ -70,7 +70,7 @@ async function ask() {
   if (!(question.layout || "").trim()) {
     tell([]);
     show({ errors: [] }, "");
-    status.textContent = "Type a layout, or begin with a popular format.";
+    status.textContent = "Type a layout, or choose an example.";
     return;
   }
   shownAnswer.setAttribute("aria-busy", "true");
@@ -80,12 +80,6 @@ async function ask() {
     if (!response.ok) throw new Error(await response.text());
     const text = await response.text(), answer = JSON.parse(text);
     if (own !== asking) return;
-    if (answer.busy) {
-      shownAnswer.classList.add("stale");
-      status.textContent = "The server is busy; the page asks again.";
-      timer = setTimeout(ask, 400);
-      return;
-    }
     tell(answer.errors, answer);
     show(answer, text);
     const time = Math.max(1, Math.round(performance.now() - began));
@@ -94,7 +88,7 @@ async function ask() {
     if (own.signal.aborted) return;
     shownAnswer.classList.add("stale");
     status.textContent = error instanceof TypeError
-      ? "The server does not answer. Start it again: morello-layouts explore"
+      ? "The server does not answer. Start it again with: morello-layouts explore"
       : `The server refused: ${error.message}`;
   } finally {
     if (own === asking) {
@@ -109,7 +103,8 @@ function show(answer, text) {
   shownAnswer.classList.toggle("stale", isWrong);
   if (isWrong) {
     status.textContent = shownAnswer.childElementCount
-      ? "This is no layout yet. Below is the last one that was." : "This is no layout yet.";
+      ? "This is not a layout yet. The last valid one is shown below."
+      : "This is not a layout yet.";
     return;
   }
   if (text === shownText) return;
@@ -126,16 +121,16 @@ function show(answer, text) {
   if (kept && place(kept)) place(kept).focus();
 }
 
-// What is wrong, under the field that it is about; and which fields are of use.
+// Show each error under its field, and hide the fields that have no use.
 function tell(errors, answer = {}) {
   const isSymbolic = Boolean(answer.formula && answer.formula.symbols.length);
   for (const name of NAMES) {
     const input = place(name), box = place(`${name}-error`);
-    // What is wrong with no field of the page, such as an array in a link, is said at the layout.
+    // An error in a field that the page does not show, such as the array, appears at the layout.
     const error = errors.find(each => each.field === name)
       || (name === "layout" && errors.find(each => !NAMES.includes(each.field)));
     input.setAttribute("aria-invalid", String(Boolean(error)));
-    box.replaceChildren(...(error ? said(error) : []));
+    box.replaceChildren(...(error ? errorParts(error) : []));
     const unused = (answer.unused || {})[name];
     if (!error && unused) box.replaceChildren(node("p", {}, `Not used: ${unused}.`));
     box.classList.toggle("note", !error);
@@ -150,9 +145,9 @@ function tell(errors, answer = {}) {
     || Boolean(answer.comparison && answer.comparison.is_formula);
 }
 
-function said(error) {
+function errorParts(error) {
   return [
-    // Without its indent, so that the text stands below the field's own.
+    // Without its indent, so that the text is aligned with the field's own.
     error.pointer ? node("pre", { class: "pointer" }, error.pointer.replace(/^ {2}/gm, "")) : null,
     node("p", { class: "what" }, error.what),
     error.why ? node("p", {}, error.why) : null,
@@ -211,8 +206,7 @@ addEventListener("popstate", () => {
 async function start() {
   const given = fromAddress();
   go(Object.keys(given).length ? given : START, false);
-  const answer = await (await fetch("/api/presets")).json();
-  ({ presets, longest } = answer);
+  presets = await (await fetch("/presets.json")).json();
   const groups = new Map();
   presets.forEach((preset, k) => {
     if (!groups.has(preset.group))

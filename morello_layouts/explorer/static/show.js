@@ -1,6 +1,6 @@
 "use strict";
-// From an answer to elements. Text enters the page as text alone; the one piece of markup is the
-// picture's, which the server writes and escapes.
+// Turn an answer into elements. Text enters the page as text only; the one piece of markup is the
+// picture, which the server writes and escapes.
 
 // An element with attributes and children, which are elements or text.
 function node(tag, attributes = {}, ...children) {
@@ -19,8 +19,8 @@ function card(title, about, ...children) {
 function rows(list) {
   const made = node("dl", { class: "rows" });
   for (const row of list) {
-    const kind = row.alarming ? "alarming" : row.dim ? "dim" : null;
-    made.append(node("dt", { class: row.dim ? "dim" : null }, row.label),
+    const kind = row.style === "red" ? "alarming" : row.is_dim ? "dim" : null;
+    made.append(node("dt", { class: row.is_dim ? "dim" : null }, row.label),
       node("dd", { class: kind }, row.text));
   }
   return made;
@@ -48,24 +48,24 @@ function arraysOf(answer, choose) {
     parts.push(node("p", {}, node("label", { for: "array" }, "Show the array "), select));
   }
   const made = card(answer.instruction.length ? "The instruction" : "The tuple",
-    answer.arrays.length > 1 ? "The arrays of a tuple are looked at one by one." : "",
+    answer.arrays.length > 1 ? "The page shows one array of a tuple at a time." : "",
     ...parts);
   return made;
 }
 
 function comparisonOf(found) {
   const made = card(`Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
-    found.is_formula ? "Decided by ISL for every element: does the formula give its offset? A dot "
-    + "in the picture marks the first of which it does not."
-      : "Same places: every element has the same offset in both. Same bytes: the memory of one "
-    + "serves the other without a copy, with elements taken in row-major order.",
+    found.is_formula ? "Does the formula give the offset of every element? ISL decides. A dot in the "
+    + "picture marks the first element for which it does not."
+      : "Same places: every element has the same offset in both. Same bytes: a bitcast, so the "
+    + "buffer of one serves as the other without a copy, with elements in row-major order.",
     node("p", { class: "verdict" }, node("span", { class: "sign" }, `${found.sign} `),
       node("span", { id: "verdict" }, found.verdict)),
     rows(found.rows),
     ...found.is_formula ? [] : [
-      node("h4", {}, "Relayout: slot p of the second holds what the first has in this slot"),
+      node("h4", {}, "Relayout: slot p of the second buffer receives this slot of the first"),
       formula(found.relayout, true),
-      node("h4", {}, "The other way: slot p of the first holds what the second has in this slot"),
+      node("h4", {}, "The other way: slot p of the first buffer receives this slot of the second"),
       formula(found.way_back)],
     ...found.notes.map(note => node("p", { class: "about" }, note)));
   made.id = "comparison";
@@ -73,18 +73,18 @@ function comparisonOf(found) {
 }
 
 function formulaOf(found) {
-  const where = found.names.map(one => `${one.symbol} = ${one.name}`);
-  if (found.symbols.length) where.push(`${found.symbols.join(", ")}: sizes, at least 1`);
+  const names = found.names.map(one => `${one.symbol} = ${one.name}`);
+  if (found.symbols.length) names.push(`${found.symbols.join(", ")}: sizes, at least 1`);
   const same = found.reference === found.simplified;
   const made = card("Formula", "The offset of the element at (d0, d1, …); // rounds down, % is the "
-    + `remainder.${where.length ? ` Here ${where.join(", ")}.` : ""}`,
+    + `remainder.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
     formula(found.simplified, true));
   made.id = "formula";
-  if (same) made.append(node("p", { class: "about" }, "This is the reference's own form; nothing "
-    + "could be simplified."));
-  else made.append(node("h4", {}, "As the notation's own rules give it"), formula(found.reference),
-    node("h4", {}, "How the one becomes the other"), derivation(found.derivation));
-  made.append(node("h4", {}, "The way back, from an offset p to coordinates"),
+  if (same) made.append(node("p", { class: "about" }, "The reference formula is already "
+    + "in this form."));
+  else made.append(node("h4", {}, "The reference formula, from the notation's definition"), formula(found.reference),
+    node("h4", {}, "Derivation"), derivation(found.derivation));
+  made.append(node("h4", {}, "Inverse: from an offset p to coordinates"),
     formula(found.inverse));
   return made;
 }
@@ -93,15 +93,15 @@ function derivation(steps) {
   const made = node("ol", { class: "steps", id: "derivation" });
   for (const step of steps)
     made.append(node("li", {}, node("code", {}, `${step.before} = ${step.after}`),
-      node("span", { class: "rule" }, ` rule ${step.rule}`
+      node("span", { class: "rule" }, ` by rule ${step.rule}`
         + (step.because ? `, since ${step.because}` : ""))));
   return made;
 }
 
 function proofOf(list) {
-  const made = card("Proof", "Decided by ISL for every element, not tried on samples. One-to-one: "
-    + "no two elements share a slot. Onto: every slot holds an element, so there is no padding. "
-    + "Formulas: the simplified one, the reference's, the steps and the way back agree everywhere.",
+  const made = card("Proof", "ISL decides for every element; nothing is sampled. Injective: no two "
+    + "elements share a slot. Surjective: every slot holds an element, so there is no padding. "
+    + "Formulas: the simplified formula, the reference, the recipe and the inverse agree everywhere.",
     rows(list));
   made.id = "proof";
   return made;
@@ -109,7 +109,7 @@ function proofOf(list) {
 
 const TITLES = { c: "C", cuda: "CUDA", python: "Python", rust: "Rust", mlir: "MLIR",
   triton: "Triton", latex: "LaTeX", sympy: "SymPy" };
-const chosen = { target: "c", way: "offset" }; // what the reader chose last
+const chosen = { target: "c", way: "offset" }; // the reader's last choice
 
 function codeOf(list) {
   const text = node("code"), copy = node("button", { type: "button" }, "Copy code");
@@ -128,11 +128,11 @@ function codeOf(list) {
   };
   copy.addEventListener("click", () => copied(copy, text.textContent));
   show();
-  const made = card("Code", "Integers only: 32 bits where the bounds allow it, 64 elsewhere.",
+  const made = card("Code", "Integers only: 32 bits if the bounds allow it, otherwise 64.",
     choices("Language", "target", list.map(one => [one.target, TITLES[one.target] || one.target])),
     node("div", { class: "codehead" },
-      choices("Function", "way", [["offset", "element to offset"],
-        ["coordinates", "offset to element"]]), copy),
+      choices("Function", "way", [["offset", "coordinates to offset"],
+        ["coordinates", "offset to coordinates"]]), copy),
     node("pre", { class: "code", tabindex: 0, "aria-label": "code" }, text));
   made.id = "code";
   return made;
@@ -144,7 +144,7 @@ async function copied(button, text) {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "The browser does not allow it";
+    button.textContent = "The browser forbids copying";
   }
   setTimeout(() => { button.textContent = before; }, 1500);
 }
@@ -158,12 +158,12 @@ function pictureOf(found) {
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
   if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
   if (found.reason) {
-    made.append(node("p", {}, `There is no picture: ${found.reason}.`));
+    made.append(node("p", {}, `No picture: ${found.reason}.`));
     return made;
   }
   const shown = node("div", { class: "shown" });
   const parsed = new DOMParser().parseFromString(found.markup, "text/html");
-  // The policy of the page forbids styles in markup; as a sheet they are ours.
+  // The page's policy forbids styles in markup, and allows this sheet.
   pictureStyle.replaceSync(found.style);
   shown.append(...parsed.body.childNodes);
   for (const svg of shown.querySelectorAll("#picture svg"))
@@ -172,7 +172,7 @@ function pictureOf(found) {
   return made;
 }
 
-// Two columns of cards; one where the screen is narrow.
+// Two columns of cards; one column on a narrow screen.
 function pair(left, right) {
   const stacks = [left, right].map(list => list.filter(part => part !== null))
     .filter(list => list.length);
@@ -183,18 +183,18 @@ function pair(left, right) {
 function memoryOf(answer) {
   const list = [...answer.memory, ...answer.sizes];
   if (!list.length) return null;
-  const made = card("Memory and sizes", "Axes: the array's axes as they lie in memory, slowest "
-    + "first. Recipe: the steps that lead there; what results is in row-major order.", rows(list));
+  const made = card("Memory and sizes", "Axes: the array's axes in the order of memory, slowest "
+    + "first. Recipe: the steps to this order; the result is row-major.", rows(list));
   made.id = "sizes";
   return made;
 }
 
 // The whole answer, in the order of the page.
 function parts(answer, choose) {
-  const words = card("In words", "Each part of the text, and what it means.", rows(answer.words));
+  const words = card("In words", "Each part of the text and its meaning.", rows(answer.words));
   words.id = "words";
   const notes = answer.notes.length
-    ? card("To know", "", ...answer.notes.map(note => node("p", {}, note))) : null;
+    ? card("Notes", "", ...answer.notes.map(note => node("p", {}, note))) : null;
   const tpu = answer.tpu.length ? card("On a TPU", "A vector register has 8 rows, the sublanes, "
     + "of 128 columns, the lanes.", rows(answer.tpu)) : null;
   return [
