@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from morello_layouts.expr import AffineExpr, digit, variable
+sys.path.append(str(Path(__file__).parents[1]))
+
+from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.rules import DIGIT_RULES, LAST_RULES, READABLE_RULES, SUM_RULES, Rule
+from tests.support.expr_rule_cases import ENTRIES, Example
 
 PAGE: Final = Path(__file__).parent / "rules.md"
 FAR: Final = 24
@@ -47,91 +49,7 @@ digits.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """Where a rule fires, and where it must not.
-
-    Attributes:
-        fires: a form that the rule rewrites.
-        stays: a form past the edge of the condition.
-        why: what is amiss there.
-        loose: what a rule without the condition would make of it; None where that would be right,
-            but would not end, or leave the work of another rule undone.
-    """
-
-    fires: AffineExpr
-    stays: AffineExpr
-    why: str
-    loose: AffineExpr | None = None
-
-
-i, j, x, y = variable("i", 0, 31), variable("j", 0, 3), variable("x"), variable("y")
-
-EXAMPLES: Final = {
-    "identity": Example(digit(x, 1, 1), digit(x, 1, 2), "the modulus is 2", AffineExpr((), 0)),
-    "constant": Example(
-        variable("i", 8, 11) // 4,
-        variable("i", 8, 12) // 4,
-        "one value more, and the quotient has two",
-        AffineExpr((), 2),
-    ),
-    "drop-mod": Example(
-        digit(i, 8, 4),
-        digit(variable("i", 0, 32), 8, 4),
-        "i // 8 reaches 4, in the next block",
-        variable("i", 0, 32) // 8,
-    ),
-    "flatten-nested": Example((x % 12) // 2, (x % 13) // 2, "2 does not divide 13", digit(x, 2, 6)),
-    "extract-multiples": Example(
-        (16 * x + j) // 8, (15 * x + j) // 8, "8 does not divide 15", 2 * x + j // 8
-    ),
-    "drop-remainder": Example(
-        (4 * x + j) // 16,
-        (4 * x + variable("j", 0, 4)) // 16,
-        "j reaches 4, which is carried into 4·x",
-        x // 4,
-    ),
-    "split-remainder": Example(
-        (4 * x + j) % 12,
-        (4 * x + variable("j", 0, 4)) % 12,
-        "j reaches 4, which is carried into 4·x",
-        4 * (x % 3) + variable("j", 0, 4),
-    ),
-    "drop-inner-mod": Example(
-        (2 * (x % 6) + y) % 4, (2 * (x % 5) + y) % 4, "4 does not divide 2·5", (2 * x + y) % 4
-    ),
-    "flatten-inner-div": Example(
-        (y + x // 4) // 2,
-        (y + 3 * (x // 4)) // 2,
-        "the floor has a factor: 3·(x // 4) is not (3·x) // 4",
-        (4 * y + 3 * x) // 8,
-    ),
-    "join-digits": Example(
-        x % 4 + 4 * digit(x, 4, 8),
-        x % 4 + 5 * digit(x, 4, 8),
-        "the factor is 5, where n is 4",
-        x % 32,
-    ),
-    "constant-variable": Example(
-        3 * variable("v", 5, 5) + x,
-        3 * variable("v", 5, 6) + x,
-        "v has two values",
-        x + 15,
-    ),
-    "fold-div-mod": Example(
-        x - 8 * (x // 8), x - 7 * (x // 8), "the factor is 7, where the divisor is 8", x % 8
-    ),
-    "reduce-factor": Example(
-        (5 * x + y) % 4 + x,
-        (5 * x + y) % 4 + digit(5 * x + y, 8, None),
-        "another digit has the same operand, and the two must stay to be seen as such",
-    ),
-    "split-middle": Example(
-        256 * digit(i, 2, 4) + 2048 * (i // 8),
-        256 * digit(i, 2, 4) + 1024 * (i // 8),
-        "e is c·n itself: the two digits lie side by side, and join-digits makes one of them",
-    ),
-}
+EXAMPLES: Final = {name: entry.example for name, entry in ENTRIES.items()}
 
 
 def values_of(*forms: AffineExpr) -> Iterator[dict[str, int]]:

@@ -1,14 +1,26 @@
 """The simplifier's rules, as data.
 
-Each rule is a small function named after what it does. Its docstring is the identity it uses and,
-in a second paragraph, the side condition under which the identity holds. A rule looks at one
-node, a digit ``(x // s) mod n`` or a sum, and gives the form that replaces it, or None where it
-does not apply. No rule looks below the node: the engine hands over nodes whose operands are
-simplified already.
+Each rule is a small function named after its effect. The first paragraph of its docstring is an
+identity, the second the side condition, the third its name in tinygrad or TVM if it has one. A rule
+looks at one node, a digit ``(x // s) mod n`` or a sum, and returns the form that replaces it, or
+None if it does not apply. No rule looks below the node: the engine simplifies operands first.
 
-Notation: x, y, r, u are linear forms; v a variable; s, t, n, m, g, k positive integers; c, q
-integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be absent in
+Notation: x, y, r, u are affine expressions; v a variable; s, t, n, m, g, k positive integers; c, e,
+q integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be absent in
 every digit; an absent modulus counts as infinite.
+
+To add a rule:
+
+1. Write the function here and put it into one of the tables at the end. Its result must be smaller
+   than the node by :func:`morello_layouts.expr.simplify.measure`, so that rewriting ends.
+2. In ``tests/support/expr_rule_makers.py``, write makers of nodes at the edge of the side condition
+   (the rule fires) and one past it (the rule must not fire).
+3. In ``tests/support/expr_rule_cases.py``, give the rule an entry: its makers, and the examples
+   that the documentation shows too.
+4. Run ``python -m pytest tests/expr/test_rules.py``, then
+   ``python -m pytest -m slow tests/expr/test_mutants.py``. The second test loosens every condition
+   of every rule once. If such a mutant survives, write a maker that kills it. If the mutant is
+   equivalent to the rule, add it with the reason to ``EQUIVALENT`` in that file.
 """
 
 from __future__ import annotations
@@ -33,7 +45,7 @@ class Rule(Generic[Node]):
     @property
     def statement(self) -> str:
         """The identity and its side condition."""
-        return " ".join((self.apply.__doc__ or "").split())
+        return " ".join(" ".join((self.apply.__doc__ or "").split("\n\n")[:2]).split())
 
 
 def identity(d: Digit) -> AffineExpr | None:
@@ -48,7 +60,9 @@ def identity(d: Digit) -> AffineExpr | None:
 def constant(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = q.
 
-    Where q is the only value in the digit's interval over the bounds.
+    If q is the only value in the digit's interval over the bounds.
+
+    tinygrad: cancel_divmod.
     """
     lo, hi = d.interval
     return AffineExpr((), lo) if lo is not None and lo == hi else None
@@ -57,19 +71,23 @@ def constant(d: Digit) -> AffineExpr | None:
 def drop_mod(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = x // s - q·n.
 
-    Where [x // s] lies in q·n..q·n + n - 1.
+    If [x // s] lies in q·n..q·n + n - 1.
+
+    tinygrad: cancel_divmod.
     """
     if d.modulus is None:
         return None
     q = d.operand.interval.floordiv(d.divisor).constant_quotient(d.modulus)
-    return None if q is None else _quotient(d.operand, d.divisor) - q * d.modulus
+    return None if q is None else _floor_div(d.operand, d.divisor) - q * d.modulus
 
 
 def flatten_nested(d: Digit) -> AffineExpr | None:
     """(((y // t) mod m) // s) mod n = (y // (t·s)) mod k.
 
-    Where m is absent (then k = n), or s divides m and one of n and m/s divides the other (then k
-    is the smaller).
+    If m is absent (then k = n), or s divides m and one of n and m/s divides the other (then k is
+    the smaller).
+
+    tinygrad: nested_div_mod.
     """
     inner = d.operand.as_atom()
     if not isinstance(inner, Digit):
@@ -89,22 +107,26 @@ def extract_multiples(d: Digit) -> AffineExpr | None:
     """(s·y + r) // s = y + r // s, and ((s·n·y + r) // s) mod n = (r // s) mod n.
 
     For any y and r; the constant of r ends up in 0..s-1, or in 0..s·n-1.
+
+    tinygrad: factor_remainder.
     """
     period = d.divisor * (d.modulus or 1)
     multiples, const = divmod(d.operand.const, period)
-    pulled = [(a, c // d.divisor) for a, c in d.operand.terms if c % period == 0]
-    if not pulled and multiples == 0:
+    extracted = [(a, c // d.divisor) for a, c in d.operand.terms if c % period == 0]
+    if not extracted and multiples == 0:
         return None
     rest = AffineExpr(tuple([t for t in d.operand.terms if t[1] % period != 0]), const)
     if d.modulus is not None:
         return digit(rest, d.divisor, d.modulus)
-    return AffineExpr(tuple(pulled), multiples) + digit(rest, d.divisor, None)
+    return AffineExpr(tuple(extracted), multiples) + digit(rest, d.divisor, None)
 
 
 def drop_remainder(d: Digit) -> AffineExpr | None:
     """((g·y + r) // s) mod n = ((y + q) // (s/g)) mod n.
 
-    Where g divides s and [r] lies in q·g..q·g + g - 1.
+    If g divides s and [r] lies in q·g..q·g + g - 1.
+
+    tinygrad: gcd_with_remainder and nest_by_factor.
     """
     if d.divisor == 1:
         return None
@@ -116,21 +138,43 @@ def drop_remainder(d: Digit) -> AffineExpr | None:
 def split_remainder(d: Digit) -> AffineExpr | None:
     """((g·y + r) // s) mod n = (g/s)·((y + q) mod (n·s/g)) + (r - q·g) // s.
 
-    Where s divides g, g divides s·n, and [r] lies in q·g..q·g + g - 1.
+    If s divides g, g divides s·n, and [r] lies in q·g..q·g + g - 1.
+
+    tinygrad: gcd_with_remainder and nest_by_factor.
     """
     if d.modulus is None:
         return None
     for g, y, r, q in _remainders(d, d.divisor * d.modulus):
         if g % d.divisor == 0:
             high = digit(y + q, 1, d.divisor * d.modulus // g)
-            return high * (g // d.divisor) + _quotient(r - q * g, d.divisor)
+            return high * (g // d.divisor) + _floor_div(r - q * g, d.divisor)
     return None
+
+
+def _remainders(d: Digit, limit: Int) -> Iterator[tuple[Int, AffineExpr, AffineExpr, Int]]:
+    """Yield ways to write d's operand as g·y + r with [r] in q·g..q·g + g - 1.
+
+    These are tuples (g, y, r, q), largest g first; g > 1 divides ``limit``.
+    """
+    steps = {common_divisor(c, limit) for _, c in d.operand.terms}
+    g: Int = 0
+    for step in sorted(steps, key=magnitude, reverse=True):
+        g = common_divisor(g, step)
+        if g == 1 or not is_nonnegative(g - 1):
+            return
+        high = [(a, c // g) for a, c in d.operand.terms if c % g == 0]
+        rest = AffineExpr(tuple([t for t in d.operand.terms if t[1] % g != 0]), d.operand.const)
+        q = rest.interval.constant_quotient(g)
+        if q is not None:
+            yield g, AffineExpr(tuple(high), 0), rest, q
 
 
 def drop_inner_mod(d: Digit) -> AffineExpr | None:
     """((c·(u mod m) + r) // s) mod n = ((c·u + r) // s) mod n.
 
-    Where s·n divides c·m.
+    If s·n divides c·m.
+
+    tinygrad: remove_nested_mod.
     """
     if d.modulus is None:
         return None
@@ -138,7 +182,7 @@ def drop_inner_mod(d: Digit) -> AffineExpr | None:
     for atom, c in d.operand.terms:
         if isinstance(atom, Digit) and atom.modulus is not None and c * atom.modulus % period == 0:
             others = d.operand - AffineExpr(((atom, c),), 0)
-            unbounded = _quotient(atom.operand, atom.divisor) * c
+            unbounded = _floor_div(atom.operand, atom.divisor) * c
             return digit(others + unbounded, d.divisor, d.modulus)
     return None
 
@@ -147,6 +191,8 @@ def flatten_inner_div(d: Digit) -> AffineExpr | None:
     """((y + u // g) // s) mod n = ((g·y + u) // (g·s)) mod n.
 
     For any y and u.
+
+    tinygrad: (x//c + a)//d -> (x + a*c)//(c*d).
     """
     for atom, c in d.operand.terms:
         if c == 1 and isinstance(atom, Digit) and atom.modulus is None:
@@ -158,7 +204,7 @@ def flatten_inner_div(d: Digit) -> AffineExpr | None:
 def constant_variable(form: AffineExpr) -> AffineExpr | None:
     """c·v = c·q.
 
-    Where q is the only value of the variable v.
+    If q is the only value of the variable v.
     """
     const = form.const
     fixed: set[Var] = set()
@@ -174,7 +220,9 @@ def constant_variable(form: AffineExpr) -> AffineExpr | None:
 def join_digits(form: AffineExpr) -> AffineExpr | None:
     """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) = c·((x // s) mod (n·m)).
 
-    Where n > 1 (with n = 1 a digit would be joined to itself).
+    If n > 1 (for n = 1, a digit would be joined to itself).
+
+    tinygrad: fold_add_divmod_recombine.
     """
     digits = [(a, c) for a, c in form.terms if isinstance(a, Digit)]
     if len(digits) < 2:
@@ -199,6 +247,8 @@ def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
     """c·(x // s) - c·n·(x // (s·n)) = c·((x // s) mod n).
 
     For any c.
+
+    TVM: x - floordiv(x, c1) * c1 -> floormod(x, c1).
     """
     factors: dict[Var | Digit, Int] | None = None
     for high, k in form.terms:
@@ -216,7 +266,7 @@ def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
 def _lower_quotients(
     high: Digit, k: Int, factors: dict[Var | Digit, Int]
 ) -> Iterator[tuple[AffineExpr, Int, Int]]:
-    """Quotients x // s in a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
+    """Yield quotients x // s of a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
     if k % high.divisor == 0:
         c = -k // high.divisor
         if high.operand.terms and all(factors.get(a) == c * f for a, f in high.operand.terms):
@@ -236,8 +286,10 @@ def _lower_quotients(
 def reduce_factor(form: AffineExpr) -> AffineExpr | None:
     """((c·v + r) // s) mod n = ((k·v + r) // s) mod n.
 
-    Where k is c mod s·n, with the sign of c, and smaller than c; and no other digit of the sum
-    has the same operand (two digits of one operand may join later).
+    If k is c mod s·n with the sign of c, and smaller than c, and no other digit of the sum has the
+    same operand (two digits of one operand may join later).
+
+    tinygrad: fold_divmod_congruence.
     """
     for d, c in form.terms:
         if not isinstance(d, Digit) or d.modulus is None:
@@ -252,72 +304,21 @@ def reduce_factor(form: AffineExpr) -> AffineExpr | None:
 
 
 def _reduced(factor: Int, period: Int) -> Int:
-    """The factor mod period, with its own sign, if both are numbers."""
+    """Return the factor mod period, with the factor's sign, if both are numbers."""
     if isinstance(factor, SizeExpr) or isinstance(period, SizeExpr):
         return factor
     return factor % period if factor > 0 else -(-factor % period)
 
 
 def _shares_operand(d: Digit, form: AffineExpr) -> bool:
-    return any(
-        isinstance(a, Digit) and a is not d and a.operand == d.operand for a, _ in form.terms
-    )
-
-
-OUTER_DIGIT_RULES: tuple[Rule[Digit], ...] = (Rule("flatten-nested", flatten_nested),)
-OUTER_SUM_RULES: tuple[Rule[AffineExpr], ...] = (Rule("join-digits", join_digits),)
-"""Rules tried before operands are simplified, which could hide that operands are equal."""
-
-DIGIT_RULES: tuple[Rule[Digit], ...] = (
-    Rule("identity", identity),
-    Rule("constant", constant),
-    Rule("drop-mod", drop_mod),
-    Rule("flatten-nested", flatten_nested),
-    Rule("extract-multiples", extract_multiples),
-    Rule("drop-remainder", drop_remainder),
-    Rule("split-remainder", split_remainder),
-    Rule("drop-inner-mod", drop_inner_mod),
-    Rule("flatten-inner-div", flatten_inner_div),
-)
-
-VARIABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("constant-variable", constant_variable),)
-"""The rules for sums without digits."""
-
-SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("fold-div-mod", fold_div_mod))
-SUM_RULES: tuple[Rule[AffineExpr], ...] = (*OUTER_SUM_RULES, *SUM_RULES_AFTER_JOIN)
-
-LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
-"""Rules for the whole sum, when no other rule applies: they hide that operands are equal."""
-
-
-def _quotient(x: AffineExpr, s: Int) -> AffineExpr:
-    """The form x // s, which is x itself where s is 1."""
-    return x if s == 1 else digit(x, s, None)
-
-
-def _remainders(d: Digit, limit: Int) -> Iterator[tuple[Int, AffineExpr, AffineExpr, Int]]:
-    """Ways to write d's operand as g·y + r, [r] in one block of g numbers.
-
-    Here g > 1 divides ``limit`` and the block is q·g..q·g + g - 1: tuples (g, y, r, q), largest g
-    first.
-    """
-    steps = {common_divisor(c, limit) for _, c in d.operand.terms}
-    g: Int = 0
-    for step in sorted(steps, key=magnitude, reverse=True):
-        g = common_divisor(g, step)
-        if g == 1 or not is_nonnegative(g - 1):
-            return
-        high = [(a, c // g) for a, c in d.operand.terms if c % g == 0]
-        rest = AffineExpr(tuple([t for t in d.operand.terms if t[1] % g != 0]), d.operand.const)
-        q = rest.interval.constant_quotient(g)
-        if q is not None:
-            yield g, AffineExpr(tuple(high), 0), rest, q
+    others = (a for a, _ in form.terms if isinstance(a, Digit) and a is not d)
+    return any(a.operand == d.operand for a in others)
 
 
 def split_middle(form: AffineExpr) -> AffineExpr | None:
     """c·((x // s) mod n) + e·(x // (s·n)) = c·(x // s) + (e - c·n)·(x // (s·n)).
 
-    Where s > 1, and e is a multiple of c·n, larger than it.
+    If s > 1 and e is a multiple of c·n, larger than c·n.
     """
     factors = dict(form.terms)
     for low, c in form.terms:
@@ -327,9 +328,40 @@ def split_middle(form: AffineExpr) -> AffineExpr | None:
         high = Digit(low.operand, low.divisor * low.modulus, None)
         e = factors.get(high, 0)
         if e % stride == 0 and e // stride > 1:
-            opened = digit(low.operand, low.divisor, None) * c
-            return form - AffineExpr(((low, c), (high, stride)), 0) + opened
+            quotient = digit(low.operand, low.divisor, None) * c
+            return form - AffineExpr(((low, c), (high, stride)), 0) + quotient
     return None
 
 
+def _floor_div(x: AffineExpr, s: Int) -> AffineExpr:
+    """Return x // s, or x itself if s is 1."""
+    return x if s == 1 else digit(x, s, None)
+
+
+TOP_DOWN_DIGIT_RULES: tuple[Rule[Digit], ...] = (Rule("flatten-nested", flatten_nested),)
+TOP_DOWN_SUM_RULES: tuple[Rule[AffineExpr], ...] = (Rule("join-digits", join_digits),)
+"""Rules tried before operands are simplified, which could hide that operands are equal."""
+
+DIGIT_RULES: tuple[Rule[Digit], ...] = (
+    Rule("identity", identity),
+    Rule("constant", constant),
+    Rule("drop-mod", drop_mod),
+    *TOP_DOWN_DIGIT_RULES,
+    Rule("extract-multiples", extract_multiples),
+    Rule("drop-remainder", drop_remainder),
+    Rule("split-remainder", split_remainder),
+    Rule("drop-inner-mod", drop_inner_mod),
+    Rule("flatten-inner-div", flatten_inner_div),
+)
+
+VARIABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("constant-variable", constant_variable),)
+"""Rules for sums without digits."""
+
+SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("fold-div-mod", fold_div_mod))
+SUM_RULES: tuple[Rule[AffineExpr], ...] = (*TOP_DOWN_SUM_RULES, *SUM_RULES_AFTER_JOIN)
+
+LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
+"""Rules for the whole sum if no other rule applies: they hide that operands are equal."""
+
 READABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("split-middle", split_middle),)
+"""Rules that make a form shorter to read, but not simpler for other rules."""

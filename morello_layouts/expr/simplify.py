@@ -1,35 +1,39 @@
-"""Apply the rules until none fires, and record each application."""
+"""The engine: apply the rules until none fires, and record each application.
+
+Rewriting ends because every rule makes its node smaller by :func:`measure`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from morello_layouts.expr.affine import AffineExpr, Digit, Var
 from morello_layouts.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
-    OUTER_DIGIT_RULES,
-    OUTER_SUM_RULES,
     READABLE_RULES,
     SUM_RULES,
     SUM_RULES_AFTER_JOIN,
+    TOP_DOWN_DIGIT_RULES,
+    TOP_DOWN_SUM_RULES,
     VARIABLE_RULES,
     Node,
     Rule,
-    split_middle,
 )
 from morello_layouts.expr.sizes import Int
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteStep:
-    """One rule at work: its name and statement, the form before and the form after.
+    """One application of a rule.
 
     Attributes:
-        rule: its name.
+        rule: the rule's name.
         statement: the identity and its side condition.
-        before: the form that the rule saw.
-        after: what it made of it.
+        before: the form that the rule rewrote.
+        after: the form that replaced it.
     """
 
     rule: str
@@ -40,56 +44,133 @@ class RewriteStep:
     @property
     def because(self) -> str:
         """The bounds that the rule used, in words."""
-        parts = []
-        for atom, _ in self.before.terms:
-            if isinstance(atom, Digit):
-                parts.append(f"{atom.operand} is in {atom.operand.interval}")
+        digits = (atom for atom, _ in self.before.terms if isinstance(atom, Digit))
+        parts = [f"{d.operand} is in {d.operand.interval}" for d in digits]
         return "; ".join(dict.fromkeys(parts))
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.before} = {self.after}   ({self.because})"
 
 
+def measure(form: AffineExpr) -> tuple[int, int, int]:
+    """Return the size that every rule makes smaller, compared from left to right.
+
+    1. The weight: a variable weighs 1, a sum one more than its terms together, a digit twice its
+       operand, and 1 more for a division or a remainder, 5 more for both.
+    2. The product of all divisors and moduli at all depths.
+    3. The number of factors and constants in operands that are not reduced modulo p, the divisor
+       times the modulus: a constant outside of 0..p - 1, or a factor of absolute value p or more.
+       Those of an operand count twice as much as those of the digit around it.
+
+    Each of the three grows with its parts, so a rule that makes a part smaller makes the whole
+    smaller. Symbolic sizes count as odd numbers from 101 on.
+
+    >>> from morello_layouts.expr.affine import digit, variable
+    >>> measure((variable("x") % 12) // 4), measure(digit(variable("x"), 4, 3))
+    ((14, 48, 0), (10, 12, 0))
+    """
+    values = {name: 101 + 2 * k for k, name in enumerate(sorted(form.sizes()))}
+
+    def number(n: Int) -> int:
+        return n if isinstance(n, int) else int(n.evaluate(values))
+
+    def period(d: Digit) -> int:
+        return number(d.divisor) * number(d.modulus or 1)
+
+    def weight(form: AffineExpr) -> int:
+        operations = (0, 1, 5)
+        digits = _digits(form)
+        total = 1 + len(form.terms) - len(digits)
+        for d in digits:
+            total += 2 * weight(d.operand) + operations[(d.divisor != 1) + (d.modulus is not None)]
+        return total
+
+    def periods(form: AffineExpr) -> int:
+        return prod(period(d) * periods(d.operand) for d in _digits(form))
+
+    def unreduced(form: AffineExpr) -> int:
+        total = 0
+        for d in _digits(form):
+            p = period(d)
+            total += not 0 <= number(d.operand.const) < p
+            total += sum(abs(number(c)) >= p for _, c in d.operand.terms)
+            total += 2 * unreduced(d.operand)
+        return total
+
+    return weight(form), periods(form), unreduced(form)
+
+
+def _digits(form: AffineExpr) -> list[Digit]:
+    return [atom for atom, _ in form.terms if isinstance(atom, Digit)]
+
+
 def canonicalize(form: AffineExpr) -> AffineExpr:
-    """The form with every rule applied until none applies.
+    """Apply every rule until none applies.
 
     >>> from morello_layouts.expr.affine import variable
     >>> i, j = variable("i", 0, 31), variable("j", 0, 31)
     >>> print(canonicalize((32 * i + j) // 8))
     4*i + j//8
     """
-    return _Run(None).whole(form)
+    return _Simplifier(None).run(form)
 
 
 def canonicalize_with_steps(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
-    """What :func:`canonicalize` gives, and the rules that fired on the way, in order."""
+    """Return the result of :func:`canonicalize` and the rules that fired, in order."""
     steps: list[RewriteStep] = []
-    return _Run(steps).whole(form), tuple(steps)
+    return _Simplifier(steps).run(form), tuple(steps)
 
 
-class _Run:
-    """One simplification: digits seen so far, and the canonicalize_with_steps where one is kept."""
+def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
+    """Simplify a form for reading; return it with the rules that fired.
 
-    __slots__ = ("done", "lasts", "steps")
+    >>> from morello_layouts.expr.affine import variable
+    >>> i = variable("i", 0, 31)
+    >>> print(readable(2048 * (i // 8) + 256 * ((i % 8) // 2) + i % 2)[0])
+    1024*(i//8) + 256*(i//2) + i%2
+    """
+    steps: list[RewriteStep] = []
+    simplifier = _Simplifier(steps)
+    result = simplifier.run(form)
+    while (after := simplifier.apply_first(READABLE_RULES, result)) is not None:
+        result = simplifier.run(after)
+    return result, tuple(steps)
+
+
+class _Simplifier:
+    """One run of the rules.
+
+    Attributes:
+        digits: the simplified form of each digit met so far.
+        reduced: each form met by the last rules, and their result.
+        steps: the applications so far; None if they are not recorded.
+    """
+
+    __slots__ = ("digits", "reduced", "steps")
 
     def __init__(self, steps: list[RewriteStep] | None) -> None:
-        self.done: dict[Digit, AffineExpr] = {}
-        self.lasts: dict[AffineExpr, AffineExpr] = {}
+        self.digits: dict[Digit, AffineExpr] = {}
+        self.reduced: dict[AffineExpr, AffineExpr] = {}
         self.steps = steps
 
-    def linear(self, form: AffineExpr) -> AffineExpr:
+    def run(self, form: AffineExpr) -> AffineExpr:
+        """Apply all rules at every depth until none fires."""
+        simple = self.simplify_sum(form)
+        while True:
+            reduced = self.apply_last_rules(simple)
+            if reduced is simple:
+                return simple
+            simple = self.simplify_sum(reduced)
+
+    def simplify_sum(self, form: AffineExpr) -> AffineExpr:
         if not form.has_digits:
-            after = self.first(VARIABLE_RULES, form)
-            return form if after is None else after
-        form = joined = self.outer(form)
+            return self.rewrite_sum(VARIABLE_RULES, form)
+        form = joined = self.apply_top_down_rules(form)
         total: dict[Digit | Var, Int] = {}
         const, changed = form.const, False
         for atom, c in form.terms:
-            if isinstance(atom, Var):
-                total[atom] = total.get(atom, 0) + c
-                continue
-            simple = self.digit(atom)
-            if simple.as_atom() is atom:
+            simple = self.simplify_digit(atom) if isinstance(atom, Digit) else None
+            if simple is None or simple.as_atom() is atom:
                 total[atom] = total.get(atom, 0) + c
                 continue
             changed = True
@@ -99,46 +180,59 @@ class _Run:
         if changed:
             form = AffineExpr.from_terms(total, const)
         # Joining was tried on a form that nothing has changed since.
-        return self.sum(form, SUM_RULES if form is not joined else SUM_RULES_AFTER_JOIN)
+        return self.rewrite_sum(SUM_RULES if form is not joined else SUM_RULES_AFTER_JOIN, form)
 
-    def digit(self, d: Digit) -> AffineExpr:
-        found = self.done.get(d)
+    def simplify_digit(self, d: Digit) -> AffineExpr:
+        found = self.digits.get(d)
         if found is None:
-            found = self.done[d] = self._digit(d)
+            operand = self.simplify_sum(d.operand)
+            simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+            after = self.apply_first(DIGIT_RULES, simple)
+            found = AffineExpr(((simple, 1),), 0) if after is None else self.simplify_sum(after)
+            self.digits[d] = found
         return found
 
-    def _digit(self, d: Digit) -> AffineExpr:
-        of = self.linear(d.operand)
-        if of is not d.operand:
-            d = Digit(of, d.divisor, d.modulus)
-        after = self.first(DIGIT_RULES, d)
-        return AffineExpr(((d, 1),), 0) if after is None else self.linear(after)
-
-    def outer(self, form: AffineExpr) -> AffineExpr:
-        """The form after the rules that compare operands as they are written."""
-        flat = [(self.flat(a) if isinstance(a, Digit) else a, c) for a, c in form.terms]
-        if any(a is not b for (a, _), (b, _) in zip(flat, form.terms, strict=True)):
-            form = AffineExpr.from_terms(flat, form.const)
-        while len(form.terms) > 1 and (joined := self.first(OUTER_SUM_RULES, form)) is not None:
+    def apply_top_down_rules(self, form: AffineExpr) -> AffineExpr:
+        """Apply the rules that compare operands as they are written."""
+        form = _map_digits(form, self.flatten)
+        while len(form.terms) > 1:
+            joined = self.apply_first(TOP_DOWN_SUM_RULES, form)
+            if joined is None:
+                break
             form = joined
         return form
 
-    def flat(self, d: Digit) -> Digit:
-        """The digit after the rules for digits of digits."""
+    def flatten(self, d: Digit) -> Digit:
+        """Apply the rules for digits of digits as long as the result is a digit."""
         while d.operand.has_digits:
-            after = self.first(OUTER_DIGIT_RULES, d)
+            after = self.apply_first(TOP_DOWN_DIGIT_RULES, d)
             nested = after.as_atom() if after is not None else None
             if not isinstance(nested, Digit):
                 return d
             d = nested
         return d
 
-    def sum(self, form: AffineExpr, rules: tuple[Rule[AffineExpr], ...] = SUM_RULES) -> AffineExpr:
-        after = self.first(rules, form)
-        return form if after is None else self.linear(after)
+    def apply_last_rules(self, form: AffineExpr) -> AffineExpr:
+        """Apply the last rules at every depth; return the same object if none fires."""
+        if not form.has_digits:
+            return form
+        found = self.reduced.get(form)
+        if found is None:
+            inner = _map_digits(form, self.reduce_operand)
+            found = self.reduced[form] = self.rewrite_sum(LAST_RULES, inner)
+        return form if found == form else found
 
-    def first(self, rules: tuple[Rule[Node], ...], node: Node) -> AffineExpr | None:
-        """What the first rule that applies makes of a node; None if none does."""
+    def reduce_operand(self, d: Digit) -> Digit:
+        operand = self.apply_last_rules(d.operand)
+        return d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
+
+    def rewrite_sum(self, rules: tuple[Rule[AffineExpr], ...], form: AffineExpr) -> AffineExpr:
+        """Apply the first rule that fires and simplify the result."""
+        after = self.apply_first(rules, form)
+        return form if after is None else self.simplify_sum(after)
+
+    def apply_first(self, rules: tuple[Rule[Node], ...], node: Node) -> AffineExpr | None:
+        """Return the result of the first rule that fires, or None."""
         for rule in rules:
             after = rule.apply(node)
             if after is not None:
@@ -148,49 +242,10 @@ class _Run:
                 return after
         return None
 
-    def whole(self, form: AffineExpr) -> AffineExpr:
-        """The form simplified, the last rules too, at every depth."""
-        simple = self.linear(form)
-        while True:
-            last = self.last(simple)
-            if last is simple:
-                return simple
-            simple = self.linear(last)
 
-    def last(self, form: AffineExpr) -> AffineExpr:
-        """The form after the last rules; the same object where none applies."""
-        if not form.has_digits:
-            return form
-        found = self.lasts.get(form)
-        if found is None:
-            found = self.lasts[form] = self._last(form)
-        return form if found == form else found
-
-    def _last(self, form: AffineExpr) -> AffineExpr:
-        terms: list[tuple[Digit | Var, Int]] = []
-        for atom, c in form.terms:
-            inner = self.last(atom.operand) if isinstance(atom, Digit) else None
-            if inner is None or not isinstance(atom, Digit) or inner is atom.operand:
-                terms.append((atom, c))
-            else:
-                terms.append((Digit(inner, atom.divisor, atom.modulus), c))
-        if any(a is not b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
-            form = AffineExpr.from_terms(terms, form.const)
-        return self.sum(form, LAST_RULES)
-
-
-def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
-    """The form simplified for reading, and the rules that fired.
-
-    >>> from morello_layouts.expr.affine import variable
-    >>> i = variable("i", 0, 31)
-    >>> print(readable(2048 * (i // 8) + 256 * ((i % 8) // 2) + i % 2)[0])
-    1024*(i//8) + 256*(i//2) + i%2
-    """
-    result, steps = canonicalize_with_steps(form)
-    while (opened := split_middle(result)) is not None:
-        rule = READABLE_RULES[0]
-        step = RewriteStep(rule.name, rule.statement, result, opened)
-        result, more = canonicalize_with_steps(opened)
-        steps = (*steps, step, *more)
-    return result, steps
+def _map_digits(form: AffineExpr, change: Callable[[Digit], Digit]) -> AffineExpr:
+    """Return the form with every digit changed, or the same object if none changes."""
+    terms = [(change(a) if isinstance(a, Digit) else a, c) for a, c in form.terms]
+    if all(a is b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
+        return form
+    return AffineExpr.from_terms(terms, form.const)

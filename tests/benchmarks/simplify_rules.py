@@ -15,8 +15,8 @@ from morello_layouts.expr import rules
 from morello_layouts.expr.rules import READABLE_RULES, Rule
 
 TABLES = {
-    "Digits of digits, before operands are simplified": rules.OUTER_DIGIT_RULES,
-    "Sums, before operands are simplified": rules.OUTER_SUM_RULES,
+    "Digits of digits, before operands are simplified": rules.TOP_DOWN_DIGIT_RULES,
+    "Sums, before operands are simplified": rules.TOP_DOWN_SUM_RULES,
     "Digits": rules.DIGIT_RULES,
     "Sums": rules.SUM_RULES,
     "When nothing else applies": rules.LAST_RULES,

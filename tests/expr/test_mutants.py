@@ -11,7 +11,13 @@ import pytest
 from morello_layouts.expr import Interval, bounds, rules
 from tests.support.expr_interval_cases import CHECKS, check_levels
 from tests.support.expr_mutants import mutants_of
-from tests.support.expr_rule_cases import ENTRIES, check_example, check_fires, check_stays, rules_in
+from tests.support.expr_rule_cases import (
+    ENTRIES,
+    check_examples,
+    check_fires,
+    check_stays,
+    rules_in,
+)
 
 DRAWS = 25
 """Nodes of each maker that a mutant is tried on."""
@@ -70,8 +76,7 @@ EQUIVALENT = {
 def check_rule(rule):
     """All that the table of cases says about a rule, on nodes drawn from a seed."""
     entry = ENTRIES[rule.name]
-    for node, printed in entry.examples:
-        check_example(rule, node, printed)
+    check_examples(rule)
     for check, makers in ((check_stays, entry.stays), (check_fires, entry.fires)):
         for maker in makers:
             pick = Random(maker.__name__).randint

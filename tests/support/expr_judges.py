@@ -1,4 +1,4 @@
-"""What the simplifier is judged by: every value of the variables, or ISL; and a size that falls.
+"""What the simplifier is judged by: every value of the variables, or ISL.
 
 Nothing here calls a rule, the engine or a search.
 """
@@ -138,52 +138,3 @@ def _isl_atom(atom):
     if atom.divisor != 1:
         text = f"floor(({text})/{atom.divisor})"
     return text if atom.modulus is None else f"({text}) mod {atom.modulus}"
-
-
-def size_of(form):
-    """What each rule makes smaller, compared from left to right, so that the engine ends.
-
-    1. The weight: a variable weighs 1, a sum one more than its terms together, a digit twice its
-       operand, and 1 for a division or a remainder, 5 for both.
-    2. The product of all divisors and moduli at all depths.
-    3. How many factors and constants of an operand are not reduced: a constant outside 0..p - 1,
-       a factor of p or more either way, where p is the divisor times the modulus; those of an
-       operand count twice as much as those of the digit around it.
-
-    Each of them grows with its parts, so a rule that makes a part smaller makes the whole smaller.
-    """
-    names = sizes_of(form)
-    form = at_sizes(form, dict(zip(names, _LARGE, strict=False)))
-    return _weight(form), _periods(form), _unreduced(form)
-
-
-_LARGE = (101, 103, 107)  # symbolic sizes larger than the integers of the tests
-
-
-def _digits(form):
-    return [a for a, _ in form.terms if isinstance(a, Digit)]
-
-
-def _weight(form):
-    operations = (0, 1, 5)
-    return 1 + sum(
-        2 * _weight(a.operand) + operations[(a.divisor != 1) + (a.modulus is not None)]
-        if isinstance(a, Digit)
-        else 1
-        for a, _ in form.terms
-    )
-
-
-def _periods(form):
-    return prod(d.divisor * (d.modulus or 1) * _periods(d.operand) for d in _digits(form))
-
-
-def _unreduced(form):
-    total = 0
-    for d in _digits(form):
-        period = d.divisor * (d.modulus or 1)
-        total += (not 0 <= d.operand.const < period) + sum(
-            abs(c) >= period for _, c in d.operand.terms
-        )
-        total += 2 * _unreduced(d.operand)
-    return total

@@ -1,68 +1,73 @@
 """Nodes at the edge of each rule's side condition, and one past it.
 
-A maker draws its numbers with ``pick(lo, hi)``, an integer of lo..hi, so Hypothesis and a seeded
-generator can both drive it. Which makers belong to a rule is said in ``expr_rule_cases``.
+A maker draws its numbers with ``pick(lo, hi)``, an integer of lo..hi, so both Hypothesis and a
+seeded generator can drive it. ``expr_rule_cases`` says which makers belong to a rule.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
+from typing import TypeAlias
 
-from morello_layouts.expr import AffineExpr, digit, variable
-from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.expr import AffineExpr, Digit, digit, variable
+from morello_layouts.expr.sizes import Int, SizeExpr
 
-
-def take(x, s, n):
-    """The digit (x // s) mod n as an atom."""
-    return digit(x, s, n).as_atom()
+Pick: TypeAlias = "Callable[[int, int], int]"
 
 
-def some(pick, name="y"):
-    """A variable with bounds of any kind: on both sides, on one, on none."""
+def take(x: AffineExpr, s: Int, n: Int | None) -> Digit:
+    """Return the digit (x // s) mod n as an atom."""
+    return Digit(x, s, n)
+
+
+def some(pick: Pick, name: str = "y") -> AffineExpr:
+    """Return a variable with bounds of any kind: on both sides, on one, on none."""
     lo, hi = pick(-6, 3), pick(4, 9)
     return variable(name, *[(lo, hi), (lo, hi), (lo, None), (None, hi), (None, None)][pick(0, 4)])
 
 
-def span(pick, lo, hi):
-    """A form whose values are lo..hi (None: no end): a variable, shifted, and turned perhaps."""
+def span(pick: Pick, lo: Int | None, hi: Int | None) -> AffineExpr:
+    """Return a form with the values lo..hi (None: no end): a variable, shifted or negated."""
     shift = pick(-3, 3)
     low = None if lo is None else lo - shift
     high = None if hi is None else hi - shift
     if pick(0, 1):
         return variable("r", low, high) + shift
-    turned = (None if high is None else -high), (None if low is None else -low)
-    return -variable("r", *turned) + shift
+    negated = (None if high is None else -high), (None if low is None else -low)
+    return -variable("r", *negated) + shift
 
 
-def out_of_span(pick, lo, hi):
-    """A form whose values are lo..hi and one more at either end, or no end at all."""
+def out_of_span(pick: Pick, lo: Int, hi: Int) -> AffineExpr:
+    """Return a form with the values lo..hi and one more at either end, or without an end."""
     return span(
         pick, *[(lo - 1, hi), (lo, hi + 1), (None, hi), (lo, None), (None, None)][pick(0, 4)]
     )
 
 
-def astride(pick, edge):
-    """A form of the two values around the end of a block."""
+def astride(pick: Pick, edge: Int) -> AffineExpr:
+    """Return a form of the two values around the end of a block."""
     return span(pick, edge - 1, edge)
 
 
-def number(pick, lo, hi):
-    """An integer of lo..hi, or a multiple of a symbolic size."""
-    return pick(lo, hi) * [1, 1, 1, SizeExpr.named("N")][pick(0, 3)]
+def number(pick: Pick, lo: int, hi: int) -> Int:
+    """Return an integer of lo..hi, or its multiple of a symbolic size."""
+    sizes: list[Int] = [1, 1, 1, SizeExpr.named("N")]
+    return pick(lo, hi) * sizes[pick(0, 3)]
 
 
-def maybe(pick, n):
-    """The modulus n or none."""
+def maybe(pick: Pick, n: Int) -> Int | None:
+    """Return the modulus n or None."""
     return n if pick(0, 1) else None
 
 
-def nonzero(pick, most):
-    """A factor of either sign."""
+def nonzero(pick: Pick, most: int) -> int:
+    """Return a factor of either sign."""
     return pick(1, most) * (1 if pick(0, 2) else -1)
 
 
-def coprime(pick, to):
-    """A factor that shares nothing with a number."""
+def coprime(pick: Pick, to: Int) -> int:
+    """Return a factor that shares no divisor with a number."""
     if not isinstance(to, int):
         return 1
     return [k for k in range(1, 8) if gcd(k, to) == 1][pick(0, 1) if to != 1 else 0]
@@ -71,41 +76,41 @@ def coprime(pick, to):
 # identity
 
 
-def identity_mod_one(pick):
+def identity_mod_one(pick: Pick) -> Digit:
     return take(some(pick), pick(1, 5), 1)
 
 
-def identity_group(pick):
+def identity_group(pick: Pick) -> Digit:
     return take(some(pick) * nonzero(pick, 3) + pick(-3, 3), 1, None)
 
 
-def identity_mod_two(pick):
+def identity_mod_two(pick: Pick) -> Digit:
     return take(some(pick), 1, pick(2, 5))
 
 
-def identity_half(pick):
+def identity_half(pick: Pick) -> Digit:
     return take(some(pick), pick(2, 5), None)
 
 
 # constant
 
 
-def constant_of_floor(pick):
+def constant_of_floor(pick: Pick) -> Digit:
     s, q = number(pick, 2, 5), pick(-3, 3)
     return take(span(pick, s * q, s * q + s - 1), s, None)
 
 
-def constant_of_digit(pick):
+def constant_of_digit(pick: Pick) -> Digit:
     s, n, q = number(pick, 1, 4), pick(2, 5), pick(-7, 7)
     return take(span(pick, s * q, s * q + s - 1), s, n)
 
 
-def constant_past(pick):
+def constant_past(pick: Pick) -> Digit:
     s, q = number(pick, 2, 5), pick(-3, 3)
     return take(out_of_span(pick, s * q, s * q + s - 1), s, None)
 
 
-def constant_past_digit(pick):
+def constant_past_digit(pick: Pick) -> Digit:
     s, n, q = number(pick, 1, 4), pick(2, 5), pick(-7, 7)
     return take(out_of_span(pick, s * q, s * q + s - 1), s, n)
 
@@ -113,29 +118,29 @@ def constant_past_digit(pick):
 # drop-mod
 
 
-def drop_mod_block(pick):
+def drop_mod_block(pick: Pick) -> Digit:
     s, n, q = number(pick, 1, 4), number(pick, 2, 5), pick(-3, 3)
     return take(span(pick, s * n * q, s * n * (q + 1) - 1), s, n)
 
 
-def drop_mod_past(pick):
+def drop_mod_past(pick: Pick) -> Digit:
     s, n, q = number(pick, 1, 4), number(pick, 2, 5), pick(-3, 3)
     return take(out_of_span(pick, s * n * q, s * n * (q + 1) - 1), s, n)
 
 
-def drop_mod_astride(pick):
+def drop_mod_astride(pick: Pick) -> Digit:
     s, n = number(pick, 1, 4), number(pick, 2, 5)
     return take(astride(pick, s * n * pick(-3, 3)), s, n)
 
 
-def drop_mod_without_mod(pick):
+def drop_mod_without_mod(pick: Pick) -> Digit:
     return take(span(pick, 0, pick(0, 5)), pick(2, 5), None)
 
 
 # flatten-nested
 
 
-def flatten_nested_in_floor(pick):
+def flatten_nested_in_floor(pick: Pick) -> Digit:
     return take(
         digit(some(pick), number(pick, 2, 5), None),
         number(pick, 1, 4),
@@ -143,81 +148,81 @@ def flatten_nested_in_floor(pick):
     )
 
 
-def flatten_nested_floor_in_digit(pick):
+def flatten_nested_floor_in_digit(pick: Pick) -> Digit:
     s = number(pick, 2, 5)
     return take(digit(some(pick), pick(1, 4), s * number(pick, 1, 4)), s, None)
 
 
-def flatten_nested_smaller_mod(pick):
+def flatten_nested_smaller_mod(pick: Pick) -> Digit:
     s, n = number(pick, 1, 4), number(pick, 1, 5)
     return take(digit(some(pick), pick(1, 4), s * n * pick(1, 3)), s, n)
 
 
-def flatten_nested_larger_mod(pick):
+def flatten_nested_larger_mod(pick: Pick) -> Digit:
     s, rest = number(pick, 1, 4), number(pick, 1, 5)
     return take(digit(some(pick), pick(1, 4), s * rest), s, rest * pick(2, 3))
 
 
-def flatten_nested_no_divisor(pick):
+def flatten_nested_no_divisor(pick: Pick) -> Digit:
     s = number(pick, 2, 5)
     inner = s * pick(1, 4) + [-1, 1][pick(0, 1)]
     return take(digit(some(pick), pick(1, 4), inner), s, maybe(pick, pick(2, 5)))
 
 
-def flatten_nested_neither_divides(pick):
+def flatten_nested_neither_divides(pick: Pick) -> Digit:
     s, a = pick(1, 3), pick(2, 4)
     g, b = pick(1, 2), a + 1  # a and a + 1 share nothing
     m, n = (g * a, g * b) if pick(0, 1) else (g * b, g * a)
     return take(digit(some(pick), pick(1, 3), s * m), s, n)
 
 
-def flatten_nested_not_alone(pick):
+def flatten_nested_not_alone(pick: Pick) -> Digit:
     inner = digit(some(pick), pick(2, 4), maybe(pick, 12))
     scaled = inner * 2 if pick(0, 1) else inner + 1
     return take(scaled, pick(2, 4), maybe(pick, pick(2, 3)))
 
 
-def flatten_nested_variable(pick):
+def flatten_nested_variable(pick: Pick) -> Digit:
     return take(some(pick), pick(2, 4), maybe(pick, pick(2, 3)))
 
 
 # extract-multiples
 
 
-def _last(period):
-    """The largest constant that is no multiple; 1 of a symbolic size, which divides nothing."""
+def _last(period: Int) -> int:
+    """Return the largest constant that is not a multiple; 1 for a symbolic size."""
     return period - 1 if isinstance(period, int) else 1
 
 
-def extract_factor(pick):
+def extract_factor(pick: Pick) -> Digit:
     s = number(pick, 2, 5)
     return take(
         some(pick) * (s * nonzero(pick, 3)) + some(pick, "z") + _last(s) * pick(0, 1), s, None
     )
 
 
-def extract_const(pick):
+def extract_const(pick: Pick) -> Digit:
     s = pick(2, 5)
     const = s + pick(0, 5) if pick(0, 1) else -pick(1, 6)
     return take(some(pick) * coprime(pick, s) + const, s, None)
 
 
-def extract_factor_under_mod(pick):
+def extract_factor_under_mod(pick: Pick) -> Digit:
     s, n = number(pick, 1, 4), number(pick, 2, 4)
     return take(some(pick) * (s * n * nonzero(pick, 3)) + some(pick, "z"), s, n)
 
 
-def extract_const_under_mod(pick):
+def extract_const_under_mod(pick: Pick) -> Digit:
     s, n = pick(1, 4), pick(2, 4)
     return take(some(pick) + (s * n + pick(0, 5) if pick(0, 1) else -pick(1, 6)), s, n)
 
 
-def extract_next_factor(pick):
+def extract_next_factor(pick: Pick) -> Digit:
     s = number(pick, 3, 6)
     return take(some(pick) * (s * pick(1, 2) + [-1, 1][pick(0, 1)]) + _last(s), s, None)
 
 
-def extract_factor_of_floor_only(pick):
+def extract_factor_of_floor_only(pick: Pick) -> Digit:
     s, n = number(pick, 2, 4), pick(2, 4)
     multiple = n * pick(0, 2) + pick(1, n - 1)
     return take(some(pick) * (s * multiple) + _last(s * n), s, n)
@@ -226,45 +231,45 @@ def extract_factor_of_floor_only(pick):
 # drop-remainder
 
 
-def _with_remainder(pick, remainder, s, n, g):
+def _with_remainder(pick: Pick, remainder: AffineExpr, s: Int, n: Int | None, g: Int) -> Digit:
     """(g·y + r) // s, where g is all that the factor of y shares with s."""
     return take(some(pick) * (g * coprime(pick, s // g)) + remainder, s, n)
 
 
-def drop_remainder_block(pick):
+def drop_remainder_block(pick: Pick) -> Digit:
     g, q, n = number(pick, 2, 4), pick(-3, 3), maybe(pick, pick(2, 4))
     return _with_remainder(pick, span(pick, g * q, g * q + g - 1), g * pick(1, 3), n, g)
 
 
-def drop_remainder_const(pick):
+def drop_remainder_const(pick: Pick) -> Digit:
     g = pick(2, 4)
     return take(some(pick) * g + pick(-5, 5), g * pick(2, 3), maybe(pick, pick(2, 4)))
 
 
-def drop_remainder_of_two(pick):
+def drop_remainder_of_two(pick: Pick) -> Digit:
     # The larger factor alone leaves too much; both together leave the variable r only.
     g, q = pick(2, 3), pick(-2, 2)
     y, z = variable("y", -4, 9), variable("z", 0, 7)
     return take(y * (2 * g) + z * g + span(pick, g * q, g * q + g - 1), 4 * g, None)
 
 
-def drop_remainder_past(pick):
+def drop_remainder_past(pick: Pick) -> Digit:
     g, q, n = number(pick, 2, 4), pick(-3, 3), maybe(pick, pick(2, 4))
     return _with_remainder(pick, out_of_span(pick, g * q, g * q + g - 1), g * pick(1, 3), n, g)
 
 
-def drop_remainder_astride(pick):
+def drop_remainder_astride(pick: Pick) -> Digit:
     g, n = number(pick, 2, 4), maybe(pick, pick(2, 4))
     return _with_remainder(pick, astride(pick, g * pick(-3, 3)), g * pick(1, 3), n, g)
 
 
-def drop_remainder_no_divisor(pick):
+def drop_remainder_no_divisor(pick: Pick) -> Digit:
     s = pick(2, 5)
     c = [k for k in range(2, 12) if gcd(k, s) == 1][pick(0, 2)]
     return take(some(pick) * c + span(pick, 0, pick(0, 1)), s, None)
 
 
-def drop_remainder_of_mod(pick):
+def drop_remainder_of_mod(pick: Pick) -> Digit:
     g = number(pick, 2, 4)
     return take(some(pick) * g + span(pick, 0, g - 1), 1, g * pick(1, 3))
 
@@ -272,33 +277,33 @@ def drop_remainder_of_mod(pick):
 # split-remainder
 
 
-def split_remainder_block(pick):
+def split_remainder_block(pick: Pick) -> Digit:
     s, a, b, q = number(pick, 1, 3), number(pick, 1, 3), number(pick, 2, 3), pick(-3, 3)
     g, n = (s * a, a * b) if s * a != 1 else (2, 2 * b)
     return take(some(pick) * (g * coprime(pick, b)) + span(pick, g * q, g * q + g - 1), s, n)
 
 
-def split_remainder_past(pick):
+def split_remainder_past(pick: Pick) -> Digit:
     s, a, b, q = number(pick, 1, 3), pick(2, 3), number(pick, 2, 3), pick(-3, 3)
     g, n = s * a, a * b
     rest = out_of_span(pick, g * q, g * q + g - 1)
     return take(some(pick) * (g * coprime(pick, b)) + rest, s, n)
 
 
-def split_remainder_astride(pick):
+def split_remainder_astride(pick: Pick) -> Digit:
     s, a, b = number(pick, 1, 3), pick(2, 3), number(pick, 2, 3)
     g = s * a
     return take(some(pick) * (g * coprime(pick, b)) + astride(pick, g * pick(-3, 3)), s, a * b)
 
 
-def split_remainder_finer(pick):
+def split_remainder_finer(pick: Pick) -> Digit:
     # g divides s·n, but s does not divide g.
     s, g = [(4, 6), (2, 3), (4, 2), (6, 4), (6, 9)][pick(0, 4)]
     n = g * pick(1, 2) if s * g % 4 else g * 2
     return take(some(pick) * g + span(pick, 0, g - 1), s, n)
 
 
-def split_remainder_without_mod(pick):
+def split_remainder_without_mod(pick: Pick) -> Digit:
     s = pick(2, 4)
     return take(some(pick) * s + span(pick, 0, s - 1), s, None)
 
@@ -306,18 +311,18 @@ def split_remainder_without_mod(pick):
 # drop-inner-mod
 
 
-def _mod_inside(pick, c, m, s, n):
+def _mod_inside(pick: Pick, c: Int, m: Int, s: Int, n: Int | None) -> Digit:
     inner = digit(some(pick), pick(1, 3), m)
     return take(inner * c + some(pick, "z") * pick(0, 2) + pick(-2, 2), s, n)
 
 
-def drop_inner_mod_period(pick):
+def drop_inner_mod_period(pick: Pick) -> Digit:
     s, n, c = pick(1, 4), pick(2, 4), nonzero(pick, 4)
     m = s * n // gcd(s * n, c) * pick(1, 2)
     return _mod_inside(pick, c, m if m > 1 else 2, s, n)
 
 
-def drop_inner_mod_part(pick):
+def drop_inner_mod_part(pick: Pick) -> Digit:
     s, n, c = pick(1, 4), pick(2, 4), nonzero(pick, 4)
     m = pick(2, 9)
     while c * m % (s * n) == 0:
@@ -325,12 +330,12 @@ def drop_inner_mod_part(pick):
     return _mod_inside(pick, c, m, s, n)
 
 
-def drop_inner_mod_in_floor(pick):
+def drop_inner_mod_in_floor(pick: Pick) -> Digit:
     m = pick(2, 4)
     return _mod_inside(pick, pick(1, 3), m, m, None)
 
 
-def flatten_inner_div_as_mod(pick):
+def drop_inner_mod_of_floor(pick: Pick) -> Digit:
     n = pick(2, 4)
     return take(digit(some(pick), pick(2, 4), None) * n, 1, n)
 
@@ -338,19 +343,19 @@ def flatten_inner_div_as_mod(pick):
 # flatten-inner-div
 
 
-def flatten_inner_div_once(pick):
+def flatten_inner_div_once(pick: Pick) -> Digit:
     inner = digit(some(pick), pick(2, 4), None)
     others = some(pick, "z") * nonzero(pick, 3) + pick(-3, 3)
     return take(inner + others, pick(1, 4), maybe(pick, pick(2, 4)))
 
 
-def flatten_inner_div_scaled(pick):
+def flatten_inner_div_scaled(pick: Pick) -> Digit:
     factor = [-1, 2, 3, -2][pick(0, 3)]
     inner = digit(some(pick), pick(2, 4), None)
     return take(inner * factor + some(pick, "z"), pick(2, 4), maybe(pick, pick(2, 4)))
 
 
-def flatten_inner_div_of_digit(pick):
+def flatten_inner_div_of_digit(pick: Pick) -> Digit:
     inner = digit(some(pick), pick(1, 4), pick(2, 4))
     return take(inner + some(pick, "z"), pick(1, 4), pick(2, 4))
 
@@ -358,57 +363,66 @@ def flatten_inner_div_of_digit(pick):
 # constant-variable
 
 
-def constant_variable_one_value(pick):
+def constant_variable_one_value(pick: Pick) -> AffineExpr:
     q = pick(-4, 4)
     return variable("v", q, q) * nonzero(pick, 3) + some(pick) * nonzero(pick, 3) + pick(-3, 3)
 
 
-def constant_variable_two_values(pick):
+def constant_variable_two_values(pick: Pick) -> AffineExpr:
     q = pick(-4, 4)
     ends = [(q, q + 1), (q, None), (None, q), (None, None)][pick(0, 3)]
     return variable("v", *ends) * nonzero(pick, 3) + pick(-3, 3)
 
 
-def constant_variable_of_digit(pick):
+def constant_variable_of_digit(pick: Pick) -> AffineExpr:
     return digit(variable("v", 0, 2), 4, maybe(pick, 3)) + pick(-1, 1)
 
 
 # join-digits
 
 
-def _two_digits(pick, c, k, n, m, *, low=None, high=None):
+def _two_digits(
+    pick: Pick,
+    c: Int,
+    k: Int,
+    n: Int,
+    m: Int | None,
+    *,
+    low: AffineExpr | None = None,
+    high: AffineExpr | None = None,
+) -> AffineExpr:
     x = low or some(pick)
     s = pick(1, 3)
     rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
     return digit(x, s, n) * c + digit(high or x, s * n, m) * k + rest
 
 
-def join_neighbours(pick):
+def join_neighbours(pick: Pick) -> AffineExpr:
     c, n = nonzero(pick, 3), number(pick, 2, 4)
     return _two_digits(pick, c, c * n, n, maybe(pick, pick(2, 4)))
 
 
-def join_next_factor(pick):
+def join_next_factor(pick: Pick) -> AffineExpr:
     c, n = nonzero(pick, 3), number(pick, 2, 4)
     return _two_digits(pick, c, c * n + [-1, 1][pick(0, 1)], n, maybe(pick, pick(2, 4)))
 
 
-def join_other_operand(pick):
+def join_other_operand(pick: Pick) -> AffineExpr:
     c, n, x = nonzero(pick, 3), pick(2, 4), some(pick)
     return _two_digits(pick, c, c * n, n, maybe(pick, 3), low=x, high=x + [-1, 1][pick(0, 1)])
 
 
-def join_apart(pick):
+def join_apart(pick: Pick) -> AffineExpr:
     c, n, x, s = nonzero(pick, 3), pick(2, 4), some(pick), pick(1, 3)
     return digit(x, s, n) * c + digit(x, s * n + [-1, 1][pick(0, 1)], maybe(pick, 3)) * (c * n)
 
 
-def join_one(pick):
+def join_one(pick: Pick) -> AffineExpr:
     x, s, c = some(pick), pick(1, 3), nonzero(pick, 3)
     return digit(x, s, 1) * c + digit(x, s, maybe(pick, pick(2, 3))) * pick(1, 3)
 
 
-def join_floors(pick):
+def join_floors(pick: Pick) -> AffineExpr:
     x, s = some(pick), pick(2, 3)
     return digit(x, s, None) + digit(x, 2 * s, None) * 2
 
@@ -416,63 +430,63 @@ def join_floors(pick):
 # fold-div-mod
 
 
-def fold_operand(pick):
+def fold_operand(pick: Pick) -> AffineExpr:
     x, c, n = some(pick) * pick(1, 2) + pick(-3, 3), nonzero(pick, 3), number(pick, 2, 4)
     if pick(0, 1):
         x = x + some(pick, "w") * nonzero(pick, 3)
     return x * c - digit(x, n, None) * (c * n) + some(pick, "z") * pick(0, 2) + pick(-2, 2)
 
 
-def fold_quotients(pick):
+def fold_quotients(pick: Pick) -> AffineExpr:
     x, s, c, n = some(pick), number(pick, 2, 3), nonzero(pick, 3), number(pick, 2, 4)
     rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
     return digit(x, s, None) * c - digit(x, s * n, None) * (c * n) + rest
 
 
-def fold_next_factor(pick):
+def fold_next_factor(pick: Pick) -> AffineExpr:
     x, c, n = some(pick), nonzero(pick, 3), pick(3, 4)
     return x * c - digit(x, n, None) * (c * n + [-1, 1, 1 - n, n - 1][pick(0, 3)])
 
 
-def fold_same_sign(pick):
+def fold_same_sign(pick: Pick) -> AffineExpr:
     x, c, n = some(pick), nonzero(pick, 3), number(pick, 2, 4)
     return x * c + digit(x, n, None) * (c * n)
 
 
-def fold_part_of_operand(pick):
+def fold_part_of_operand(pick: Pick) -> AffineExpr:
     y, w, n = some(pick), some(pick, "w"), pick(2, 4)
     other = [0, 2, -1][pick(0, 2)]
     return y + w * other - digit(y + w, n, None) * n
 
 
-def fold_quotients_next_factor(pick):
+def fold_quotients_next_factor(pick: Pick) -> AffineExpr:
     x, s, c, n = some(pick), pick(2, 3), nonzero(pick, 3), pick(3, 4)
     return digit(x, s, None) * c - digit(x, s * n, None) * (c * n + [-1, 1][pick(0, 1)])
 
 
-def fold_no_divisor(pick):
+def fold_no_divisor(pick: Pick) -> AffineExpr:
     x, s = some(pick), pick(2, 4)
     t = s * pick(1, 3) + pick(1, s - 1)
     return digit(x, s, None) - digit(x, t, None) * (t // s)
 
 
-def fold_other_operand(pick):
+def fold_other_operand(pick: Pick) -> AffineExpr:
     x, s, n = some(pick), pick(2, 3), pick(2, 4)
     return digit(x, s, None) - digit(x + [-1, 1][pick(0, 1)], s * n, None) * n
 
 
-def fold_digits(pick):
+def fold_digits(pick: Pick) -> AffineExpr:
     x, s, n = some(pick), pick(2, 3), pick(2, 4)
     low, high = [(None, 5), (5, None)][pick(0, 1)]
     return digit(x, s, low) - digit(x, s * n, high) * n
 
 
-def fold_of_mod(pick):
+def fold_of_mod(pick: Pick) -> AffineExpr:
     x, n = some(pick), pick(2, 4)
     return x - digit(x, n, pick(2, 4)) * n
 
 
-def fold_of_number(pick):
+def fold_of_number(pick: Pick) -> AffineExpr:
     n = pick(2, 4)
     return some(pick) - digit(AffineExpr((), pick(-4, 9)), n, None) * n
 
@@ -480,30 +494,30 @@ def fold_of_number(pick):
 # reduce-factor
 
 
-def _digit_in_sum(pick, factor, s, n):
+def _digit_in_sum(pick: Pick, factor: Int, s: Int, n: Int) -> AffineExpr:
     x = some(pick) * factor + some(pick, "z") * pick(0, 1) + pick(-2, 2)
     return digit(x, s, n) * nonzero(pick, 3) + some(pick, "w") * pick(0, 2) + pick(-2, 2)
 
 
-def reduce_past_period(pick):
+def reduce_past_period(pick: Pick) -> AffineExpr:
     s, n = pick(1, 3), pick(2, 4)
     factor = s * n + pick(0, 2 * s * n)
     return _digit_in_sum(pick, factor if pick(0, 1) else -factor, s, n)
 
 
-def reduce_within_period(pick):
+def reduce_within_period(pick: Pick) -> AffineExpr:
     s, n = pick(1, 3), pick(2, 4)
     return _digit_in_sum(pick, (s * n - 1) * (1 if pick(0, 1) else -1), s, n)
 
 
-def reduce_shared_operand(pick):
+def reduce_shared_operand(pick: Pick) -> AffineExpr:
     s, n = pick(1, 3), pick(2, 4)
     x = some(pick) * (s * n + pick(0, 3)) + pick(-2, 2)
     other = digit(x, s * n, None) if pick(0, 1) else digit(x, s, n + 1)
     return digit(x, s, n) * nonzero(pick, 3) + other
 
 
-def reduce_floor(pick):
+def reduce_floor(pick: Pick) -> AffineExpr:
     s = pick(2, 4)
     return digit(some(pick) * (s + pick(0, 5)), s, None) + pick(-2, 2)
 
@@ -511,32 +525,32 @@ def reduce_floor(pick):
 # split-middle
 
 
-def _middle(pick, s, e_of):
+def _middle(pick: Pick, s: Int, e_of: Callable[[Int], Int]) -> AffineExpr:
     x, c, n = some(pick), nonzero(pick, 3), pick(2, 4)
     rest = some(pick, "z") * pick(0, 2) + pick(-2, 2)
     return digit(x, s, n) * c + digit(x, s * n, None) * e_of(c * n) + rest
 
 
-def split_middle_twice(pick):
+def split_middle_twice(pick: Pick) -> AffineExpr:
     return _middle(pick, number(pick, 2, 4), lambda stride: 2 * stride)
 
 
-def split_middle_more(pick):
+def split_middle_more(pick: Pick) -> AffineExpr:
     return _middle(pick, pick(2, 4), lambda stride: pick(3, 5) * stride)
 
 
-def split_middle_once(pick):
+def split_middle_once(pick: Pick) -> AffineExpr:
     return _middle(pick, pick(2, 4), lambda stride: stride * pick(-2, 1))
 
 
-def split_middle_no_multiple(pick):
+def split_middle_no_multiple(pick: Pick) -> AffineExpr:
     return _middle(pick, pick(2, 4), lambda stride: 2 * stride + [-1, 1][pick(0, 1)])
 
 
-def split_middle_of_mod(pick):
+def split_middle_of_mod(pick: Pick) -> AffineExpr:
     return _middle(pick, 1, lambda stride: 2 * stride)
 
 
-def split_middle_of_floors(pick):
+def split_middle_of_floors(pick: Pick) -> AffineExpr:
     x, s = some(pick), pick(2, 3)
     return digit(x, s, None) + digit(x, 2 * s, None) * 4
