@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts.recipe import (
-    Merge,
     Recipe,
     Split,
     Transpose,
@@ -20,6 +19,7 @@ from morello_layouts.recipe import (
     known,
     logical_coordinates,
 )
+from morello_layouts.recipe.digits import axes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,9 @@ class Level:
 def levels_of(recipe: Recipe) -> tuple[Level, ...]:
     """The levels, outermost first.
 
-    Splits in a row, and the transpose after them, are one tiling; it has several levels where an
-    axis is split several times. A part of an axis makes tiles only if it varies slower than what
-    is left of the axis: to bring the even indices before the odd ones is a split too, but no tile
-    lies in one piece after it.
+    One tiling has several levels if it splits an axis several times. A part of an axis makes tiles
+    only if it varies slower than the rest of the axis: to bring the even indices before the odd
+    ones is a split too, but no tile lies in one piece after it.
 
     >>> from morello_layouts.recipe import Pad
     >>> once = (Pad((4, 8)), Split((2, 4)), Transpose((0, 2, 1, 3)))
@@ -59,62 +58,88 @@ def levels_of(recipe: Recipe) -> tuple[Level, ...]:
     >>> [str(level) for level in levels_of(Recipe((4, 8), once + twice))]
     ['2x4', '2x1']
     """
-    return tuple(_levels(recipe))
+    return tuple(
+        Level(tiling.split, tiling.end, cut, sizes)
+        for tiling in _tilings(recipe)
+        for cut in _cuts(tiling.spans)
+        if prod(sizes := _sizes(tiling.spans, cut)) > 1
+    )
 
 
-def _levels(recipe: Recipe) -> Iterator[Level]:
+class _Part(NamedTuple):
+    """One part of a split axis: its place in memory, and its size."""
+
+    place: int
+    size: int
+
+
+_Span = list[_Part]  # the parts of one axis, the one of the largest unit first
+
+
+class _Tiling(NamedTuple):
+    """Splits in a row, and the transpose after them.
+
+    Attributes:
+        start: the number of steps before the first split.
+        split: the number of steps up to the last split.
+        end: the number of steps with the transpose.
+        spans: of each axis before the splits its parts.
+    """
+
+    start: int
+    split: int
+    end: int
+    spans: list[_Span]
+
+
+def _tilings(recipe: Recipe) -> Iterator[_Tiling]:
     steps, k = recipe.steps, 0
     while k < len(steps):
-        if not isinstance(steps[k], Split):
+        start = k
+        while k < len(steps) and isinstance(steps[k], Split):
+            k += 1
+        split = k
+        if split == start:
             k += 1
             continue
-        spans = [[n] for n in known(recipe.shapes[k])]
-        while k < len(steps) and isinstance(step := steps[k], Split):
-            tiles = iter(step.tiles)
-            spans = [[m for n in span for m in _parts(n, next(tiles))] for span in spans]
-            k += 1
-        split, count = k, sum(map(len, spans))
-        order: Sequence[int] = range(count)
-        if k < len(steps) and isinstance(step := steps[k], Transpose):
-            order, k = step.order, k + 1
-        places = _by_span([order.index(axis) for axis in range(count)], spans)
-        for cut in _cuts(spans, places):
-            sizes = tuple(
-                prod(n for n, place in zip(span, at, strict=True) if place >= cut)
-                for span, at in zip(spans, places, strict=True)
-                if len(span) > 1 or at[0] >= cut
-            )
-            if prod(sizes) > 1:
-                yield Level(split, k, cut, sizes)
+        k += k < len(steps) and isinstance(steps[k], Transpose)
+        yield _Tiling(start, split, k, _spans(Recipe(recipe.shapes[start], steps[start:k])))
 
 
-def _parts(n: int, tile: int | None) -> tuple[int, ...]:
-    return (n,) if tile is None else (n // tile, tile)
+def _spans(recipe: Recipe) -> list[_Span]:
+    """The parts of each axis after splits and a transpose."""
+    digits = [(place, digit) for place, (digit,) in enumerate(axes_of(recipe))]
+    digits.sort(key=lambda pair: (-pair[1].unit, pair[1].is_zero))
+    sizes = known(recipe.physical_shape)
+    return [
+        [_Part(place, sizes[place]) for place, digit in digits if digit.dim == axis]
+        for axis in range(len(recipe.shape))
+    ]
 
 
-def _by_span(places: list[int], spans: list[list[int]]) -> list[list[int]]:
-    left = iter(places)
-    return [[next(left) for _ in span] for span in spans]
-
-
-def _cuts(spans: list[list[int]], places: list[list[int]]) -> list[int]:
-    """After how many axes in memory tiles are told apart, for each level of one tiling."""
+def _cuts(spans: Sequence[_Span]) -> list[int]:
+    """The number of leading axes in memory that number the tiles, for each level of one tiling."""
     cuts: list[int] = []
+    places = [[part.place for part in span] for span in spans]
     for j in range(max(map(len, spans), default=1) - 1):
         heads = [at[j] for at in places if len(at) > j + 1 and at[: j + 1] == sorted(at)[: j + 1]]
         if heads and (not cuts or max(heads) + 1 > cuts[-1]):
             cuts.append(max(heads) + 1)
     # Of what is split twice the parts that lie innermost are one more level, such as words.
-    inner = {at[k]: len(at) for n, at in zip(spans, places, strict=True) for k in _large(n)}
+    inner = {part.place: len(span) for span in spans for part in span if part.size > 1}
     innermost = max(inner, default=0)
     if cuts and cuts[-1] < innermost and inner[innermost] > 2:
         cuts.append(innermost)
     return cuts
 
 
-def _large(span: list[int]) -> list[int]:
-    """The parts of an axis that have more than one index."""
-    return [k for k, n in enumerate(span) if n > 1]
+def _sizes(spans: Sequence[_Span], cut: int) -> tuple[int, ...]:
+    """Sizes of a tile, of the parts from the cut on, along the axes that were tiled."""
+    return tuple(
+        prod(part.size for part in span if part.place >= cut)
+        for span in spans
+        if len(span) > 1 or span[0].place >= cut
+    )
 
 
 def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tuple[int, ...]]:
@@ -129,6 +154,8 @@ def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tu
 class OutermostTiles:
     """The blocks that a recipe's first splits make.
 
+    A dimension that is joined with another before them has no blocks of its own.
+
     >>> from morello_layouts.recipe import Pad
     >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
     >>> tiles = OutermostTiles(recipe)
@@ -139,67 +166,31 @@ class OutermostTiles:
     recipe: Recipe
 
     @cached_property
-    def first(self) -> int | None:
-        """The position of the first split, None where nothing is split."""
-        splits = (k for k, step in enumerate(self.recipe.steps) if isinstance(step, Split))
-        return next(splits, None)
-
-    @cached_property
-    def _before(self) -> Recipe:
-        """What happens before the first split."""
-        return Recipe(self.recipe.shape, self.recipe.steps[: self.first or 0])
-
-    @cached_property
-    def _blocks(self) -> tuple[int | None, ...]:
-        """For each axis before the first split the size of its outermost block, None if whole.
-
-        Splits in a row are one level: what leads after the last of them is the outermost index.
-        It makes tiles only if it varies slower than what is left: to bring the even indices
-        before the odd ones is a split too, but no tile lies in one piece after it.
-        """
-        if self.first is None:
-            return ()
-        spans = [[n] for n in known(self._before.physical_shape)]
-        end = self.first
-        while end < len(self.recipe.steps) and isinstance(step := self.recipe.steps[end], Split):
-            tiles = iter(step.tiles)
-            spans = [[m for n in span for m in _parts(n, next(tiles))] for span in spans]
-            end += 1
-        after = self.recipe.steps[end : end + 1]
-        count = sum(map(len, spans))
-        order = after[0].order if after and isinstance(after[0], Transpose) else range(count)
-        axes = iter(range(count))
-        return tuple(_block(span, [order.index(next(axes)) for _ in span]) for span in spans)
-
-    @cached_property
-    def _axis_of_dim(self) -> tuple[int | None, ...]:
-        """Each logical dimension's axis before the first split, None where it is joined."""
-        axes: list[tuple[int, ...]] = [(dim,) for dim in range(len(self.recipe.shape))]
-        for step in self._before.steps:
-            if isinstance(step, Transpose):
-                axes = [axes[axis] for axis in step.order]
-            elif isinstance(step, Merge):
-                groups = step.groups(range(len(axes)))
-                axes = [tuple(dim for axis in group for dim in axes[axis]) for group in groups]
-        alone = {dims[0]: axis for axis, dims in enumerate(axes) if len(dims) == 1}
-        return tuple(alone.get(dim) for dim in range(len(self.recipe.shape)))
-
-    @cached_property
     def extents(self) -> tuple[int, ...]:
         """Sizes of the array with the padding that completes its outermost tiles."""
-        padded = known(self._before.physical_shape)
-        return tuple(
-            n if axis is None or self.first is None else padded[axis]
-            for n, axis in zip(known(self.recipe.shape), self._axis_of_dim, strict=True)
-        )
+        return tuple(extent for extent, _ in self._dimensions)
 
     @cached_property
     def sizes(self) -> tuple[int | None, ...]:
-        """Sizes of the outermost tiles along each logical dimension, None where it is whole."""
-        blocks = self._blocks or (None,) * len(self._before.physical_shape)
-        return tuple(None if axis is None else blocks[axis] for axis in self._axis_of_dim)
+        """Sizes of the outermost tiles along each logical dimension, None if it is whole."""
+        return tuple(size for _, size in self._dimensions)
+
+    @cached_property
+    def _dimensions(self) -> list[tuple[int, int | None]]:
+        found: list[tuple[int, int | None]] = [(n, None) for n in known(self.recipe.shape)]
+        tiling = next(_tilings(self.recipe), None)
+        if tiling is None:
+            return found
+        before = Recipe(self.recipe.shape, self.recipe.steps[: tiling.start])
+        sizes = known(before.physical_shape)
+        for axis, digits in enumerate(axes_of(before)):
+            dims = {dim for digit in digits for dim in digit.dims}
+            if len(dims) == 1:
+                found[dims.pop()] = sizes[axis], _block(tiling.spans[axis])
+        return found
 
 
-def _block(span: Sequence[int], places: Sequence[int]) -> int | None:
-    """The block of an axis split into ``span``, whose parts lie at these places in memory."""
-    return prod(span[1:]) if len(span) > 1 and places[0] == min(places) else None
+def _block(span: _Span) -> int | None:
+    """The size of an axis's outermost block; None if the axis is whole, or its blocks are not."""
+    is_outermost = span[0].place == min(part.place for part in span)
+    return prod(part.size for part in span[1:]) if len(span) > 1 and is_outermost else None
