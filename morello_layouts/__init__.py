@@ -67,8 +67,8 @@ from morello_layouts.translate.translate import to_morello, to_xla
 if TYPE_CHECKING:
     from morello_layouts import exercises, tpu
     from morello_layouts.diagnostics import (
-        Comparison,
         Diagnosis,
+        HloComparison,
         OomReport,
         compare_hlo,
         diagnose,
@@ -97,7 +97,6 @@ __all__ = [
     "AffineMap",
     "Assumption",
     "Bitcast",
-    "Comparison",
     "CompiledRelayout",
     "CostModel",
     "Decomposition",
@@ -106,6 +105,7 @@ __all__ = [
     "Dynamic",
     "Exercise",
     "Feedback",
+    "HloComparison",
     "HloComputation",
     "HloInstruction",
     "HloMetadata",
@@ -173,7 +173,7 @@ __all__ = [
 # Loaded on first use: islpy, and what few programs need.
 _LAZY = {
     "Bitcast": "proof",
-    "Comparison": "diagnostics",
+    "HloComparison": "diagnostics",
     "CompiledRelayout": "kernels.compiled",
     "Diagnosis": "diagnostics",
     "Exercise": "exercises",

@@ -25,7 +25,7 @@ from morello_layouts.cli.terminal import (
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
-    from morello_layouts.diagnostics import Comparison, Diagnosis
+    from morello_layouts.diagnostics import Diagnosis, HloComparison
     from morello_layouts.explorer.question import Question
     from morello_layouts.explorer.server import Server
 
@@ -80,7 +80,7 @@ def hlo(
     """
     from morello_layouts.diagnostics import compare_hlo, diagnose
 
-    report: Diagnosis | Comparison
+    report: Diagnosis | HloComparison
     if other is None:
         report = diagnose(module_in(file), generation, top=top)
     elif generation is not None:

@@ -1,103 +1,36 @@
-"""The buffers of a program, and amounts of bytes in words."""
+"""The buffers of a program, and the bytes that they take."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, NamedTuple, TypeVar
 
-from morello_layouts.description import amount
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import CALLED_BY
 from morello_layouts.notations.xla import XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
-from morello_layouts.tpu import default_layout
-from morello_layouts.tpu.generations import LANES, packing
+from morello_layouts.tpu import Waste, waste
 
-_UNITS: Final = "KMGTPE"
-_SIZE: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([KMGTPE]?)(?:i?B)?", re.ASCII)
+K = TypeVar("K", bound=Hashable)
 
 _SPACES: Final = {0: "HBM", 1: "VMEM", 2: "SMEM", 4: "host", 5: "host"}
 
-
-def bytes_text(n: int) -> str:
-    """A number of bytes, in the largest unit that it fills.
-
-    >>> bytes_text(512), bytes_text(41943040)
-    ('512 B', '40.00 MiB')
-    """
-    if abs(n) < 1024:
-        return f"{n} B"
-    power = min((abs(n).bit_length() - 1) // 10, len(_UNITS))
-    if abs(n) >= 1 << 90:
-        return f"{amount(n)} B"
-    return f"{n / (1 << 10 * power):,.2f} {_UNITS[power - 1]}iB"
-
-
-def xla_size(n: int) -> str:
-    """A number of bytes as XLA's out-of-memory reports write it, with their rounding.
-
-    >>> xla_size(0), xla_size(12288), xla_size(6392119296)
-    ('0B', '12.0K', '5.95G')
-    """
-    if n < 1024:
-        return f"{n}B"
-    unit = 0
-    while n >= 1 << 20 and unit + 1 < len(_UNITS):
-        n, unit = n >> 10, unit + 1
-    if n >= 1 << 100:
-        return f"{amount(n >> 10)}{_UNITS[unit]}"
-    return f"{n / 1024:.{2 if unit else 1}f}{_UNITS[unit]}"
-
-
-def bytes_of_text(text: str) -> int | None:
-    """The bytes that such a text stands for, to its precision; None where it is no size.
-
-    >>> bytes_of_text("1.50M"), bytes_of_text("6.00MiB"), bytes_of_text("unknown")
-    (1572864, 6291456, None)
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        return None
-    power = _UNITS.index(match[2]) + 1 if match[2] else 0
-    return round(float(match[1]) * (1 << 10 * power))
-
-
-def factor_text(factor: float) -> str:
-    """How many times the data a buffer takes.
-
-    >>> factor_text(1.0), factor_text(12.642)
-    ('1x', '12.64x')
-    """
-    return "1x" if factor == 1 else f"{factor:,.2f}x"
-
-
-def space_name(space: int) -> str:
-    """What a memory space is called on a TPU.
-
-    >>> space_name(1), space_name(9)
-    ('VMEM', 'memory space 9')
-    """
-    return _SPACES.get(space, f"memory space {space}")
-
-
-# The computations that these call run with buffers of their own, and give their results. Those of
-# a fusion, a reduce or a sort work on values that are never stored; that of an asynchronous start
-# writes what the start gives.
-_RUNNING: Final = frozenset({"while", "conditional", "call"})
+# Opcodes whose computations have buffers of their own and return them. A fusion, a reduction or a
+# sort computes values that are never stored; an asynchronous start writes its own result.
+_CALLERS_WITH_BUFFERS: Final = frozenset({"while", "conditional", "call"})
 
 _CALLS: Final = tuple(f"{attribute}=" for attribute in CALLED_BY)
 
-# Their results are names for the bytes of others.
-_NAMING: Final = frozenset(
-    {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call"}
-    | {"opt-barrier", "optimization-barrier", "after-all", "add-dependency", "domain"}
-)
+# Opcodes whose results only name the bytes of other buffers.
+_ALIASES: Final = _CALLERS_WITH_BUFFERS | {
+    *("tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency", "domain"),
+    *("opt-barrier", "optimization-barrier"),
+}
 
-# Results that repeat the operands, by the position in the tuple.
+# Position of the operand that the tuple of an asynchronous start repeats.
 _OPERAND_OF_START: Final = {
     "copy-start": 1,
     "async-start": 0,
@@ -107,12 +40,32 @@ _OPERAND_OF_START: Final = {
 }
 
 
+def space_name(space: int) -> str:
+    """Return the name of a memory space of a TPU.
+
+    >>> space_name(1), space_name(9)
+    ('VMEM', 'memory space 9')
+    """
+    return _SPACES.get(space, f"memory space {space}")
+
+
+def without_memory_space(x: XlaShape) -> XlaShape:
+    """Return the array without its memory space, which does not change the order of its bytes.
+
+    >>> from morello_layouts.notations import parse
+    >>> print(without_memory_space(parse("f32[8]{0:S(1)}")))
+    f32[8]{0}
+    """
+    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
+
+
 class Buffer(NamedTuple):
-    """An array that an instruction writes, or that the program is given.
+    """An array that an instruction writes, or a parameter of the program.
 
     Attributes:
-        instruction: which it is of; computation: the name of the one that holds the instruction.
-        path: its positions in the tuples of the result.
+        instruction: the instruction that defines it.
+        computation: the name of the computation that holds the instruction.
+        path: the array's positions in the tuples of the result.
         shape: the array.
         is_parameter: whether it is a parameter of the program.
     """
@@ -123,14 +76,19 @@ class Buffer(NamedTuple):
     shape: XlaShape
     is_parameter: bool
 
+    @property
+    def name(self) -> str:
+        """The instruction's name with the path, as in ``fusion.3{1}``."""
+        return self.instruction.name + "".join(f"{{{k}}}" for k in self.path)
+
 
 def buffers_of(module: HloModule, fused: frozenset[str]) -> Iterator[Buffer]:
-    """The arrays of a program that take memory.
+    """Return the arrays of a program that take memory.
 
-    These are the entry's parameters and what instructions write outside of fusions. Left out is
-    what only names the bytes of others: bitcasts, tuples and their elements, the parameters and
-    results of loops, the operands that an asynchronous start repeats. Which of them share memory in
-    the end is not in the text.
+    These are the entry's parameters and the results of instructions outside of fusions. Results
+    that only name the bytes of other buffers are left out: bitcasts, tuples and their elements, the
+    parameters and results of loops, the operands that an asynchronous start repeats. The text does
+    not say which buffers share memory in the end.
 
     Args:
         module: the program.
@@ -148,55 +106,40 @@ def buffers_of(module: HloModule, fused: frozenset[str]) -> Iterator[Buffer]:
     b False
     """
     for computation in module.computations:
-        if is_fused(computation, fused):
-            continue
-        for instruction in computation.instructions:
-            yield from _written(instruction, computation)
+        if not is_fused(computation, fused):
+            for instruction in computation.instructions:
+                yield from _written(instruction, computation)
 
 
 def _written(instruction: HloInstruction, computation: HloComputation) -> Iterator[Buffer]:
-    opcode = instruction.opcode
+    opcode, shape = instruction.opcode, instruction.shape
     is_parameter = opcode == "parameter"
     if is_parameter and not (computation.is_entry or not computation.name):
         return
-    if opcode in _NAMING or opcode.endswith(("-done", "-update")):
+    if opcode in _ALIASES or opcode.endswith(("-done", "-update")):
         return
-    shape = instruction.shape
     repeated = _OPERAND_OF_START.get(opcode)
     if repeated is None and opcode.endswith("-start") and _begins_with_tuple(shape):
         repeated = 0
-    if isinstance(shape, XlaShape):
-        yield Buffer(instruction, computation.name, (), shape, is_parameter)
-        return
     for path, array in arrays_of(shape):
         if repeated is None or path[:1] != (repeated,):
             yield Buffer(instruction, computation.name, path, array, is_parameter)
 
 
 def _begins_with_tuple(shape: XlaValue) -> bool:
-    """Whether it is that of an asynchronous operation: operands, results, then a context.
+    """Whether a shape is an asynchronous operation's: operands, results, then a context.
 
     Any instruction may be printed so: a slice as slice-start, slice-update and slice-done.
     """
     return isinstance(shape, XlaTuple) and isinstance(next(iter(shape.shapes), None), XlaTuple)
 
 
-def anywhere(x: XlaShape) -> XlaShape:
-    """The array without its memory space, which does not change the order of its bytes.
-
-    >>> from morello_layouts.notations import parse
-    >>> print(anywhere(parse("f32[8]{0:S(1)}")))
-    f32[8]{0}
-    """
-    return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
-
-
 def fused_names(module: HloModule) -> frozenset[str]:
-    """The computations whose values are never stored, by name."""
+    """Return the names of the computations whose values are never stored."""
     found: set[str] = set()
     for instruction in module.instructions:
         text = instruction.attribute_text
-        if instruction.opcode not in _RUNNING and any(call in text for call in _CALLS):
+        if instruction.opcode not in _CALLERS_WITH_BUFFERS and any(call in text for call in _CALLS):
             found.update(
                 called if isinstance(called, str) else called.name
                 for called in instruction.called_computations
@@ -205,82 +148,215 @@ def fused_names(module: HloModule) -> frozenset[str]:
 
 
 def is_fused(computation: HloComputation, fused: frozenset[str]) -> bool:
-    """Whether a computation is one of these, or, where its caller was cut off, named like one."""
+    """Whether a computation is fused; if its caller was cut off, its name tells."""
     name = computation.name
     return not computation.is_entry and (name in fused or "fused_computation" in name)
 
 
-_OLD: Final = "v3"  # v2 chooses the same layouts
-_NEW: Final = "v5e"  # and v4, v5p, v6e and tpu7x the same as this
-_OLD_TILES: Final = ((256,),)
-_NEW_TILES: Final = ((128,),)
+def entry_arrays(module: HloModule) -> tuple[tuple[XlaShape, ...], tuple[XlaShape, ...]]:
+    """Return the parameters and the outputs of a program, from its header or its entry."""
+    parameters: Iterable[XlaValue] = ()
+    outputs: Iterable[XlaValue] = ()
+    shape = module.entry_computation_layout
+    if shape is not None:
+        parameters, outputs = shape.parameters, (shape.result,)
+    else:
+        try:
+            entry = module.entry
+            parameters = [i.shape for i in entry.instructions if i.opcode == "parameter"]
+            outputs = (entry.root.shape,)
+        except LayoutError:  # the text is a part of a dump
+            return (), ()
+    return _arrays(parameters), _arrays(outputs)
 
 
-class Generation(NamedTuple):
-    """A generation that suggestions are for, and why that one.
+def _arrays(values: Iterable[XlaValue]) -> tuple[XlaShape, ...]:
+    return tuple(array for value in values for _, array in arrays_of(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """The bytes of some arrays.
 
     Attributes:
-        name: such as ``v5e``.
-        reason: how it is known.
+        arrays: the number of arrays.
+        data_bytes: the bytes of their elements.
+        reserved_bytes: the bytes of their buffers.
+
+    >>> (Bytes(1, 60, 96) + Bytes(1, 4, 512)).padding_bytes
+    544
     """
 
-    name: str
-    reason: str
+    json_keys: ClassVar = ("arrays", "data_bytes", "reserved_bytes", "padding_bytes", "factor")
+
+    arrays: int = 0
+    data_bytes: int = 0
+    reserved_bytes: int = 0
+
+    def __add__(self, other: Bytes) -> Bytes:
+        return Bytes(
+            self.arrays + other.arrays,
+            self.data_bytes + other.data_bytes,
+            self.reserved_bytes + other.reserved_bytes,
+        )
+
+    @property
+    def padding_bytes(self) -> int:
+        """Bytes that hold no data."""
+        return self.reserved_bytes - self.data_bytes
+
+    @property
+    def factor(self) -> float:
+        """Reserved bytes over data bytes; 1 without data."""
+        return self.reserved_bytes / self.data_bytes if self.data_bytes else 1.0
 
 
-def generation_of(
-    given: str | None, shapes: Iterable[XlaShape], entry: Iterable[XlaShape] = ()
-) -> Generation:
-    """The generation that is given, or else what scalars and the program's own arrays tell.
+def sums(found: Iterable[tuple[K, Bytes]]) -> dict[K, Bytes]:
+    """Return the sum of the bytes of each key.
 
-    Args:
-        given: its name, None where the text must tell.
-        shapes: the arrays of the text; tiles of scalars tell the old generations from the new.
-        entry: what the program takes and gives, whose layouts the compiler chose; asked where
-            there is no such scalar.
+    >>> sums([("a", Bytes(1, 60, 96)), ("a", Bytes(1, 4, 4))])
+    {'a': Bytes(arrays=2, data_bytes=64, reserved_bytes=100)}
+    """
+    totals: dict[K, Bytes] = {}
+    for key, each in found:
+        totals[key] = totals.get(key, Bytes()) + each
+    return totals
 
-    Raises:
-        LayoutError: where there is no generation of that name.
+
+class WasteCache:
+    """The waste of arrays; equal arrays are analysed once.
 
     >>> from morello_layouts.notations import parse
-    >>> generation_of(None, [parse("f32[]{:T(256)}")]).name
-    'v3'
-    >>> generation_of(None, [], [parse("f32[1,200]{1,0:T(2,128)}")]).name
-    'v3'
-    >>> generation_of("v6e", []).reason
-    'as given'
+    >>> cache = WasteCache()
+    >>> cache.of(parse("f32[3,5]{1,0:T(2,2)}")).reserved_bytes, cache.of(parse("token[]"))
+    (96, None)
     """
-    if given is not None:
-        packing("f32", given)  # raises where there is none
-        return Generation(given, "as given")
-    for shape in shapes:
-        tiles = _tiles_of_short(shape)
-        if tiles == _OLD_TILES:
-            return Generation(_OLD, "a guess: scalars lie in T(256), as on v2 and v3")
-        if tiles == _NEW_TILES:
-            return Generation(_NEW, "a guess: scalars lie in T(128), as on v4 and later")
-    told = {name for array in entry if (name := _chosen_by(array)) is not None}
-    if told == {_OLD}:
-        return Generation(_OLD, "a guess: parameters and outputs lie as v2 and v3 choose")
-    if told == {_NEW}:
-        return Generation(_NEW, "a guess: parameters and outputs lie as v4 and later choose")
-    return Generation(_NEW, "assumed: nothing in the text tells")
+
+    def __init__(self) -> None:
+        self._by_shape: dict[XlaShape, Waste | None] = {}
+        self._by_id: dict[int, tuple[XlaShape, Waste | None]] = {}
+
+    def of(self, shape: XlaShape) -> Waste | None:
+        """Return the waste of an array; None for a token, and for sizes that are not numbers."""
+        known = self._by_id.get(id(shape))  # a dump shares the shapes of its instructions
+        if known is None:
+            if shape not in self._by_shape:
+                self._by_shape[shape] = _waste(shape)
+            known = self._by_id[id(shape)] = (shape, self._by_shape[shape])
+        return known[1]
+
+    def bytes_of(self, shape: XlaShape) -> Bytes:
+        """Return the bytes of an array as a sum; the empty sum if it has none."""
+        found = self.of(shape)
+        return Bytes() if found is None else Bytes(1, found.data_bytes, found.reserved_bytes)
+
+    def sum_of(self, shapes: Iterable[XlaShape]) -> Bytes:
+        """Return the bytes of some arrays together."""
+        return sum(map(self.bytes_of, shapes), Bytes())
 
 
-def _chosen_by(x: XlaShape) -> str | None:
-    """The one of an old and a new generation that chooses this layout; None for both or neither."""
-    x = anywhere(x)
+def _waste(shape: XlaShape) -> Waste | None:
     try:
-        chosen = {name: default_layout(x.element_type, x.shape, name) for name in (_OLD, _NEW)}
-    except LayoutError:
+        return waste(shape)
+    except UnsupportedError:
         return None
-    found = [name for name, choice in chosen.items() if choice == x]
-    return found[0] if len(found) == 1 else None
 
 
-def _tiles_of_short(x: XlaShape) -> tuple[tuple[int, ...], ...] | None:
-    """The tiles of a 32-bit scalar, or of an array that is as short; None for others."""
-    is_short = not x.dims or (len(x.dims) == 1 and isinstance(n := x.dims[0], int) and n <= LANES)
-    if x.layout is None or not is_short or x.element_type not in ("f32", "s32", "u32"):
-        return None
-    return x.layout.tiles
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over a program.
+
+    Attributes:
+        instructions: the number of instructions, those in fusions included.
+        computations: the number of computations.
+        fused_computations: the number of computations whose values are never stored.
+        parameters: the bytes of the program's parameters.
+        outputs: the bytes of the program's outputs.
+        results: the bytes that instructions outside of fusions write.
+
+    >>> from morello_layouts.plain import plain
+    >>> plain(Totals(1, 1, 0, Bytes(), Bytes(), Bytes(1, 60, 96)))["results"]["factor"]
+    1.6
+    """
+
+    instructions: int
+    computations: int
+    fused_computations: int
+    parameters: Bytes
+    outputs: Bytes
+    results: Bytes
+
+
+def totals_of(
+    module: HloModule, fused: frozenset[str], buffers: Iterable[Buffer], cache: WasteCache
+) -> Totals:
+    """Return the sums over a program.
+
+    Args:
+        module: the program.
+        fused: its ``fused_names``.
+        buffers: its buffers.
+        cache: the waste of arrays.
+    """
+    parameters, outputs = entry_arrays(module)
+    return Totals(
+        len(module),
+        len(module.computations),
+        sum(is_fused(computation, fused) for computation in module.computations),
+        cache.sum_of(parameters),
+        cache.sum_of(outputs),
+        cache.sum_of(buffer.shape for buffer in buffers if not buffer.is_parameter),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutUse:
+    """A layout, and the bytes of the arrays that have it in any memory space.
+
+    >>> from morello_layouts.plain import plain
+    >>> plain(LayoutUse("{1,0:T(2,2)}", Bytes(1, 60, 96)))["layout"]
+    '{1,0:T(2,2)}'
+    """
+
+    json_keys: ClassVar = ("layout", "*bytes")
+
+    layout: str
+    bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceUse:
+    """A memory space by its number, and the bytes of the arrays in it.
+
+    >>> SpaceUse(1, Bytes(1, 60, 96)).name
+    'VMEM'
+    """
+
+    json_keys: ClassVar = ("space", "name", "*bytes")
+
+    space: int
+    bytes: Bytes
+
+    @property
+    def name(self) -> str:
+        """The name of the memory space."""
+        return space_name(self.space)
+
+
+def layout_uses(
+    buffers: Iterable[Buffer], cache: WasteCache
+) -> tuple[tuple[LayoutUse, ...], tuple[SpaceUse, ...]]:
+    """Return the bytes of each layout, the most bytes first, and of each memory space."""
+    by_shape = sums((buffer.shape, cache.bytes_of(buffer.shape)) for buffer in buffers)
+    known = [
+        (shape.layout, found)
+        for shape, found in by_shape.items()
+        if shape.layout is not None and found.arrays
+    ]
+    layouts = sums((str(replace(layout, memory_space=0)), found) for layout, found in known)
+    spaces = sums((layout.memory_space, found) for layout, found in known)
+    uses = (LayoutUse(text, found) for text, found in layouts.items())
+    return (
+        tuple(sorted(uses, key=lambda u: (-u.bytes.reserved_bytes, -u.bytes.arrays, u.layout))),
+        tuple(SpaceUse(space, spaces[space]) for space in sorted(spaces)),
+    )

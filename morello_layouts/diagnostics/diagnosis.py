@@ -1,226 +1,187 @@
-"""Diagnose what the layouts of a program cost."""
+"""Diagnose what the layouts of a program cost, and what would cost less."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from operator import attrgetter, itemgetter
+from typing import ClassVar, Final
 
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import (
-    Generation,
-    buffers_of,
-    fused_names,
-    generation_of,
-    is_fused,
-    space_name,
-)
-from morello_layouts.diagnostics.moves import (
-    Judge,
-    Move,
-    MoveSum,
-    effect_words,
-    move_sums,
-    moves_of,
-)
-from morello_layouts.diagnostics.report import (
-    Cell,
-    Report,
-    Row,
-    Summary,
-    Table,
-    byte_cells,
-    cell,
-    factor,
-    number,
-    size,
-)
-from morello_layouts.diagnostics.usage import (
-    Alternative,
+    Buffer,
     Bytes,
-    Costs,
     LayoutUse,
     SpaceUse,
     Totals,
-    WastefulArray,
+    WasteCache,
+    buffers_of,
     entry_arrays,
+    fused_names,
     layout_uses,
+    space_name,
     totals_of,
-    wasteful_arrays,
+    without_memory_space,
+)
+from morello_layouts.diagnostics.moves import (
+    HloMove,
+    MoveSum,
+    Place,
+    VerdictCache,
+    effect_text,
+    move_sums,
+    moves_of,
+    place_of,
+)
+from morello_layouts.diagnostics.report import Report
+from morello_layouts.diagnostics.tables import (
+    Columns,
+    Summary,
+    Table,
+    byte_columns,
+    bytes_cell,
+    factor_cell,
+    number_cell,
+    table_of,
+    text_cell,
 )
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo import HloModule, read_hlo
-from morello_layouts.tpu import Waste
+from morello_layouts.notations.xla import XlaShape
+from morello_layouts.tpu import Suggestion, Waste, suggest, waste
+from morello_layouts.tpu.defaults import Generation, generation_of
 
-_BYTES: Final = ("padding", "reserved", "data", "factor")
-WASTE_COLUMNS: Final = _BYTES
-_MOST_MOVES: Final = 20
-_MOST_PLACES: Final = 3
-
-
-def diagnosis_summary(
-    name: str, totals: Totals, generation: Generation | None, warnings: tuple[str, ...]
-) -> Summary:
-    """The lines above the tables; without a generation nothing is said of alternatives."""
-    what = f"{count(totals.instructions, 'instruction')} in "
-    what += count(totals.computations, "computation")
-    if totals.fused_computations:
-        what += f", {totals.fused_computations:,} of them inside fusions, reductions and the like"
-    lines = [what]
-    if generation is not None:
-        lines.append(f"alternatives for TPU {generation.name}: {generation.reason}")
-    return Summary(name or "HLO without a module", tuple(lines), warnings)
+_MOST_MOVES: Final = 20  # rows of a table of moves
+_MOST_PLACES: Final = 8  # of one array, in JSON
+_MOST_PLACES_SHOWN: Final = 3  # of one array or move, in text
 
 
-def totals_table(totals: Totals) -> Table:
-    """The bytes of parameters, outputs and results."""
-    named = (
-        ("entry parameters", totals.parameters),
-        ("entry outputs", totals.outputs),
-        ("results of instructions", totals.results),
-    )
-    return Table(
-        "Bytes",
-        (*_BYTES, "arrays", "of"),
-        tuple(_sum_row(found, name) for name, found in named),
-        "results inside fusions, and names for the bytes of others, are left out",
-    )
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A layout that takes fewer bytes than an array does, or the reason why there is none.
+
+    Attributes:
+        suggestion: the best order, folding and tile, or None.
+        reason: why there is no suggestion; empty if there is one.
+
+    >>> from morello_layouts.notations import parse
+    >>> print(alternative_to(parse("f32[8,128]{1,0:T(8,128)}"), "v5e"))
+    no order, folding or tile takes fewer bytes
+    """
+
+    suggestion: Suggestion | None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        best = self.suggestion
+        if best is None:
+            return self.reason
+        factor = factor_cell(best.waste.reserved_bytes, best.waste.data_bytes).text
+        return f"better: {best.shape}, {factor}: {best.hint}"
 
 
-def wasteful_table(arrays: Sequence[WastefulArray], count_in_all: int) -> Table:
-    """The arrays that pad most."""
-    return Table(
-        "Arrays that waste most",
-        (*_BYTES, "times", "array"),
-        tuple(map(_wasteful_row, arrays)),
-        f"{len(arrays):,} of {count(count_in_all, 'type')} with padding; bytes of one of them",
-    )
+def alternative_to(shape: XlaShape, generation: str) -> Alternative:
+    """Return the best layout of an array on a generation, if it takes fewer bytes.
+
+    >>> from morello_layouts.notations import parse
+    >>> print(alternative_to(parse("s32[1024,8,4]{2,1,0:T(8,128)}"), "v5e").suggestion.shape)
+    s32[1024,8,4]{0,2,1:T(4,128)}
+    """
+    if any(shape.dynamic_dimensions):
+        return Alternative(None, "nothing is suggested for sizes that change while a program runs")
+    try:
+        (best,) = suggest(shape.element_type, shape.shape, generation, limit=1)
+    except LayoutError as error:
+        return Alternative(None, f"nothing is suggested: {error.what}")
+    if best.byte_size < shape.byte_size:
+        return Alternative(best)
+    return Alternative(None, "no order, folding or tile takes fewer bytes")
 
 
-def move_sums_table(sums: Iterable[MoveSum]) -> Table:
-    """Moves by opcode and what they do."""
-    return Table(
-        "Copies, transposes, reshapes and bitcasts",
-        ("written", "count", "in fusions", "opcode", "what it does"),
-        tuple(
-            Row(
-                (
-                    size(s.written_bytes),
-                    number(s.count),
-                    number(s.fused),
-                    cell(s.opcode),
-                    cell(effect_words(s.effect)),
-                )
-            )
-            for s in sums
-        ),
-    )
+@dataclass(frozen=True, slots=True)
+class WastefulArray:
+    """A type and layout with padding, and its places in the program.
 
+    Attributes:
+        waste: its bytes, and the reasons for them; without a memory space.
+        spaces: the memory spaces that hold it, and how often.
+        alternative: a layout that takes fewer bytes.
+        places: the first places where it is defined, in the order of the dump.
+        count: the number of all places.
 
-def moves_table(moves: Iterable[Move]) -> Table:
-    """The moves that are not free, those of the same types in one row."""
-    groups = _not_free(moves)
-    return Table(
-        "The largest of these that are not free",
-        ("written", "times", "opcode", "result"),
-        tuple(map(_move_row, groups[:_MOST_MOVES])),
-        "" if len(groups) <= _MOST_MOVES else f"{_MOST_MOVES:,} of {len(groups):,}",
+    >>> from morello_layouts import diagnose, read_hlo
+    >>> found = diagnose(read_hlo("%a = f32[7,3,128]{2,1,0:T(8,128)} add(%b, %c)")).wasteful[0]
+    >>> found.waste.factor, found.count, found.places[0].instruction
+    (2.6666666666666665, 1, 'a')
+    """
+
+    json_keys: ClassVar = (
+        *("*waste", "alternative=alternative.suggestion", "count", "memory_spaces", "places"),
     )
 
+    waste: Waste
+    spaces: tuple[tuple[int, int], ...]
+    alternative: Alternative
+    places: tuple[Place, ...]
+    count: int
 
-def layouts_table(uses: Iterable[LayoutUse]) -> Table:
-    """The bytes of each layout."""
-    rows = tuple(_sum_row(use.bytes, use.layout) for use in uses)
-    return Table("Layouts", (*_BYTES, "arrays", "layout"), rows)
-
-
-def spaces_table(uses: Iterable[SpaceUse]) -> Table:
-    """The bytes of each memory space."""
-    rows = tuple(_sum_row(use.bytes, use.name) for use in uses)
-    return Table("Memory spaces", (*_BYTES, "arrays", "space"), rows)
-
-
-def _sum_row(found: Bytes, name: str) -> Row:
-    return Row((*byte_cells(found), number(found.arrays), cell(name)))
+    @property
+    def memory_spaces(self) -> tuple[dict[str, int], ...]:
+        """The memory spaces and their counts by name."""
+        return tuple({"space": space, "count": n} for space, n in self.spaces)
 
 
-def _waste_cells(waste: Waste) -> tuple[Cell, ...]:
-    """Padding, reserved, data, factor of one array."""
-    return (
-        size(waste.padding_bytes),
-        size(waste.reserved_bytes),
-        size(waste.data_bytes),
-        factor(waste.reserved_bytes, waste.data_bytes),
+def _wasteful_arrays(
+    buffers: Iterable[Buffer], cache: WasteCache, generation: str, top: int | None
+) -> tuple[tuple[WastefulArray, ...], int]:
+    """Return the arrays that pad most, each type and layout once, and the number of all."""
+    by_waste: dict[int, tuple[Waste, list[Buffer]]] = {}
+    for buffer in buffers:
+        found = cache.of(buffer.shape)
+        if found is not None and found.padding_bytes > 0:
+            by_waste.setdefault(id(found), (found, []))[1].append(buffer)
+    groups: dict[XlaShape, list[Buffer]] = {}
+    for found, defined in by_waste.values():
+        groups.setdefault(without_memory_space(found.shape), []).extend(defined)
+    every = [(waste(shape), defined) for shape, defined in groups.items()]
+    every.sort(key=lambda pair: (-pair[0].padding_bytes, -len(pair[1])))
+    arrays = (
+        WastefulArray(
+            found,
+            _space_counts(defined),
+            alternative_to(found.shape, generation),
+            tuple(map(place_of, sorted(defined, key=_line)[:_MOST_PLACES])),
+            len(defined),
+        )
+        for found, defined in every[:top]
     )
+    return tuple(arrays), len(every)
 
 
-def alternative_lines(found: Alternative) -> tuple[str, ...]:
-    """What would take fewer bytes, in words."""
-    best = found.suggestion
-    if best is None:
-        return (found.reason,)
-    cost = factor(best.waste.reserved_bytes, best.waste.data_bytes).text
-    return (f"better: {best.shape}, {cost}: {best.hint}",)
+def _line(buffer: Buffer) -> int:
+    return buffer.instruction.line
 
 
-def _wasteful_row(found: WastefulArray) -> Row:
-    spaces = listed([f"{n:,} in {space_name(space)}" for space, n in found.spaces])
-    where = _where([place.text for place in found.places[:_MOST_PLACES]], found.count)
-    return Row(
-        (*_waste_cells(found.waste), number(found.count), cell(found.waste.shape)),
-        (
-            *(reason.text for reason in found.waste.reasons),
-            *alternative_lines(found.alternative),
-            where if [space for space, _ in found.spaces] == [0] else f"{where}: {spaces}",
-        ),
-        found.waste.shape,
-    )
-
-
-def _not_free(moves: Iterable[Move]) -> list[list[Move]]:
-    """Moves that are not free, those of the same types together, the most bytes first."""
-    groups: dict[tuple[int, bool], list[Move]] = {}
-    for move in moves:
-        if move.verdict.effect != "free":
-            groups.setdefault((id(move.verdict), move.is_fused), []).append(move)
-    return sorted(groups.values(), key=lambda group: -group[0].written_bytes * len(group))
-
-
-def _move_row(group: list[Move]) -> Row:
-    first, verdict = group[0], group[0].verdict
-    return Row(
-        (
-            size(first.written_bytes * len(group)),
-            number(len(group)),
-            cell(first.opcode),
-            cell(verdict.result),
-        ),
-        (
-            f"from {verdict.operand or '?'}",
-            f"{verdict.text}: {verdict.reason}" + (" (in a fusion)" if first.is_fused else ""),
-            _where([move.place for move in group[:_MOST_PLACES]], len(group)),
-        ),
-    )
-
-
-def _where(places: Sequence[str], count: int) -> str:
-    more = count - len(places)
-    return f"at {'; '.join(places)}" + (f", and {more:,} more" if more else "")
+def _space_counts(buffers: Iterable[Buffer]) -> tuple[tuple[int, int], ...]:
+    layouts = (buffer.shape.layout for buffer in buffers)
+    found = Counter(layout.memory_space for layout in layouts if layout is not None)
+    return tuple(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Report):
-    """What the layouts of a program cost. ``print`` it, or let a notebook show it.
+    """The cost of the layouts of a program. ``print`` it, or let a notebook show it.
 
     Attributes:
-        name: the module's.
-        generation: the generation of TPUs that alternatives are for, and how it is known.
+        name: the module's name.
+        generation: the generation of TPUs that the alternatives are for, and the reason for it.
         totals: sums over the program.
         wasteful: the arrays that pad most, each type and layout once.
-        wasteful_count: how many types and layouts pad at all.
-        moves: every copy, transpose, reshape and bitcast, with what it does to the bytes.
+        wasteful_count: the number of types and layouts that pad.
+        moves: every copy, transpose, reshape and bitcast, with its effect on the bytes.
         layouts: arrays by layout, the most bytes first.
         spaces: arrays by memory space.
         warnings: of the reader, such as that the text ends early.
@@ -235,12 +196,18 @@ class Diagnosis(Report):
     (2.6666666666666665, 'free')
     """
 
+    json_keys: ClassVar = (
+        *("module=name", "generation=generation.name", "generation_reason=generation.reason"),
+        *("totals", "wasteful_count", "wasteful", "move_sums", "moves", "layouts"),
+        *("memory_spaces=spaces", "warnings"),
+    )
+
     name: str
     generation: Generation
     totals: Totals
     wasteful: tuple[WastefulArray, ...]
     wasteful_count: int
-    moves: tuple[Move, ...]
+    moves: tuple[HloMove, ...]
     layouts: tuple[LayoutUse, ...]
     spaces: tuple[SpaceUse, ...]
     warnings: tuple[str, ...]
@@ -250,37 +217,126 @@ class Diagnosis(Report):
         """The moves by opcode and effect."""
         return move_sums(self.moves)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it; null for what is not known."""
-        return {
-            "module": self.name,
-            "generation": self.generation.name,
-            "generation_reason": self.generation.reason,
-            "totals": self.totals.to_dict(),
-            "wasteful_count": self.wasteful_count,
-            "wasteful": [array.to_dict() for array in self.wasteful],
-            "move_sums": [found.to_dict() for found in self.move_sums],
-            "moves": [move.to_dict() for move in self.moves],
-            "layouts": [use.to_dict() for use in self.layouts],
-            "memory_spaces": [use.to_dict() for use in self.spaces],
-            "warnings": list(self.warnings),
-        }
-
     def summary(self) -> Summary:
-        """Counts, and which generation the alternatives are for."""
-        generation = self.generation if self.wasteful else None
-        return diagnosis_summary(self.name, self.totals, generation, self.warnings)
+        """Return the counts, and the generation that the alternatives are for."""
+        totals, generation = self.totals, self.generation
+        what = f"{count(totals.instructions, 'instruction')} in "
+        what += count(totals.computations, "computation")
+        if totals.fused_computations:
+            fused = f"{totals.fused_computations:,} of them inside fusions, reductions and the like"
+            what += f", {fused}"
+        lines = [what]
+        if self.wasteful:
+            lines.append(f"alternatives for TPU {generation.name}: {generation.reason}")
+        return Summary(self.name or "HLO without a module", tuple(lines), self.warnings)
 
     def tables(self) -> tuple[Table, ...]:
-        """Totals, wasteful arrays, moves, layouts, memory spaces."""
-        return (
-            totals_table(self.totals),
-            wasteful_table(self.wasteful, self.wasteful_count),
-            move_sums_table(self.move_sums),
-            moves_table(self.moves),
-            layouts_table(self.layouts),
-            spaces_table(self.spaces),
+        """Return the totals, wasteful arrays, moves, layouts and memory spaces."""
+        totals = self.totals
+        named = (
+            (totals.parameters, "entry parameters"),
+            (totals.outputs, "entry outputs"),
+            (totals.results, "results of instructions"),
         )
+        left_out = "results inside fusions, and names for the bytes of others, are left out"
+        return (
+            table_of("Bytes", _sum_columns("of"), named, note=left_out),
+            self._wasteful_table(),
+            table_of(
+                "Copies, transposes, reshapes and bitcasts", _MOVE_SUM_COLUMNS, self.move_sums
+            ),
+            self._moves_table(),
+            table_of(
+                "Layouts", _sum_columns("layout"), [(u.bytes, u.layout) for u in self.layouts]
+            ),
+            table_of(
+                "Memory spaces", _sum_columns("space"), [(u.bytes, u.name) for u in self.spaces]
+            ),
+        )
+
+    def _wasteful_table(self) -> Table:
+        shown = f"{len(self.wasteful):,} of {count(self.wasteful_count, 'type')} with padding"
+        columns: Columns[WastefulArray] = (
+            *byte_columns(attrgetter("waste")),
+            ("times", lambda found: number_cell(found.count)),
+            ("array", lambda found: text_cell(found.waste.shape)),
+        )
+        return table_of(
+            "Arrays that waste most",
+            columns,
+            self.wasteful,
+            _wasteful_details,
+            lambda found: found.waste.shape,
+            note=f"{shown}; bytes of one of them",
+        )
+
+    def _moves_table(self) -> Table:
+        """Return the moves that are not free, those of the same types in one row."""
+        groups: dict[tuple[int, bool], list[HloMove]] = {}
+        for move in self.moves:
+            if move.verdict.effect != "free":
+                groups.setdefault((id(move.verdict), move.is_fused), []).append(move)
+        return table_of(
+            "The largest of these that are not free",
+            _MOVE_COLUMNS,
+            sorted(groups.values(), key=_written, reverse=True),
+            _move_details,
+            limit=_MOST_MOVES,
+        )
+
+
+def _sum_columns(name: str) -> Columns[tuple[Bytes, str]]:
+    return (
+        *byte_columns(itemgetter(0)),
+        ("arrays", lambda pair: number_cell(pair[0].arrays)),
+        (name, lambda pair: text_cell(pair[1])),
+    )
+
+
+_MOVE_SUM_COLUMNS: Final[Columns[MoveSum]] = (
+    ("written", lambda found: bytes_cell(found.written_bytes)),
+    ("count", lambda found: number_cell(found.count)),
+    ("in fusions", lambda found: number_cell(found.fused)),
+    ("opcode", lambda found: text_cell(found.opcode)),
+    ("what it does", lambda found: text_cell(effect_text(found.effect))),
+)
+
+_MOVE_COLUMNS: Final[Columns[list[HloMove]]] = (
+    ("written", lambda group: bytes_cell(_written(group))),
+    ("times", lambda group: number_cell(len(group))),
+    ("opcode", lambda group: text_cell(group[0].opcode)),
+    ("result", lambda group: text_cell(group[0].verdict.result)),
+)
+
+
+def _written(group: Sequence[HloMove]) -> int:
+    return group[0].written_bytes * len(group)
+
+
+def _move_details(group: Sequence[HloMove]) -> tuple[str, ...]:
+    verdict = group[0].verdict
+    return (
+        f"from {verdict.operand or '?'}",
+        f"{verdict.text}: {verdict.reason}" + (" (in a fusion)" if group[0].is_fused else ""),
+        _places([move.place for move in group[:_MOST_PLACES_SHOWN]], len(group)),
+    )
+
+
+def _wasteful_details(found: WastefulArray) -> tuple[str, ...]:
+    spaces = listed([f"{n:,} in {space_name(space)}" for space, n in found.spaces])
+    where = _places(found.places[:_MOST_PLACES_SHOWN], found.count)
+    return (
+        *found.waste.reason_texts,
+        str(found.alternative),
+        where if [space for space, _ in found.spaces] == [0] else f"{where}: {spaces}",
+    )
+
+
+def _places(places: Sequence[Place], count: int) -> str:
+    more = count - len(places)
+    return f"at {'; '.join(each.text for each in places)}" + (
+        f", and {more:,} more" if more else ""
+    )
 
 
 def diagnose(
@@ -289,21 +345,21 @@ def diagnose(
     *,
     top: int | None = 10,
 ) -> Diagnosis:
-    """What the layouts of a program cost: padding, copies, and what would be better.
+    """Return the cost of the layouts of a program: padding, copies, and better layouts.
 
-    A buffer is a parameter of the program, or what an instruction writes outside of fusions; what
-    only names the bytes of others is none. Each distinct layout, and each distinct question about
-    two of them, is analysed once.
+    A buffer is a parameter of the program, or what an instruction outside of fusions writes; a
+    result that only names the bytes of other buffers is not one. Each distinct layout, and each
+    distinct question about two of them, is analysed once.
 
     Args:
         program: a module; or a path or text, for ``read_hlo``.
-        generation: one of ``ml.tpu.GENERATIONS``, for the alternatives; without it the tiles of
-            scalars tell, or the layouts of parameters and outputs, or else v5e is taken.
-        top: how many of the most wasteful arrays to list; None for all.
+        generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
+            scalars tell, then the layouts of parameters and outputs; otherwise it is v5e.
+        top: the number of most wasteful arrays to list; None for all.
 
     Raises:
-        LayoutError: where the text is no HLO, there is no such generation, or ``top`` is no
-            number.
+        LayoutError: if the text is not HLO, ``generation`` is unknown, or ``top`` is not a number
+            of arrays.
 
     >>> from morello_layouts import diagnose
     >>> found = diagnose("%a = s32[1024,8,4]{2,1,0:T(8,128)} add(%b, %c)", "v5e").wasteful[0]
@@ -314,26 +370,25 @@ def diagnose(
     """
     if top is not None and (not isinstance(top, int) or isinstance(top, bool) or top < 0):
         raise LayoutError(
-            f"top is {top!r}",
-            "it is a number of arrays, or None for all of them",
-            "give an int from 0",
+            f"top: expected an int from 0, or None, got {top!r}",
+            "it is the number of arrays to list; None lists all",
+            "give for example top=10",
         )
     module = program if isinstance(program, HloModule) else read_hlo(program)
     shapes = (array for i in module.instructions for _, array in arrays_of(i.shape))
     parameters, outputs = entry_arrays(module)
     chosen = generation_of(generation, shapes, (*parameters, *outputs))
     fused = fused_names(module)
-    costs, buffers = Costs(), tuple(buffers_of(module, fused))
-    wasteful, count = wasteful_arrays(buffers, costs, chosen.name, top)
-    layouts, spaces = layout_uses(buffers, costs)
-    inside = sum(is_fused(computation, fused) for computation in module.computations)
+    cache, buffers = WasteCache(), tuple(buffers_of(module, fused))
+    wasteful, wasteful_count = _wasteful_arrays(buffers, cache, chosen.name, top)
+    layouts, spaces = layout_uses(buffers, cache)
     return Diagnosis(
         module.name,
         chosen,
-        totals_of(module, inside, buffers, costs),
+        totals_of(module, fused, buffers, cache),
         wasteful,
-        count,
-        tuple(moves_of(module, fused, Judge())),
+        wasteful_count,
+        tuple(moves_of(module, fused, VerdictCache())),
         layouts,
         spaces,
         module.warnings,

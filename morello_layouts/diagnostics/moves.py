@@ -1,4 +1,4 @@
-"""Copies, transposes, reshapes and bitcasts, and what each does to the bytes."""
+"""Copies, transposes, reshapes and bitcasts, and the effect of each on the bytes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
-from morello_layouts.diagnostics.buffers import anywhere, is_fused, space_name
+from morello_layouts.diagnostics.buffers import (
+    Buffer,
+    is_fused,
+    space_name,
+    without_memory_space,
+)
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction, HloModule
-from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple
+from morello_layouts.notations.xla import XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
 
-MOVES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
+MOVE_OPCODES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-convert", "copy-start")
 """The opcodes that keep every element and may move it."""
 
 Effect: TypeAlias = Literal[
     "free", "duplicates", "memory space", "retiles", "transposes", "reshapes", "unknown"
 ]
 
-_WORDS: Final[dict[Effect, str]] = {
+_EFFECT_TEXTS: Final[dict[Effect, str]] = {
     "free": "free: the same bytes",
     "duplicates": "writes the same bytes a second time",
     "memory space": "moves the same bytes",
@@ -37,17 +42,56 @@ _NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The place where an array is defined.
+
+    Attributes:
+        instruction: its name, with the positions in the tuples of its result, as in ``f.3{1}``.
+        opcode: the instruction's operation.
+        computation: the name of the computation that holds it.
+        line: the line of the dump.
+        op_name: the path of traced functions; None if the dump does not say.
+        source: file and line of the program; None if the dump does not say.
+
+    >>> Place("fusion.3{1}", "fusion", "main", 7, None, "model.py:90").text
+    'main/fusion.3{1} (model.py:90)'
+    """
+
+    instruction: str
+    opcode: str
+    computation: str
+    line: int
+    op_name: str | None = None
+    source: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Computation, instruction and source in a line."""
+        name = f"{self.computation}/{self.instruction}" if self.computation else self.instruction
+        return name if self.source is None else f"{name} ({self.source})"
+
+
+def place_of(defined: Buffer | HloMove) -> Place:
+    """Return the place of a buffer or a move."""
+    i = defined.instruction
+    metadata = i.metadata
+    return Place(
+        defined.name, i.opcode, defined.computation, i.line, metadata.op_name, metadata.source
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of the bytes.
+    """The effect of a move on the bytes.
 
     Attributes:
         effect: ``free``; ``duplicates``, the same bytes at a second place; ``memory space``, the
-            same bytes elsewhere; ``retiles``, ``transposes``, ``reshapes``, where elements move;
+            same bytes elsewhere; ``retiles``, ``transposes``, ``reshapes``, elements move;
             ``unknown``, for the reason given.
-        holds: whether the operand's bytes serve the result; None where not decided.
-        kind: of the proof, such as ``retile``; None without one.
-        operand: the type of what is read, as text; None where the dump does not hold it.
-        result: the type of what is written.
+        holds: whether the operand's bytes serve the result; None if not decided.
+        kind: of the proof, such as ``retile``; None without a proof.
+        operand: the type of the operand, as text; None if the dump does not hold it.
+        result: the type of the result, as text.
         memory_spaces: of both; None without an operand.
         moved_bytes: bytes that are written, padding included.
         reason: why, in words.
@@ -57,6 +101,11 @@ class Verdict:
     >>> verdict.effect, verdict.holds, verdict.moved_bytes
     ('free', True, 0)
     """
+
+    json_keys: ClassVar = (
+        *("effect", "holds", "kind", "operand", "result", "memory_spaces"),
+        *("moved_bytes", "text", "reason"),
+    )
 
     effect: Effect
     holds: bool | None
@@ -69,52 +118,35 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """The effect in words, with the memory spaces where they differ."""
-        words = _WORDS[self.effect]
+        """The effect in words, with the memory spaces if they differ."""
+        words = _EFFECT_TEXTS[self.effect]
         if self.memory_spaces is not None and self.memory_spaces[0] != self.memory_spaces[1]:
             before, after = map(space_name, self.memory_spaces)
             words += f", {before} to {after}"
         return words
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return {
-            "effect": self.effect,
-            "holds": self.holds,
-            "kind": self.kind,
-            "operand": self.operand,
-            "result": self.result,
-            "memory_spaces": self.memory_spaces and list(self.memory_spaces),
-            "moved_bytes": self.moved_bytes,
-            "text": self.text,
-            "reason": self.reason,
-        }
 
+def effect_text(effect: Effect) -> str:
+    """Return an effect in words.
 
-def effect_words(effect: Effect) -> str:
-    """An effect in words.
-
-    >>> effect_words("memory space")
+    >>> effect_text("memory space")
     'moves the same bytes to another memory space'
     """
-    return _WORDS[effect] + (" to another memory space" if effect == "memory space" else "")
+    more = " to another memory space" if effect == "memory space" else ""
+    return _EFFECT_TEXTS[effect] + more
 
 
 _Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
 
 
-class Judge:
-    """Answers what instructions do to the bytes; an equal question is answered once.
-
-    Attributes:
-        answers: what was asked, and the verdicts.
-    """
+class VerdictCache:
+    """The verdicts on moves; moves of the same types are decided once."""
 
     def __init__(self) -> None:
-        self.answers: dict[_Question, Verdict] = {}
+        self._verdicts: dict[_Question, Verdict] = {}
 
     def of(self, instruction: HloInstruction) -> Verdict:
-        """The verdict on an instruction whose opcode is one of ``MOVES``."""
+        """Return the verdict on an instruction whose opcode is one of ``MOVE_OPCODES``."""
         opcode, result = instruction.opcode, instruction.shape
         if opcode == "copy-start" and isinstance(result, XlaTuple) and result.shapes:
             result = result.shapes[0]  # the destination; then the source, and a context
@@ -122,14 +154,14 @@ class Judge:
         if opcode == "transpose":
             order = instruction.attributes.get("dimensions", "")
         question = (opcode, _operand(instruction), result, order)
-        known = self.answers.get(question)
+        known = self._verdicts.get(question)
         if known is None:
-            known = self.answers[question] = _verdict(*question)
+            known = self._verdicts[question] = _verdict(*question)
         return known
 
 
 def _operand(instruction: HloInstruction) -> XlaValue | None:
-    """The type of the first operand: of the instruction that it is, or as the dump repeats it."""
+    """Return the type of the first operand, from its definition or as the dump repeats it."""
     for operand in instruction.operands[:1]:
         if not isinstance(operand, str):
             return operand.shape
@@ -155,8 +187,8 @@ def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdic
 
 
 def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | None, str, str]:
-    """Whether the bytes of x serve y, of which kind that is, and why."""
-    one, other = anywhere(x), anywhere(y)
+    """Return whether the bytes of x serve y, the kind of the proof, and the reason."""
+    one, other = without_memory_space(x), without_memory_space(y)
     if not _keeps_elements(opcode, x, y):
         raise LayoutError(
             f"{opcode} does not make {y} of {x}",
@@ -167,6 +199,7 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
         return True, "same", "there are no elements"
     if opcode != "transpose" and one == other:
         return True, "same", "the layouts are the same"
+    how: tuple[int, ...] | Literal["any", "row-major"] = "row-major"
     if opcode == "transpose":
         if _ORDER.fullmatch(order) is None:
             raise LayoutError(
@@ -174,11 +207,10 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
                 "a transpose says there which dimension each of its result is",
                 "write for example dimensions={1,0}",
             )
-        dims = tuple(map(int, _NUMBER.findall(order)))
-        answer = is_bitcast(one, other, correspondence=dims)
-    else:
-        how: Literal["any", "row-major"] = "any" if opcode == "bitcast" else "row-major"
-        answer = is_bitcast(one, other, correspondence=how)
+        how = tuple(map(int, _NUMBER.findall(order)))
+    elif opcode == "bitcast":
+        how = "any"
+    answer = is_bitcast(one, other, correspondence=how)
     return answer.holds, answer.kind, answer.reason
 
 
@@ -197,7 +229,7 @@ def _effect(opcode: str, holds: bool | None, x: XlaShape, y: XlaShape) -> Effect
     if opcode in ("copy", "copy-start"):
         if holds:
             return "duplicates" if _space(x) == _space(y) else "memory space"
-        return "retiles" if _wide_order(x) == _wide_order(y) else "transposes"
+        return "retiles" if _memory_order(x) == _memory_order(y) else "transposes"
     if holds:
         return "free"
     return "transposes" if opcode == "transpose" else "reshapes"
@@ -207,21 +239,21 @@ def _space(x: XlaShape) -> int:
     return 0 if x.layout is None else x.layout.memory_space
 
 
-def _wide_order(x: XlaShape) -> list[int]:
-    """Dimensions in the order of memory, those of size 1 left out."""
-    layout: XlaLayout | None = x.layout
+def _memory_order(x: XlaShape) -> list[int]:
+    """Return the dimensions in the order of memory, without those of size 1."""
+    layout = x.layout
     return [] if layout is None else [k for k in layout.major_to_minor if x.dims[k] != 1]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class HloMove:
     """A copy, transpose, reshape or bitcast.
 
     Attributes:
-        instruction: which one.
-        computation: the name of the one that holds it.
-        is_fused: whether it stands in a fusion, so that nothing is written for it alone.
-        verdict: what it does to the bytes; one value for all moves of the same types.
+        instruction: the instruction.
+        computation: the name of the computation that holds it.
+        is_fused: whether it is in a fusion, so that it writes nothing to memory by itself.
+        verdict: its effect on the bytes; one value for all moves of the same types.
 
     >>> from morello_layouts import diagnose, read_hlo
     >>> move = diagnose(read_hlo("%b = f32[8]{0:S(1)} copy(f32[8]{0} %a)")).moves[0]
@@ -229,42 +261,32 @@ class Move:
     ('copy', 'moves the same bytes, HBM to VMEM')
     """
 
+    json_keys: ClassVar = ("*place", "is_fused", "written_bytes", "*verdict")
+
     instruction: HloInstruction
     computation: str
     is_fused: bool
     verdict: Verdict
 
     @property
+    def name(self) -> str:
+        """The instruction's name."""
+        return self.instruction.name
+
+    @property
     def opcode(self) -> str:
-        """What the instruction is."""
+        """The instruction's operation."""
         return self.instruction.opcode
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that are written to memory for it: none in a fusion."""
+        """Bytes that it writes to memory: none in a fusion."""
         return 0 if self.is_fused else self.verdict.moved_bytes
 
     @property
-    def place(self) -> str:
-        """Computation, instruction and source in a line."""
-        name, source = self.instruction.name, self.instruction.metadata.source
-        whole = f"{self.computation}/{name}" if self.computation else name
-        return whole if source is None else f"{whole} ({source})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        said = self.instruction.metadata
-        return {
-            "instruction": self.instruction.name,
-            "opcode": self.opcode,
-            "computation": self.computation,
-            "line": self.instruction.line,
-            "op_name": said.op_name,
-            "source": said.source,
-            "is_fused": self.is_fused,
-            "written_bytes": self.written_bytes,
-            **self.verdict.to_dict(),
-        }
+    def place(self) -> Place:
+        """The place in the program."""
+        return place_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,13 +295,10 @@ class MoveSum:
 
     Attributes:
         opcode: ``copy``, ``transpose`` and the like.
-        effect: what they do to the bytes.
-        count: how many there are.
-        fused: how many of them stand inside fusions.
-        written_bytes: by those that are not fused.
-
-    >>> MoveSum("copy", "retiles", 2, 0, 8192).to_dict()["written_bytes"]
-    8192
+        effect: their effect on the bytes.
+        count: the number of moves.
+        fused: the number of them in fusions.
+        written_bytes: bytes that the others write.
     """
 
     opcode: str
@@ -288,29 +307,19 @@ class MoveSum:
     fused: int
     written_bytes: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return {
-            "opcode": self.opcode,
-            "effect": self.effect,
-            "count": self.count,
-            "fused": self.fused,
-            "written_bytes": self.written_bytes,
-        }
 
-
-def moves_of(module: HloModule, fused: frozenset[str], judge: Judge) -> Iterator[Move]:
-    """Every move of a program, in the order of the text."""
+def moves_of(module: HloModule, fused: frozenset[str], cache: VerdictCache) -> Iterator[HloMove]:
+    """Return every move of a program, in the order of the text."""
     for computation in module.computations:
         inside = is_fused(computation, fused)
         for instruction in computation.instructions:
-            if instruction.opcode in MOVES:
-                yield Move(instruction, computation.name, inside, judge.of(instruction))
+            if instruction.opcode in MOVE_OPCODES:
+                yield HloMove(instruction, computation.name, inside, cache.of(instruction))
 
 
-def move_sums(moves: Iterable[Move]) -> tuple[MoveSum, ...]:
-    """Moves by opcode and effect, the most bytes written first."""
-    found: dict[tuple[str, Effect], list[Move]] = {}
+def move_sums(moves: Iterable[HloMove]) -> tuple[MoveSum, ...]:
+    """Return the moves by opcode and effect, the most bytes written first."""
+    found: dict[tuple[str, Effect], list[HloMove]] = {}
     for move in moves:
         found.setdefault((move.opcode, move.verdict.effect), []).append(move)
     sums = (

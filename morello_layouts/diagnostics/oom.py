@@ -6,134 +6,147 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from operator import itemgetter
+from typing import ClassVar, Final
 
 from morello_layouts.description import count
-from morello_layouts.diagnostics.buffers import Generation, generation_of, xla_size
-from morello_layouts.diagnostics.diagnosis import WASTE_COLUMNS, alternative_lines
+from morello_layouts.diagnostics.diagnosis import Alternative, alternative_to
 from morello_layouts.diagnostics.oom_text import (
     Block,
-    Difference,
-    OomAllocation,
     blocks_of,
+    bytes_of_text,
     header_of,
     without_colours,
+    xla_size,
 )
-from morello_layouts.diagnostics.report import (
-    Cell,
-    Report,
-    Row,
+from morello_layouts.diagnostics.report import Report
+from morello_layouts.diagnostics.tables import (
+    Columns,
     Summary,
     Table,
-    cell,
-    factor,
-    number,
-    size,
+    byte_columns,
+    bytes_cell,
+    number_cell,
+    table_of,
+    text_cell,
 )
-from morello_layouts.diagnostics.usage import Alternative, alternative_to
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo.attributes import metadata_of
+from morello_layouts.hlo.scanner import open_file
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
 from morello_layouts.tpu import LANES, Waste, waste
+from morello_layouts.tpu.defaults import Generation, generation_of
 from morello_layouts.tpu.generations import packing
 
-_MOST_REASONS = 6
-_LONGEST = 300  # characters of a label
+_MOST_REASONS: Final = 6  # shown of one allocation, which may be a tuple of many arrays
+_LONGEST_LABEL: Final = 300  # characters of a label or a type that a table shows
+
+_NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
 
 
-def oom_summary(
-    space: tuple[str | None, str | None, str | None],
-    generation: Generation,
-    allocations: Sequence[OomAllocation],
-    warnings: tuple[str, ...],
-) -> Summary:
-    """The lines above the table.
+@dataclass(frozen=True, slots=True)
+class NumberDifference:
+    """A number of the report that differs from the layout's.
 
-    Args:
-        space: the memory space, what is used of it, and what it holds, where the report says so.
-        generation: which one the alternatives are for.
-        allocations: those of the report.
-        warnings: what a reader should know.
+    Attributes:
+        field: the report's name of the number.
+        reported: the number as the report writes it.
+        computed: the number that the layout gives.
+
+    >>> str(NumberDifference("Size", "8.00G", "128.00M"))
+    'Size: the report says 8.00G, the layout gives 128.00M'
     """
-    name, used, capacity = space
-    title = "Out of memory"
-    if name is not None:
-        title += f" in {name}"
-    if used is not None:
-        title += f": {used} used of {capacity}"
-    lines = [count(len(allocations), "allocation")]
-    checked = [each for each in allocations if each.wastes]
-    differing = sum(bool(each.differences) for each in checked)
-    agreeing = len(checked) - differing
-    lines.append(
-        f"numbers as the layouts give them: {agreeing:,}"
-        + (f"; other numbers: {differing:,}" if differing else "")
-        + (f"; without a layout: {n:,}" if (n := len(allocations) - len(checked)) else "")
-    )
-    if checked:
-        lines.append(f"alternatives for TPU {generation.name}: {generation.reason}")
-    return Summary(title, tuple(lines), warnings)
+
+    json_keys: ClassVar = ("field", "reported", "computed")
+
+    field: str
+    reported: str
+    computed: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: the report says {self.reported}, the layout gives {self.computed}"
 
 
-def allocations_table(allocations: Sequence[OomAllocation]) -> Table:
-    """Allocations, those of one type and size together."""
-    groups: dict[tuple[str, str], list[OomAllocation]] = {}
-    for each in allocations:
-        shape = each.reported.get("shape", f"# {each.number}")
-        groups.setdefault((shape, each.reported.get("size", "")), []).append(each)
-    return Table(
-        "Allocations",
-        (*WASTE_COLUMNS, "times", "of"),
-        tuple(map(_row, groups.values())),
-        "bytes of one of them",
-    )
+@dataclass(frozen=True, slots=True)
+class OomAllocation:
+    r"""One allocation of a report.
 
+    Attributes:
+        number: its number in the report.
+        line: its line in the text, from 1.
+        reported: the report's values as written: some of size, shape, unpadded, padding, operator,
+            label, kind.
+        shape: the array or tuple; None if the report names none, or its text is not a shape.
+        wastes: bytes and reasons for each array of it.
+        assumed_tiles: whether the report leaves the tiles out, and its numbers gave them.
+        differences: numbers of the report that differ from the layout's.
+        alternative: a layout that takes fewer bytes; None for a tuple, and without padding.
+        instruction: the instruction's name; None if the report does not say.
+        source: file and line; None if the report does not say.
+        note: why nothing is explained; empty if something is.
 
-def _row(group: list[OomAllocation]) -> Row:
-    first = group[0]
-    reserved, data = first.reserved_bytes, first.data_bytes
-    cells: tuple[Cell, ...]
-    if reserved is None or data is None:
-        unknown = Cell("?", -1)
-        cells = (unknown, size(first.reported_bytes or 0), unknown, unknown)
-    else:
-        cells = (size(reserved - data), size(reserved), size(data), factor(reserved, data))
-    name = first.reported.get("shape") or first.reported.get("label") or "?"
-    return Row(
-        (*cells, number(len(group)), cell(_cut(name))),
-        tuple(_details(group)),
-        first.wastes[0].shape if len(first.wastes) == 1 else None,
+    >>> from morello_layouts import read_oom
+    >>> text = "1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K"
+    >>> (found,) = read_oom(text).allocations
+    >>> found.wastes[0].factor, found.differences
+    (4.0, ())
+    """
+
+    json_keys: ClassVar = (
+        *("number", "line", "reported=reported_values", "shape", "assumed_tiles", "data_bytes"),
+        *("reserved_bytes", "agrees", "differences", "reasons=reason_texts"),
+        *("alternative=alternative.suggestion", "instruction", "source", "note"),
     )
 
+    number: int
+    line: int
+    reported: dict[str, str]
+    shape: XlaValue | None
+    wastes: tuple[Waste, ...]
+    assumed_tiles: bool
+    differences: tuple[NumberDifference, ...]
+    alternative: Alternative | None
+    instruction: str | None
+    source: str | None
+    note: str = ""
 
-def _details(group: list[OomAllocation]) -> Iterator[str]:
-    first = group[0]
-    if first.note:
-        yield first.note
-    if first.assumed_tiles:
-        yield f"the report leaves the tiles out; its numbers are those of {first.wastes[0].shape}"
-    yield from (str(difference) for difference in first.differences)
-    reasons = list(dict.fromkeys(reason.text for w in first.wastes for reason in w.reasons))
-    yield from reasons[:_MOST_REASONS]
-    if len(reasons) > _MOST_REASONS:
-        yield f"and {len(reasons) - _MOST_REASONS:,} more reasons"
-    if first.alternative is not None:
-        yield from alternative_lines(first.alternative)
-    for each in group:
-        words = [f"{each.number}."]
-        words += [word for word in (each.reported.get("kind"), each.instruction) if word]
-        if each.source is not None:
-            words.append(f"({each.source})")
-        if len(words) > 1:
-            yield " ".join(words)
+    @property
+    def reserved_bytes(self) -> int | None:
+        """Bytes of the buffers by the layout; None if it is unknown."""
+        return sum(w.reserved_bytes for w in self.wastes) if self.wastes else None
 
+    @property
+    def data_bytes(self) -> int | None:
+        """Bytes of the elements; None if the layout is unknown."""
+        return sum(w.data_bytes for w in self.wastes) if self.wastes else None
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    @property
+    def padding_bytes(self) -> int | None:
+        """Bytes that hold no data; None if the layout is unknown."""
+        return sum(w.padding_bytes for w in self.wastes) if self.wastes else None
+
+    @property
+    def reported_bytes(self) -> int | None:
+        """The size that the report says, to its precision."""
+        return bytes_of_text(self.reported.get("size", ""))
+
+    @property
+    def reported_values(self) -> dict[str, str | None]:
+        """All values of the report by name; None for those that it leaves out."""
+        return {name: self.reported.get(name) for name in _NAMES}
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the report's numbers are the layout's; None if the layout is unknown."""
+        return not self.differences if self.wastes else None
+
+    @property
+    def reason_texts(self) -> tuple[str, ...]:
+        """The reasons for the padding of each array, in words."""
+        return tuple(text for w in self.wastes for text in w.reason_texts)
 
 
 _SCALAR: Final = re.compile(r"\b[fsu]32\[\]\{:T\((?:128|256)\)\}", re.ASCII)
@@ -146,18 +159,23 @@ class OomReport(Report):
     r"""An out-of-memory report, explained. ``print`` it, or let a notebook show it.
 
     Attributes:
-        memory_space: such as ``hbm``; None where the report does not say.
-        used: what the program takes of it, as written, or None.
-        capacity: what there is of it, as written, or None.
-        generation: the generation of TPUs that alternatives are for, and how it is known.
+        memory_space: such as ``hbm``; None if the report does not say.
+        used: the bytes of it that the program takes, as written, or None.
+        capacity: the bytes that it has, as written, or None.
+        generation: the generation of TPUs that the alternatives are for, and the reason for it.
         allocations: in the order of the text.
-        warnings: what a reader should know.
+        warnings: problems that a reader should know of.
 
     >>> from morello_layouts import read_oom
     >>> report = read_oom("1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K")
     >>> report.allocations[0].wastes[0].reasons[0].text
     'second-minor dimension 0 of size 2 is padded to 8: tiles (8,128) have 8 rows'
     """
+
+    json_keys: ClassVar = (
+        *("memory_space", "used", "capacity", "generation=generation.name"),
+        *("generation_reason=generation.reason", "allocations", "warnings"),
+    )
 
     memory_space: str | None
     used: str | None
@@ -166,40 +184,98 @@ class OomReport(Report):
     allocations: tuple[OomAllocation, ...]
     warnings: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it; null for what is not known."""
-        return {
-            "memory_space": self.memory_space,
-            "used": self.used,
-            "capacity": self.capacity,
-            "generation": self.generation.name,
-            "generation_reason": self.generation.reason,
-            "allocations": [each.to_dict() for each in self.allocations],
-            "warnings": list(self.warnings),
-        }
-
     def summary(self) -> Summary:
-        """What memory was used of how much, and whether the numbers agree."""
-        space = (self.memory_space, self.used, self.capacity)
-        return oom_summary(space, self.generation, self.allocations, self.warnings)
+        """Return the use of the memory, and whether the numbers agree."""
+        title = "Out of memory"
+        if self.memory_space is not None:
+            title += f" in {self.memory_space}"
+        if self.used is not None:
+            title += f": {self.used} used of {self.capacity}"
+        answers = [each.agrees for each in self.allocations]
+        differing, unknown = answers.count(False), answers.count(None)
+        lines = [
+            count(len(answers), "allocation"),
+            f"numbers as the layouts give them: {answers.count(True):,}"
+            + (f"; other numbers: {differing:,}" if differing else "")
+            + (f"; without a layout: {unknown:,}" if unknown else ""),
+        ]
+        if unknown < len(answers):
+            lines.append(f"alternatives for TPU {self.generation.name}: {self.generation.reason}")
+        return Summary(title, tuple(lines), self.warnings)
 
     def tables(self) -> tuple[Table, ...]:
-        """The allocations."""
-        return (allocations_table(self.allocations),)
+        """Return the allocations, those of one type and size in one row."""
+        groups: dict[tuple[str, str], list[OomAllocation]] = {}
+        for each in self.allocations:
+            shape = each.reported.get("shape", f"# {each.number}")
+            groups.setdefault((shape, each.reported.get("size", "")), []).append(each)
+        return (
+            table_of(
+                "Allocations",
+                _COLUMNS,
+                groups.values(),
+                _details,
+                lambda group: group[0].wastes[0].shape if len(group[0].wastes) == 1 else None,
+                note="bytes of one of them",
+            ),
+        )
+
+
+def _reserved(group: Sequence[OomAllocation]) -> int:
+    reserved = group[0].reserved_bytes
+    return (group[0].reported_bytes or 0) if reserved is None else reserved
+
+
+def _name(group: Sequence[OomAllocation]) -> str:
+    text = group[0].reported.get("shape") or group[0].reported.get("label") or "?"
+    return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+
+
+_PADDING, _, _DATA, _FACTOR = byte_columns(itemgetter(0))
+_COLUMNS: Final[Columns[list[OomAllocation]]] = (
+    _PADDING,
+    ("reserved", lambda group: bytes_cell(_reserved(group))),
+    _DATA,
+    _FACTOR,
+    ("times", lambda group: number_cell(len(group))),
+    ("of", lambda group: text_cell(_name(group))),
+)
+
+
+def _details(group: list[OomAllocation]) -> Iterator[str]:
+    first = group[0]
+    if first.note:
+        yield first.note
+    if first.assumed_tiles:
+        yield f"the report leaves the tiles out; its numbers are those of {first.wastes[0].shape}"
+    yield from (str(difference) for difference in first.differences)
+    reasons = list(dict.fromkeys(first.reason_texts))
+    yield from reasons[:_MOST_REASONS]
+    if len(reasons) > _MOST_REASONS:
+        yield f"and {len(reasons) - _MOST_REASONS:,} more reasons"
+    if first.alternative is not None:
+        yield str(first.alternative)
+    for each in group:
+        words = [f"{each.number}."]
+        words += [word for word in (each.reported.get("kind"), each.instruction) if word]
+        if each.source is not None:
+            words.append(f"({each.source})")
+        if len(words) > 1:
+            yield " ".join(words)
 
 
 def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> OomReport:
-    """The compiler's out-of-memory report, each allocation with the reason for its size.
+    """Return the compiler's out-of-memory report, each allocation with the reason for its size.
 
     Args:
-        source: the text, which has a newline or "Size:", or the path of a file that holds it;
-            a whole log will do.
-        generation: one of ``ml.tpu.GENERATIONS``, for the alternatives; without it the tiles of
-            scalars tell, or else v5e is taken.
+        source: the text, which has a newline or "Size:", or the path of a file that holds it. The
+            text may be a whole log.
+        generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
+            scalars tell; otherwise it is v5e.
 
     Raises:
-        LayoutError: where the text holds no such report, a file cannot be read, or there is no
-            such generation.
+        LayoutError: if the text holds no such report, the file cannot be read, or ``generation``
+            is unknown.
 
     >>> from morello_layouts import read_oom
     >>> report = read_oom('''
@@ -233,28 +309,15 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
 def _text_of(source: str | os.PathLike[str]) -> str:
     if isinstance(source, str) and ("\n" in source or "Size:" in source):
         return source
-    if not isinstance(source, str | os.PathLike):
-        raise LayoutError(
-            f"{source!r:.60} is no report",
-            "it is neither text nor a path",
-            "give a path, or the text of a report",
-        )
-    try:
-        return Path(source).read_text(encoding="utf-8-sig", errors="replace")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise LayoutError(
-            f"{os.fspath(source)!r:.200} cannot be read: {reason}",
-            "text without newline and 'Size:' is taken for the path of a file",
-            "give the path of a file that holds a report, or the text itself",
-        ) from None
+    with open_file(source, "an out-of-memory report", "newline or 'Size:'") as file:
+        return file.read().decode("utf-8-sig", "replace")
 
 
 def _allocations(blocks: Sequence[Block], generation: str) -> Iterator[OomAllocation]:
     alternatives: dict[XlaShape, Alternative] = {}
     for block in blocks:
         found = _allocation(block, generation)
-        if isinstance(found.shape, XlaShape) and any(w.padding_bytes for w in found.wastes):
+        if isinstance(found.shape, XlaShape) and found.padding_bytes:
             shape = found.wastes[0].shape
             if shape not in alternatives:
                 alternatives[shape] = alternative_to(shape, generation)
@@ -289,7 +352,7 @@ def _allocation(block: Block, generation: str) -> OomAllocation:
 
 
 def _wastes(text: str | None) -> tuple[XlaValue | None, tuple[Waste, ...], str]:
-    """The type of an allocation, what its arrays take, and why that is not known."""
+    """Return the type of an allocation, the waste of its arrays, and why that is unknown."""
     if not text:
         return None, (), "the report gives no shape: no array of the program"
     try:
@@ -302,28 +365,28 @@ def _wastes(text: str | None) -> tuple[XlaValue | None, tuple[Waste, ...], str]:
         return None, (), f"the shape {text:.80} is not understood: {error.what}"
 
 
-def _differences(values: dict[str, str], wastes: Sequence[Waste]) -> tuple[Difference, ...]:
-    """Where the numbers are not ours, in the report's own rounding."""
+def _differences(values: dict[str, str], wastes: Sequence[Waste]) -> tuple[NumberDifference, ...]:
+    """Return the numbers that differ from the layout's in the report's own rounding."""
     if not wastes:
         return ()
     reserved = sum(w.reserved_bytes for w in wastes)
     data = sum(w.data_bytes for w in wastes)
     expansion = _EXPANSION.search(values.get("padding", ""))
-    ours = [
+    pairs = [
         ("Size", values.get("size"), xla_size(reserved)),
         ("Unpadded size", values.get("unpadded"), xla_size(data)),
         ("Extra memory", values.get("padding", "").partition("(")[0], xla_size(reserved - data)),
         ("Expansion", expansion and expansion[1], f"{reserved / data:.1f}" if data else None),
     ]
     return tuple(
-        Difference(name, said.strip(), computed)
-        for name, said, computed in ours
-        if said and computed and said.strip().removesuffix("iB") != computed
+        NumberDifference(name, reported.strip(), computed)
+        for name, reported, computed in pairs
+        if reported and computed and reported.strip().removesuffix("iB") != computed
     )
 
 
 def _with_tiles(shape: XlaShape, values: dict[str, str], generation: str) -> Waste | None:
-    """The same array with the tiles that the report leaves out, where its numbers tell them."""
+    """Return the waste of the array with the tiles that give the report's numbers, if any do."""
     layout = shape.layout
     if layout is None or layout.tiles or len(shape.dims) < 2:
         return None

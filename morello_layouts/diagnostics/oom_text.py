@@ -5,113 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from morello_layouts.diagnostics.buffers import bytes_of_text
-from morello_layouts.diagnostics.usage import Alternative
-from morello_layouts.notations.xla.reader import XlaValue
-from morello_layouts.tpu import Waste
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A number of the report that is not what the layout gives.
-
-    Attributes:
-        field: the report's name of the number.
-        reported: as the report writes it.
-        computed: from the layout.
-
-    >>> str(Difference("Size", "8.00G", "128.00M"))
-    'Size: the report says 8.00G, the layout gives 128.00M'
-    """
-
-    field: str
-    reported: str
-    computed: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: the report says {self.reported}, the layout gives {self.computed}"
-
-    def to_dict(self) -> dict[str, str]:
-        """The fields as JSON takes them."""
-        return {"field": self.field, "reported": self.reported, "computed": self.computed}
-
-
-@dataclass(frozen=True, slots=True)
-class OomAllocation:
-    r"""One allocation of a report.
-
-    Attributes:
-        number: as the report counts.
-        line: of the text, from 1.
-        reported: its values as written: some of size, shape, unpadded, padding, operator, label,
-            kind.
-        shape: the array or tuple that it is for; None where the report says none, or it cannot be
-            read.
-        wastes: bytes and reasons for each array of it.
-        assumed_tiles: whether the report leaves the tiles out, and they were found by its size.
-        differences: where its numbers are not ours.
-        alternative: what would take fewer bytes; None for a tuple, and where
-            nothing is padded.
-        instruction: the instruction's name; None where it does not say.
-        source: file and line; None where it does not say.
-        note: why nothing is explained; empty where it is.
-
-    >>> from morello_layouts import read_oom
-    >>> text = "1. Size: 4.0K\n Shape: f32[2,128]{1,0:T(8,128)}\n Unpadded size: 1.0K"
-    >>> (found,) = read_oom(text).allocations
-    >>> found.wastes[0].factor, found.differences
-    (4.0, ())
-    """
-
-    number: int
-    line: int
-    reported: dict[str, str]
-    shape: XlaValue | None
-    wastes: tuple[Waste, ...]
-    assumed_tiles: bool
-    differences: tuple[Difference, ...]
-    alternative: Alternative | None
-    instruction: str | None
-    source: str | None
-    note: str = ""
-
-    @property
-    def reserved_bytes(self) -> int | None:
-        """Bytes by the layout; None where it is not known."""
-        return sum(w.reserved_bytes for w in self.wastes) if self.wastes else None
-
-    @property
-    def data_bytes(self) -> int | None:
-        """Bytes of the elements alone."""
-        return sum(w.data_bytes for w in self.wastes) if self.wastes else None
-
-    @property
-    def reported_bytes(self) -> int | None:
-        """What the report says, to its precision."""
-        return bytes_of_text(self.reported.get("size", ""))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them; null for what is not known."""
-        names = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
-        return {
-            "number": self.number,
-            "line": self.line,
-            "reported": {name: self.reported.get(name) for name in names},
-            "shape": None if self.shape is None else str(self.shape),
-            "assumed_tiles": self.assumed_tiles,
-            "data_bytes": self.data_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "agrees": not self.differences if self.wastes else None,
-            "differences": [each.to_dict() for each in self.differences],
-            "reasons": [reason.text for w in self.wastes for reason in w.reasons],
-            "alternative": None if self.alternative is None else self.alternative.to_dict(),
-            "instruction": self.instruction,
-            "source": self.source,
-            "note": self.note,
-        }
-
+from morello_layouts.description import amount
 
 _KEYS: Final = {
     "Size": "size",
@@ -221,3 +117,36 @@ def _continue(block: Block, line: str) -> None:
         brackets = sum(map(shape.count, "([{")) - sum(map(shape.count, ")]}"))
         if brackets > 0 and len(shape) < _LONGEST:
             block.values["shape"] = shape + line.strip()
+
+
+_UNITS: Final = "KMGTPE"
+_SIZE: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([KMGTPE]?)(?:i?B)?", re.ASCII)
+
+
+def xla_size(n: int) -> str:
+    """Return a number of bytes as XLA's out-of-memory reports write it, with their rounding.
+
+    >>> xla_size(0), xla_size(12288), xla_size(6392119296)
+    ('0B', '12.0K', '5.95G')
+    """
+    if n < 1024:
+        return f"{n}B"
+    unit = 0
+    while n >= 1 << 20 and unit + 1 < len(_UNITS):
+        n, unit = n >> 10, unit + 1
+    if n >= 1 << 100:
+        return f"{amount(n >> 10)}{_UNITS[unit]}"
+    return f"{n / 1024:.{2 if unit else 1}f}{_UNITS[unit]}"
+
+
+def bytes_of_text(text: str) -> int | None:
+    """Return the bytes that such a text means, to its precision; None if it is not a size.
+
+    >>> bytes_of_text("1.50M"), bytes_of_text("6.00MiB"), bytes_of_text("unknown")
+    (1572864, 6291456, None)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    power = _UNITS.index(match[2]) + 1 if match[2] else 0
+    return round(float(match[1]) * (1 << 10 * power))

@@ -1,4 +1,4 @@
-"""Reports as text, HTML and plain values."""
+"""Reports as text, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from html import escape
 from textwrap import wrap
 from typing import Any, Final
 
-from morello_layouts.diagnostics.buffers import bytes_text, factor_text
-from morello_layouts.diagnostics.usage import Bytes
+from morello_layouts.diagnostics.tables import Summary, Table, TableRow
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
+from morello_layouts.plain import plain
 
 _WIDTH: Final = 150  # of a tile, in pixels
 _TALLEST: Final = 64
@@ -153,104 +153,6 @@ def _dots(rows: _Axis, columns: _Axis, xs: list[int], ys: list[int], height: int
         yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A place in a table.
-
-    Attributes:
-        text: what is shown.
-        value: what a table is sorted by: a number, or the text.
-
-    >>> size(4096)
-    Cell(text='4.00 KiB', value=4096)
-    """
-
-    text: str
-    value: float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row, and what is said below it.
-
-    Attributes:
-        cells: one for each column.
-        details: lines of text.
-        shape: an array to draw; None where there is none.
-    """
-
-    cells: tuple[Cell, ...]
-    details: tuple[str, ...] = ()
-    shape: XlaShape | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its title.
-
-    Attributes:
-        title: of the table.
-        columns: their names.
-        rows: in the order that a report prints.
-        note: a line below the table, if not empty.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What stands above the tables.
-
-    Attributes:
-        title: a line.
-        lines: facts, one a line.
-        warnings: what a reader should know.
-    """
-
-    title: str
-    lines: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-def cell(text: object) -> Cell:
-    """A cell that sorts by its text."""
-    return Cell(str(text), str(text))
-
-
-def number(n: int) -> Cell:
-    """A number with commas."""
-    return Cell(f"{n:,}", n)
-
-
-def size(n: int) -> Cell:
-    """A number of bytes."""
-    return Cell(bytes_text(n), n)
-
-
-def factor(reserved: int, data: int) -> Cell:
-    """How many times the data a buffer takes."""
-    if not data:
-        return Cell("1x" if not reserved else "no data", float(bool(reserved)))
-    try:
-        return Cell(factor_text(reserved / data), reserved / data)
-    except OverflowError:
-        return Cell("past 10^308", 1e308)
-
-
-def byte_cells(found: Bytes) -> Iterable[Cell]:
-    """Padding, reserved, data, factor."""
-    return (
-        size(found.padding_bytes),
-        size(found.reserved_bytes),
-        size(found.data_bytes),
-        factor(found.reserved_bytes, found.data_bytes),
-    )
-
-
 # The class stands twice where Jupyter's own style, which sets cells to the right, must yield.
 _STYLE: Final = """\
 .layouts{font:14px/1.45 system-ui,sans-serif;color:inherit}
@@ -327,7 +229,7 @@ def fragment(summary: Summary, tables: Iterable[Table]) -> str:
 
 def _table(table: Table) -> str:
     heads = "".join(
-        f"<th{_class(cell, ' class=n')}>{escape(name)}</th>"
+        f"<th{' class=n' if cell.is_number else ''}>{escape(name)}</th>"
         for name, cell in zip(table.columns, table.rows[0].cells, strict=True)
     )
     note = f"<p>{escape(table.note)}</p>" if table.note else ""
@@ -338,13 +240,9 @@ def _table(table: Table) -> str:
     )
 
 
-def _class(cell: Cell, text: str) -> str:
-    return text if isinstance(cell.value, int | float) else ""
-
-
-def _body(row: Row) -> str:
+def _body(row: TableRow) -> str:
     cells = "".join(
-        f'<td class="{"n" if _class(cell, "n") else "t"}" '
+        f'<td class="{"n" if cell.is_number else "t"}" '
         f'data-value="{escape(str(cell.value))}">{escape(cell.text)}</td>'
         for cell in row.cells
     )
@@ -362,16 +260,17 @@ _INDENT: Final = " " * 6  # of what is said below a row
 def text_of(summary: Summary, tables: Iterable[Table], width: int | None = None) -> str:
     """A report for a terminal or a log; what is said below rows is wrapped to a width.
 
-    >>> from morello_layouts.diagnostics.report import Row, cell, number
-    >>> rows = (Row((number(12), cell("a")), ("why",)), Row((number(3), cell("b"))))
-    >>> print(text_of(Summary("m"), [Table("T", ("count", "name"), rows)]))
-    m
+    >>> from morello_layouts.diagnostics.tables import number_cell, table_of, text_cell
+    >>> columns = [("length", lambda name: number_cell(len(name))), ("name", text_cell)]
+    >>> tables = [table_of("Names", columns, ["b", "abc"], lambda name: ["why"] * (name == "b"))]
+    >>> print(text_of(Summary("title"), tables))
+    title
     <BLANKLINE>
-    T
-      count  name
-         12  a
+    Names
+      length  name
+           1  b
           why
-          3  b
+           3  abc
     """
     lines = [summary.title, *summary.lines, *(f"warning: {each}" for each in summary.warnings)]
     for table in tables:
@@ -383,7 +282,7 @@ def text_of(summary: Summary, tables: Iterable[Table], width: int | None = None)
 def _lines(table: Table, width: int | None) -> Iterator[str]:
     yield table.title if not table.note else f"{table.title}: {table.note}"
     columns = range(len(table.columns))
-    is_number = [isinstance(table.rows[0].cells[k].value, int | float) for k in columns]
+    is_number = [table.rows[0].cells[k].is_number for k in columns]
     texts = [table.columns, *([cell.text for cell in row.cells] for row in table.rows)]
     widths = [max(len(text[k]) for text in texts) for k in columns]
     rows = [(), *(row.details for row in table.rows)]
@@ -422,9 +321,9 @@ class Report(ABC):
     def tables(self) -> Iterable[Table]:
         """The tables, in the order that they are shown."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it; null for what is not known."""
+        """Return the report as JSON writes it; null for an unknown value."""
+        return dict(plain(self))
 
     def html(self) -> str:
         """A page that needs nothing else: tables that sort, a picture of each wasteful layout."""

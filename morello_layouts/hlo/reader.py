@@ -22,7 +22,7 @@ from morello_layouts.hlo.scanner import (
     Progress,
     Scanner,
     join,
-    opened,
+    open_lines,
 )
 
 _MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
@@ -62,7 +62,7 @@ def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None
     >>> module.instruction("b").operands[0].parameter_number, module.warnings
     (0, ())
     """
-    with opened(source, progress) as lines:
+    with open_lines(source, progress) as lines:
         module = _Reader(lines).read()
         lines.finish()
     return module

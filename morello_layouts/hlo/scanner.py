@@ -315,34 +315,47 @@ class Lines:
 
 
 @contextmanager
-def opened(source: str | os.PathLike[str], progress: Progress | None) -> Iterator[Lines]:
-    """The lines of a text, or of the file that a path names.
+def open_lines(source: str | os.PathLike[str], progress: Progress | None) -> Iterator[Lines]:
+    """Open the lines of a text, or of the file that a path names.
 
     Raises:
-        LayoutError: where there is no such file, or it cannot be read.
+        LayoutError: if there is no such file, or it cannot be read.
     """
     if isinstance(source, str) and ("\n" in source or _TEXT.match(source)):
         stream = io.StringIO(source, newline=None)
         yield Lines(iter(stream), progress, stream.tell, len(source))
         return
-    with _binary(source) as binary:
+    with open_file(source, "HLO", "newline, '=' or HloModule") as binary:
         size = os.fstat(binary.fileno()).st_size
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace")
         yield Lines(iter(text), progress, binary.tell, size)
 
 
-def _binary(source: str | os.PathLike[str]) -> io.BufferedReader:
+def open_file(source: str | os.PathLike[str], what: str, marks: str) -> io.BufferedReader:
+    """Open the file that a path names.
+
+    Args:
+        source: the path.
+        what: what the file holds, for errors.
+        marks: a text with one of these is not taken for a path.
+
+    Raises:
+        LayoutError: if it is not a path, or the file cannot be read.
+    """
     if not isinstance(source, str | os.PathLike):
-        fix = "give a path, or the text of a dump"
-        raise LayoutError(f"{shown(source)} is no HLO", "it is neither text nor a path", fix)
+        raise LayoutError(
+            f"{shown(source)} is not {what}",
+            "it is neither text nor a path",
+            f"give a path, or the text of {what}",
+        )
     try:
         return Path(source).open("rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise LayoutError(
             f"{shown(os.fspath(source))} cannot be read: {reason}",
-            "text without newline, '=' or HloModule is taken for the path of a dump",
-            "give the path of a file with HLO text, or the text itself",
+            f"text without {marks} is taken for the path of a file",
+            f"give the path of a file with {what}, or the text itself",
         ) from None
 
 

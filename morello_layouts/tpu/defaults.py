@@ -5,11 +5,13 @@ The rule was read off the layouts that the compiler printed; no part of it is do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
+from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing, sizes_of
 
@@ -139,3 +141,76 @@ def _power_of_two(n: int) -> int:
 
 def _round_up(n: int, multiple: int) -> int:
     return -(-n // multiple) * multiple
+
+
+# A generation for each of the two kinds of layouts: the tiles of its scalars, and its kin.
+_KINDS: Final = {"v3": (((256,),), "v2 and v3"), "v5e": (((128,),), "v4 and later")}
+
+
+class Generation(NamedTuple):
+    """A generation of TPUs, and the reason to assume it.
+
+    Attributes:
+        name: such as ``v5e``.
+        reason: one line.
+    """
+
+    name: str
+    reason: str
+
+
+def generation_of(
+    given: str | None, shapes: Iterable[XlaShape], entry: Iterable[XlaShape] = ()
+) -> Generation:
+    """Return the given generation, or a guess from the layouts of a program.
+
+    Args:
+        given: its name; None to guess.
+        shapes: the arrays of the program; the tiles of a scalar differ between old and new
+            generations.
+        entry: the program's parameters and outputs, whose layouts the compiler chose; these decide
+            if there is no such scalar.
+
+    Raises:
+        LayoutError: if the given name is not a generation.
+
+    >>> from morello_layouts.notations import parse
+    >>> generation_of(None, [parse("f32[]{:T(256)}")]).name
+    'v3'
+    >>> generation_of(None, [], [parse("f32[1,200]{1,0:T(2,128)}")]).name
+    'v3'
+    >>> generation_of("v6e", []).reason
+    'as given'
+    """
+    if given is not None:
+        packing("f32", given)  # raises if the name is not a generation
+        return Generation(given, "as given")
+    for shape in shapes:
+        for name, (tiles, kin) in _KINDS.items():
+            if _is_short(shape) and shape.layout is not None and shape.layout.tiles == tiles:
+                tile = f"T({tiles[0][0]})"
+                return Generation(name, f"a guess: scalars lie in {tile}, as on {kin}")
+    chosen_by = set(map(_chosen_by, entry)) - {None}
+    for name, (_, kin) in _KINDS.items():
+        if chosen_by == {name}:
+            return Generation(name, f"a guess: parameters and outputs lie as {kin} choose")
+    return Generation("v5e", "assumed: nothing in the text tells")
+
+
+def _chosen_by(x: XlaShape) -> str | None:
+    """Return the one of an old and a new generation that chooses this layout; None if not one."""
+    if x.layout is None:
+        return None
+    x = replace(x, layout=replace(x.layout, memory_space=0))
+    try:
+        found = [g for g in _KINDS if default_layout(x.element_type, x.shape, g) == x]
+    except LayoutError:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _is_short(x: XlaShape) -> bool:
+    """Whether an array is a 32-bit scalar, or as short: it takes the smallest tile."""
+    if x.element_type not in ("f32", "s32", "u32"):
+        return False
+    return not x.dims or (len(x.dims) == 1 and isinstance(n := x.dims[0], int) and n <= LANES)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import prod
-from typing import Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.xla import XlaShape
@@ -100,6 +100,8 @@ class Suggestion:
     >>> print(best.shape, best.factor, best.changes)
     s32[8388608,8,4]{0,2,1:T(4,128)} 1.0 ()
     """
+
+    json_keys: ClassVar = ("layout=shape", "changes", "reserved_bytes=byte_size", "factor", "hint")
 
     shape: XlaShape
     waste: Waste

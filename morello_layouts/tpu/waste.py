@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -60,10 +60,20 @@ class Waste:
     (10752, 28672, 17920, 2.67)
     """
 
+    json_keys: ClassVar = (
+        *("shape", "data_bytes", "reserved_bytes", "padding_bytes", "factor"),
+        "reasons=reason_texts",
+    )
+
     shape: XlaShape
     data_bytes: int
     reserved_bytes: int
     reasons: tuple[Padding, ...]
+
+    @property
+    def reason_texts(self) -> tuple[str, ...]:
+        """The reasons in words."""
+        return tuple(reason.text for reason in self.reasons)
 
     @property
     def padding_bytes(self) -> int:

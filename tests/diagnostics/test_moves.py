@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.moves import Move
+from morello_layouts.diagnostics.moves import HloMove
 from tests.support.tables import each_row
 
 
-def move(text: str) -> Move:
+def move(text: str) -> HloMove:
     (found,) = ml.diagnose(text).moves
     return found
 

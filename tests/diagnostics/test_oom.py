@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.buffers import bytes_of_text, bytes_text, xla_size
-from morello_layouts.diagnostics.oom_text import OomAllocation
+from morello_layouts.diagnostics.oom import OomAllocation
+from morello_layouts.diagnostics.oom_text import bytes_of_text, xla_size
+from morello_layouts.diagnostics.tables import bytes_text
 from tests.support.tables import each_row
 
 # Shape, unpadded size, size, extra memory, expansion; of these issue trackers:
@@ -253,7 +254,7 @@ def test_shapes_that_mean_nothing(shape: str, note: str) -> None:
     found = only(f"1. Size: 4.0K\n   Shape: {shape}\n")
     assert note in found.note
     assert (found.wastes, found.differences) == ((), ())
-    assert found.to_dict()["agrees"] is None
+    assert found.agrees is None
 
 
 @pytest.mark.parametrize("text", ["", "\n", "HloModule m\n", "Sizes: 4\n", "Unpadded size: 4.0K\n"])
@@ -273,7 +274,11 @@ def test_a_report_without_allocations_warns() -> None:
 
 @pytest.mark.parametrize(
     ("source", "what"),
-    [("no such file", "cannot be read"), (".", "cannot be read"), (7, "is no report")],
+    [
+        ("no such file", "cannot be read"),
+        (".", "cannot be read"),
+        (7, "is not an out-of-memory report"),
+    ],
 )
 def test_sources_that_cannot_be_read(source: object, what: str) -> None:
     with pytest.raises(ml.LayoutError, match=what):

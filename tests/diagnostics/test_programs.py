@@ -8,8 +8,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.diagnostics import moves as verdicts
-from morello_layouts.diagnostics.buffers import buffers_of, fused_names
-from morello_layouts.diagnostics.usage import Bytes
+from morello_layouts.diagnostics.buffers import Bytes, buffers_of, fused_names
 from morello_layouts.explanations.explanation import arrays_of
 from tests.support.doctor_programs import NAMES, diagnosis, module
 from tests.support.hlo_xla import recorded
