@@ -60,3 +60,41 @@ BITCAST_TRANSPOSES: Final = 120
 
 BITCAST_SLOTS: Final = 1 << 22
 """Slots of two buffers that are compared to find the first difference."""
+
+# Programs: HLO and reports
+
+HLO_FAST_TYPE: Final = 400
+"""Characters of a type that one pattern reads; the grammar is ten times as slow."""
+
+HLO_FAST_TUPLES: Final = 20
+"""Nested tuples that are read recursively; the grammar takes deeper ones."""
+
+HLO_LITERAL: Final = 1024
+"""Characters of a constant that are kept: dumps hold constants of megabytes."""
+
+HLO_DIGITS: Final = 18
+"""Digits of a line or an identifier: it fits 64 bits."""
+
+HLO_JOINS: Final = 200
+"""Lines that one statement may be broken over: each is scanned again with all before it."""
+
+OOM_VALUE: Final = 1 << 16
+"""Characters of a value of an out-of-memory report that are kept."""
+
+OOM_LABEL: Final = 300
+"""Characters of a label or type that a table shows."""
+
+OOM_REASONS: Final = 6
+"""Reasons that are shown for one allocation, which may be a tuple of many arrays."""
+
+REPORT_CHANGES: Final = 20
+"""Moves, types or layouts that one table of a report lists."""
+
+REPORT_PLACES: Final = 8
+"""Places of one array that a report keeps."""
+
+REPORT_PLACES_SHOWN: Final = 3
+"""Places of one array or move that a table shows."""
+
+SUGGESTED_DIMENSIONS: Final = 8
+"""Dimensions of an array that layouts are suggested for: 128 foldings, each with 56 orders."""

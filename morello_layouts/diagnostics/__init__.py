@@ -1,4 +1,4 @@
-"""What the layouts of a program cost, and what would be better."""
+"""Reports on programs: the cost of their layouts, comparisons, out-of-memory errors."""
 
 from morello_layouts.diagnostics.comparison import HloComparison, compare_hlo
 from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose

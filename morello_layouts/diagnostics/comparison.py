@@ -36,10 +36,9 @@ from morello_layouts.diagnostics.tables import (
     text_cell,
 )
 from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.limits import REPORT_CHANGES
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.plain import plain
-
-_MOST: Final = 20  # rows of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +187,15 @@ class HloComparison(Report):
         gone = [each for each in self.moves if each.after < each.before]
         return (
             table_of("Bytes reserved", _TOTAL_COLUMNS, changed),
-            table_of("Types that take more or less", _TYPE_COLUMNS, self.types, limit=_MOST),
+            table_of(
+                "Types that take more or less", _TYPE_COLUMNS, self.types, limit=REPORT_CHANGES
+            ),
             table_of(
                 "Layouts that changed",
                 _LAYOUT_COLUMNS,
                 self.layouts,
                 lambda each: [f"{each.before} -> {each.after}"],
-                limit=_MOST,
+                limit=REPORT_CHANGES,
             ),
             _moves_table("New copies and the like", new),
             _moves_table("Copies and the like that are gone", gone),
@@ -232,7 +233,7 @@ def _moves_table(title: str, changes: Iterable[MoveChange]) -> Table:
         _MOVE_COLUMNS,
         changes,
         lambda each: [f"from {each.operand or '?'}: {effect_text(each.effect)}"],
-        limit=_MOST,
+        limit=REPORT_CHANGES,
     )
 
 

@@ -50,13 +50,10 @@ from morello_layouts.diagnostics.tables import (
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES, REPORT_PLACES_SHOWN
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.tpu import Suggestion, Waste, suggest, waste
 from morello_layouts.tpu.defaults import Generation, generation_of
-
-_MOST_MOVES: Final = 20  # rows of a table of moves
-_MOST_PLACES: Final = 8  # of one array, in JSON
-_MOST_PLACES_SHOWN: Final = 3  # of one array or move, in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,7 @@ def _wasteful_arrays(
             found,
             _space_counts(defined),
             alternative_to(found.shape, generation),
-            tuple(map(place_of, sorted(defined, key=_line)[:_MOST_PLACES])),
+            tuple(map(place_of, sorted(defined, key=_line)[:REPORT_PLACES])),
             len(defined),
         )
         for found, defined in every[:top]
@@ -281,7 +278,7 @@ class Diagnosis(Report):
             _MOVE_COLUMNS,
             sorted(groups.values(), key=_written, reverse=True),
             _move_details,
-            limit=_MOST_MOVES,
+            limit=REPORT_CHANGES,
         )
 
 
@@ -318,13 +315,13 @@ def _move_details(group: Sequence[HloMove]) -> tuple[str, ...]:
     return (
         f"from {verdict.operand or '?'}",
         f"{verdict.text}: {verdict.reason}" + (" (in a fusion)" if group[0].is_fused else ""),
-        _places([move.place for move in group[:_MOST_PLACES_SHOWN]], len(group)),
+        _places([move.place for move in group[:REPORT_PLACES_SHOWN]], len(group)),
     )
 
 
 def _wasteful_details(found: WastefulArray) -> tuple[str, ...]:
     spaces = listed([f"{n:,} in {space_name(space)}" for space, n in found.spaces])
-    where = _places(found.places[:_MOST_PLACES_SHOWN], found.count)
+    where = _places(found.places[:REPORT_PLACES_SHOWN], found.count)
     return (
         *found.waste.reason_texts,
         str(found.alternative),

@@ -34,15 +34,13 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo.attributes import metadata_of
 from morello_layouts.hlo.scanner import open_file
+from morello_layouts.limits import OOM_LABEL, OOM_REASONS
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
 from morello_layouts.tpu import LANES, Waste, waste
 from morello_layouts.tpu.defaults import Generation, generation_of
 from morello_layouts.tpu.generations import packing
-
-_MOST_REASONS: Final = 6  # shown of one allocation, which may be a tuple of many arrays
-_LONGEST_LABEL: Final = 300  # characters of a label or a type that a table shows
 
 _NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
 
@@ -228,7 +226,7 @@ def _reserved(group: Sequence[OomAllocation]) -> int:
 
 def _name(group: Sequence[OomAllocation]) -> str:
     text = group[0].reported.get("shape") or group[0].reported.get("label") or "?"
-    return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+    return text if len(text) <= OOM_LABEL else f"{text[:OOM_LABEL]}…"
 
 
 _PADDING, _, _DATA, _FACTOR = byte_columns(itemgetter(0))
@@ -250,9 +248,9 @@ def _details(group: list[OomAllocation]) -> Iterator[str]:
         yield f"the report leaves the tiles out; its numbers are those of {first.wastes[0].shape}"
     yield from (str(difference) for difference in first.differences)
     reasons = list(dict.fromkeys(first.reason_texts))
-    yield from reasons[:_MOST_REASONS]
-    if len(reasons) > _MOST_REASONS:
-        yield f"and {len(reasons) - _MOST_REASONS:,} more reasons"
+    yield from reasons[:OOM_REASONS]
+    if len(reasons) > OOM_REASONS:
+        yield f"and {len(reasons) - OOM_REASONS:,} more reasons"
     if first.alternative is not None:
         yield str(first.alternative)
     for each in group:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from morello_layouts.description import amount
+from morello_layouts.limits import OOM_VALUE
 
 _KEYS: Final = {
     "Size": "size",
@@ -21,7 +22,7 @@ _KEYS: Final = {
     "Allocation type": "kind",
 }
 
-# The first key of a line; a number stands before the first of a block.
+# The first key of a line; the first key of a block has a number before it.
 _LINE: Final = re.compile(
     rf"(?:^|(?<=\s))(?:([0-9]{{1,9}})\\?\.\s{{1,9}})?({'|'.join(_KEYS)}): ?(.*)", re.ASCII
 )
@@ -33,14 +34,13 @@ _HEADER: Final = re.compile(
     r"(?:\W{1,9}Used ([0-9.]{1,12}[KMGTPE]?B?) of ([0-9.]{1,12}[KMGTPE]?B?))?",
     re.ASCII,
 )
-# Colours, as a terminal takes them, and as Python or JSON write them in a string.
+# Colours as a terminal reads them, and as Python or JSON write them in a string.
 _COLOUR: Final = re.compile(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
-_LONGEST: Final = 1 << 16  # characters of a value that are kept
 
 
 @dataclass(slots=True)
 class Block:
-    """An allocation as it is written: its number, and the values by the names of ``_KEYS``."""
+    """An allocation as it is written: its number, and its values by the names in ``_KEYS``."""
 
     number: int
     line: int
@@ -48,7 +48,7 @@ class Block:
 
 
 def without_colours(text: str) -> str:
-    r"""The text without a terminal's colours.
+    r"""Return the text without a terminal's colours.
 
     >>> without_colours("\x1b[1mSize:\x1b[0m 4.00G")
     'Size: 4.00G'
@@ -57,7 +57,7 @@ def without_colours(text: str) -> str:
 
 
 def header_of(text: str) -> tuple[str | None, str | None, str | None]:
-    """The memory space, what was used of it, and what it holds; None for what is not said.
+    """Return a memory space, its used bytes and its capacity; None for what the text leaves out.
 
     >>> header_of("Ran out of memory in memory space hbm. Used 41.74G of 16.00G hbm.")
     ('hbm', '41.74G', '16.00G')
@@ -67,7 +67,7 @@ def header_of(text: str) -> tuple[str | None, str | None, str | None]:
 
 
 def blocks_of(text: str) -> Iterator[Block]:
-    r"""The allocations of a report, in the order of the text.
+    r"""Return the allocations of a report, in the order of the text.
 
     >>> for block in blocks_of("E1 log.cc:7]   1. Size: 6.00G\nE1 log.cc:7]      Shape: u32[9,1]"):
     ...     print(block.number, block.values)
@@ -87,7 +87,7 @@ def blocks_of(text: str) -> Iterator[Block]:
             elif block is not None:
                 _continue(block, line)
             continue
-        name, value = _KEYS[match[2]], match[3].strip()[:_LONGEST]
+        name, value = _KEYS[match[2]], match[3].strip()[:OOM_VALUE]
         if name == "size":
             if block is not None:
                 yield block
@@ -100,7 +100,7 @@ def blocks_of(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    r"""The lines; a text that a log has on one line with ``\n`` in it too, quotes as ``\"``."""
+    r"""Return the lines, also of a report on one line with newlines and quotes escaped."""
     for line in text.splitlines():
         if "\\n" in line:
             is_quoted = '=\\"' in line
@@ -111,11 +111,11 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _continue(block: Block, line: str) -> None:
-    """Append a line to a type that is broken over several."""
+    """Append a line to a type that is broken over several lines."""
     shape = block.values.get("shape", "")
     if block.values and next(reversed(block.values)) == "shape":
         brackets = sum(map(shape.count, "([{")) - sum(map(shape.count, ")]}"))
-        if brackets > 0 and len(shape) < _LONGEST:
+        if brackets > 0 and len(shape) < OOM_VALUE:
             block.values["shape"] = shape + line.strip()
 
 

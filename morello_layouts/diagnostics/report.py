@@ -14,11 +14,12 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import COMBINE, XlaShape, bits_of
 from morello_layouts.plain import plain
 
-_WIDTH: Final = 150  # of a tile, in pixels
-_TALLEST: Final = 64
-_ROW: Final = 8
-_GAP: Final = 22  # where tiles are left out
-_TOP: Final = 20
+# Lengths of a drawing, in pixels.
+_WIDTH: Final = 150  # of a tile
+_TALLEST: Final = 64  # of a tile
+_ROW: Final = 8  # of a tile's row, unless the tile would be too tall
+_GAP: Final = 22  # between tiles if some are left out
+_TOP: Final = 20  # of the first row of tiles, below the line of text
 
 _HATCHES: Final = (
     '<defs><pattern id="padding" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -28,8 +29,8 @@ _HATCHES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
-    """One axis of the tiles: the dimension along it, its size, the tile's, and all tiles'."""
+class _TileAxis:
+    """One axis of a drawing: the dimension along it, its size, and the tile's size."""
 
     name: str
     size: int
@@ -45,7 +46,7 @@ class _Axis:
         return sorted({*range(min(2, self.count)), self.count - 1})
 
     def filled(self, k: int) -> float:
-        """Which part of tile k holds data."""
+        """Return the fraction of tile k that holds data."""
         return min(self.tile, self.size - k * self.tile) / self.tile
 
     @property
@@ -54,7 +55,7 @@ class _Axis:
 
 
 def tile_drawing(shape: XlaShape) -> str:
-    """An SVG element: the tiles of the two most minor dimensions; empty where there are none.
+    """Return an SVG element: the tiles of the two most minor dimensions; empty without tiles.
 
     >>> from morello_layouts.notations import parse
     >>> drawing = tile_drawing(parse("f32[9,18]{1,0:T(8,128)}"))
@@ -67,10 +68,13 @@ def tile_drawing(shape: XlaShape) -> str:
         axes = _axes(shape)
     except LayoutError:
         return ""
-    return "" if axes is None else _svg(*axes, _bits(shape), f"tiles of {shape}")
+    if axes is None:
+        return ""
+    needed = min(shape.bits, bits_of(shape.element_type))
+    return _svg(*axes, (needed, shape.bits), f"tiles of {shape}")
 
 
-def _axes(shape: XlaShape) -> tuple[_Axis, _Axis] | None:
+def _axes(shape: XlaShape) -> tuple[_TileAxis, _TileAxis] | None:
     layout = shape.layout
     if layout is None or not layout.tiles or not shape.dims or 0 in shape.shape:
         return None
@@ -78,21 +82,17 @@ def _axes(shape: XlaShape) -> tuple[_Axis, _Axis] | None:
     minor = layout.minor_to_major[0]
     if COMBINE in tile or 0 in tile:
         return None
-    columns = _Axis(f"dimension {minor}", shape.shape[minor], tile[-1])
+    columns = _TileAxis(f"dimension {minor}", shape.shape[minor], tile[-1])
     if len(tile) < 2:
-        return _Axis("", 1, 1), columns
+        return _TileAxis("", 1, 1), columns
     if len(shape.dims) < 2:
-        return _Axis("no dimension", 1, tile[-2]), columns
+        return _TileAxis("no dimension", 1, tile[-2]), columns
     second = layout.minor_to_major[1]
-    return _Axis(f"dimension {second}", shape.shape[second], tile[-2]), columns
+    return _TileAxis(f"dimension {second}", shape.shape[second], tile[-2]), columns
 
 
-def _bits(shape: XlaShape) -> tuple[int, int]:
-    """Bits that an element needs, and those that it takes."""
-    return min(shape.bits, bits_of(shape.element_type)), shape.bits
-
-
-def _svg(rows: _Axis, columns: _Axis, bits: tuple[int, int], title: str) -> str:
+def _svg(rows: _TileAxis, columns: _TileAxis, bits: tuple[int, int], title: str) -> str:
+    """Return the drawing; ``bits`` are those that an element needs and those that it takes."""
     height = max(16, min(_TALLEST, _ROW * rows.tile))
     ys, bottom = _places(rows, height, _TOP)
     xs, right = _places(columns, _WIDTH, 1)
@@ -103,9 +103,10 @@ def _svg(rows: _Axis, columns: _Axis, bits: tuple[int, int], title: str) -> str:
     )
     words = f"columns: {columns.words}" + (f"; rows: {rows.words}" if rows.name else "")
     words += f"; elements: {bits[0]} of {bits[1]} bits" if bits[0] < bits[1] else ""
-    width = max(right + 2, 7 * len(words))
+    width, bottom = max(right + 2, 7 * len(words)), bottom + 4
+    box = f'width="{width}" height="{bottom}" viewBox="0 0 {width} {bottom}"'
     parts = [
-        f'<svg class="tiles" role="img" {_box(width, bottom + 4)}>',
+        f'<svg class="tiles" role="img" {box} xmlns="http://www.w3.org/2000/svg">',
         f"<title>{escape(title)}</title>",
         _HATCHES,
         f'<text x="1" y="13" font-size="12" fill="currentColor">{escape(words)}</text>',
@@ -116,13 +117,8 @@ def _svg(rows: _Axis, columns: _Axis, bits: tuple[int, int], title: str) -> str:
     return "".join(parts)
 
 
-def _box(width: int, height: int) -> str:
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    return f'{size} xmlns="http://www.w3.org/2000/svg"'
-
-
-def _places(axis: _Axis, extent: int, start: int) -> tuple[list[int], int]:
-    """Where each tile begins, and where the last one ends."""
+def _places(axis: _TileAxis, extent: int, start: int) -> tuple[list[int], int]:
+    """Return the beginning of each tile, and the end of the last one."""
     places: list[int] = []
     at, before = start, -1
     for k in axis.shown:
@@ -143,8 +139,10 @@ def _tile(x: int, y: int, height: int, filled: tuple[float, float], dense: float
     )
 
 
-def _dots(rows: _Axis, columns: _Axis, xs: list[int], ys: list[int], height: int) -> Iterator[str]:
-    """Dots where tiles are left out."""
+def _dots(
+    rows: _TileAxis, columns: _TileAxis, xs: list[int], ys: list[int], height: int
+) -> Iterator[str]:
+    """Return an ellipsis for the tiles that are left out along each axis."""
     if columns.count > 3:
         x, y = xs[-1] - _GAP // 2, ys[0] + height // 2 + 4
         yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
@@ -153,7 +151,7 @@ def _dots(rows: _Axis, columns: _Axis, xs: list[int], ys: list[int], height: int
         yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
 
 
-# The class stands twice where Jupyter's own style, which sets cells to the right, must yield.
+# A class that appears twice overrules Jupyter's own style, which aligns cells to the right.
 _STYLE: Final = """\
 .layouts{font:14px/1.45 system-ui,sans-serif;color:inherit}
 .layouts h1{font-size:1.4em;margin:0 0 .3em}.layouts h2{font-size:1.1em;margin:1.6em 0 .3em}
@@ -180,7 +178,7 @@ th[aria-sort=descending] button::after{content:" \\2193"}
 @media print{body{max-width:none}}
 """
 
-# Each row is a tbody, so that what is said below it moves with it.
+# Each row is a tbody, so that the details below it move with it.
 _SCRIPT: Final = """\
 for (const table of document.querySelectorAll(".layouts table"))
   table.tHead.querySelectorAll("th").forEach((head, column) => {
@@ -201,7 +199,7 @@ for (const table of document.querySelectorAll(".layouts table"))
 
 
 def page(summary: Summary, tables: Iterable[Table]) -> str:
-    """A whole document, which loads nothing; a click on a column's name sorts.
+    """Return a whole document, which loads nothing; a click on a column's name sorts.
 
     >>> page(Summary("<m>"), []).count("&lt;m&gt;")
     2
@@ -215,7 +213,7 @@ def page(summary: Summary, tables: Iterable[Table]) -> str:
 
 
 def fragment(summary: Summary, tables: Iterable[Table]) -> str:
-    """The report as an element, without a script.
+    """Return the report as an element, without a script.
 
     >>> fragment(Summary("m"), []).endswith("</div>")
     True
@@ -254,11 +252,11 @@ def _body(row: TableRow) -> str:
     return f"<tbody><tr>{cells}</tr><tr>{more}</tr></tbody>"
 
 
-_INDENT: Final = " " * 6  # of what is said below a row
+_INDENT: Final = " " * 6  # of the details below a row
 
 
 def text_of(summary: Summary, tables: Iterable[Table], width: int | None = None) -> str:
-    """A report for a terminal or a log; what is said below rows is wrapped to a width.
+    """Return a report for a terminal or a log; details below rows are wrapped to a width.
 
     >>> from morello_layouts.diagnostics.tables import number_cell, table_of, text_cell
     >>> columns = [("length", lambda name: number_cell(len(name))), ("name", text_cell)]
@@ -315,25 +313,25 @@ class Report(ABC):
 
     @abstractmethod
     def summary(self) -> Summary:
-        """What stands above the tables."""
+        """Return the lines above the tables."""
 
     @abstractmethod
     def tables(self) -> Iterable[Table]:
-        """The tables, in the order that they are shown."""
+        """Return the tables in the order to show them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON writes it; null for an unknown value."""
         return dict(plain(self))
 
     def html(self) -> str:
-        """A page that needs nothing else: tables that sort, a picture of each wasteful layout."""
+        """Return a page that loads nothing: sortable tables, a picture of each wasteful layout."""
         return page(self.summary(), self.tables())
 
     def _repr_html_(self) -> str:
         return fragment(self.summary(), self.tables())
 
     def text(self, width: int | None = None) -> str:
-        """The report as text; what is said below rows is wrapped to a width, if one is given."""
+        """Return the report as text; details below rows are wrapped to a width, if given."""
         return text_of(self.summary(), self.tables(), width)
 
     def __str__(self) -> str:

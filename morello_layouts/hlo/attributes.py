@@ -16,11 +16,11 @@ from morello_layouts.hlo.scanner import (
     Scanner,
     depth_of,
 )
+from morello_layouts.limits import HLO_DIGITS
 
 _FIELD: Final = re.compile(rf'(\w+)=({STRING.pattern}|\{{[^{{}}"]*+\}}|[^\s{{}}",]++)', re.DOTALL)
 _ESCAPE: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 _LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
-_LONGEST: Final = 18  # digits of a line or an identifier
 
 
 def fields_of(text: str) -> Iterator[tuple[str, str]]:
@@ -30,7 +30,7 @@ def fields_of(text: str) -> Iterator[tuple[str, str]]:
 
 def number_of(text: str | None) -> int | None:
     """The number that a text is; None where it is none, or too large to be a line or a row."""
-    if text is None or not text.isascii() or not text.isdecimal() or len(text) > _LONGEST:
+    if text is None or not text.isascii() or not text.isdecimal() or len(text) > HLO_DIGITS:
         return None
     return int(text)
 

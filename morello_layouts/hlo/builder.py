@@ -26,6 +26,7 @@ from morello_layouts.hlo.scanner import (
     Incomplete,
     Scanner,
 )
+from morello_layouts.limits import HLO_FAST_TUPLES, HLO_FAST_TYPE, HLO_LITERAL
 from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue, parse_xla
 
@@ -36,8 +37,6 @@ _PLAIN: Final = re.compile(
     r"\{([0-9,]*+)(?::(?:T((?:\([0-9,]++\))++))?(?:E\(([0-9]++)\))?(?:S\(([0-9]++)\))?)?\}",
     re.ASCII,
 )
-_LONGEST: Final = 400  # characters; what is longer is not plain
-_DEEPEST: Final = 20  # tuples inside tuples; the grammar reads what nests deeper
 
 
 class ShapeTable:
@@ -95,7 +94,7 @@ class ShapeTable:
                 except LayoutError:
                     return None
                 end = array.end()
-            elif text.startswith("(", position) and depth < _DEEPEST:
+            elif text.startswith("(", position) and depth < HLO_FAST_TUPLES:
                 inner = self._elements(text, position, depth + 1)
                 if inner is None:
                     return None
@@ -122,7 +121,7 @@ def _plain(text: str) -> XlaShape | None:
     >>> print(_plain("bf16[8,1]{1,0:T(8,128)(2,1)S(1)}"), _plain("bf16[8,1]{1,0:S(1)T(8,128)}"))
     bf16[8,1]{1,0:T(8,128)(2,1)S(1)} None
     """
-    match = _PLAIN.fullmatch(text) if len(text) <= _LONGEST else None
+    match = _PLAIN.fullmatch(text) if len(text) <= HLO_FAST_TYPE else None
     if match is None:
         return None
     element_type, dims, order, tiles, bits, space = match.groups()
@@ -367,7 +366,6 @@ class ModuleBuilder:
 
 
 _LITERALS: Final = ("constant", "parameter")  # opcodes with a value there, and no operands
-_LONGEST_VALUE: Final = 1024  # characters of a value that are kept
 _ELIDED: Final = "{...}"
 
 _WHY_OPERAND: Final = "operands are names with commas between them, each with its type or without"
@@ -456,4 +454,4 @@ class Operands:
 
 
 def _kept(literal: str) -> str:
-    return literal if len(literal) <= _LONGEST_VALUE else _ELIDED
+    return literal if len(literal) <= HLO_LITERAL else _ELIDED

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NoReturn, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.limits import HLO_JOINS
 from morello_layouts.notations.xla.types import shown
 
 _FLAGS: Final = re.ASCII | re.DOTALL
@@ -263,7 +264,7 @@ class Scanner:
 Progress: TypeAlias = Callable[[int, int], object]
 """Called with what was read and all there is, in bytes of a file, in characters of a text."""
 
-_EACH: Final = 4096  # lines between two calls of it
+_LINES_PER_CALL: Final = 4096
 # A line that is no path: blank, the beginning of a module or computation, an instruction.
 _TEXT: Final = re.compile(
     r"\s*+(?:\Z|HloModule\s|(?:ROOT\s++)?+%?+[\w.\-]++\s++=\s|[^=]++=[^(]*+\(|[^{]++\{\s*+\Z)",
@@ -298,7 +299,7 @@ class Lines:
         if line is None:
             line = next(self.lines)
         self.number += 1
-        if self.progress is not None and self.number % _EACH == 0:
+        if self.progress is not None and self.number % _LINES_PER_CALL == 0:
             self.progress(min(self.position(), self.total), self.total)
         return line
 
@@ -361,7 +362,6 @@ def open_file(source: str | os.PathLike[str], what: str, marks: str) -> io.Buffe
 
 _BRACKET: Final = re.compile(r"[][(){}]")
 _OPENING: Final = "([{"
-_MOST: Final = 200  # times that a statement grows because it is incomplete
 
 
 def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:
@@ -379,7 +379,7 @@ def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:
     text = scan.text.rstrip()
     # After these any line may come: a computation inside an attribute, a name.
     takes_all = text[-1:] == "{" or text.endswith(("ROOT", "ENTRY"))
-    if joins > _MOST or not (takes_all or _goes_on(lines.peek())):
+    if joins > HLO_JOINS or not (takes_all or _goes_on(lines.peek())):
         scan.fail(f"{stop.what} before line {lines.number + 1}", stop.position)
     parts = [scan.text]
     depth = depth_of(scan.text[stop.position :])

@@ -15,7 +15,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing, sizes_of
 
-_LONGEST: Final = 1024  # elements of the largest tile of an array of one dimension
+_LARGEST_TILE: Final = 1024  # elements, of an array of one dimension
 
 
 def default_layout(element_type: str, shape: Sequence[int], generation: str) -> XlaShape:
@@ -119,8 +119,8 @@ def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
 def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:
     """Scalars too: they take the smallest tile."""
     register = LANES * kind.per_word
-    shortest = min(2 * register, _LONGEST) if kind.is_old else register
-    longest = 2 * _LONGEST if kind.bits == 2 else _LONGEST
+    shortest = min(2 * register, _LARGEST_TILE) if kind.is_old else register
+    longest = 2 * _LARGEST_TILE if kind.bits == 2 else _LARGEST_TILE
     tiles: tuple[tuple[int, ...], ...]
     if sizes:
         tiles = ((min(max(_power_of_two(sizes[0]), shortest), longest),),)

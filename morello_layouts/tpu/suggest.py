@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import prod
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.lowering import bytes_of
 from morello_layouts.notations.xla.types import LARGEST
@@ -80,8 +81,6 @@ def _tuple(values: Iterable[object]) -> str:
 
 
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
-
-_MOST_DIMENSIONS: Final = 8  # of these there are 128 foldings
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +177,10 @@ def suggest(
         )
     kind = packing(element_type, generation)
     sizes = sizes_of(element_type, shape)
-    if len(sizes) > _MOST_DIMENSIONS:
+    if len(sizes) > SUGGESTED_DIMENSIONS:
         raise UnsupportedError(
             f"the array has {len(sizes)} dimensions",
-            f"the orders and foldings of at most {_MOST_DIMENSIONS} are tried",
+            f"the orders and foldings of at most {SUGGESTED_DIMENSIONS} are tried",
             "fold some of them first",
         )
     candidates = sorted(_candidates(element_type, sizes, generation, kind))
