@@ -5,6 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+# Expressions
+
+EXPR_NESTING: Final = 100
+"""Depth of floors and mods in an expression: each level is several Python calls."""
+
+SIZE_TERMS: Final = 500
+"""Terms of a product of symbolic sizes that is multiplied out."""
+
+SIZE_BOUNDS: Final = 32
+"""Polynomials tried as lower bounds of one with quotients: a proof needs a few at most."""
+
+SEARCH_TERMS: Final = 64
+"""Terms up to which the search for the cheapest form starts a second time, from floors."""
+
+SEARCH_COMBINATIONS: Final = 64
+"""Combinations of digit choices that are tried; beyond, each operand is improved in turn."""
+
+SEARCH_CHOICES: Final = 16
+"""Ways to write the digits of one operand that are kept."""
+
+SEARCH_FLOORS: Final = 4
+"""Floors of one operand up to which every pair of moves is tried, not only the best in turn."""
+
+SEARCH_MOVES: Final = 16
+"""Moves in a row for an operand with more floors."""
+
+SEARCH_PAIRS: Final = 256
+"""Pairs of floors of one operand, about, that moves look at: of more floors only neighbors."""
+
 # Proofs
 
 ISL_OPERATIONS: Final = 2_000_000

@@ -13,8 +13,8 @@ from morello_layouts.expr.affine import printing_order
 from morello_layouts.expr.sizes import (
     Int,
     Monomial,
-    Name,
     Quotient,
+    SizeAtom,
     SizeExpr,
     absolute,
     is_nonnegative,
@@ -218,7 +218,7 @@ class Lowering:
         """A symbolic size."""
         return self.nodes.name(name, self.size_bounds.get(name, Interval(1, None)))
 
-    def _size(self, name: Name, times: int) -> Node:
+    def _size(self, name: SizeAtom, times: int) -> Node:
         """A named size, or a multiple of a quotient of sizes."""
         if isinstance(name, str):
             return self.size(name)

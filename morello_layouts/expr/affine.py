@@ -1,4 +1,7 @@
-"""Affine expressions over digits: the form that the simplifier works on."""
+"""Affine expressions over digits: the form that the simplifier works on, "form" for short.
+
+Compilers know them as quasi-affine expressions: MLIR's ``AffineExpr``, ISL's ``aff``.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,24 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.bounds import UNBOUNDED, Interval, range_of_floors
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative, magnitude, sign
-
-DEEPEST: Final = 100
+from morello_layouts.expr.sizes import (
+    Int,
+    SizeExpr,
+    is_nonnegative,
+    join_signed,
+    magnitude,
+    sign,
+)
+from morello_layouts.limits import EXPR_NESTING
 
 
 class Var:
     """A named integer with inclusive bounds.
 
     Attributes:
-        name: what it is called; variables of one name are equal.
+        name: the variable's name; variables of one name are equal.
         interval: its bounds.
-        value: its only value, if it has but one, else None.
+        value: its only value; None if it has several.
     """
 
     __slots__ = ("_hash", "interval", "key", "name", "value")
@@ -46,13 +55,13 @@ class Var:
 
 
 class Digit:
-    """``(operand // divisor) mod modulus``, without the mod where modulus is None.
+    """``(operand // divisor) mod modulus``, without the mod if modulus is None.
 
     Attributes:
         operand: the form that is divided.
         divisor: at least 1.
         modulus: at least 1, or None.
-        depth: how deep digits nest: 1 where the operand holds none.
+        depth: the nesting of digits: 1 if the operand holds none.
     """
 
     __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand")
@@ -61,14 +70,14 @@ class Digit:
         for number in (divisor, modulus):
             if number is not None and not is_nonnegative(number - 1):
                 raise LayoutError(
-                    f"{number} is no divisor",
+                    f"{number} is not a divisor",
                     "the divisor of a floor or mod must be known to be a positive integer",
                     "write a positive divisor; a name needs the bound 1 or more: N=1..",
                 )
         self.depth: Final[int] = 1 + max((a.depth for a, _ in operand.terms), default=0)
-        if self.depth > DEEPEST:
+        if self.depth > EXPR_NESTING:
             raise UnsupportedError(
-                f"floors and mods nest deeper than {DEEPEST}",
+                f"floors and mods nest deeper than {EXPR_NESTING}",
                 "simplifying them would take too long",
                 "split the expression, or use fewer levels of tiling",
             )
@@ -81,7 +90,7 @@ class Digit:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What orders atoms: variables by name, then digits by operand."""
+        """The sort key of atoms: variables by name, then digits by operand."""
         if self._key is None:
             self._key = (1, self.operand.key, self.divisor, self.modulus or 0)
         return self._key
@@ -119,10 +128,10 @@ class Digit:
         if not inner.isidentifier():
             inner = f"({inner})"
         if self.modulus is None:
-            return inner if self.divisor == 1 else f"{inner}//{_after(self.divisor)}"
+            return inner if self.divisor == 1 else f"{inner}//{_as_divisor(self.divisor)}"
         if self.divisor != 1:
-            inner = f"({inner}//{_after(self.divisor)})"
-        return f"{inner}%{_after(self.modulus)}"
+            inner = f"({inner}//{_as_divisor(self.divisor)})"
+        return f"{inner}%{_as_divisor(self.modulus)}"
 
 
 Atom: TypeAlias = Var | Digit
@@ -150,7 +159,7 @@ class AffineExpr:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What orders forms: the constant, then the terms."""
+        """The sort key of forms: the constant, then the terms."""
         if self._key is None:
             self._key = (self.const, *[(a.key, c) for a, c in self.terms])
         return self._key
@@ -159,7 +168,7 @@ class AffineExpr:
     def from_terms(
         terms: Mapping[Atom, Int] | Iterable[tuple[Atom, Int]], const: Int = 0
     ) -> AffineExpr:
-        """The form with these terms, sorted, equal atoms added, zeros dropped."""
+        """Return the form of these terms: sorted, equal atoms added, zeros dropped."""
         if not isinstance(terms, Mapping):
             total: dict[Atom, Int] = {}
             for atom, coefficient in terms:
@@ -192,7 +201,7 @@ class AffineExpr:
         return self._interval
 
     def _by_operand(self) -> Iterable[list[tuple[Atom, Int]]]:
-        """The terms in groups: a variable and its digits, or the digits of a sum."""
+        """Return the terms in groups: a variable and its digits, or the digits of a sum."""
         if len(self.terms) < 2 or not self.has_digits:
             return [[term] for term in self.terms]
         groups: dict[Var | AffineExpr, list[tuple[Atom, Int]]] = {}
@@ -205,7 +214,7 @@ class AffineExpr:
 
     @property
     def has_digits(self) -> bool:
-        """Whether a term is a digit; digits stand after variables."""
+        """Whether a term is a digit; digits come after variables."""
         return bool(self.terms) and type(self.terms[-1][0]) is Digit
 
     @property
@@ -214,7 +223,7 @@ class AffineExpr:
         return len(self.terms) + (self.const != 0) > 1
 
     def as_atom(self) -> Atom | None:
-        """The atom that this form is, if it is one with coefficient 1 and nothing else."""
+        """Return the atom that equals this form, or None."""
         if self.const == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
             return self.terms[0][0]
         return None
@@ -249,12 +258,12 @@ class AffineExpr:
         return digit(self, 1, modulus)
 
     def variables(self) -> tuple[Var, ...]:
-        """The variables in it, each once, by name."""
+        """Return the variables, each once, by name."""
         found = {a.name: a for a in self.atoms() if isinstance(a, Var)}
         return tuple(found[name] for name in sorted(found))
 
     def atoms(self) -> Iterator[Atom]:
-        """Every atom at every depth, each once however often it is shared."""
+        """Return every atom at every depth once."""
         seen: dict[Atom, None] = {}
         forms = [self]
         while forms:
@@ -266,7 +275,7 @@ class AffineExpr:
         return iter(seen)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """The value where the variables and symbolic sizes have these values.
+        """Return the value at these values of the variables and symbolic sizes.
 
         Values are ints, or NumPy arrays, which broadcast.
         """
@@ -284,13 +293,12 @@ class AffineExpr:
         return total
 
     def sizes(self) -> frozenset[str]:
-        """The names of the symbolic sizes in it."""
-        numbers = [self.const, *(c for _, c in self.terms)]
-        for atom in self.atoms():
-            if isinstance(atom, Digit):
-                numbers += [atom.divisor, atom.modulus or 1, atom.operand.const]
-                numbers += [c for _, c in atom.operand.terms]
-        return frozenset(n for s in numbers if isinstance(s, SizeExpr) for n in s.names())
+        """Return the names of the symbolic sizes in factors, constants, divisors and moduli."""
+        digits = [atom for atom in self.atoms() if isinstance(atom, Digit)]
+        numbers = [n for d in digits for n in (d.divisor, d.modulus or 1)]
+        for form in (self, *(d.operand for d in digits)):
+            numbers += [form.const, *(c for _, c in form.terms)]
+        return frozenset(name for n in numbers if isinstance(n, SizeExpr) for name in n.names())
 
     def __repr__(self) -> str:
         return f"AffineExpr({list(self.terms)!r}, {self.const})"
@@ -299,22 +307,20 @@ class AffineExpr:
         parts: list[str] = []
         for atom, coefficient in printing_order(self.terms):
             negative = sign(coefficient) < 0
-            size = -coefficient if negative else coefficient
+            factor = -coefficient if negative else coefficient
             body = str(atom)
             if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
                 body = f"({body})"  # // and % bind as * does, from the left
-            text = body if size == 1 else f"{_before(size)}*{body}"
+            text = body if factor == 1 else f"{_as_factor(factor)}*{body}"
             parts.append(f"- {text}" if negative else f"+ {text}")
         if self.const or not parts:
             negative = sign(self.const) < 0
-            parts.append(f"- {_before(-self.const)}" if negative else f"+ {self.const}")
-        first, *rest = parts
-        lead = first[2:] if first[0] == "+" else f"-{first[2:]}"
-        return " ".join([lead, *rest])
+            parts.append(f"- {_as_factor(-self.const)}" if negative else f"+ {self.const}")
+        return join_signed(parts)
 
 
 def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineExpr:
-    """The form that is one variable, with inclusive bounds.
+    """Return the form of one variable with inclusive bounds.
 
     >>> i = variable("i", 0, 31)
     >>> print(24 * (i // 8) + i % 8 + 1)
@@ -324,8 +330,27 @@ def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineE
 
 
 def digit(operand: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
-    """The form ``(operand // divisor) mod modulus`` as it stands, without any rewriting."""
+    """Return the form ``(operand // divisor) mod modulus`` without any rewriting.
+
+    >>> print(digit(variable("i"), 4, 8))
+    (i//4)%8
+    """
     return AffineExpr(((Digit(operand, divisor, modulus), 1),), 0)
+
+
+def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
+    """Return a term as floors of its operand x: pairs (s, c) of Σ c·(x // s).
+
+    A modulus n is a second floor: x mod n = x - n·(x // n).
+
+    >>> floors_of(Digit(variable("i"), 4, 8), 5)
+    [(4, 5), (32, -40)]
+    """
+    if isinstance(atom, Var):
+        return [(1, factor)]
+    if atom.modulus is None:
+        return [(atom.divisor, factor)]
+    return [(atom.divisor, factor), (atom.divisor * atom.modulus, -factor * atom.modulus)]
 
 
 def _term_key(term: tuple[Atom, Int]) -> tuple[Any, ...]:
@@ -333,16 +358,15 @@ def _term_key(term: tuple[Atom, Int]) -> tuple[Any, ...]:
 
 
 def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
-    """The range of a sum of digits of one operand."""
+    """Return the range of a sum of digits of one operand."""
     if len(group) > 1:
-        levels: dict[Int, Int] = {}
+        floors: dict[Int, Int] = {}
         for atom, c in group:
-            for s, factor in _floors(atom, c):
-                levels[s] = levels.get(s, 0) + factor
+            for s, factor in floors_of(atom, c):
+                floors[s] = floors.get(s, 0) + factor
         atom = group[0][0]
-        exact = range_of_floors(
-            levels, atom.interval if isinstance(atom, Var) else atom.operand.interval
-        )
+        operand = atom if isinstance(atom, Var) else atom.operand
+        exact = range_of_floors(floors, operand.interval)
         if exact is not None:
             return exact
     total = Interval(0, 0)
@@ -351,17 +375,8 @@ def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
     return total
 
 
-def _floors(atom: Atom, c: Int) -> list[tuple[Int, Int]]:
-    """An atom as floors of its operand: pairs (divisor, factor)."""
-    if isinstance(atom, Var):
-        return [(1, c)]
-    if atom.modulus is None:
-        return [(atom.divisor, c)]
-    return [(atom.divisor, c), (atom.divisor * atom.modulus, -c * atom.modulus)]
-
-
 def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:
-    """Terms as people write them, the largest strides first."""
+    """Return terms as people write them, the largest strides first."""
 
     def order(term: tuple[Atom, Int]) -> tuple[Any, ...]:
         degree, leading = magnitude(term[1])
@@ -370,13 +385,13 @@ def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:
     return sorted(terms, key=order)
 
 
-def _before(number: Int) -> str:
-    """A factor as it stands before a product: a sum needs parentheses."""
+def _as_factor(number: Int) -> str:
+    """Return a number as written before a product: a sum needs parentheses."""
     return f"({number})" if isinstance(number, SizeExpr) and len(number.terms) > 1 else str(number)
 
 
-def _after(number: Int) -> str:
-    """A divisor or modulus as it stands after an operator: a product needs parentheses too."""
+def _as_divisor(number: Int) -> str:
+    """Return a number as written after an operator: a product needs parentheses too."""
     text = str(number)
     is_call = (
         text.startswith("ceil(") and isinstance(number, SizeExpr) and number.as_atom() is not None
@@ -390,42 +405,47 @@ def _value(number: Int, values: Mapping[str, Any]) -> Any:
 
 
 def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr:
-    """The form with other forms in place of its variables, without simplifying.
+    """Return the form with other forms in place of its variables, without simplifying.
 
     Every variable without an entry stays. The values must lie within the variables' bounds.
 
-    >>> from morello_layouts.expr.affine import variable
     >>> i, p = variable("i", 0, 31), variable("p", 0, 255)
     >>> print(substitute(8 * (i // 4) + i % 4, {"i": p // 8}))
     8*((p//8)//4) + (p//8)%4
     """
-    total = AffineExpr((), form.const)
-    for atom, c in form.terms:
-        if isinstance(atom, Var):
-            value = values.get(atom.name, AffineExpr(((atom, 1),), 0))
-        else:
-            value = digit(substitute(atom.operand, values), atom.divisor, atom.modulus)
-        total = total + value * c
-    return total
+
+    def value_of(v: Var) -> AffineExpr:
+        return values.get(v.name, AffineExpr(((v, 1),), 0))
+
+    return _rebuild(form, value_of, lambda n: n)
 
 
 def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:
-    """The form with every number changed: factors, constants, divisors, moduli and bounds.
+    """Return the form with every number changed: factors, constants, divisors, moduli and bounds.
 
-    >>> from morello_layouts.expr.affine import variable
-    >>> from morello_layouts.expr.sizes import SizeExpr
     >>> n = SizeExpr.named("N")
     >>> row_major = n * variable("i", 0, 7) + variable("j", 0, n - 1)
     >>> print(map_ints(row_major, lambda n: n if isinstance(n, int) else n.evaluate({"N": 5})))
     5*i + j
     """
+
+    def with_bounds(v: Var) -> AffineExpr:
+        lo, hi = (None if end is None else change(end) for end in v.interval)
+        return variable(v.name, lo, hi)
+
+    return _rebuild(form, with_bounds, change)
+
+
+def _rebuild(
+    form: AffineExpr, value_of: Callable[[Var], AffineExpr], change: Callable[[Int], Int]
+) -> AffineExpr:
+    """Return the form with its variables replaced and its numbers changed."""
     total = AffineExpr((), change(form.const))
     for atom, c in form.terms:
         if isinstance(atom, Var):
-            lo, hi = (None if end is None else change(end) for end in atom.interval)
-            value = AffineExpr(((Var(atom.name, Interval(lo, hi)), 1),), 0)
+            value = value_of(atom)
         else:
             modulus = None if atom.modulus is None else change(atom.modulus)
-            value = digit(map_ints(atom.operand, change), change(atom.divisor), modulus)
+            value = digit(_rebuild(atom.operand, value_of, change), change(atom.divisor), modulus)
         total = total + value * change(c)
     return total

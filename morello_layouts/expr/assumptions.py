@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr.sizes import Int, Name, Quotient, SizeExpr, exact_quotient
+from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, exact_quotient
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
     smallest = {name: one.lo for name, one in ranges.items()}
     greatest = {name: one.hi for name, one in ranges.items()}
 
-    def known(atom: Name) -> Int:
+    def known(atom: SizeAtom) -> Int:
         if isinstance(atom, Quotient) and _grows(atom.numerator, ranges):
             least, largest = (
                 -(-atom.numerator.evaluate(values) // atom.divisor)

@@ -1,4 +1,4 @@
-"""Intervals, and the tightest bounds of a form."""
+"""Intervals, and the exact range of a sum of floors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegat
 
 
 class Interval(NamedTuple):
-    """The integers from ``lo`` to ``hi``, both included; None is no bound on that side.
+    """The integers from ``lo`` to ``hi``, both included; None means no bound on that side.
 
-    An interval with ``hi < lo`` is empty: the value of a coordinate along a dimension of size 0.
+    An interval with ``hi < lo`` is empty: a coordinate along a dimension of size 0.
+
+    >>> print(Interval(0, 31).floordiv(8), Interval(8, 15).mod(8), Interval(6, 9).mod(8))
+    0..3 0..7 0..7
     """
 
     lo: Int | None
@@ -25,7 +28,7 @@ class Interval(NamedTuple):
         )
 
     def scale(self, factor: Int) -> Interval:
-        """The interval of ``factor · x``."""
+        """Return the interval of ``factor · x``."""
         if factor == 0:
             return Interval(0, 0)
         lo = None if self.lo is None else self.lo * factor
@@ -35,11 +38,11 @@ class Interval(NamedTuple):
         return Interval(hi, lo) if is_nonnegative(-factor) else UNBOUNDED
 
     def floordiv(self, divisor: Int) -> Interval:
-        """The interval of ``x // divisor``, divisor positive."""
+        """Return the interval of ``x // divisor``, divisor positive."""
         return Interval(_floor(self.lo, divisor), _floor(self.hi, divisor))
 
     def constant_quotient(self, size: Int) -> Int | None:
-        """The q for which every value lies in ``q·size .. q·size + size - 1``, if there is one."""
+        """Return the quotient by ``size`` that all values share, or None."""
         lo, hi = self
         if lo is None or hi is None:
             return None
@@ -51,7 +54,7 @@ class Interval(NamedTuple):
         return q if is_nonnegative((q + 1) * size - 1 - hi) else None
 
     def mod(self, modulus: Int) -> Interval:
-        """The tightest interval of ``x mod modulus``, modulus positive."""
+        """Return the tightest interval of ``x mod modulus``, modulus positive."""
         q = self.constant_quotient(modulus)
         if q is None:
             return Interval(0, modulus - 1)
@@ -60,7 +63,7 @@ class Interval(NamedTuple):
         return Interval(self.lo - q * modulus, self.hi - q * modulus)
 
     def within(self, lo: Int, hi: Int) -> bool:
-        """Whether every value is proved to lie in lo..hi."""
+        """Return whether every value is proved to lie in lo..hi."""
         if self.lo is None or self.hi is None:
             return False
         return is_nonnegative(self.lo - lo) and is_nonnegative(hi - self.hi)
@@ -75,7 +78,7 @@ UNBOUNDED = Interval(None, None)
 
 
 def _floor(value: Int | None, divisor: Int) -> Int | None:
-    """``value // divisor`` where it can be told, which is always so of integers."""
+    """Return ``value // divisor``, or None if it is not known; of integers it always is."""
     if value is None:
         return None
     if not isinstance(value, SizeExpr) and not isinstance(divisor, SizeExpr):
@@ -94,20 +97,20 @@ def _floor(value: Int | None, divisor: Int) -> Int | None:
     return None
 
 
-def range_of_floors(levels: Mapping[Int, Int], values: Interval) -> Interval | None:
-    """The smallest and largest Σ c·(x // s), for levels s to c, over all x of an interval.
+def range_of_floors(floors: Mapping[Int, Int], values: Interval) -> Interval | None:
+    """Return the range of Σ c·(x // s), for divisors s with factors c, over all x of an interval.
 
-    None where the divisors are no chain, or something is symbolic or unbounded.
+    Return None if a divisor does not divide the next one, or if something is symbolic or unbounded.
 
     >>> range_of_floors({8: 1 - 8, 1: 1}, Interval(0, 9))  # x // 8 + x mod 8
     Interval(lo=0, hi=7)
     """
     lo, hi = values
-    chain = [s for s in levels if isinstance(s, int)]
-    factors = [c for c in levels.values() if isinstance(c, int)]
+    chain = [s for s in floors if isinstance(s, int)]
+    factors = [c for c in floors.values() if isinstance(c, int)]
     if not isinstance(lo, int) or not isinstance(hi, int) or lo > hi:
         return None
-    if len(chain) < len(levels) or len(factors) < len(levels):
+    if len(chain) < len(floors) or len(factors) < len(floors):
         return None
     chain = sorted({1, *chain})
     radices = [t // s for s, t in pairwise(chain)]
@@ -115,7 +118,7 @@ def range_of_floors(levels: Mapping[Int, Int], values: Interval) -> Interval | N
         return None
     weights, weight = [], 0
     for s, radix in zip(chain, [1, *radices], strict=True):
-        factor = levels.get(s, 0)
+        factor = floors.get(s, 0)
         assert isinstance(factor, int)
         weight = weight * radix + factor
         weights.append(weight)
@@ -125,7 +128,7 @@ def range_of_floors(levels: Mapping[Int, Int], values: Interval) -> Interval | N
 
 
 def _digits(x: int, radices: list[int]) -> list[int]:
-    """Mixed-radix digits, lowest first; the last takes all that is left."""
+    """Return mixed-radix digits, lowest first; the last one has no upper bound."""
     digits = []
     for radix in radices:
         digits.append(x % radix)
@@ -134,8 +137,8 @@ def _digits(x: int, radices: list[int]) -> list[int]:
 
 
 def _largest(weights: list[int], radices: list[int], lo: list[int], hi: list[int]) -> int:
-    """The largest Σ weight·digit over the numbers between two, given by their digits."""
-    free = [0]  # free[k]: the best of the lowest k digits when nothing binds them
+    """Return the largest Σ weight·digit over the numbers between two, given by their digits."""
+    free = [0]  # free[k]: the largest sum of the lowest k digits if they take any value
     for weight, radix in zip(weights, radices, strict=False):
         free.append(free[-1] + max(0, weight * (radix - 1)))
 
@@ -151,7 +154,7 @@ def _largest(weights: list[int], radices: list[int], lo: list[int], hi: list[int
         for digit in {first, last}:
             low, high = at_lo and digit == lo[k], at_hi and digit == hi[k]
             found.append(weight * digit + best(k - 1, low, high))
-        inner = (first + at_lo, last - at_hi)  # digits that leave the ends
+        inner = (first + at_lo, last - at_hi)  # digits strictly between the ends
         if inner[0] <= inner[1]:
             found.append(max(weight * inner[0], weight * inner[1]) + free[k])
         return max(found)

@@ -22,8 +22,8 @@ from morello_layouts.expr.simplify import canonicalize
 from morello_layouts.expr.sizes import (
     Int,
     Monomial,
-    Name,
     Quotient,
+    SizeAtom,
     SizeExpr,
     absolute,
     ceil_quotient,
@@ -304,7 +304,7 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     if isinstance(value, int):
         return Integer(value)
 
-    def value_of(name: Name) -> Any:
+    def value_of(name: SizeAtom) -> Any:
         if isinstance(name, str):
             return named.get(name) or Symbol(name, integer=True, positive=True)
         quotient = size_to_sympy(name.numerator, named) / name.divisor

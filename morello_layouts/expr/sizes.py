@@ -1,4 +1,7 @@
-"""Symbolic sizes: polynomials in named sizes and rounded-up quotients."""
+"""Symbolic sizes: polynomials in names of positive integers and rounded-up quotients.
+
+PyTorch calls such a number a ``SymInt``, JAX a ``_DimExpr``.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from math import prod
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.limits import SIZE_BOUNDS, SIZE_TERMS
 
 
 class Quotient:
-    """``⌈numerator / divisor⌉``, a positive integer that a polynomial holds as it holds a name.
+    """``⌈numerator / divisor⌉``, a positive integer that appears in polynomials as a name does.
 
     Attributes:
         numerator: a symbolic size, at least 1.
@@ -46,11 +50,11 @@ class Quotient:
         return self._hash
 
     def __lt__(self, other: object) -> bool:
-        """The order of names, by their text."""
+        """Order names by their text."""
         return self._text < str(other)
 
     def __gt__(self, other: object) -> bool:
-        """The order of names, by their text."""
+        """Order names by their text."""
         return self._text > str(other)
 
     def __str__(self) -> str:
@@ -60,13 +64,10 @@ class Quotient:
         return f"Quotient({self._text})"
 
 
-Name: TypeAlias = "str | Quotient"
-"""What a polynomial is made of: a size's name, or a rounded quotient of sizes."""
+SizeAtom: TypeAlias = "str | Quotient"
+"""A variable of a polynomial: the name of a size, or a rounded quotient of sizes."""
 
-_MOST_TERMS: Final = 500
-_MOST_BOUNDS: Final = 32  # polynomials tried in the place of one that holds quotients
-
-Monomial: TypeAlias = tuple[tuple[Name, int], ...]
+Monomial: TypeAlias = tuple[tuple[SizeAtom, int], ...]
 """Names with their powers, by name; the empty one is 1."""
 
 
@@ -78,53 +79,53 @@ class SizeExpr:
     8*N**2 + N - 1 2*N + 1 2
     >>> n % 4 == 0    # not for every size
     False
-    >>> -(-n // 4)    # rounded up: no polynomial
+    >>> -(-n // 4)    # rounded up: not a polynomial
     Traceback (most recent call last):
-    morello_layouts.errors.UnsupportedError: (-N) // (4) is no polynomial for all sizes
-    a size is a polynomial in its names, and it is not known that 4 divides -N
+    morello_layouts.errors.UnsupportedError: (-N) // (4) is not a polynomial for all sizes
+    a size is a polynomial in its names, and nothing says that 4 divides -N
     write ceil_quotient(n, 4) to round n/4 up, assume that 4 divides it, or give numbers
     """
 
     __slots__ = ("_hash", "terms")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
-        """Terms sorted, without zeros; :func:`_number` sees to it."""
+        """Terms sorted, without zeros; :func:`_polynomial` sees to it."""
         self.terms: Final = terms
         self._hash = hash(terms)
 
     @staticmethod
     def named(name: str) -> SizeExpr:
-        """The size with this name."""
+        """Return the size with this name."""
         return SizeExpr(((((name, 1),), 1),))
 
-    def as_atom(self) -> Name | None:
-        """The name or quotient that this is, if it is one and nothing else."""
+    def as_atom(self) -> SizeAtom | None:
+        """Return the name or quotient that equals this, or None."""
         (monomial, c), *others = self.terms
         if others or c != 1 or len(monomial) != 1 or monomial[0][1] != 1:
             return None
         return monomial[0][0]
 
     def names(self) -> frozenset[str]:
-        """The names in it, those inside of quotients too."""
+        """Return the names, those inside of quotients too."""
         return frozenset(
             inner
             for name in self.atoms()
             for inner in ((name,) if isinstance(name, str) else name.numerator.names())
         )
 
-    def atoms(self) -> frozenset[Name]:
-        """The names and quotients that it is a polynomial of."""
+    def atoms(self) -> frozenset[SizeAtom]:
+        """Return the names and quotients that are the variables of the polynomial."""
         return frozenset(name for monomial, _ in self.terms for name, _ in monomial)
 
-    def fold(self, value_of: Callable[[Name], Any]) -> Any:
-        """The polynomial of what a function makes of its names and quotients."""
+    def fold(self, value_of: Callable[[SizeAtom], Any]) -> Any:
+        """Evaluate the polynomial at the values that a function gives to names and quotients."""
         values = {name: value_of(name) for name in self.atoms()}
         return sum(c * prod(values[name] ** p for name, p in m) for m, c in self.terms)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """The value where the names have these values, which may be sizes again."""
+        """Return the value at these values of the names, which may be sizes again."""
 
-        def value_of(name: Name) -> Any:
+        def value_of(name: SizeAtom) -> Any:
             if isinstance(name, str):
                 return values[name]
             numerator = name.numerator.evaluate(values)
@@ -142,17 +143,17 @@ class SizeExpr:
         return self._hash
 
     def __lt__(self, other: Int) -> bool:
-        """The order of forms that holds them, not an order of values."""
+        """Order forms that hold sizes; this is not an order of values."""
         return isinstance(other, SizeExpr) and self.terms < other.terms
 
     def __gt__(self, other: Int) -> bool:
-        """The order of forms that holds them, not an order of values."""
+        """Order forms that hold sizes; this is not an order of values."""
         return not isinstance(other, SizeExpr) or self.terms > other.terms
 
     def __add__(self, other: Int) -> Int:
-        if not isinstance(other, int | SizeExpr):  # a form, which knows how
+        if not isinstance(other, int | SizeExpr):  # a form, which adds sizes itself
             return NotImplemented
-        return _number((*self.terms, *_terms(other)))
+        return _polynomial((*self.terms, *_terms(other)))
 
     __radd__ = __add__
 
@@ -168,13 +169,16 @@ class SizeExpr:
     def __mul__(self, other: Int) -> Int:
         if not isinstance(other, int | SizeExpr):
             return NotImplemented
-        if isinstance(other, SizeExpr) and len(self.terms) * len(other.terms) > _MOST_TERMS:
+        if isinstance(other, SizeExpr) and len(self.terms) * len(other.terms) > SIZE_TERMS:
             raise UnsupportedError(
-                f"a size of up to {len(self.terms) * len(other.terms)} terms",
-                f"products of sizes are multiplied out, up to {_MOST_TERMS} terms",
-                "name the product, and say what is known of it",
+                f"a product of sizes: expected up to {SIZE_TERMS} terms, "
+                f"got {len(self.terms) * len(other.terms)}",
+                "products of sizes are multiplied out",
+                "give the product a name of its own, with its divisor and range",
             )
-        return _number((_times(m, n), c * d) for m, c in self.terms for n, d in _terms(other))
+        return _polynomial(
+            (_multiply_monomials(m, n), c * d) for m, c in self.terms for n, d in _terms(other)
+        )
 
     __rmul__ = __mul__
 
@@ -185,28 +189,28 @@ class SizeExpr:
         return result
 
     def __divmod__(self, other: Int) -> tuple[Int, Int]:
-        """The quotient of polynomials and what it leaves, which need not be below the divisor."""
+        """Return the quotient of polynomials and the rest, which may exceed the divisor."""
         return _divmod(self, other)
 
     def __rdivmod__(self, other: int) -> tuple[Int, Int]:
         return _divmod(other, self)
 
     def __floordiv__(self, other: Int) -> Int:
-        """The quotient rounded down, where it is a polynomial: else an error, never a guess."""
+        """Return the quotient rounded down if it is a polynomial; raise an error otherwise."""
         return _floor(self, other)
 
     def __rfloordiv__(self, other: int) -> Int:
         return _floor(other, self)
 
     def __mod__(self, other: Int) -> Int:
-        """The remainder where it is known; else what may be held against 0, and is not 0."""
+        """Return the remainder if it is a polynomial, otherwise a value that differs from 0."""
         return _remainder(self, other)
 
     def __rmod__(self, other: int) -> Int:
         return _remainder(other, self)
 
     def printing_order(self) -> list[tuple[Monomial, int]]:
-        """The terms as people write them, those of most factors first."""
+        """Return the terms as people write them, those of the highest degree first."""
         return sorted(self.terms, key=lambda t: (-_degree(t[0]), t[0]))
 
     def __repr__(self) -> str:
@@ -215,12 +219,10 @@ class SizeExpr:
     def __str__(self) -> str:
         parts = []
         for monomial, c in self.printing_order():
-            size, factors = _without_quotients(abs(c), monomial)
-            body = "*".join(factors)
-            size_text = str(size) if not body else body if size == 1 else f"{size}*{body}"
-            parts.append(f"- {size_text}" if c < 0 else f"+ {size_text}")
-        first, *rest = parts
-        return " ".join([first[2:] if first[0] == "+" else f"-{first[2:]}", *rest])
+            count, factors = _without_quotients(abs(c), monomial)
+            lead = [str(count)] if count != 1 or not factors else []
+            parts.append(f"{'-' if c < 0 else '+'} {'*'.join([*lead, *factors])}")
+        return join_signed(parts)
 
 
 Int: TypeAlias = int | SizeExpr
@@ -228,13 +230,13 @@ Int: TypeAlias = int | SizeExpr
 
 
 class _UnknownRemainder(SizeExpr):
-    """What ``n % 4`` is where it is no polynomial: not 0 for all sizes, and no number to add.
+    """A remainder such as ``n % 4`` that is not a polynomial: it differs from 0, and has no sum.
 
     >>> n = SizeExpr.named("N")
-    >>> n + -n % 4    # a way to round up that is right for integers
+    >>> n + -n % 4    # rounds integers up
     Traceback (most recent call last):
-    morello_layouts.errors.UnsupportedError: what % 4 leaves is no polynomial for all sizes
-    a size is a polynomial in its names, and it is not known that 4 divides -N
+    morello_layouts.errors.UnsupportedError: (-N) % (4) is not a polynomial for all sizes
+    a size is a polynomial in its names, and nothing says that 4 divides -N
     write ceil_quotient(n, 4) to round n/4 up, assume that 4 divides it, or give numbers
     """
 
@@ -245,7 +247,7 @@ class _UnknownRemainder(SizeExpr):
         self.by: Final = by
 
     def _refuse(self, *_: object) -> Any:
-        raise _not_exact(f"what % {self.by} leaves", SizeExpr(self.terms), self.by)
+        raise _not_a_polynomial("%", SizeExpr(self.terms), self.by)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __pow__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _refuse
@@ -255,10 +257,10 @@ class _UnknownRemainder(SizeExpr):
 
 
 def is_nonnegative(value: Int) -> bool:
-    """Whether a value is proved to be at least 0, its names being at least 1.
+    """Return whether a value is proved to be at least 0 for names of at least 1.
 
     With each name n = 1 + t, a polynomial in the t's without negative coefficients is at least 0.
-    Where that does not show it, quotients are bounded by n/d ≤ ⌈n/d⌉ ≤ (n + d - 1)/d.
+    If that does not prove it, quotients are bounded by n/d ≤ ⌈n/d⌉ ≤ (n + d - 1)/d.
 
     >>> n, m = SizeExpr.named("N"), SizeExpr.named("M")
     >>> is_nonnegative(n * m - n), is_nonnegative(n - m)
@@ -269,26 +271,26 @@ def is_nonnegative(value: Int) -> bool:
     return value >= 0 if isinstance(value, int) else _is_nonnegative(value)
 
 
-@lru_cache(maxsize=4096)  # one layout asks the same of its few sizes thousands of times
+@lru_cache(maxsize=4096)  # one layout asks the same about its few sizes thousands of times
 def _is_nonnegative(value: SizeExpr) -> bool:
     tried = {value: None}
     left = [value]
     while left:
         one = left.pop()
-        if _is_plainly_nonnegative(one):
+        if _has_nonnegative_coefficients(one):
             return True
-        for smaller in _smaller(one):
+        for smaller in _lower_bounds(one):
             if isinstance(smaller, int):
                 if smaller >= 0:
                     return True
-            elif smaller not in tried and len(tried) < _MOST_BOUNDS:
+            elif smaller not in tried and len(tried) < SIZE_BOUNDS:
                 tried[smaller] = None
                 left.append(smaller)
     return False
 
 
-def _is_plainly_nonnegative(value: SizeExpr) -> bool:
-    """Whether no coefficient is negative, of the names or of what they have above 1."""
+def _has_nonnegative_coefficients(value: SizeExpr) -> bool:
+    """Return whether no coefficient is negative, in the names n or in n - 1."""
     if all(c >= 0 for _, c in value.terms):
         return True
     if all(c <= 0 for _, c in value.terms):
@@ -297,23 +299,23 @@ def _is_plainly_nonnegative(value: SizeExpr) -> bool:
     return all(c >= 0 for _, c in _terms(shifted))
 
 
-def _smaller(value: SizeExpr) -> Iterator[Int]:
-    """Values that are not above the given one, with a bound in place of a quotient."""
+def _lower_bounds(value: SizeExpr) -> Iterator[Int]:
+    """Yield values that are at most the given one, with a bound in place of a quotient."""
     for monomial, c in value.terms:
         for name, _ in monomial:
             if not isinstance(name, Quotient) or name.exact:
                 continue
-            rest = _over(monomial, ((name, 1),))
+            rest = _divide_monomial(monomial, ((name, 1),))
             assert rest is not None
-            for numerator, d in _readings(name, value):
+            for numerator, d in _as_quotients(name, value):
                 if c % d == 0:
                     bound = numerator if c > 0 else numerator + (d - 1)
-                    others = value - _number([(monomial, c)])
-                    yield others + bound * _number([(rest, c // d)])
+                    others = value - _polynomial([(monomial, c)])
+                    yield others + bound * _polynomial([(rest, c // d)])
 
 
-def _readings(name: Quotient, value: SizeExpr) -> Iterator[tuple[SizeExpr, int]]:
-    """A quotient ⌈n/d⌉ as pairs (n, d): its own, and those of other quotients of n in the value."""
+def _as_quotients(name: Quotient, value: SizeExpr) -> Iterator[tuple[SizeExpr, int]]:
+    """Yield ⌈n/d⌉ as pairs (n, d): its own, and those of other quotients of n in the value."""
     yield name.numerator, name.divisor
     for other in value.atoms():
         if (
@@ -327,7 +329,7 @@ def _readings(name: Quotient, value: SizeExpr) -> Iterator[tuple[SizeExpr, int]]
 
 
 def ceil_quotient(value: Int, divisor: int) -> Int:
-    """``⌈value / divisor⌉`` of a positive value.
+    """Return ``⌈value / divisor⌉`` for a positive value.
 
     >>> n = SizeExpr.named("N")
     >>> tiles = ceil_quotient(n, 8)
@@ -336,7 +338,7 @@ def ceil_quotient(value: Int, divisor: int) -> Int:
     """
     if isinstance(value, int):
         return -(-value // divisor)
-    whole = _number([(m, c // divisor) for m, c in value.terms if m and c % divisor == 0])
+    whole = _polynomial([(m, c // divisor) for m, c in value.terms if m and c % divisor == 0])
     rest = value - whole * divisor
     if isinstance(rest, int):
         return whole - (-rest // divisor)
@@ -344,7 +346,7 @@ def ceil_quotient(value: Int, divisor: int) -> Int:
         whole, rest = 0, value
     factor = integer_gcd(divisor, *(c for _, c in rest.terms))
     if factor > 1:
-        rest, divisor = _number([(m, c // factor) for m, c in rest.terms]), divisor // factor
+        rest, divisor = _polynomial([(m, c // factor) for m, c in rest.terms]), divisor // factor
     assert isinstance(rest, SizeExpr)
     inner = rest.as_atom()
     if isinstance(inner, Quotient) and not inner.exact:
@@ -353,7 +355,7 @@ def ceil_quotient(value: Int, divisor: int) -> Int:
 
 
 def exact_quotient(value: Int, divisor: int) -> Int:
-    """``value / divisor``, which is known to be an integer.
+    """Return ``value / divisor``, which must be an integer.
 
     >>> print(exact_quotient(SizeExpr.named("N"), 8), 8 * exact_quotient(SizeExpr.named("N"), 8))
     N//8 N
@@ -364,7 +366,7 @@ def exact_quotient(value: Int, divisor: int) -> Int:
     if isinstance(value, int):
         raise ShapeError(
             f"{divisor} does not divide {value}",
-            "it was assumed to",
+            "an exact quotient is an integer",
             f"give a multiple of {divisor}",
         )
     return _atom(Quotient(value, divisor, exact=True))
@@ -375,26 +377,26 @@ def _atom(quotient: Quotient) -> SizeExpr:
 
 
 def sign(value: Int) -> int:
-    """The sign that is written before a value: of an int its own, else of its first term."""
+    """Return the sign that is written before a value: for a size, that of its first term."""
     if isinstance(value, int):
         return (value > 0) - (value < 0)
     return -1 if str(value).startswith("-") else 1
 
 
 def absolute(value: Int) -> Int:
-    """The value or its negative, whichever is written without a sign."""
+    """Return the value or its negative, whichever is written without a sign."""
     return -value if sign(value) < 0 else value
 
 
 def magnitude(value: Int) -> tuple[int, int]:
-    """What orders terms for printing, the largest strides first: degree, then leading factor."""
+    """Return the sort key of factors in print: degree, then leading coefficient."""
     if isinstance(value, int):
         return 0, abs(value)
     return max((_degree(m), abs(c)) for m, c in value.terms)
 
 
 def common_divisor(a: Int, b: Int) -> Int:
-    """A common divisor: the greatest of integers and of monomials, a common factor otherwise.
+    """Return a common divisor: the greatest for integers and monomials, else a common factor.
 
     >>> n = SizeExpr.named("N")
     >>> print(common_divisor(8 * n, 12 * n * n), common_divisor(8 * n + 8, 4))
@@ -411,11 +413,21 @@ def common_divisor(a: Int, b: Int) -> Int:
     powers = [dict(m) for m in monomials]
     shared = [(n, min(p.get(n, 0) for p in powers)) for n, _ in monomials[0]]
     factor = integer_gcd(*(c for _, c in (*_terms(a), *_terms(b))))
-    return _number([(tuple((n, p) for n, p in shared if p), factor)])
+    return _polynomial([(tuple((n, p) for n, p in shared if p), factor)])
 
 
-def _number(terms: Iterable[tuple[Monomial, int]]) -> Int:
-    """The polynomial with these terms, equal ones added: an int if no name is left."""
+def join_signed(parts: list[str]) -> str:
+    """Return a sum from parts "+ x" and "- y", the first without a plus.
+
+    >>> join_signed(["- 2*x", "+ y"])
+    '-2*x + y'
+    """
+    text = " ".join(parts)
+    return text[2:] if text.startswith("+") else f"-{text[2:]}"
+
+
+def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Int:
+    """Return the polynomial with these terms, equal ones added: an int if no name is left."""
     total: dict[Monomial, int] = {}
     for monomial, c in terms:
         total[monomial] = total.get(monomial, 0) + c
@@ -436,7 +448,7 @@ def _degree(monomial: Monomial) -> int:
 
 
 def _without_quotients(c: int, monomial: Monomial) -> tuple[int, list[str]]:
-    """A factor and a monomial as they are printed: 8·(N//8) as N, 4·(N//8) as N//2."""
+    """Return a factor and a monomial for printing: 8·(N//8) as N, 4·(N//8) as N//2."""
     factors = []
     for name, p in monomial:
         if isinstance(name, Quotient) and name.exact and p == 1:
@@ -455,14 +467,14 @@ def _without_quotients(c: int, monomial: Monomial) -> tuple[int, list[str]]:
     return c, factors
 
 
-def _times(a: Monomial, b: Monomial) -> Monomial:
+def _multiply_monomials(a: Monomial, b: Monomial) -> Monomial:
     powers = dict(a)
     for name, p in b:
         powers[name] = powers.get(name, 0) + p
     return tuple(sorted(powers.items()))
 
 
-def _over(a: Monomial, b: Monomial) -> Monomial | None:
+def _divide_monomial(a: Monomial, b: Monomial) -> Monomial | None:
     powers = dict(a)
     for name, p in b:
         powers[name] = powers.get(name, 0) - p
@@ -471,10 +483,10 @@ def _over(a: Monomial, b: Monomial) -> Monomial | None:
     return tuple(sorted((name, p) for name, p in powers.items() if p))
 
 
-def _not_exact(what: str, value: Int, by: Int) -> UnsupportedError:
+def _not_a_polynomial(operator: str, value: Int, by: Int) -> UnsupportedError:
     return UnsupportedError(
-        f"{what} is no polynomial for all sizes",
-        f"a size is a polynomial in its names, and it is not known that {by} divides {value}",
+        f"({value}) {operator} ({by}) is not a polynomial for all sizes",
+        f"a size is a polynomial in its names, and nothing says that {by} divides {value}",
         f"write ceil_quotient(n, {by}) to round n/{by} up, assume that {by} divides it, "
         "or give numbers",
     )
@@ -485,7 +497,7 @@ def _floor(value: Int, by: Int) -> Int:
     if isinstance(by, int) and isinstance(rest, int):
         return quotient + rest // by
     if rest != 0:
-        raise _not_exact(f"({value}) // ({by})", value, by)
+        raise _not_a_polynomial("//", value, by)
     return quotient
 
 
@@ -497,18 +509,18 @@ def _remainder(value: Int, by: Int) -> Int:
 
 
 def _divmod(value: Int, by: Int) -> tuple[Int, Int]:
-    """Long division by the leading term: value = quotient · by + rest."""
+    """Divide by the leading term as long as it divides: value = quotient · by + rest."""
     if isinstance(value, int) and isinstance(by, int):
         return divmod(value, by)
     lead, factor = max(_terms(by), key=lambda t: (_degree(t[0]), t[0]))
     left, quotient, rest = value, [], []
     while left:
         monomial, c = max(_terms(left), key=lambda t: (_degree(t[0]), t[0]))
-        over = _over(monomial, lead)
+        over = _divide_monomial(monomial, lead)
         if over is None or c % factor:
             rest.append((monomial, c))
-            left = left - _number([(monomial, c)])
+            left = left - _polynomial([(monomial, c)])
         else:
             quotient.append((over, c // factor))
-            left = left - _number([(over, c // factor)]) * by
-    return _number(quotient), _number(rest)
+            left = left - _polynomial([(over, c // factor)]) * by
+    return _polynomial(quotient), _polynomial(rest)

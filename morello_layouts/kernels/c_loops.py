@@ -9,7 +9,7 @@ from typing import Final
 
 from morello_layouts.codegen.language import Language
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage
-from morello_layouts.expr.sizes import Int, Name, Quotient
+from morello_layouts.expr.sizes import Int, Quotient, SizeAtom
 from morello_layouts.kernels import c_vectors as micro_c
 from morello_layouts.kernels.domains import Axis, Extent, upper
 from morello_layouts.kernels.nests import (
@@ -138,7 +138,7 @@ def expression(number: Int, say: Values | None = None) -> str:
     return text[3:] if text.startswith(" +") else f"0{text}"
 
 
-def _atom(name: Name, say: Values | None) -> str:
+def _atom(name: SizeAtom, say: Values | None) -> str:
     def part(number: Int) -> str:
         if say is not None:
             return say(number)

@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
-from morello_layouts.expr.sizes import Int, Name, Quotient, SizeExpr, ceil_quotient
+from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, ceil_quotient
 from morello_layouts.kernels.digits import DigitChains, SharedDigit
 from morello_layouts.recipe.digits import Digit
 
@@ -78,7 +78,7 @@ def value_of(number: Int, values: Mapping[str, int]) -> int:
     if isinstance(number, int):
         return number
 
-    def value(name: Name) -> Any:
+    def value(name: SizeAtom) -> Any:
         if isinstance(name, Quotient):
             return -(-value_of(name.numerator, values) // name.divisor)
         return name.value(values) if isinstance(name, Extent) else values[name]

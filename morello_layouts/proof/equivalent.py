@@ -16,7 +16,7 @@ import islpy as isl
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import Int, Name, Quotient, SizeExpr
+from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, ask_isl, by_sampling, parametric, shape_of
 from morello_layouts.proof.bijective import parameters_of, pieces
@@ -128,18 +128,18 @@ def _position(axes: Axes, space: Space) -> Value:
     return row_major([x for x, _ in axes], [n for _, n in axes], space)
 
 
-def _factors(groups: Sequence[Value]) -> list[Name]:
+def _factors(groups: Sequence[Value]) -> list[SizeAtom]:
     """The symbolic factors in some values, so that each precedes what it bounds."""
     names = {name for g in groups for monomial in g.parts for name, _ in monomial}
     return sorted(names, key=lambda name: (_base(name), -_divisor(name)))
 
 
-def _base(name: Name) -> str:
+def _base(name: SizeAtom) -> str:
     """What a factor rounds: ⌈N/8⌉ and ⌈N/128⌉ round N."""
     return str(name.numerator) if isinstance(name, Quotient) and not name.exact else str(name)
 
 
-def _divisor(name: Name) -> int:
+def _divisor(name: SizeAtom) -> int:
     return name.divisor if isinstance(name, Quotient) and not name.exact else 1
 
 
@@ -148,7 +148,7 @@ class _Case:
     """Sizes of one kind, and every symbolic factor in numbers that are at least 0 then."""
 
     sizes: isl.Set
-    factors: Mapping[Name, Int]
+    factors: Mapping[SizeAtom, Int]
 
     def in_place(self, value: Value) -> Value:
         """A value as a polynomial in these numbers."""
@@ -159,7 +159,7 @@ class _Case:
         return total
 
 
-def _by_base(factors: Sequence[Name]) -> list[list[Name]]:
+def _by_base(factors: Sequence[SizeAtom]) -> list[list[SizeAtom]]:
     """The factors of each size together."""
     return [list(group) for _, group in groupby(factors, key=_base)]
 
@@ -167,7 +167,7 @@ def _by_base(factors: Sequence[Name]) -> list[list[Name]]:
 def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
     """Kinds of sizes that cover all of them, those of each size in every combination."""
     for together in every(*kinds):
-        sizes, values = space.sizes, dict[Name, Int]()
+        sizes, values = space.sizes, dict[SizeAtom, Int]()
         for kind in together:
             sizes = sizes.intersect(kind.sizes)
             values.update(kind.factors)
@@ -175,7 +175,7 @@ def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
             yield _Case(sizes, values)
 
 
-def _kinds(group: Sequence[Name], space: Space) -> Iterator[_Case]:
+def _kinds(group: Sequence[SizeAtom], space: Space) -> Iterator[_Case]:
     """What a size and its quotients may be.
 
     The size is its least value, or larger. Then of each quotient: 16·⌈N/128⌉ is ⌈N/8⌉, or more by 1
@@ -189,7 +189,7 @@ def _kinds(group: Sequence[Name], space: Space) -> Iterator[_Case]:
         yield _Case(alone, {one: -(-least // _divisor(one)) for one in group})
         others = _at(_number(name, space), least, at_minimum=False)
     for choice in every((False, True), repeat=len(group)):
-        sizes, values = others, dict[Name, Int]()
+        sizes, values = others, dict[SizeAtom, Int]()
         for k, (one, at_minimum) in enumerate(zip(group, choice, strict=True)):
             more = SizeExpr.named(f"_{one}")
             ratio, rest = divmod(_divisor(group[k - 1]), _divisor(one)) if k else (0, 1)
@@ -213,7 +213,7 @@ def _least(name: str, space: Space) -> int | None:
     return assumed.get(name, 1)
 
 
-def _number(name: Name, space: Space) -> isl.Aff:
+def _number(name: SizeAtom, space: Space) -> isl.Aff:
     return space.number(SizeExpr(((((name, 1),), 1),)))
 
 

@@ -11,8 +11,8 @@ from morello_layouts.expr import (
     readable,
     variable,
 )
-from morello_layouts.expr.affine import DEEPEST
 from morello_layouts.expr.simplify import measure
+from morello_layouts.limits import EXPR_NESTING
 from tests.support.expr_judges import agree
 from tests.support.fuzz_simplify import questions
 from tests.support.tables import each_row
@@ -89,9 +89,9 @@ def test_deep_forms_end(step):
 
 
 def test_forms_past_the_greatest_depth_are_refused():
-    nested(DEEPEST, lambda f, _: f // 2)
+    nested(EXPR_NESTING, lambda f, _: f // 2)
     with pytest.raises(UnsupportedError, match="floors and mods nest deeper than 100"):
-        nested(DEEPEST + 1, lambda f, _: f // 2)
+        nested(EXPR_NESTING + 1, lambda f, _: f // 2)
 
 
 @each_row(
