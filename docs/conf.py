@@ -1,7 +1,7 @@
 """How Sphinx builds the documentation: ``sphinx-build -c docs . build/html`` in the root.
 
-The source folder is the repository, not ``docs``: so the notebooks, the contributing guide and the
-pages link to each other by the same relative paths on a forge and on the site.
+The source folder is the repository, not ``docs``, so that the notebooks, the contributing guide and
+the pages link to each other by the same relative paths on a forge and on the site.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from sphinx.errors import ConfigError
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-sys.path.insert(0, str(DOCS / "_ext"))
+sys.path[:0] = [str(DOCS), str(DOCS / "_ext")]
+
+import generate  # noqa: E402
 
 _project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -49,11 +51,11 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 
-# Types of other libraries, whose references are not at hand without a network.
+# Types of other libraries: their references would need the network.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|numpy|np|os|pathlib|sympy|types|fractions)\..*"),
     ("py:class", "NDArray"),
-    # Type variables, and parts that only the package itself gives to constructors.
+    # Type variables, and types that only the package itself passes to constructors.
     ("py:class", r"morello_layouts\.(.*\.[A-Z]|hlo\.instruction\.Scope|doctor\.buffers\.Buffer)"),
     ("py:class", r"(morello_layouts\.codegen\.kernel\.emit_c\.)?Given|BuiltRelayout"),
 ]
@@ -64,12 +66,13 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["_root"]
 html_math_renderer = "mathml"
-smartquotes_action = "D"  # dashes; quotes stay as one types them, in commands above all
+smartquotes_action = "D"  # only dashes: quotes stay as typed, above all in commands
 html_show_sourcelink = False
 html_copy_source = False
 
 
 def setup(app: Sphinx) -> None:
-    """Refuse another source folder, from which nothing would be found."""
+    """Check the source folder, and write the generated pages before Sphinx looks for pages."""
     if Path(app.srcdir).resolve() != ROOT:
         raise ConfigError(f"the source folder is {ROOT}: sphinx-build -c docs . build/html")
+    generate.write(generate.generated())

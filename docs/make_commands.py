@@ -1,34 +1,24 @@
-"""The reference of the command, docs/reference/commands.md: ``python docs/make_commands.py``.
-
-Everything comes from click's commands: their help, options, examples and JSON. ``--check`` writes
-nothing and fails where the page differs.
-"""
+"""The reference of the command: the help, options, examples and JSON of click's commands."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
 
 from morello_layouts.cli.main import NAME, commands
 
-PAGE: Final = Path(__file__).parent / "reference" / "commands.md"
-
 HEAD: Final = f"""# The command
 
-<!-- made by docs/make_commands.py from the commands themselves -->
-
-What the functions do, from a shell. `{NAME} COMMAND --help` prints what stands here.
+`{NAME} COMMAND --help` prints the same.
 """
 
 
 def epilog_parts(epilog: str) -> Iterator[str]:
-    r"""The parts of an epilog in Markdown: examples as code, the rest as paragraphs."""
+    r"""Yield the parts of an epilog as Markdown: examples as code, the rest as paragraphs."""
     for part in re.split(r"\x08\n|\n(?=JSON|Exit status:)", inspect.cleandoc(epilog)):
         title, _, rest = part.strip().partition(":")
         if title == "Examples":
@@ -40,13 +30,13 @@ def epilog_parts(epilog: str) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown shows it literally, with options as code."""
+    """Return text that Markdown shows literally, with options as code."""
     literal = re.sub(r"([*_<>|\[\]`])", r"\\\1", text)
     return re.sub(r"(?<!\S)(--?[a-z][a-z-]*)", r"`\1`", literal)
 
 
 def rows(command: click.Command, context: click.Context) -> Iterator[str]:
-    """The rows of the table of options."""
+    """Yield the rows of the table of options."""
     for option in command.get_params(context):
         if isinstance(option, click.Option):
             name = ", ".join([*option.opts, *option.secondary_opts])
@@ -54,7 +44,7 @@ def rows(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def value_of(option: click.Option) -> str:
-    """What is written after an option to stand for its value."""
+    """Return the placeholder for the value of an option."""
     if option.is_flag or option.count:
         return ""
     if isinstance(option.type, click.Choice):
@@ -63,19 +53,19 @@ def value_of(option: click.Option) -> str:
 
 
 def limits(option: click.Option) -> str:
-    """The choices, the smallest value, and the value where the option is left out."""
+    """Return the choices, the smallest value and the default of an option."""
     parts = []
     if isinstance(option.type, click.Choice):
         parts.append(", ".join(f"`{choice}`" for choice in option.type.choices))
     if isinstance(option.type, click.IntRange) and option.type.min is not None:
         parts.append(f"from {option.type.min}")
     if option.show_default and not option.is_flag:
-        parts.append(f"`{option.default}` if left out")
+        parts.append(f"default `{option.default}`")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
 def command_text(name: str, command: click.Command) -> str:
-    """What the page says of one command."""
+    """Return the section of one command."""
     # As in a process: click keeps the help option that it makes first.
     context = click.Context(command, info_name=f"{NAME} {name}", **commands.context_settings)
     usage = f"{NAME} {name} {' '.join(command.collect_usage_pieces(context))}"
@@ -92,20 +82,7 @@ def command_text(name: str, command: click.Command) -> str:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     general = [p for p in epilog_parts(commands.epilog or "") if not p.startswith("Examples")]
     every = [command_text(name, command) for name, command in sorted(commands.commands.items())]
     return "\n\n".join([HEAD.strip(), *general, *every]) + "\n"
-
-
-def main(arguments: list[str]) -> int:
-    """Write the page, or compare it; 1 where it differs."""
-    text = page()
-    if arguments == ["--check"]:
-        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,8 +1,7 @@
-"""The page of the simplifier's rules, docs/rules.md: ``python docs/make_rules.py``.
+"""The page of the simplifier's rules.
 
-Identity and side condition are those of the rule tables, in the rules' own docstrings. Each example
-is given to the rule itself, and what comes out is compared with what went in at every value of the
-variables. ``--check`` writes nothing and fails where the page differs.
+Identity and condition come from the rules' own docstrings. Each example is given to the rule
+itself, and its result is compared with the input at every value of the variables.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.rules import DIGIT_RULES, LAST_RULES, READABLE_RULES, SUM_RULES, Rule
 from tests.support.expr_rule_cases import ENTRIES, Example
 
-PAGE: Final = Path(__file__).parent / "rules.md"
 FAR: Final = 24
 """Variables without an end are tried from -FAR or to FAR."""
 
@@ -31,21 +29,18 @@ TABLES: Final[dict[str, tuple[Rule[Any], ...]]] = {
     "For the readable target only": READABLE_RULES,
 }
 
-HEAD: Final = f"""# The rules
+HEAD: Final = f"""# The rules of the simplifier
 
-<!-- made by docs/make_rules.py from the rule tables -->
+Each rule is an identity with a condition. Each has an example that it rewrites, and one just past
+its condition that it must leave alone. [The simplifier](../simplifier.md) says how the rules are
+applied, and why that ends.
 
-What the simplifier knows, rule by rule: the identity, the condition under which it holds, an
-example where the rule fires, and one just past its condition, where it must not. [The
-simplifier](simplifier.md) says how the rules are applied, and why that ends.
-
-x, y, r, u are expressions, v is a variable; s, t, n, m, g, k are positive integers, c, e, q are
+x, y, r, u are expressions and v is a variable; s, t, n, m, g, k are positive integers; c, e, q are
 integers; `[x]` is the interval of values of x. "mod n" may be absent.
 
-The page is made from the rules by `docs/make_rules.py`, which gives each example to the rule itself
-and compares both sides at every value of the variables; those without bounds run from -{FAR} to
-{FAR}. The target *cheapest* has no rules of its own: it searches among equal ways to write the same
-digits.
+The page is made from the rule tables. Each example was given to the rule itself, and both sides
+were compared at every value of the variables. Variables without bounds ran from -{FAR} to {FAR}.
+The target *cheapest* has no rules of its own: it searches among equal ways to write a form.
 """
 
 
@@ -53,7 +48,7 @@ EXAMPLES: Final = {name: entry.example for name, entry in ENTRIES.items()}
 
 
 def values_of(*forms: AffineExpr) -> Iterator[dict[str, int]]:
-    """Every value of the variables of some forms, from the smallest magnitude on."""
+    """Yield every value of the variables of some forms, the smallest magnitude first."""
     found = {v.name: v.interval for form in forms for v in form.variables()}
     ranges = []
     for interval in found.values():
@@ -66,19 +61,19 @@ def values_of(*forms: AffineExpr) -> Iterator[dict[str, int]]:
 
 
 def difference(a: AffineExpr, b: AffineExpr) -> dict[str, int] | None:
-    """The first values at which two forms differ; None where there are none."""
+    """Return the first values at which two forms differ, or None."""
     return next((at for at in values_of(a, b) if a.evaluate(at) != b.evaluate(at)), None)
 
 
 def applied(rule: Rule[Any], form: AffineExpr) -> AffineExpr | None:
-    """What a rule makes of a form: of the form's digit, if the rule is one for digits."""
+    """Return the result of a rule on a form, or on its digit if the rule is for digits."""
     node = form.as_atom() if rule in DIGIT_RULES else form
     assert not (rule in DIGIT_RULES and not isinstance(node, Digit)), f"{form} is no digit"
     return rule.apply(node)
 
 
 def fired(rule: Rule[Any], form: AffineExpr) -> str:
-    """The rule at work on a form, checked at every value."""
+    """Return the equation that a rule makes of a form, checked at every value."""
     after = applied(rule, form)
     if after is None or difference(form, after) is not None:
         raise AssertionError(f"{rule.name}: {form} does not become an equal form: {after}")
@@ -86,7 +81,7 @@ def fired(rule: Rule[Any], form: AffineExpr) -> str:
 
 
 def stayed(rule: Rule[Any], example: Example) -> str:
-    """The form that the rule leaves alone, and where it would be wrong to change it."""
+    """Return the form that a rule leaves alone, with a value at which the change is wrong."""
     form, loose = example.stays, example.loose
     if applied(rule, form) is not None:
         raise AssertionError(f"{rule.name} fires on {form}")
@@ -101,14 +96,14 @@ def stayed(rule: Rule[Any], example: Example) -> str:
 
 
 def _bounds(form: AffineExpr) -> str:
-    """The bounds of the variables that have some, in words."""
+    """Return the bounds of the bounded variables in words."""
     bounded = [v for v in form.variables() if v.interval != (None, None)]
     parts = [f"{v.name} in {v.interval}" for v in sorted(bounded, key=lambda v: v.name)]
     return f", with {' and '.join(parts)}" if parts else ""
 
 
 def section(rule: Rule[Any]) -> str:
-    """What the page says of one rule."""
+    """Return the section of one rule."""
     identity, _, condition = (rule.apply.__doc__ or "").strip().partition("\n\n")
     said = " ".join(condition.split())
     example = EXAMPLES[rule.name]
@@ -122,21 +117,8 @@ def section(rule: Rule[Any]) -> str:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD.strip()]
     for title, rules in TABLES.items():
         parts += [f"## {title}", *(section(rule) for rule in rules)]
     return "\n\n".join(parts) + "\n"
-
-
-def main(arguments: list[str]) -> int:
-    """Write the page, or compare it; 1 where it differs."""
-    text = page()
-    if arguments == ["--check"]:
-        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr.assumptions import Assumption
 
 _INT64_END: Final = 2**63
+
+LARGEST: Final = _INT64_END - 1
+"""The largest signed 64-bit integer."""
+
+Part: TypeAlias = tuple[str | int, ...]
+"""The place of a part in a value, such as ``("tiles", 0, 1)``."""
 
 
 def checked_coordinate(
@@ -55,35 +60,6 @@ def checked_coordinate(
             "give arrays of one shape",
         ) from None
     return tuple(arrays)
-
-
-def checked_sizes(
-    given: Mapping[str, Any], names: Sequence[str], assumptions: Sequence[Assumption]
-) -> dict[str, int]:
-    """Sizes for names, each given once and as assumed.
-
-    Raises:
-        ShapeError: where one is missing, unknown, below 1, or not as assumed.
-
-    >>> checked_sizes({"N": 5}, ["N"], [])
-    {'N': 5}
-    """
-    values = {name: as_index(value) for name, value in given.items()}
-    fixed = {one.name for one in assumptions} - set(names)
-    if values.keys() - fixed != set(names):
-        raise ShapeError(
-            f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
-            f"the symbolic sizes are {', '.join(names) or 'none'}",
-            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
-        )
-    for one in (*map(Assumption, values), *assumptions):
-        if one.name in values and not one.holds_for(values[one.name]):
-            raise ShapeError(
-                f"{one.name} = {values[one.name]} is not as assumed",
-                f"it is assumed that {one}",
-                "give another size, or assume less",
-            )
-    return values
 
 
 def as_index(value: Any) -> int:
@@ -143,3 +119,62 @@ def _require_inside(k: int, n: int, smallest: int, largest: int) -> None:
             f"dimension {k} has {n} elements",
             f"give a coordinate from 0 to {n - 1}" if n else "the array has no elements",
         )
+
+
+def integer(value: object, least: int, name: str, part: Part, fix: str = "") -> int:
+    """An integer of any integer type (NumPy's too, bool not), from ``least`` to 2^63 - 1.
+
+    Raises:
+        LayoutError: where it is anything else; ``name`` says which field is wrong.
+
+    >>> integer(True, 0, "memory_space", ())
+    Traceback (most recent call last):
+    morello_layouts.errors.LayoutError: memory_space is True
+    it is an integer
+    give an int from 0
+    """
+    fix = fix or f"give an int from {least}"
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise LayoutError(f"{name} is {shown(value)}", "it is an integer", fix, part=part)
+    if not least <= number <= LARGEST:
+        why = f"it is at least {least}" if number < least else "numbers here have 64 bits"
+        raise LayoutError(f"{name} is {shown(number)}", why, fix, part=part)
+    return number
+
+
+def elements(value: Any, name: str, fix: str, part: Part) -> tuple[Any, ...]:
+    """What a list, tuple or array holds.
+
+    Raises:
+        LayoutError: where the value is text, or has no elements to iterate over.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        try:
+            return tuple(value)
+        except TypeError:  # a NumPy array of no dimensions says that it is iterable
+            pass
+    raise LayoutError(f"{name} is {shown(value)}", "it is a tuple or list", fix, part=part)
+
+
+def instance(value: object, kind: type | tuple[type, ...], name: str, fix: str) -> None:
+    """Raise a LayoutError where a value is of another type than it must be."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        words = " or ".join(k.__name__ for k in kinds)
+        raise LayoutError(f"{name} is {shown(value)}", f"it is of type {words}", fix)
+
+
+def shown(value: object) -> str:
+    """A value in an error: its repr, on one line and cut where it is long.
+
+    >>> shown(-1), shown(2**63)
+    ('-1', 'larger than 2^63 - 1')
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
+        return "larger than 2^63 - 1" if value > 0 else "below -2^63"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"

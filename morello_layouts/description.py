@@ -247,3 +247,19 @@ def times(sizes: Sequence[object]) -> str:
     '8 × 128'
     """
     return " × ".join("?" if n is None else str(n) for n in sizes) or "1"
+
+
+def dimensions(
+    sizes: Sequence[int | str | None], dynamic: Sequence[bool] = ()
+) -> tuple[Dimension, ...]:
+    """Return dimensions of these sizes, each with its name and its symbol.
+
+    >>> [dim.name for dim in dimensions((8, 128))]
+    ['y', 'x']
+    """
+    names = dimension_names(len(sizes))
+    flags = dynamic or (False,) * len(sizes)
+    return tuple(
+        Dimension(name, f"d{k}", size, flag)
+        for k, (name, size, flag) in enumerate(zip(names, sizes, flags, strict=True))
+    )

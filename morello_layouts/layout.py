@@ -1,25 +1,55 @@
-"""The layout protocol: what a notation must give so that everything else understands it."""
+"""The layout protocol: what a notation gives so that everything else understands its layouts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
 
+from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, known
 
 
-@runtime_checkable
-class Layout(Protocol):
-    """A layout of any notation: it gives its recipe, and its own formula apart from it.
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """The type of an array's elements.
 
-    ``index_map`` and every function that takes a layout take such a value together with a shape.
-    ``verify`` proves that the formula and the recipe agree. So write the formula from the document
-    of the notation, without a look at the recipe.
+    Attributes:
+        name: the notation's name of the type, such as ``bf16``; None if only the width is given.
+        bits: bits that an element takes in the buffer.
+    """
+
+    name: str | None
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name or f"{self.bits} bits"
+
+
+class Arrays(ABC):
+    """What a text can describe: the layout of one array, or of several in tuples."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def arrays(self) -> Iterator[tuple[tuple[int, ...], Layout]]:
+        """Yield each array's layout with its position in the tuples around it."""
+
+
+class Layout(Arrays):
+    """A layout in any notation: its recipe, and its reference formula written apart from it.
+
+    ``index_map`` and every other function that takes a layout take such a value. ``verify`` proves
+    that the reference formula and the recipe agree, so write the formula from the notation's own
+    document, not from the recipe. The other members have defaults.
 
     >>> import morello_layouts as ml
-    >>> class EvenFirst:
+    >>> class EvenFirst(ml.Layout):
     ...     "Even columns first, then odd ones."
     ...     def recipe(self, shape):
     ...         return ml.Recipe(shape, (ml.Split((None, 2)), ml.Transpose((2, 0, 1))))
@@ -31,19 +61,100 @@ class Layout(Protocol):
     (9, True)
     """
 
+    __slots__ = ()
+
+    @abstractmethod
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """The steps from an array of a shape to its buffer.
+        """Return the steps from an array of a shape to its buffer.
 
         Args:
             shape: sizes in elements; some may be symbolic.
         """
-        ...
 
+    @abstractmethod
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        """The offset in elements, of ``+``, ``*``, ``//`` and ``%`` of coordinates and sizes.
+        """Return the offset in elements, by the formula of the notation's document.
 
         Args:
-            coordinates: one form for each dimension.
+            coordinates: one expression for each dimension, to be combined by ``+``, ``*``, ``//``
+                and ``%`` with each other and with sizes.
             shape: sizes in elements.
         """
-        ...
+
+    @property
+    def sizes(self) -> tuple[Int | None, ...] | None:
+        """The sizes that the layout itself carries; None if a shape is given beside it.
+
+        An unbounded size is None.
+        """
+        return None
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type that the layout itself names."""
+        return None
+
+    def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:  # noqa: ARG002
+        """Return what the layout assumes of the symbolic sizes of a shape."""
+        return ()
+
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+        """Return what a reader should know before relying on the sizes."""
+        return ()
+
+    def byte_counts(self, shape: Sequence[int], /) -> tuple[int, int] | None:
+        """Return the bytes of the elements alone and of the buffer; None without element type."""
+        if self.element is None:
+            return None
+        (size,) = known((self.recipe(shape).size,))
+        data, whole = (-(-n * self.element.bits // 8) for n in (prod(shape), size))
+        return data, whole
+
+    def arrays(self) -> Iterator[tuple[tuple[int, ...], Layout]]:
+        """Yield the layout itself: it is one array's, outside of tuples."""
+        yield (), self
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+class _Adapted(Layout):
+    """A value that has ``recipe`` and ``reference`` without inheriting from :class:`Layout`."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        found: Recipe = self.value.recipe(shape)
+        return found
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        found: AffineExpr = self.value.reference(coordinates, shape)
+        return found
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+def as_layout(value: object) -> Layout | None:
+    """Return a value as a layout: any value with ``recipe`` and ``reference``; None for others."""
+    if isinstance(value, Layout):
+        return value
+    methods = (getattr(value, name, None) for name in ("recipe", "reference"))
+    return _Adapted(value) if all(map(callable, methods)) and not isinstance(value, type) else None
+
+
+def checked_recipe(layout: Layout, shape: tuple[Int, ...]) -> Recipe:
+    """Return the layout's recipe for a shape.
+
+    Raises:
+        ShapeError: if it is not a recipe, or begins at another shape.
+    """
+    recipe = layout.recipe(shape)
+    if isinstance(recipe, Recipe) and recipe.shape == shape:
+        return recipe
+    raise ShapeError(
+        f"{layout} gives no recipe for ({', '.join(map(str, shape))})",
+        "recipe(shape) returns a Recipe that begins at the shape it was given",
+        "return Recipe(shape, steps)",
+    )

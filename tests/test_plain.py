@@ -40,7 +40,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    json_keys: ClassVar = ("number=text.number", "twice", "*fields")
+    json_keys: ClassVar[tuple[str, ...]] = ("number=text.number", "twice", "*fields")
 
     text: Text | None
     fields: Fields | None = None
@@ -55,7 +55,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class MoreKeys(Keys):
-    json_keys: ClassVar = (*Keys.json_keys, "text")
+    json_keys: ClassVar[tuple[str, ...]] = (*Keys.json_keys, "text")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Blocks of code without the empty lines at their end, which only the tests of examples need."""
+"""Strip the empty lines at the end of code blocks, which only the tests of examples need."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def _strip(_app: Sphinx, doctree: nodes.document) -> None:
         if text.endswith("\n"):
             text = text.rstrip("\n")
             if block.rawsource.rstrip("\n") == text:
-                block.rawsource = text  # where the two differ Sphinx does not highlight
+                block.rawsource = text  # Sphinx highlights only if the two are equal
             block.children = [nodes.Text(text)]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Strip them as documents are read."""
+    """Strip blocks when a document was read."""
     app.connect("doctree-read", _strip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,10 @@
 """Docstrings with sections (Args, Attributes, Raises) as reStructuredText, by Napoleon.
 
-Napoleon takes what stands before a colon in a property's docstring for its type. Ours are
-sentences there too, so properties are read like methods. A default that a factory makes is written
-so that a signature stays Python, else its types would not be found. An attribute with a builtin's
-name is no place to link to, else ``bytes`` in every signature would lead there. A public name in
-code leads to its entry, but not from there.
+Napoleon takes the text before a colon in a property's docstring for its type. Ours starts with a
+sentence, so properties are read like methods. A default made by a factory is written as ``...``,
+so that the signature stays valid Python and its types are found. An attribute with the name of a
+builtin is not indexed, or ``bytes`` in every signature would link to it. A public name in code
+links to its entry, except within the entry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PUBLIC = {name for name in ml.__all__ if callable(getattr(ml, name))}
 
 
 def _attributes_with_types(lines: Sequence[str]) -> Iterator[str]:
-    """The lines with each attribute's type beside its name, where Napoleon puts it below."""
+    """Yield the lines, with the type of each attribute directly below its name."""
     for number, line in enumerate(lines):
         found = _ATTRIBUTE.match(line)
         if found:
@@ -54,7 +54,7 @@ def _process(app: Sphinx, what: str, name: str, *rest: Any) -> None:
 
 
 def _linked(match: re.Match[str], at: str) -> str:
-    """A public name as a link to its entry, unless it stands there."""
+    """Return a public name as a link to its entry, unless it is in that entry."""
     own = match[1] not in _PUBLIC or match[1] in at.split(".")
     return match[0] if own else f":py:obj:`{match[1]} <morello_layouts.{match[1]}>`"
 
@@ -65,7 +65,7 @@ def _process_signature(*event: Any) -> tuple[str | None, str | None]:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Read docstrings as autodoc finds them."""
+    """Read docstrings when autodoc finds them."""
     app.connect("autodoc-process-signature", _process_signature)
     app.connect("autodoc-process-docstring", _process)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

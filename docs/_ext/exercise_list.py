@@ -1,4 +1,4 @@
-"""The directive ``exercises``: an entry for each exercise of the package, with its question."""
+"""The directive ``exercises``: one entry for each exercise of the package."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from morello_layouts.exercises import Exercise
 
 
 class Exercises(Directive):
-    """What an exercise asks, and its hint."""
+    """List the question and the hint of each exercise."""
 
     def run(self) -> list[nodes.Node]:
-        """The entries."""
+        """Return the entries."""
         lines = []
         for name in exercises.__all__:
             exercise = getattr(exercises, name)
@@ -32,7 +32,7 @@ class Exercises(Directive):
 
 
 def _text(markdown: str) -> str:
-    """Markdown's code in reStructuredText."""
+    """Return Markdown with its code as in reStructuredText."""
     return re.sub(r"`+([^`]+)`+", r"``\1``", " ".join(markdown.split()))
 
 

@@ -1,6 +1,6 @@
-"""Formulas as MathML, which browsers draw by themselves: no script, no font, no network.
+"""Render formulas as MathML, which browsers draw without a script, a font or the network.
 
-Docutils brings the translation from LaTeX. What it cannot read stays LaTeX, with a warning, which
+Docutils translates LaTeX. A formula that it cannot read stays LaTeX and gives a warning, which
 fails the build.
 """
 
@@ -18,10 +18,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def translated(latex: str, *, block: bool) -> str:
-    """A formula as a ``<math>`` element.
+    """Return a formula as a ``<math>`` element.
 
     Raises:
-        MathError: where it is no LaTeX that is understood.
+        MathError: if docutils cannot read the LaTeX.
     """
     return str(latex2mathml.tex2mathml(latex, as_block=block))
 

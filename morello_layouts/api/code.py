@@ -15,15 +15,13 @@ from morello_layouts.expr import OPERATIONS, SHIFTS, AffineExpr, Interval, Var, 
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.relayout import Relayout
-from morello_layouts.layout import Layout
+from morello_layouts.layout import Arrays, as_layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.maps.modes import Decomposition
-from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple
 
 if TYPE_CHECKING:
     import sympy
 
-    from morello_layouts.notations.parse import ParsedLayout
 
 Formulable: TypeAlias = (
     "LayoutLike | Formulas | AffineMap | Inverse | Decomposition | Relayout | sympy.Expr"
@@ -128,10 +126,9 @@ def _of_layout_or_expression(
     bounds: Mapping[Any, tuple[Bound, Bound]] | None,
     shape: Shape | None,
 ) -> Formulas:
-    is_layout = isinstance(of, IndexMap | XlaLayout | XlaShape | XlaTuple | XlaBuffer | Layout)
     if isinstance(of, str) and bounds is None:
         return _of_index_map(index_map(_parsed(of), shape))
-    if is_layout:
+    if isinstance(of, IndexMap | Arrays) or as_layout(of) is not None:
         return _of_index_map(index_map(of, shape))
     if shape is not None:
         raise LayoutError(
@@ -142,7 +139,7 @@ def _of_layout_or_expression(
     return _of_expression(of, bounds or {})
 
 
-def _parsed(text: str) -> ParsedLayout:
+def _parsed(text: str) -> Arrays:
     try:
         return notations.parse(text)
     except ParseError as error:

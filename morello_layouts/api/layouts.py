@@ -5,24 +5,20 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from morello_layouts import notations
+from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.kernels.relayout import Relayout, named_bits, named_type
-from morello_layouts.layout import Layout
+from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import reshape_view
-from morello_layouts.notations.morello import MorelloLayout
-from morello_layouts.notations.parse import ParsedLayout
-from morello_layouts.notations.xla import XlaBuffer, XlaLayout, XlaShape, XlaTuple, lowering
-from morello_layouts.notations.xla.types import shown
-from morello_layouts.recipe import Recipe
 
 if TYPE_CHECKING:
     import sympy
@@ -190,7 +186,7 @@ def _no_assumption(what: object) -> LayoutError:
     )
 
 
-LayoutLike: TypeAlias = "str | ParsedLayout | IndexMap | Layout"
+LayoutLike: TypeAlias = "str | Arrays | IndexMap"
 
 
 def index_map(
@@ -219,51 +215,93 @@ def index_map(
     >>> print(index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0"))
     (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
     """
-    if isinstance(layout, str):
-        layout = notations.parse(layout)
     given = None if shape is None else sizes_of(shape)
     known = assumptions_of(assuming)
+    layout = _array_layout(layout)
+    if isinstance(layout, IndexMap):
+        own = layout.recipe.shape
+    elif layout.sizes is not None:
+        own = _bounded(layout, layout.sizes)
+        require_names(name for n in own if isinstance(n, SizeExpr) for name in n.names())
+    elif given is not None:
+        own = given.sizes
+    else:
+        raise ShapeError(
+            f"no shape given for {layout}",
+            "the layout's text does not carry the sizes of the array",
+            "give the shape as well: index_map(layout, (6, 8))",
+        )
     if assuming is not None and not _is_passed_on(assuming):
-        require_known(known, _sizes_of_layout(layout, given))
-    match layout:
-        case IndexMap():
-            m = layout.assume(known)
-            return _same_shape(m, m.recipe.shape, given, m.assumptions)
-        case XlaShape():
-            require_names(n for n in layout.dims if isinstance(n, str))
-            sizes = tuple(SizeExpr.named(n) if isinstance(n, str) else n for n in layout.dims)
-            if None in sizes:
-                layout.shape  # raises, with the reason  # noqa: B018
-            assumed = [apply_divisibility(known, n) for n in sizes if n is not None]
-            m = IndexMap.of(
-                layout.recipe(assumed),
-                layout.reference,
-                str(layout),
-                layout.warnings,
-                assumptions=known,
-            )
-            return _same_shape(m, tuple(assumed), given, known)
-        case XlaLayout():
-            return _of_xla_layout(layout, _required(given, layout), known)
-        case MorelloLayout():
-            return _of_morello(layout, _required(given, layout), known)
-        case XlaBuffer():
-            return index_map(layout.shape, shape, assuming=assuming)
-        case Layout() if not isinstance(layout, type):
-            return _of_lowerable(layout, _required(given, layout), known)
-        case XlaTuple():
-            raise UnsupportedError(
-                f"{layout} is not one array",
-                "an index map belongs to one array",
-                "ask about each array of it by itself",
-            )
-        case _:
-            raise UnsupportedError(
-                f"{shown(layout)} is no layout",
-                "a layout is text, a parsed layout, or a value with recipe(shape) and "
-                "reference(coordinates, shape)",
-                'give for example "[1, 0, 1 p(4)]", and a shape',
-            )
+        require_known(known, own)
+    if isinstance(layout, IndexMap):
+        m = layout.assume(known)
+    else:
+        m = _lowered(layout, own, given, known)
+    if given is not None:
+        _require_same_shape(m, given)
+    return m
+
+
+def _bounded(layout: Layout, sizes: Sequence[Int | None]) -> tuple[Int, ...]:
+    found = tuple(n for n in sizes if n is not None)
+    if len(found) < len(sizes):
+        raise UnsupportedError(
+            f"{layout} has sizes that are not numbers: ?",
+            "offsets and sizes are computed for sizes that are known",
+            "write a number for each",
+        )
+    return found
+
+
+def _array_layout(layout: LayoutLike) -> Layout | IndexMap:
+    """The layout of the one array that is meant.
+
+    Raises:
+        UnsupportedError: if it is a tuple's, or not a layout.
+    """
+    value = notations.parse(layout) if isinstance(layout, str) else layout
+    if isinstance(value, IndexMap):
+        return value
+    if isinstance(value, Arrays):
+        found = list(islice(value.arrays(), 2))
+        if len(found) == 1 and found[0][0] == ():
+            return found[0][1]
+        raise UnsupportedError(
+            f"{value} is not one array",
+            "an index map belongs to one array",
+            "ask about each array of it by itself",
+        )
+    found_layout = as_layout(value)
+    if found_layout is None:
+        raise UnsupportedError(
+            f"{shown(value)} is not a layout",
+            "a layout is text, a parsed layout, or a value with recipe(shape) and "
+            "reference(coordinates, shape)",
+            'give for example "[1, 0, 1 p(4)]", and a shape',
+        )
+    return found_layout
+
+
+def _lowered(
+    layout: Layout, sizes: tuple[Int, ...], given: Sizes | None, known: tuple[Assumption, ...]
+) -> IndexMap:
+    known = meet_all((*known, *layout.assumptions(sizes)))
+    sizes = tuple(apply_divisibility(known, n) for n in sizes)
+
+    def reference(coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
+        form = layout.reference(coordinates, shape)
+        # The formula of a scalar may be the number 0.
+        return form if isinstance(form, AffineExpr) else AffineExpr((), form)
+
+    return IndexMap.of(
+        checked_recipe(layout, sizes),
+        reference,
+        str(layout) if layout.sizes is not None else f"{layout} at {_times(sizes)}",
+        layout.notes(sizes),
+        assumptions=known,
+        size_symbols=given.symbols if given is not None else None,
+        element_type=layout.element,
+    )
 
 
 def _is_passed_on(assuming: Assuming) -> bool:
@@ -271,98 +309,18 @@ def _is_passed_on(assuming: Assuming) -> bool:
     return isinstance(assuming, tuple) and all(isinstance(one, Assumption) for one in assuming)
 
 
-def _sizes_of_layout(layout: LayoutLike, given: Sizes | None) -> tuple[Int, ...]:
-    match layout:
-        case IndexMap():
-            return layout.recipe.shape
-        case XlaShape():
-            return tuple(SizeExpr.named(n) for n in layout.dims if isinstance(n, str))
-        case XlaBuffer():
-            return _sizes_of_layout(layout.shape, given)
-    return () if given is None else given.sizes
-
-
-def _of_xla_layout(layout: XlaLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
-    sizes = tuple(apply_divisibility(known, n) for n in given.sizes)
-    numbers = tuple(n for n in sizes if isinstance(n, int))
-    if len(numbers) == len(sizes):
-        # The element type does not matter to offsets in elements.
-        m = index_map(XlaShape("u8", numbers, layout))
-        return replace(m, source=f"{layout} at {_times(given.sizes)}")
-    return IndexMap.of(
-        lowering.recipe(layout, sizes),
-        partial(lowering.reference, layout),
-        f"{layout} at {_times(given.sizes)}",
-        assumptions=known,
-        size_symbols=given.symbols,
-    )
-
-
-def _of_morello(layout: MorelloLayout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
-    named = {dim: n.as_atom() for dim, n in enumerate(given.sizes) if isinstance(n, SizeExpr)}
-    demands = [
-        Assumption(name, divisor=layout.demand(dim))
-        for dim, name in named.items()
-        if isinstance(name, str)
-    ]
-    known = meet_all((*known, *(one for one in demands if one.divisor > 1)))
-    return IndexMap.of(
-        layout.recipe([apply_divisibility(known, n) for n in given.sizes]),
-        layout.reference,
-        f"{layout} at {_times(given.sizes)}",
-        assumptions=known,
-        size_symbols=given.symbols,
-    )
-
-
-def _of_lowerable(layout: Layout, given: Sizes, known: tuple[Assumption, ...]) -> IndexMap:
-    """The index map of a layout that is none of the package's own."""
-    sizes = tuple(apply_divisibility(known, n) for n in given.sizes)
-    recipe = layout.recipe(sizes)
-    if not isinstance(recipe, Recipe) or recipe.shape != sizes:
-        raise ShapeError(
-            f"{layout} gives no recipe for {_shape(given.sizes)}",
-            "recipe(shape) is a Recipe that begins at the shape it was given",
-            "return Recipe(shape, steps)",
-        )
-
-    def reference(coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
-        form = layout.reference(coordinates, shape)
-        return (
-            form if isinstance(form, AffineExpr) else AffineExpr((), form)
-        )  # of a scalar it may be 0
-
-    source = f"{layout} at {_times(given.sizes)}"
-    return IndexMap.of(recipe, reference, source, assumptions=known, size_symbols=given.symbols)
-
-
 def _times(sizes: Iterable[Int]) -> str:
     return "x".join(map(str, sizes)) or "()"
 
 
-def _required(given: Sizes | None, layout: object) -> Sizes:
-    if given is None:
-        raise ShapeError(
-            f"{layout} has no shape",
-            "this notation writes the layout without the sizes of the array",
-            "give the shape as well: index_map(layout, (6, 8))",
-        )
-    return given
-
-
-def _same_shape(
-    m: IndexMap,
-    own: tuple[Int, ...],
-    given: Sizes | None,
-    known: tuple[Assumption, ...] = (),
-) -> IndexMap:
-    if given is not None and tuple(apply_divisibility(known, n) for n in given.sizes) != own:
+def _require_same_shape(m: IndexMap, given: Sizes) -> None:
+    own = m.recipe.shape
+    if tuple(apply_divisibility(m.assumptions, n) for n in given.sizes) != own:
         raise ShapeError(
             f"the layout carries the shape {_shape(own)}, {_shape(given.sizes)} was given too",
             "an array has one shape",
             "leave the shape out, or give the same one",
         )
-    return m
 
 
 def _shape(sizes: Sequence[Int]) -> str:
@@ -376,10 +334,12 @@ def index_maps(
 
     What one of them assumes of a symbolic size, the other assumes too.
     """
-    layouts = [notations.parse(x) if isinstance(x, str) else x for x in (a, b)]
-    carried = [_carried(x) for x in layouts if isinstance(x, IndexMap | XlaShape)]
-    lent = shape if shape is not None or not carried else carried[0]
-    first, second = ((x, lent if needs_shape(x) else shape) for x in layouts)
+    layouts = [_array_layout(x) for x in (a, b)]
+    carried = [sizes for x in layouts if (sizes := _carried(x)) is not None]
+    lent = (
+        shape if shape is not None or not carried else tuple(n for n in carried[0] if n is not None)
+    )
+    first, second = ((x, shape if _carried(x) is not None else lent) for x in layouts)
     return _under_both(first, second, assuming)
 
 
@@ -388,7 +348,7 @@ def _under_both(
     second: tuple[LayoutLike, Shape | None],
     assuming: Assuming | None,
 ) -> tuple[IndexMap, IndexMap]:
-    """Index maps of two layouts at shapes, each apply_divisibility what the other assumes too."""
+    """Index maps of two layouts at shapes, each under what the other assumes too."""
     one, other = (index_map(x, shape, assuming=assuming) for x, shape in (first, second))
     if one.assumptions == other.assumptions:
         return one, other
@@ -399,16 +359,13 @@ def _under_both(
 
 def needs_shape(layout: LayoutLike) -> bool:
     """Whether a layout is written without the sizes of the array."""
-    parsed = notations.parse(layout) if isinstance(layout, str) else layout
-    if isinstance(parsed, IndexMap | XlaShape):
-        return False
-    return isinstance(parsed, XlaLayout | Layout)
+    value = notations.parse(layout) if isinstance(layout, str) else layout
+    return (own := as_layout(value)) is not None and _carried(own) is None
 
 
-def _carried(layout: IndexMap | XlaShape) -> Shape:
-    if isinstance(layout, IndexMap):
-        return layout.recipe.shape
-    return tuple(n for n in layout.dims if n is not None)
+def _carried(layout: Layout | IndexMap) -> tuple[Int | None, ...] | None:
+    """The sizes that a layout itself carries."""
+    return layout.recipe.shape if isinstance(layout, IndexMap) else layout.sizes
 
 
 def relayout(

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from morello_layouts import notations
 from morello_layouts.api.layouts import LayoutLike, Shape, index_map, index_maps
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
     from morello_layouts.picture import Picture
@@ -83,13 +81,13 @@ def draw(
         Style(
             colour=colour,
             word_bits=as_index(word_bits),
-            element_bits=_bits(one, m) if element_bits is None else as_index(element_bits),
+            element_bits=_bits(m) if element_bits is None else as_index(element_bits),
             dots=tuple(map(_coordinate, dots)),
             boxes=tuple(map(_coordinate, boxes)),
             box_tiles=as_index(box_tiles),
             formula=bool(formula),
         )
-        for one, m in zip(layouts, maps, strict=True)
+        for m in maps
     ]
     return picture_of(maps, styles, Limits(max_rows, max_columns, max_slices, max_slots))
 
@@ -122,20 +120,6 @@ def _require_recipe(layout: object) -> None:
         )
 
 
-def _bits(layout: LayoutLike, m: IndexMap) -> int | None:
-    """Bits of an element where the layout's text names its type."""
-    if isinstance(layout, IndexMap):
-        return _bits_of_source(m.source)
-    parsed = notations.parse(layout) if isinstance(layout, str) else layout
-    return parsed.bits if isinstance(parsed, XlaShape) else None
-
-
-def _bits_of_source(source: str) -> int | None:
-    try:
-        parsed = notations.parse(source)
-    except LayoutError:
-        return None
-    # An XLA layout alone is mapped as one of u8, whatever its elements are.
-    if not isinstance(parsed, XlaShape) or parsed.element_type == "u8":
-        return None
-    return parsed.bits
+def _bits(m: IndexMap) -> int | None:
+    """Bits of an element if the layout says."""
+    return None if m.element_type is None else m.element_type.bits

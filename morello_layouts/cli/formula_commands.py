@@ -29,10 +29,10 @@ from morello_layouts.expr import readable
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels import KERNEL_TARGETS
+from morello_layouts.layout import Arrays
 from morello_layouts.notations import parse_bounds
 from morello_layouts.notations.expression import parse_shape
 from morello_layouts.notations.morello import MorelloLayout
-from morello_layouts.notations.parse import ParsedLayout
 
 
 @click.command(
@@ -187,7 +187,7 @@ def convert(
 
 
 def _converted(
-    layout: ParsedLayout,
+    layout: Arrays,
     shape: tuple[int | str, ...] | None,
     to: str,
     element_type: str | None,

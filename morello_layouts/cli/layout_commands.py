@@ -21,9 +21,9 @@ from morello_layouts.cli.options import (
 from morello_layouts.cli.terminal import Screen, console, has_unicode, plain, print_json
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.explanations.explanation import describe
 from morello_layouts.explanations.rows import Row, byte_row, tpu_rows, word_rows
 from morello_layouts.notations import parse
+from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.picture import ASCII, UNICODE, panel_lines
 from morello_layouts.tpu import Suggestion, Waste

@@ -9,12 +9,10 @@ from typing import Any
 
 import click
 
-from morello_layouts.api.layouts import Shape
+from morello_layouts.api.layouts import Shape, needs_shape
 from morello_layouts.errors import ShapeError
+from morello_layouts.layout import Arrays
 from morello_layouts.notations import parse, parse_shape
-from morello_layouts.notations.morello import MorelloLayout
-from morello_layouts.notations.parse import ParsedLayout
-from morello_layouts.notations.xla import XlaLayout
 
 
 def _shape(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
@@ -34,14 +32,14 @@ def _text(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace").strip()
 
 
-def layouts_with_shape(texts: Sequence[str], shape: Shape | None) -> list[ParsedLayout]:
+def layouts_with_shape(texts: Sequence[str], shape: Shape | None) -> list[Arrays]:
     """The layouts of some texts, one of which carries a shape if none is given.
 
     Raises:
         ShapeError: where there is no shape.
     """
     layouts = [parse(text) for text in texts]
-    if shape is None and all(isinstance(x, MorelloLayout | XlaLayout) for x in layouts):
+    if shape is None and all(map(needs_shape, layouts)):
         raise ShapeError(
             f"{' and '.join(map(str, layouts))}: no shape is known",
             "a layout alone does not say how large the array is",

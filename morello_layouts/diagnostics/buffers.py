@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import CALLED_BY
 from morello_layouts.notations.xla import XlaShape, XlaTuple
@@ -121,7 +120,10 @@ def _written(instruction: HloInstruction, computation: HloComputation) -> Iterat
     repeated = _OPERAND_OF_START.get(opcode)
     if repeated is None and opcode.endswith("-start") and _begins_with_tuple(shape):
         repeated = 0
-    for path, array in arrays_of(shape):
+    if isinstance(shape, XlaShape):
+        yield Buffer(instruction, computation.name, (), shape, is_parameter)
+        return
+    for path, array in shape.arrays():
         if repeated is None or path[:1] != (repeated,):
             yield Buffer(instruction, computation.name, path, array, is_parameter)
 
@@ -171,7 +173,7 @@ def entry_arrays(module: HloModule) -> tuple[tuple[XlaShape, ...], tuple[XlaShap
 
 
 def _arrays(values: Iterable[XlaValue]) -> tuple[XlaShape, ...]:
-    return tuple(array for value in values for _, array in arrays_of(value))
+    return tuple(array for value in values for _, array in value.arrays())
 
 
 @dataclass(frozen=True, slots=True)

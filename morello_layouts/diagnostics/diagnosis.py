@@ -48,7 +48,6 @@ from morello_layouts.diagnostics.tables import (
     text_cell,
 )
 from morello_layouts.errors import LayoutError
-from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES, REPORT_PLACES_SHOWN
 from morello_layouts.notations.xla import XlaShape
@@ -372,7 +371,7 @@ def diagnose(
             "give for example top=10",
         )
     module = program if isinstance(program, HloModule) else read_hlo(program)
-    shapes = (array for i in module.instructions for _, array in arrays_of(i.shape))
+    shapes = (array for i in module.instructions for _, array in i.shape.arrays())
     parameters, outputs = entry_arrays(module)
     chosen = generation_of(generation, shapes, (*parameters, *outputs))
     fused = fused_names(module)

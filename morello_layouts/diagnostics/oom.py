@@ -31,7 +31,6 @@ from morello_layouts.diagnostics.tables import (
     text_cell,
 )
 from morello_layouts.errors import LayoutError
-from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.hlo.attributes import metadata_of
 from morello_layouts.hlo.scanner import open_file
 from morello_layouts.limits import OOM_LABEL, OOM_REASONS
@@ -357,7 +356,7 @@ def _wastes(text: str | None) -> tuple[XlaValue | None, tuple[Waste, ...], str]:
         shape = parse(text)
         if not isinstance(shape, XlaShape | XlaTuple | XlaBuffer):
             return None, (), f"the shape {text:.80} is not one of XLA"
-        arrays = (array for _, array in arrays_of(shape))
+        arrays = (array for _, array in shape.arrays())
         return shape, tuple(waste(array) for array in arrays if array.layout is not None), ""
     except LayoutError as error:
         return None, (), f"the shape {text:.80} is not understood: {error.what}"

@@ -12,13 +12,12 @@ from typing import Final
 from morello_layouts import api, notations
 from morello_layouts.api.layouts import Shape, assumptions_of, needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.explanations.explanation import arrays_of
 from morello_layouts.explanations.report import ArrayReport, reports_of
 from morello_layouts.explanations.rows import Row, instruction_in, instruction_rows
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
+from morello_layouts.notations.xla import XlaShape
 
 # Every layout has a bracket, except names of orders such as NHWC.
 _BRACKET: Final = re.compile(r"[\[{]")
@@ -155,7 +154,7 @@ def subject_of(question: Question) -> Subject:
         instruction = instruction_in(text)
         text = text if instruction is None else str(instruction.shape)
         value = notations.parse(text)
-        arrays = _arrays(value)
+        arrays = [("".join(f"[{k}]" for k in path), x) for path, x in value.arrays()]
     if not arrays:
         raise FieldError(
             "layout",
@@ -179,13 +178,6 @@ def subject_of(question: Question) -> Subject:
         is_symbolic,
         _report(str(array), shape, question.assuming if is_symbolic else ""),
     )
-
-
-def _arrays(value: object) -> list[tuple[str, object]]:
-    if isinstance(value, XlaTuple | XlaBuffer):
-        found = arrays_of(value)
-        return [("".join(f"[{k}]" for k in path), array) for path, array in found]
-    return [("", value)]
 
 
 def _shape(question: Question) -> Shape | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
+from typing import Any
 
+from morello_layouts.checks import as_index
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, exact_quotient
 
@@ -131,3 +133,32 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
 def _grows(size: SizeExpr, ranges: Mapping[str, Assumption]) -> bool:
     """Whether a size is largest where all its names are, and these are bounded."""
     return size.names() <= ranges.keys() and all(c > 0 for _, c in size.terms)
+
+
+def checked_sizes(
+    given: Mapping[str, Any], names: Sequence[str], assumptions: Sequence[Assumption]
+) -> dict[str, int]:
+    """Sizes for names, each given once and as assumed.
+
+    Raises:
+        ShapeError: where one is missing, unknown, below 1, or not as assumed.
+
+    >>> checked_sizes({"N": 5}, ["N"], [])
+    {'N': 5}
+    """
+    values = {name: as_index(value) for name, value in given.items()}
+    fixed = {one.name for one in assumptions} - set(names)
+    if values.keys() - fixed != set(names):
+        raise ShapeError(
+            f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
+            f"the symbolic sizes are {', '.join(names) or 'none'}",
+            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
+        )
+    for one in (*map(Assumption, values), *assumptions):
+        if one.name in values and not one.holds_for(values[one.name]):
+            raise ShapeError(
+                f"{one.name} = {values[one.name]} is not as assumed",
+                f"it is assumed that {one}",
+                "give another size, or assume less",
+            )
+    return values

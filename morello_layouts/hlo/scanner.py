@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn, TypeAlias
 
+from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.limits import HLO_JOINS
-from morello_layouts.notations.xla.types import shown
 
 _FLAGS: Final = re.ASCII | re.DOTALL
 

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.checks import checked_coordinate, checked_sizes, spread
+from morello_layouts.checks import checked_coordinate, spread
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import Digit, map_ints, substitute
-from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
+from morello_layouts.expr.assumptions import (
+    Assumption,
+    apply_divisibility,
+    apply_range,
+    checked_sizes,
+    meet_all,
+)
 from morello_layouts.expr.conversions import latex_map, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.recipe import known

@@ -8,14 +8,21 @@ from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.checks import as_index, as_integers, checked_coordinate, checked_sizes, spread
+from morello_layouts.checks import as_index, as_integers, checked_coordinate, spread
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import map_ints, substitute
-from morello_layouts.expr.assumptions import Assumption, apply_divisibility, apply_range, meet_all
+from morello_layouts.expr.assumptions import (
+    Assumption,
+    apply_divisibility,
+    apply_range,
+    checked_sizes,
+    meet_all,
+)
 from morello_layouts.expr.conversions import latex_map, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap, bound_coordinates
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
@@ -43,6 +50,7 @@ class IndexMap:
         warnings: what a reader should know before he relies on the sizes.
         assumptions: what is assumed of symbolic sizes.
         size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
+        element_type: name and bits of the element type, None if the layout does not say.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
@@ -56,6 +64,7 @@ class IndexMap:
     warnings: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+    element_type: ElementType | None = None
 
     @staticmethod
     def of(
@@ -66,6 +75,7 @@ class IndexMap:
         *,
         assumptions: Iterable[Assumption] = (),
         size_symbols: Mapping[str, sympy.Symbol] | None = None,
+        element_type: ElementType | None = None,
     ) -> IndexMap:
         """An index map of a recipe and a notation's reference formula."""
         form = reference(coordinate_variables(recipe.shape), recipe.shape)
@@ -75,7 +85,7 @@ class IndexMap:
             form = bound_coordinates(
                 map_ints(form, partial(apply_range, known)), recipe.shape, known
             )
-        return IndexMap(recipe, form, source, warnings, known, size_symbols or {})
+        return IndexMap(recipe, form, source, warnings, known, size_symbols or {}, element_type)
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -147,6 +157,7 @@ class IndexMap:
             map_ints(self.reference_form, given),
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
+            element_type=self.element_type,
         )
 
     @cached_property
@@ -357,4 +368,5 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
         recipe=recipe,
         reference_form=m.reference_form * parts + part,
         source=f"{m.source} in {parts} parts",
+        element_type=None,
     )

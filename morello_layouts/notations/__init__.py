@@ -8,7 +8,7 @@ from morello_layouts.notations.expression import (
     parse_shape,
 )
 from morello_layouts.notations.morello.reader import parse_morello
-from morello_layouts.notations.parse import parse
+from morello_layouts.notations.registry import parse
 from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
 
 __all__ = [

@@ -1,15 +1,8 @@
 """What the TPU compiler does with layouts: its defaults, their cost, and what would cost less."""
 
+from morello_layouts.notations.xla.words import FORMATS, Format
 from morello_layouts.tpu.defaults import default_layout
-from morello_layouts.tpu.generations import (
-    FORMATS,
-    GENERATIONS,
-    LANES,
-    SUBLANES,
-    TYPES,
-    Format,
-    format_layout,
-)
+from morello_layouts.tpu.generations import GENERATIONS, LANES, SUBLANES, TYPES, format_layout
 from morello_layouts.tpu.suggest import Suggestion, suggest
 from morello_layouts.tpu.waste import Padding, Waste, WasteFormula, waste, waste_formula
 

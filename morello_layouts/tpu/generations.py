@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from morello_layouts.checks import elements
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.xla import XlaLayout, XlaShape, bits_of
-from morello_layouts.notations.xla.types import elements
+from morello_layouts.notations.xla.words import FORMATS, Format
 
 GENERATIONS: Final = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x")
 """The generations of TPUs that are known, oldest first."""
@@ -120,50 +121,6 @@ def packing(element_type: str, generation: str) -> Packing:
     is_old = generation in _OLD
     return Packing(bits, max(bits, 8) if is_old else bits, is_old)
 
-
-Tiles = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format of the document.
-
-    Attributes:
-        name: the short name by which :func:`format_layout` knows it.
-        title: the document's name.
-        tiles: its tiles.
-        bits: the width in bits of the types that it is for; None where it is for any.
-        element_size_in_bits: what its ``E(bits)`` says; 0 where it has none.
-
-    >>> FORMATS["16 bit"].title, FORMATS["16 bit"].tiles
-    ('TPU 16 bit tile format', ((8, 128), (2, 1)))
-    """
-
-    name: str
-    title: str
-    tiles: Tiles
-    bits: int | None = None
-    element_size_in_bits: int = 0
-
-
-_COMPACT: Final = "TPU small tile format (compact second minor)"
-
-FORMATS: Final[dict[str, Format]] = {
-    each.name: each
-    for each in (
-        Format("untiled", "untiled", ()),
-        Format("8x128", "TPU tile format", ((8, 128),)),
-        Format("2x128", _COMPACT, ((2, 128),)),
-        Format("4x128", _COMPACT, ((4, 128),)),
-        Format("6x128", f"{_COMPACT}, proposed", ((6, 128),)),
-        Format("16 bit", "TPU 16 bit tile format", ((8, 128), (2, 1)), 16),
-        Format("16 bit alternative", "alternative TPU 16 bit tile format",
-               ((8, 128), (2, 1, 1, 1)), 16),
-        Format("8 bit", "TPU 8 bit tile format", ((8, 128), (4, 1)), 8),
-        Format("1 bit", "TPU 1 bit tile format", ((32, 128), (32, 1)), 8, 1),
-    )
-}  # fmt: skip
-"""The document's formats by name. "1 bit" is for ``pred``."""
 
 COMPACT: Final = "compact second minor"
 

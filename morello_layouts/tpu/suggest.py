@@ -8,11 +8,11 @@ from itertools import combinations, pairwise
 from math import prod
 from typing import ClassVar, NamedTuple, TypeAlias
 
+from morello_layouts.checks import LARGEST
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.lowering import bytes_of
-from morello_layouts.notations.xla.types import LARGEST
 from morello_layouts.tpu.defaults import default_layout, fewest_rows, pairs, tiled
 from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
 from morello_layouts.tpu.waste import Waste, waste

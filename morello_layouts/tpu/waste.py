@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
-from morello_layouts.notations.xla.lowering import largest_piece, reserved_bytes, round_up
+from morello_layouts.notations.xla.layout import largest_piece
+from morello_layouts.notations.xla.lowering import bytes_of, round_up
 
 if TYPE_CHECKING:
     import sympy
@@ -155,7 +156,7 @@ def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int:
     bits = min(shape.bits, bits_of(shape.element_type))
     assert shape.layout is not None  # bits raises where there is none
     bare = replace(shape.layout, tiles=(), tail_padding_alignment_in_elements=1)
-    return reserved_bytes(sizes, bare, bits)
+    return bytes_of(bare.reserved_elements(sizes), bits)
 
 
 def reasons_of(shape: XlaShape, sizes: Sequence[Int]) -> list[Padding]:
@@ -356,7 +357,7 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
             "write numbers for the sizes, or leave SC out",
         )
     sizes = tuple(map(_size_of(shape), shape.dims))
-    data, reserved = bytes_of_data(shape, sizes), reserved_bytes(sizes, layout, bits)
+    data, reserved = bytes_of_data(shape, sizes), bytes_of(layout.reserved_elements(sizes), bits)
     reasons = reasons_of(shape, layout.physical_sizes(sizes)) if reserved else ()
     return WasteFormula(shape, data, reserved, tuple(reasons))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from tests.support.tables import each_row
         ("bf16[1]", np.array([0x3F80], np.uint16), b"\x80\x3f"),
     ],
 )
-def test_bytes_are_of_the_element_type(shape: str, values, expected: bytes) -> None:
+def test_bytes_are_of_the_element_type(shape: str, values: Any, expected: bytes) -> None:
     assert ml.pack(shape, values, as_bytes=True).tobytes() == expected
 
 
@@ -50,7 +51,7 @@ def test_bytes_are_of_the_element_type(shape: str, values, expected: bytes) -> N
         ("bf16[1]", [1.0], "an array of float64 does not hold elements of bf16"),
     ],
 )
-def test_values_that_do_not_fit(shape: str, values, what: str) -> None:
+def test_values_that_do_not_fit(shape: str, values: Any, what: str) -> None:
     with pytest.raises(ml.LayoutError) as caught:
         ml.pack(shape, values, as_bytes=True)
     assert caught.value.what == what

@@ -78,7 +78,7 @@ class Whole(int):
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Fraction:
+    def __neg__(self) -> Fraction:  # type: ignore[override]
         return -Fraction(self)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_morello_s_odd_even_collides_and_ours_does_not() -> None:
         {"d0": 6, "d1": 8},
     ],
 )
-def test_ways_to_give_the_shape(domain) -> None:
+def test_ways_to_give_the_shape(domain: Any) -> None:
     mine = ml.from_sympy(domain, "24*(d1//4) + 4*d0 + d1%4")
     assert mine.shape == (6, 8)
     assert ml.are_equivalent(mine, "[1, 0, 1 p(4)]").holds is True
@@ -131,7 +132,7 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
         ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
     ],
 )
-def test_mistakes(domain, expr, error, what: str) -> None:
+def test_mistakes(domain: Any, expr: Any, error: Any, what: str) -> None:
     with pytest.raises(error, match=re.escape(what)):
         ml.from_sympy(domain, expr)
 
@@ -161,7 +162,9 @@ RESHAPES = [
 
 
 @pytest.mark.parametrize(("source", "target", "reshape", "transpose"), RESHAPES)
-def test_relayouts_through_a_change_of_shape(source, target, reshape, transpose) -> None:
+def test_relayouts_through_a_change_of_shape(
+    source: Any, target: str, reshape: Any, transpose: Any
+) -> None:
     r = ml.relayout(source, target, reshape=reshape, transpose=transpose)
     a, b = ml.index_map(source), ml.index_map(target)
     elements = np.arange(np.prod(a.shape)).reshape(a.shape)

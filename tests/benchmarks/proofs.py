@@ -1,4 +1,4 @@
-"""How long proofs take: writes the tables of docs/benchmarks.md.
+"""How long proofs take: prints every question, and writes the tables of docs/benchmarks.md.
 
     python tests/benchmarks/proofs.py
 
@@ -149,6 +149,8 @@ def against(
     return of
 
 
+SHOWN = ("`is_bijective`", "`verify`", "`are_equivalent`, row-major")
+"""The questions of the page; the others are printed."""
 QUESTIONS = {
     "`is_injective`": about(ml.is_injective),
     "`is_surjective`": about(ml.is_surjective),
@@ -212,13 +214,17 @@ def main() -> None:
     head = ["layouts", "question", "asked", "median, ms", "max, ms", "undecided"]
     large = [row for name, own in corpora().items() for row in rows(name, answers(own))]
     symbolic = answers([named(layout) for layout in popular()])
-    short = [row[:-1] for row in large]
-    more = [one for one in symbolic if one.milliseconds > AIM or one.undecided or one.partly]
+    by_name = rows("popular layouts", symbolic)
+    print(table([*head, "partly open"], large + by_name, 2))  # noqa: T201
+    short = [row[:-1] for row in large if row[1] in SHOWN]
+    named_rows = [row for row in by_name if row[1] in SHOWN]
+    slow = [one for one in symbolic if one.milliseconds > AIM or one.undecided or one.partly]
+    more = [one for one in slow if one.question in SHOWN]
     text = (
         f"{machine()}; processor time, medians of {ROUNDS} calls.\n\n"
         f"Numbers for sizes, 2^30 elements and more:\n\n{table(head, short, 2)}\n\n"
         f"A name for every size:\n\n"
-        f"{table([*head, 'partly open'], rows('popular layouts', symbolic), 2)}\n\n"
+        f"{table([*head, 'partly open'], named_rows, 2)}\n\n"
     )
     if more:
         text += f"Past {AIM} ms, or left open, with names:\n\n"

@@ -1,9 +1,9 @@
 """Every ordered pair of twelve matrix layouts beside memcpy, in docs/relayout_kernels.md.
 
-``python tests/benchmarks/relayout_survey.py`` prints the table and the pairs that take longest,
-``--write`` puts both into the page. One thread. Rounds are interleaved: in each one the kernel and
-memcpy of the target's bytes run twice, and the second time is taken, as processor time of the
-thread. What comes out is compared with the NumPy recipe.
+``python tests/benchmarks/relayout_survey.py`` prints the table and the pairs that take longest;
+``--write`` puts the table into the page. One thread. Rounds are interleaved: in each one the kernel
+and memcpy of the target's bytes run twice, and the second time is taken, as processor time of the
+thread. The result is compared with the NumPy recipe.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def second(run: Move) -> float:
     return thread_time() - start
 
 
-def report(itemsizes: list[int], rounds: int) -> list[str]:
+def report(itemsizes: list[int], rounds: int) -> tuple[list[str], list[str]]:
     """The table, and a list of the pairs that take longest."""
     today = datetime.now(tz=UTC).date()
     lines = [
@@ -92,7 +92,7 @@ def report(itemsizes: list[int], rounds: int) -> list[str]:
             ordered = sorted(group, key=lambda pair: -group[pair])[:WORST]
             pairs = "; ".join(f"`{a}` → `{b}` {group[a, b]:.2f}" for a, b in ordered)
             slowest.append(f"- {itemsize}: {pairs}")
-    return [*lines, "", "Those that take longest, by the bytes of an element:", "", *slowest]
+    return lines, ["", "Those that take longest, by the bytes of an element:", "", *slowest]
 
 
 def main() -> None:
@@ -101,8 +101,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--bytes", type=int, nargs="*", choices=SIDES, default=[*SIDES])
     given = parser.parse_args()
-    text = "\n".join(report(given.bytes, given.rounds))
-    sys.stdout.write(text + "\n")
+    lines, slowest = report(given.bytes, given.rounds)
+    text = "\n".join(lines)
+    sys.stdout.write("\n".join([text, *slowest, ""]))
     if given.write:
         page = PAGE.read_text(encoding="utf-8")
         before, rest = page.split(BEGIN)

@@ -1,9 +1,9 @@
 """Relayout kernels beside memcpy, NumPy, torch and oneDNN: the tables of docs/relayout_kernels.md.
 
-``python tests/benchmarks/relayout_table.py`` prints them, ``--write`` puts them into the page. One
-thread each. Rounds are interleaved: in each round everybody moves the buffer twice, and the second
-time is taken (of small buffers the mean of ten more), as processor time of the thread, which other
-programs on the machine disturb least.
+``python tests/benchmarks/relayout_table.py`` prints them; ``--write`` puts the first of them, and
+the means of the others, into the page. One thread each. Rounds are interleaved: in each round
+everybody moves the buffer twice, and the second time is taken (of small buffers the mean of ten
+more), as processor time of the thread, which other programs on the machine disturb least.
 """
 
 from __future__ import annotations
@@ -129,6 +129,19 @@ def table_of_sizes(rounds: int) -> list[str]:
     return lines
 
 
+def means(tables: dict[str, list[str]], sizes: list[str]) -> list[str]:
+    """The geometric means of the tables that the page leaves out."""
+    lines = [
+        f"| geometric mean | {' | '.join((*WHO, FROM_C))} |",
+        "|---|" + "---:|" * (len(WHO) + 1),
+    ]
+    for name, rows in tables.items():
+        lines.append(f"| {name.lower()} |{rows[-1].partition('| | |')[2]}")
+    found = [row.split("|")[2].strip() for row in sizes if "geometric mean" in row]
+    about = f"takes {found[0]} times as long as one for constant sizes, and {found[1]} times within"
+    return [*lines, "", f"A kernel for all sizes {about} the caches."]
+
+
 def machine() -> str:
     lscpu = subprocess.run(["lscpu"], capture_output=True, text=True, check=False).stdout
     told = dict(line.split(":", 1) for line in lscpu.splitlines() if ":" in line)
@@ -165,20 +178,21 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into the page")
     parser.add_argument("--rounds", type=int, default=21)
     given = parser.parse_args()
-    lines = [
-        machine(), "", "Larger than the first two caches:", "", *table(LARGE, given.rounds),
-        "", "Within them:", "", *table(SMALL, given.rounds, (*WHO, FROM_C)),
-        "", "Transpositions with rows that do not start at cache lines:",
-        "", *table(UNEVEN, given.rounds, (*WHO, FROM_C)),
-        "", "One kernel for all sizes:", "", *table_of_sizes(given.rounds),
-    ]  # fmt: skip
-    text = "\n".join(lines)
-    sys.stdout.write(text + "\n")
+    large = table(LARGE, given.rounds)
+    others = {
+        "Within the caches": table(SMALL, given.rounds, (*WHO, FROM_C)),
+        "Rows off the cache lines": table(UNEVEN, given.rounds, (*WHO, FROM_C)),
+    }
+    sizes = table_of_sizes(given.rounds)
+    page_text = "\n".join([machine(), "", *large, "", *means(others, sizes)])
+    sys.stdout.write(page_text + "\n")
+    for name, lines in {**others, "One kernel for all sizes": sizes}.items():
+        sys.stdout.write("\n".join(["", f"{name}:", "", *lines, ""]))
     if given.write:
         page = PAGE.read_text(encoding="utf-8")
         before, rest = page.split(BEGIN)
         _, after = rest.split(END)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        PAGE.write_text(f"{before}{BEGIN}\n{page_text}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

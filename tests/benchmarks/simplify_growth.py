@@ -1,13 +1,12 @@
 """How the time grows with the input: ``python tests/benchmarks/simplify_growth.py``.
 
-``--write`` puts the table in docs/simplifier.md. Each family is a chain of k steps; its time is the
+Each family is a chain of k steps; its time is the
 median of some runs over new names.
 """
 
 # ruff: noqa: T201
 from __future__ import annotations
 
-import argparse
 import signal
 from collections.abc import Callable
 from math import isinf, log
@@ -15,7 +14,7 @@ from statistics import median
 from time import thread_time
 from typing import Final
 
-from simplify_page import machine, put, table
+from simplify_page import machine, table
 
 from morello_layouts.expr import AffineExpr, cheapest, readable, variable
 
@@ -162,14 +161,9 @@ def report() -> str:
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true")
+    """Measure and print."""
     signal.signal(signal.SIGVTALRM, give_up)
-    text = report()
-    print(text)
-    if parser.parse_args().write:
-        put("growth", text)
+    print(report())
 
 
 if __name__ == "__main__":

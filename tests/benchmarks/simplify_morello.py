@@ -1,22 +1,20 @@
 """Divisions and remainders in our formulas and in those that Morello prints.
 
 ``python tests/benchmarks/simplify_morello.py`` counts them over the sound rows of
-tests/data/morello_oracle.jsonl; ``--write`` puts the table in docs/simplifier.md. In a sound row
-Morello's offsets are distinct and in the buffer. tests/expr/test_morello_ops.py holds the counts to
-the aim, and the formulas to Morello's offsets.
+tests/data/morello_oracle.jsonl. In a sound row Morello's offsets are distinct and in the buffer.
+The tests check the counts against the aim, and the formulas against Morello's offsets.
 """
 
 # ruff: noqa: T201
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from simplify_page import put, table
+from simplify_page import table
 
 import morello_layouts as ml
 from morello_layouts.expr import AffineExpr, Digit, cheapest
@@ -68,15 +66,5 @@ def report() -> str:
     return table(head, lines)
 
 
-def main() -> None:
-    """Count, print, and write if asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true")
-    text = report()
-    print(text)
-    if parser.parse_args().write:
-        put("morello", text)
-
-
 if __name__ == "__main__":
-    main()
+    print(report())

@@ -1,4 +1,4 @@
-"""Parts of docs/simplifier.md that scripts write, each between two comments with its name."""
+"""What the scripts about the simplifier share: tables, and the part of a page to put one into."""
 
 from __future__ import annotations
 
@@ -7,28 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DOCS", "PAGE", "machine", "part", "put", "table"]
+__all__ = ["PAGE", "machine", "put", "table"]
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGE: Final = DOCS / "simplifier.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "simplifier.md"
 
 
 def put(name: str, text: str) -> None:
     """Put text in place of a part of the page."""
     page = PAGE.read_text()
-    before, old, after = _cut(page, name)
-    PAGE.write_text(f"{before}\n{text.strip()}\n{after}" if old.strip() != text.strip() else page)
-
-
-def part(name: str) -> str:
-    """The text of a part of the page."""
-    return _cut(PAGE.read_text(), name)[1].strip()
-
-
-def _cut(page: str, name: str) -> tuple[str, str, str]:
     start = page.index("\n", page.index(f"<!-- begin {name}:"))
     end = page.index(f"<!-- end {name} -->")
-    return page[:start], page[start:end], page[end:]
+    PAGE.write_text(f"{page[:start]}\n{text.strip()}\n{page[end:]}")
 
 
 def table(head: list[str], rows: list[list[object]], left: int = 1) -> str:

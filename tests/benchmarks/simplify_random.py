@@ -1,8 +1,8 @@
 """Random tilings, reshapes, permutations and relayouts: this library beside ISL and TVM.
 
 ``python tests/benchmarks/simplify_random.py`` prints a summary and the cases in which a peer is
-cheaper, smallest first; ``--write`` puts it in docs/simplifier.md. ``--seed`` and ``--count``
-choose the expressions. A wrong result stops the script.
+cheaper, smallest first. ``--seed`` and ``--count`` choose the
+expressions. A wrong result stops the script.
 """
 
 # ruff: noqa: T201
@@ -18,7 +18,7 @@ from time import thread_time
 from peers import Peer, available, isl, ours
 from peers.peer import Unreadable
 from peers.tree import Case, Tree, cost, first_difference, show, size
-from simplify_page import machine, put, table
+from simplify_page import machine, table
 from simplify_tilings import cases
 
 JUDGED = ("readable", "cheapest")
@@ -144,26 +144,11 @@ def details(row: Row) -> str:
     )
 
 
-def brief(found: list[Row], most: int = 20) -> str:
-    """A table of the cases in which a peer is cheaper."""
-    worse = dearer(found)
-    if not worse:
-        return ""
-    lines: list[list[object]] = []
-    for row in worse[:most]:
-        mine, theirs = row.answers["cheapest"], row.answers[row.best_peer]
-        lines.append([row.case.name, f"`{show(mine.tree)}`", f"`{show(theirs.tree)}`"])
-        lines[-1] += [mine.cost, f"{theirs.cost} ({row.best_peer})"]
-    rest = f"\n\nand {len(worse) - most} more." if len(worse) > most else ""
-    return table(["case", "ours", "theirs", "cost", "theirs"], lines, left=3) + rest
-
-
 def main() -> None:
-    """Run, print, and write if asked."""
+    """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     installed, missing = available()
     for reason in missing:
@@ -172,8 +157,6 @@ def main() -> None:
     found = list(rows(peers, options.seed, options.count))
     text = summary(found, peers, options.seed)
     print(text, *map(details, dearer(found)), sep="\n\n")
-    if options.write:
-        put("random", f"{text}\n\n{brief(found)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The recorded cases: this library beside every peer that is installed, in one process and run.
 
-``python tests/benchmarks/simplify_table.py`` prints a summary; ``--write`` writes
-docs/simplifier_table.md, and the summary into docs/simplifier.md. Time runs from the neutral tree
+``python tests/benchmarks/simplify_table.py`` prints a summary and the time of each case;
+``--write`` puts the summary into docs/simplifier.md. Time runs from the neutral tree
 to the simplifier's own expression, for all alike. The simplifiers take turns, over names that are
 new at each round; a case's time is the median of its rounds. A wrong result of ours stops
 the script. Times are those of the thread on the processor, so that other programs do not count.
@@ -22,7 +22,7 @@ from typing import Final
 from peers import Peer, available, isl, ours
 from peers.peer import Unreadable
 from peers.tree import Case, Tree, cost, first_difference, recorded, show
-from simplify_page import DOCS, machine, put, table
+from simplify_page import machine, put, table
 
 Times = dict[str, dict[str, float]]
 
@@ -158,7 +158,7 @@ def verdict(found: list[Row]) -> str:
     better = sum(r.cost("cheapest") < r.best_peer for r in found)
     return (
         f"The {len(found)} inputs cost {inputs}. The best recorded peer case by case: {best}; with "
-        f"the best form known besides: {known}. `cheapest`: {cheapest}, below the best peer in "
+        f"the best known form too: {known}. `cheapest`: {cheapest}, below the best peer in "
         f"{better} cases, above it in {len(worse)}{': ' + ', '.join(worse) if worse else ''}. "
         f"`readable`: {sum(r.cost('readable') for r in found)}."
     )
@@ -208,45 +208,6 @@ def forms(found: list[Row]) -> str:
     return table(["case", "bounds", "input", "readable", "cheapest"], lines, left=5)
 
 
-PAGE_TEXT: Final = """\
-# The simplifier and its peers, case by case
-
-Made by `python tests/benchmarks/simplify_table.py --write`. Do not edit.
-
-The cases and the recorded costs are those of `tests/data/simplify_cases.json`; a column's recorded
-cost is the least of the ways in which that simplifier was asked. What could be installed was run
-again, in one process, simplifiers in turn, names new at each of {rounds} rounds. Cost:
-operations, each division and remainder counted twice.
-
-{machine}.
-{missing}
-
-{summary}
-
-{verdict}
-
-"takes": the median time of ours over the median of the peer's; in parentheses the geometric mean
-over the cases, and the range. The peers' `cost` is the least of the ways asked here; the time is
-that of one. "ISL" makes its function by calls, "ISL, from text" by parsing.
-
-## Costs
-
-In bold: below every recorded peer.
-
-{costs}
-
-## Times
-
-Microseconds, from the tree to the simplifier's own expression.
-
-{durations}
-
-## Forms
-
-{forms}
-"""
-
-
 def main() -> None:
     """Run, print, and write if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -259,19 +220,8 @@ def main() -> None:
     found = rows(peers)
     times = timed(peers, options.rounds)
     summed, judged = summary(found, times, peers), verdict(found)
-    print(missing, machine(), summed, judged, sep="\n\n")
+    print(missing, machine(), summed, judged, durations(found, times), sep="\n\n")
     if options.write:
-        text = PAGE_TEXT.format(
-            rounds=options.rounds,
-            machine=machine(),
-            missing=missing,
-            summary=summed,
-            verdict=judged,
-            costs=costs(found),
-            durations=durations(found, times),
-            forms=forms(found),
-        )
-        (DOCS / "simplifier_table.md").write_text(text)
         put("cases", f"{machine()}.\n{missing}\n\n{summed}\n\n{judged}")
 
 

@@ -17,7 +17,7 @@ TILED = "f32[3,5]{1,0:T(2,2)}"
 
 
 def run(*arguments: str, **more: object) -> Result:
-    return CliRunner().invoke(commands, ("draw", *arguments), catch_exceptions=False, **more)  # type: ignore[arg-type]
+    return CliRunner().invoke(commands, ("draw", *arguments), catch_exceptions=False, **more)
 
 
 def test_the_terminal_picture() -> None:

@@ -129,13 +129,13 @@ class Lane:
 
     def __ge__(self, other: Any) -> NDArray[Any]:
         found = self._with(other, lambda a, b: (a >= b).astype(int)).values
-        return found.astype(bool)
+        return np.asarray(found.astype(bool))
 
     def __lt__(self, other: Any) -> NDArray[Any]:
-        return ~(self >= other)
+        return np.asarray(~(self >= other))
 
     def __le__(self, other: Any) -> NDArray[Any]:
-        return ~(self >= other) | np.asarray(self.values == np.asarray(other))
+        return ~(self >= other) | np.asarray(self.values == np.asarray(other))  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> Any:
         return self.values == other
@@ -153,9 +153,9 @@ def triton() -> dict[str, ModuleType]:
     def device_assert(condition: Any) -> None:
         assert np.all(condition)
 
-    language.cast, language.device_assert = cast, device_assert  # type: ignore[attr-defined]
-    language.int32, language.int64 = 32, 64  # type: ignore[attr-defined]
-    package.jit, package.language = (lambda f: f), language  # type: ignore[attr-defined]
+    language.cast, language.device_assert = cast, device_assert
+    language.int32, language.int64 = 32, 64
+    package.jit, package.language = (lambda f: f), language
     return {"triton": package, "triton.language": language}
 
 

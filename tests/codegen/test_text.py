@@ -391,7 +391,7 @@ def test_refused(arguments: tuple[str, str], options: Any, text: str) -> None:
 def test_a_shape_goes_with_a_layout_only() -> None:
     with pytest.raises(ml.LayoutError, match="a shape was given for an expression"):
         ml.code("i//8", "c", {"i": (0, 9)}, shape=(3,))
-    with pytest.raises(ml.ShapeError, match="has no shape"):
+    with pytest.raises(ml.ShapeError, match="no shape given"):
         ml.code("[0, 1]", "c")
 
 

@@ -282,7 +282,7 @@ def test_a_report_without_allocations_warns() -> None:
 )
 def test_sources_that_cannot_be_read(source: object, what: str) -> None:
     with pytest.raises(ml.LayoutError, match=what):
-        ml.read_oom(source)  # type: ignore[arg-type]
+        ml.read_oom(source)
 
 
 def test_an_unknown_generation_is_refused() -> None:

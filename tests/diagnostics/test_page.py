@@ -164,7 +164,7 @@ def test_a_fragment_has_no_script() -> None:
     ],
 )
 def test_drawings(text: str, words: str, tiles: int) -> None:
-    drawing = tile_drawing(ml.parse(text))  # type: ignore[arg-type]
+    drawing = tile_drawing(ml.parse(text))
     assert words in drawing
     assert drawing.count("<g>") == tiles
     assert drawing.count(f'fill-opacity="{"0.25" if "E(32)" in text else "1"}"') == tiles
@@ -172,7 +172,7 @@ def test_drawings(text: str, words: str, tiles: int) -> None:
 
 
 def test_the_drawn_part_of_a_tile_is_the_part_with_data() -> None:
-    drawing = tile_drawing(ml.parse("f32[2,32]{1,0:T(8,128)}"))  # type: ignore[arg-type]
+    drawing = tile_drawing(ml.parse("f32[2,32]{1,0:T(8,128)}"))
     (whole, data) = re.findall(r'width="([\d.]+)" height="([\d.]+)"(?: class| fill="url)', drawing)
     assert float(data[0]) / float(whole[0]) == pytest.approx(32 / 128)
     assert float(data[1]) / float(whole[1]) == pytest.approx(2 / 8)
@@ -184,4 +184,4 @@ def test_the_drawn_part_of_a_tile_is_the_part_with_data() -> None:
      "f32[N,8]{1,0:T(8,128)}"],
 )  # fmt: skip
 def test_nothing_is_drawn_without_tiles(text: str) -> None:
-    assert tile_drawing(ml.parse(text)) == ""  # type: ignore[arg-type]
+    assert tile_drawing(ml.parse(text)) == ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import doctest
+import importlib
 import re
 import sys
 from itertools import product
@@ -13,51 +14,57 @@ from types import ModuleType
 import numpy as np
 import pytest
 import sympy
+from popular import POPULAR
 
 import morello_layouts as ml
-from tests.benchmarks.popular import POPULAR
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
 
-FIGURES = ROOT / "docs" / "figures" / "gallery"
-PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+
+def loaded(name: str) -> ModuleType:
+    """A script of docs, which is not a package."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.pop(0)
 
 
-def loaded() -> ModuleType:
-    """The script, which is no package."""
-    path = ROOT / "docs" / "make_gallery.py"
-    spec = importlib.util.spec_from_file_location("make_gallery", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-GALLERY = loaded()
+GALLERY = loaded("make_gallery")
 FORMATS = GALLERY.FORMATS
-
-
-@pytest.mark.slow
-def test_page_and_pictures_are_those_of_the_code() -> None:
-    assert GALLERY.main(["--check"]) == 0
+PAGE = GALLERY.page()
 
 
 def test_check_finds_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GALLERY, "DOCS", tmp_path)
-    monkeypatch.setattr(GALLERY, "FIGURES", tmp_path / "figures")
+    generate = loaded("generate")
+    monkeypatch.setattr(generate, "DOCS", tmp_path)
+    monkeypatch.setattr(generate, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(generate, "PAGES", {"gallery.md": GALLERY.page})
     monkeypatch.setattr(GALLERY, "FORMATS", FORMATS[:2])
-    assert GALLERY.main(["--check"]) == 1
-    assert GALLERY.main([]) == 0
-    assert GALLERY.main(["--check"]) == 0
+    assert generate.main(["--check"]) == 1
+    assert not list(tmp_path.iterdir())
+    assert generate.main([]) == 0
+    assert generate.main(["--check"]) == 0
+    assert len(list((tmp_path / "generated" / "gallery").glob("*.svg"))) == 2
     (tmp_path / "figures" / "old.svg").write_text("<svg/>", encoding="utf-8")
-    assert GALLERY.main(["--check"]) == 1
+    assert generate.main(["--check"]) == 1
 
 
-def test_pictures_are_small() -> None:
-    sizes = [path.stat().st_size for path in FIGURES.glob("*.svg")]
+def test_python_blocks_run_as_shown() -> None:
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(code, {}, "gallery.md", None, 0)
+    assert test.examples
+    report: list[str] = []
+    doctest.DocTestRunner().run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_pictures_are_small_and_shown() -> None:
+    pictures = GALLERY.pictures()
+    sizes = [len(svg.encode()) for svg in pictures.values()]
     assert max(sizes) < 60_000
     assert sum(sizes) < 1_500_000
+    assert set(re.findall(r"\(gallery/(\w+)\.svg\)", PAGE)) == set(pictures)
 
 
 def test_names_are_unique_and_groups_known() -> None:

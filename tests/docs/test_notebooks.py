@@ -33,7 +33,7 @@ def cells(path: Path, kind: str) -> list[dict[str, object]]:
 
 
 def source(cell: dict[str, object]) -> str:
-    return "".join(cell["source"])  # type: ignore[arg-type]
+    return "".join(cell["source"])
 
 
 @pytest.mark.parametrize("path", ONE_OF_THEM, ids=lambda p: p.stem)

@@ -1,13 +1,6 @@
-"""The list of rules in docs/simplifier.md is that of the rule tables."""
+"""Forms in LaTeX, as the documentation shows them."""
 
 from __future__ import annotations
-
-from simplify_page import part
-from simplify_rules import report
-
-
-def test_the_page_lists_the_rules_as_they_are() -> None:
-    assert part("rules") == report(), "run: python tests/benchmarks/simplify_rules.py --write"
 
 
 def test_latex_of_a_group_keeps_its_parentheses() -> None:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.description import Description, amount, dimension_names
-from morello_layouts.explanations.explanation import arrays_of, describe, sizes_of
+from morello_layouts.description import Description, Word, amount, dimension_names
+from morello_layouts.explanations.report import sizes_of
+from morello_layouts.explanations.word import word_of
+from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import ELEMENT_BITS
 from morello_layouts.notations.xla.words import type_in_words
 from tests.support.tables import each_row
 
 
 def words(text: str, shape: tuple[int, ...] | None = None) -> Description:
-    return describe(ml.parse(text), shape)  # type: ignore[arg-type]
+    return describe(ml.parse(text), shape)
+
+
+def word_in(text: str) -> Word | None:
+    layout = ml.parse(text)
+    return word_of(layout, describe(layout))
 
 
 def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
@@ -165,7 +172,7 @@ def test_hbm_is_implied() -> None:
     ],
 )  # fmt: skip
 def test_what_shares_a_word(text: str, expected: str) -> None:
-    word = words(text).word
+    word = word_in(text)
     assert word is not None
     assert word.text.removesuffix(", the first in its lowest bits") == expected
 
@@ -181,7 +188,7 @@ def test_what_shares_a_word(text: str, expected: str) -> None:
     ],
 )
 def test_no_word_where_none_is_simple(text: str) -> None:
-    assert words(text).word is None
+    assert word_in(text) is None
 
 
 @pytest.mark.parametrize(
@@ -198,7 +205,7 @@ def test_no_word_where_none_is_simple(text: str) -> None:
 )
 def test_words_agree_with_the_index_map(text: str) -> None:
     """Every word of the buffer holds the elements that the offsets say, in their order."""
-    m, word = ml.index_map(text), words(text).word
+    m, word = ml.index_map(text), word_in(text)
     assert word is not None
     for start in range(0, min(m.size, 2000), word.slots):
         at = m.coordinates(start)
@@ -345,7 +352,7 @@ def test_every_type_has_words(name: str) -> None:
 
 def test_sizes() -> None:
     text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
-    sizes = sizes_of(ml.index_map(text), ml.parse(text))  # type: ignore[arg-type]
+    sizes = sizes_of(ml.parse(text), ml.index_map(text))
     assert sizes.to_dict() == {
         "elements": 2000,
         "spanned_elements": 4096,
@@ -368,13 +375,13 @@ def test_sizes() -> None:
     ],
 )
 def test_bytes_of_the_compiler_s_reports(text: str, data: int, reserved: int) -> None:
-    sizes = sizes_of(ml.index_map(text), ml.parse(text))  # type: ignore[arg-type]
+    sizes = sizes_of(ml.parse(text), ml.index_map(text))
     assert (sizes.data_bytes, sizes.reserved_bytes) == (data, reserved)
 
 
 def test_arrays_of_nested_tuples() -> None:
     value = ml.parse("(f32[2], (s32[], b(u8[3])), token[])")
-    found = [(path, str(x)) for path, x in arrays_of(value)]  # type: ignore[arg-type]
+    found = [(path, str(x)) for path, x in value.arrays()]
     assert found == [
         ((0,), "f32[2]{0}"),
         ((1, 0), "s32[]"),

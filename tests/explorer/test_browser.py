@@ -65,11 +65,12 @@ class Page:
         return self.driver.execute_script(text, *arguments)
 
     def settle(self) -> None:
-        """Wait for the answer to what is typed."""
+        """Wait for the answer to what is typed; a busy server is asked again by the page."""
         self.until(
             lambda: self.script(
                 "const a = document.getElementById('answer');"
                 "return Boolean(a.dataset.answered || !layout.value) && !a.ariaBusy"
+                " && !document.getElementById('status').textContent.includes('server is busy')"
             )
         )
 
@@ -142,7 +143,7 @@ class Page:
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
+    options.binary_location = str(CHROMIUM)
     for argument in (
         "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
         "--window-size=1300,1000",

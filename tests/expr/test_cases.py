@@ -1,6 +1,9 @@
 """The 54 recorded expressions: right at every value, and no dearer than any peer made them."""
 
+from __future__ import annotations
+
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,22 +21,22 @@ COST = CostModel().cost
 each_case = each_row("case", CASES, ids=[c["id"] for c in CASES])
 
 
-def simplified(case, target):
+def simplified(case: Any, target: Any) -> Any:
     return TARGETS[target](form_of(case["expr"], case["bounds"]))
 
 
-def best_peer(case):
+def best_peer(case: Any) -> Any:
     return min(cost for cost in case["cost"].values() if cost is not None)
 
 
-def test_there_are_54_cases():
+def test_there_are_54_cases() -> None:
     assert len(CASES) == 54
 
 
 @pytest.mark.slow
 @each_case
 @each_row("target", TARGETS)
-def test_equal_everywhere(case, target):
+def test_equal_everywhere(case: Any, target: str) -> None:
     form, result = form_of(case["expr"], case["bounds"]), simplified(case, target)
     variables = form.variables()
     if points_of(variables) > MOST_POINTS:
@@ -45,19 +48,19 @@ def test_equal_everywhere(case, target):
 
 
 @each_case
-def test_cheapest_is_no_dearer_than_any_peer(case):
+def test_cheapest_is_no_dearer_than_any_peer(case: Any) -> None:
     assert COST(simplified(case, "cheapest")) <= min(best_peer(case), case["best_known"])
 
 
-def test_cheapest_in_total():
+def test_cheapest_in_total() -> None:
     assert sum(COST(simplified(case, "cheapest")) for case in CASES) <= 413
 
 
-def test_readable_in_total():
+def test_readable_in_total() -> None:
     assert sum(COST(simplified(case, "readable")) for case in CASES) <= 560
 
 
-def test_no_negative_factors_where_the_input_has_none():
+def test_no_negative_factors_where_the_input_has_none() -> None:
     plain = [case for case in CASES if "-" not in str(case["expr"])]
     assert len(plain) > 50
     for case in plain:

@@ -1,6 +1,9 @@
 """Work against size, in steps: no worse than about the square, and bounded for 500 terms."""
 
+from __future__ import annotations
+
 from itertools import count, pairwise
+from typing import Any
 
 import pytest
 
@@ -15,15 +18,15 @@ SLACK = 3
 numbers = count()
 
 
-def total(forms):
+def total(forms: Any) -> Any:
     return sum(forms, AffineExpr((), 0))
 
 
-def fresh(lo, hi):
+def fresh(lo: Any, hi: Any) -> Any:
     return variable(f"v{next(numbers)}", lo, hi)
 
 
-def nested_tilings(k):
+def nested_tilings(k: int) -> Any:
     """A padded tiling of a tiling of a tiling …: blocks of 4 in the room of 8."""
     form = fresh(0, 10**6)
     for _ in range(k):
@@ -31,37 +34,37 @@ def nested_tilings(k):
     return form
 
 
-def nested_floors(k):
+def nested_floors(k: int) -> Any:
     form = fresh(0, 10**6)
     for _ in range(k):
         form = (form + fresh(0, 9)) // 3
     return form
 
 
-def digits_of_one_variable(k):
+def digits_of_one_variable(k: int) -> Any:
     """The bits of a number, in reverse order."""
     x = fresh(0, 2**k - 1)
     return total(digit(x, 2**n, 2) * 2 ** (k - 1 - n) for n in range(k))
 
 
-def digits_of_one_offset(k):
+def digits_of_one_offset(k: int) -> Any:
     """All coordinates of an offset, put together again."""
     offset = total(fresh(0, 3) * 4**n for n in range(k))
     return total(digit(offset, 4**n, 4) * 4**n for n in range(k))
 
 
-def digits_of_many_variables(k):
+def digits_of_many_variables(k: int) -> Any:
     variables = [fresh(0, 63) for _ in range(k)]
     return total((x // 8) * (24 + n) + x % 8 for n, x in enumerate(variables))
 
 
-def digits_of_many_sums(k):
+def digits_of_many_sums(k: int) -> Any:
     variables = [fresh(0, 63) for _ in range(k + 1)]
     pairs = pairwise(variables)
     return total(((x + y) // 8) * 24 + (x + y) % 8 for x, y in pairs)
 
 
-def one_sum(k):
+def one_sum(k: int) -> Any:
     offset = total(fresh(0, 3) * (n % 7 + 1) for n in range(k))
     return offset // 8 + offset % 8
 
@@ -79,14 +82,14 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name
 each_target = pytest.mark.parametrize("target", TARGETS)
 
 
-def work(target, form):
+def work(target: Any, form: Any) -> Any:
     return steps(lambda: TARGETS[target](form))
 
 
 @pytest.mark.slow
 @each_target
 @each_family
-def test_work_grows_no_worse_than_the_square(family, target):
+def test_work_grows_no_worse_than_the_square(family: Any, target: str) -> None:
     work(target, family(SIZES[0]))  # what is loaded at the first use does not count
     least = work(target, family(SIZES[0]))
     for k in SIZES[1:]:
@@ -100,19 +103,19 @@ def test_work_grows_no_worse_than_the_square(family, target):
     [digits_of_many_variables, digits_of_many_sums, one_sum],
     ids=lambda f: f.__name__,
 )
-def test_500_terms_are_bounded_work(family, target):
+def test_500_terms_are_bounded_work(family: Any, target: str) -> None:
     k = 500 if family is one_sum else 250  # two terms for each variable
     assert work(target, family(k)) <= {"readable": 400_000, "cheapest": 3_000_000}[target]
 
 
 @each_target
-def test_many_digit_boundaries_of_one_variable_do_not_multiply(target):
+def test_many_digit_boundaries_of_one_variable_do_not_multiply(target: str) -> None:
     x = variable("x", 0, 10**6)
     form = total(digit(x, 3 * 2**n, 2) * (5 * n + 3) for n in range(12))
     assert work(target, form) <= 10_000
 
 
-def test_tilings_that_do_not_recombine_share_their_operands():
+def test_tilings_that_do_not_recombine_share_their_operands() -> None:
     form = fresh(0, 10**5)
     for n in range(12):
         form = (form // (2 + n % 3)) * (5 + n % 2) + form % (2 + n % 3)

@@ -1,6 +1,9 @@
 """Intervals: the exact hulls of sums, multiples, floors and remainders; ends that are absent."""
 
+from __future__ import annotations
+
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -13,11 +16,11 @@ N = SizeExpr.named("N")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_interval(check):
+def test_interval(check: Any) -> None:
     check()
 
 
-def test_symbolic_ends():
+def test_symbolic_ends() -> None:
     i = variable("i", 0, N - 1)
     assert (i * 4 + 3).interval == (3, 4 * N - 1)
     assert digit(i * 4 + 3, 4 * N, None).interval == (0, 0)
@@ -27,7 +30,7 @@ def test_symbolic_ends():
     assert (i * (N - 2)).interval == (None, None)  # N - 2 has no sign that is known
 
 
-def test_digits_of_one_variable_are_bounded_each_by_itself():
+def test_digits_of_one_variable_are_bounded_each_by_itself() -> None:
     lows = product(range(-6, 7), range(9), range(1, 5), range(1, 5))
     for lo, width, s, n in lows:
         values = [x // s % n for x in range(lo, lo + width + 1)]
@@ -35,7 +38,7 @@ def test_digits_of_one_variable_are_bounded_each_by_itself():
         assert found == Interval(min(values), max(values))
 
 
-def test_sums_of_digits_of_one_number_are_bounded_exactly():
+def test_sums_of_digits_of_one_number_are_bounded_exactly() -> None:
     check_levels(range_of_floors)
     x = variable("x", 0, 63)
     assert (digit(x, 8, None) - digit(x, 1, 8)).interval == (-7, 7)

@@ -1,6 +1,9 @@
 """Expressions that simplifiers are known to find hard, each by name; round trips and relayouts."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +25,7 @@ from tests.support.expr_judges import agree, equal_by_isl, grid_of
 COST = CostModel().cost
 
 
-def simplified(text, bounds):
+def simplified(text: Any, bounds: Any) -> Any:
     """What both targets make of a text, judged; they must agree on it."""
     form = parse_expression(text, parse_bounds(bounds))
     simple = readable(form)[0]
@@ -32,23 +35,23 @@ def simplified(text, bounds):
     return str(simple)
 
 
-def test_two_digits_and_a_quotient_of_one_offset():
+def test_two_digits_and_a_quotient_of_one_offset() -> None:
     text = "((d1*2+d0//64)%3)*256+(d0%64)*4+((d1*128+d0)//192)*768"
     assert simplified(text, "d0=0..127,d1=0..3071") == "512*d1 + 4*d0"
 
 
-def test_difference_of_two_quotients_is_constant():
+def test_difference_of_two_quotients_is_constant() -> None:
     assert simplified("-(s0//144)+(s0*32+4639)//4608", "s0=0..10000") == "1"
 
 
-def test_quotient_of_a_sum_leaves_what_is_no_multiple():
+def test_quotient_of_a_sum_leaves_what_is_no_multiple() -> None:
     bounds = "d0=0..9,d1=0..9,d2=0..9"
     assert simplified("(d0*16+d1*4+d2)//8", bounds) == "2*d0 + (4*d1 + d2)//8"
     assert simplified("(d0*16+d1*4+d2)%8", bounds) == "(4*d1 + d2)%8"
 
 
 @pytest.mark.parametrize("bounds", ["x=0..999", "x=-999..5", "x=..", "x=7.."])
-def test_digits_of_digits(bounds):
+def test_digits_of_digits(bounds: Any) -> None:
     assert simplified("x//4//8", bounds) == "x//32"
     assert simplified("(x%32)//4", bounds) == "(x//4)%8"
     assert simplified("(x//4)%8*4+x%4", bounds) == "x%32"
@@ -56,14 +59,14 @@ def test_digits_of_digits(bounds):
     assert simplified("x-8*(x//8)", bounds) == "x%8"
 
 
-def test_mod_that_does_not_wrap():
+def test_mod_that_does_not_wrap() -> None:
     assert simplified("d0%42", "d0=53..71") == "d0 - 42"
     assert simplified("d0%42", "d0=42..83") == "d0 - 42"
     assert simplified("d0%42", "d0=42..84") == "d0%42"
     assert simplified("d0%42", "d0=41..83") == "d0%42"
 
 
-def test_mod_of_a_negative_range():
+def test_mod_of_a_negative_range() -> None:
     assert simplified("d0%5", "d0=-5..-1") == "d0 + 5"
     assert simplified("d0%5", "d0=-4..0") == "d0%5"
     assert simplified("d0%5", "d0=-6..-1") == "d0%5"
@@ -74,11 +77,11 @@ def test_mod_of_a_negative_range():
 shapes = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 
 
-def strides_of(shape):
+def strides_of(shape: Any) -> Any:
     return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
-def linearised(coordinates, shape):
+def linearised(coordinates: Any, shape: Any) -> Any:
     """The row-major offset of coordinates, as a sum of products."""
     total = AffineExpr((), 0)
     for x, stride in zip(coordinates, strides_of(shape), strict=True):
@@ -86,13 +89,13 @@ def linearised(coordinates, shape):
     return total
 
 
-def delinearised(x, shape):
+def delinearised(x: Any, shape: Any) -> Any:
     """The coordinates of a row-major offset: each a digit of it."""
     pairs = zip(strides_of(shape), shape, strict=True)
     return [digit(x, stride, size) for stride, size in pairs]
 
 
-def delinearised_by_steps(x, shape):
+def delinearised_by_steps(x: Any, shape: Any) -> Any:
     """The coordinates of a row-major offset, taken off one after the other as loops do."""
     found = []
     for size in reversed(shape[1:]):
@@ -101,7 +104,7 @@ def delinearised_by_steps(x, shape):
     return [x, *reversed(found)]
 
 
-def coordinates_of(shape):
+def coordinates_of(shape: Any) -> Any:
     return [variable(f"d{k}", 0, size - 1) for k, size in enumerate(shape)]
 
 
@@ -109,7 +112,7 @@ take_apart = st.sampled_from([delinearised, delinearised_by_steps])
 
 
 @given(shapes, take_apart)
-def test_offset_to_coordinates_and_back(shape, take):
+def test_offset_to_coordinates_and_back(shape: Any, take: Any) -> None:
     p = variable("p", 0, prod(shape) - 1)
     assume(prod(shape) > 1)
     assert canonicalize(linearised(take(p, shape), shape)) == p
@@ -117,14 +120,16 @@ def test_offset_to_coordinates_and_back(shape, take):
 
 
 @given(shapes, take_apart)
-def test_coordinates_to_offset_and_back(shape, take):
+def test_coordinates_to_offset_and_back(shape: Any, take: Any) -> None:
     at = coordinates_of(shape)
     for x, size, back in zip(at, shape, take(linearised(at, shape), shape), strict=True):
         assert canonicalize(back) == (x if size > 1 else AffineExpr((), 0))
 
 
 @given(st.data(), take_apart, take_apart)
-def test_offset_through_another_shape_and_back(data, take, take_again):
+def test_offset_through_another_shape_and_back(
+    data: st.DataObject, take: Any, take_again: Any
+) -> None:
     shape = data.draw(shapes)
     assume(prod(shape) > 1)
     other = data.draw(st.permutations(shape))
@@ -139,7 +144,7 @@ def test_offset_through_another_shape_and_back(data, take, take_again):
 
 
 @st.composite
-def tiled_forms(draw, sizes):
+def tiled_forms(draw: st.DrawFn, sizes: Any) -> Any:
     """Digits of the coordinates, outermost first, as (dimension, divisor, number of values)."""
     digits = []
     for dim, size in enumerate(sizes):
@@ -148,12 +153,12 @@ def tiled_forms(draw, sizes):
     return draw(st.permutations([d for d in digits if d[2] > 1]))
 
 
-def offset_in(digits, at):
+def offset_in(digits: Any, at: Any) -> Any:
     """The offset of coordinates in a tiled form."""
     return linearised([digit(at[d], s, n) for d, s, n in digits], [n for *_, n in digits])
 
 
-def coordinates_in(digits, p, rank):
+def coordinates_in(digits: Any, p: Any, rank: Any) -> Any:
     """The coordinates of an offset in a tiled form."""
     at = [AffineExpr((), 0)] * rank
     for (d, s, _), x in zip(digits, delinearised(p, [n for *_, n in digits]), strict=True):
@@ -161,7 +166,7 @@ def coordinates_in(digits, p, rank):
     return at
 
 
-def positions(digits, sizes):
+def positions(digits: Any, sizes: Any) -> Any:
     """Where each element lies in a tiled form, by transposing an array."""
     split = sorted(digits, key=lambda t: (t[0], -t[1]))
     axes = np.arange(prod(sizes)).reshape([n for *_, n in split])
@@ -173,7 +178,7 @@ sizes_of_arrays = st.lists(st.sampled_from([1, 2, 4, 6, 8, 12]), min_size=1, max
 
 
 @given(st.data())
-def test_relayouts_of_tiled_forms(data):
+def test_relayouts_of_tiled_forms(data: st.DataObject) -> None:
     sizes = data.draw(sizes_of_arrays)
     assume(prod(sizes) > 1)
     first, second = data.draw(tiled_forms(sizes)), data.draw(tiled_forms(sizes))
@@ -186,12 +191,12 @@ def test_relayouts_of_tiled_forms(data):
     assert COST(cheapest(through)) <= COST(direct)
 
 
-def at_variables(forms):
+def at_variables(forms: Any) -> Any:
     return [form.terms[0][0] for form in forms]
 
 
 @given(st.data())
-def test_relayout_there_and_back(data):
+def test_relayout_there_and_back(data: st.DataObject) -> None:
     # Tiles of 2 and 3 along one dimension share no digits; equal ones, or of one another, do.
     sizes = data.draw(st.lists(st.sampled_from([1, 2, 4, 8, 16]), min_size=1, max_size=3))
     assume(prod(sizes) > 1)

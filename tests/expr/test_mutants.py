@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -73,7 +75,7 @@ EQUIVALENT = {
 """Mutants that no test can kill, and why."""
 
 
-def check_rule(rule):
+def check_rule(rule: Any) -> None:
     """All that the table of cases says about a rule, on nodes drawn from a seed."""
     entry = ENTRIES[rule.name]
     check_examples(rule)
@@ -84,7 +86,7 @@ def check_rule(rule):
                 check(rule, maker(pick))
 
 
-def survives_rule_checks(mutant):
+def survives_rule_checks(mutant: Any) -> Any:
     """Whether a mutant passes the checks of its rule; of all rules, if it is in none by itself."""
     found = list(rules_in(mutant.load()).values())
     for rule in [r for r in found if r.apply.__name__ == mutant.function] or found:
@@ -96,7 +98,7 @@ def survives_rule_checks(mutant):
 
 
 @contextmanager
-def methods_of(module):
+def methods_of(module: Any) -> Iterator[Any]:
     """Intervals with the methods of a mutated module."""
     own = {k: f for k, f in vars(Interval).items() if isinstance(f, types.FunctionType)}
     try:
@@ -108,7 +110,7 @@ def methods_of(module):
             setattr(Interval, name, function)
 
 
-def survives_bounds_checks(mutant):
+def survives_bounds_checks(mutant: Any) -> bool:
     """Whether a mutant of intervals and exact ranges passes all checks."""
     module = mutant.load()
     with methods_of(module):
@@ -124,7 +126,7 @@ MODULES = {rules: survives_rule_checks, bounds: survives_bounds_checks}
 
 
 @pytest.mark.slow
-def test_checks_pass_without_mutation():
+def test_checks_pass_without_mutation() -> None:
     for rule in rules_in(rules).values():
         check_rule(rule)
     for check in CHECKS:
@@ -133,7 +135,7 @@ def test_checks_pass_without_mutation():
 
 
 @pytest.mark.slow
-def test_every_mutant_is_killed():
+def test_every_mutant_is_killed() -> None:
     mutants = [m for module in MODULES for m in mutants_of(module)]
     survivors = {m.name for m in mutants if MODULES[m.module](m)}
     assert len(mutants) > 300

@@ -1,5 +1,9 @@
 """Rewriting ends: each step makes the form smaller; what is simplified stays; nothing else does."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from morello_layouts.errors import UnsupportedError
@@ -21,12 +25,12 @@ SEED, COUNT = 31, 400
 x, i = variable("x"), variable("i", 0, 31)
 
 
-def random_forms():
+def random_forms() -> Any:
     return [question.form() for question in questions(SEED, COUNT)]
 
 
 @pytest.mark.slow
-def test_every_step_is_an_identity_that_makes_the_form_smaller():
+def test_every_step_is_an_identity_that_makes_the_form_smaller() -> None:
     fired = set()
     for form in random_forms():
         result, steps = readable(form)
@@ -41,7 +45,7 @@ def test_every_step_is_an_identity_that_makes_the_form_smaller():
     assert len(fired) >= 12  # all but the rarest
 
 
-def test_a_simplified_form_stays_as_it_is():
+def test_a_simplified_form_stays_as_it_is() -> None:
     for form in random_forms():
         once = canonicalize(form)
         assert canonicalize(once) == once
@@ -49,19 +53,19 @@ def test_a_simplified_form_stays_as_it_is():
 
 
 @pytest.mark.slow
-def test_a_readable_form_stays_as_it_is():
+def test_a_readable_form_stays_as_it_is() -> None:
     for form in random_forms():
         shown = readable(form)[0]
         assert readable(shown)[0] == shown, str(form)
 
 
 @pytest.mark.slow
-def test_tracing_changes_nothing():
+def test_tracing_changes_nothing() -> None:
     for form in random_forms():
         assert canonicalize_with_steps(form)[0] == canonicalize(form)
 
 
-def nested(depth, step):
+def nested(depth: Any, step: Any) -> Any:
     form = x
     for k in range(depth):
         form = step(form, k)
@@ -79,7 +83,7 @@ def nested(depth, step):
         lambda f, k: (f + 1) // 2 - k,
     ],
 )
-def test_deep_forms_end(step):
+def test_deep_forms_end(step: Any) -> None:
     form = nested(60, step)
     result = canonicalize(form)
     assert canonicalize(result) == result
@@ -88,7 +92,7 @@ def test_deep_forms_end(step):
         assert result.evaluate(values) == form.evaluate(values)
 
 
-def test_forms_past_the_greatest_depth_are_refused():
+def test_forms_past_the_greatest_depth_are_refused() -> None:
     nested(EXPR_NESTING, lambda f, _: f // 2)
     with pytest.raises(UnsupportedError, match="floors and mods nest deeper than 100"):
         nested(EXPR_NESTING + 1, lambda f, _: f // 2)
@@ -111,11 +115,11 @@ def test_forms_past_the_greatest_depth_are_refused():
         ((x * 9) % 8, "(9*x)%8"),
     ],
 )
-def test_constructors_do_not_rewrite(form, printed):
+def test_constructors_do_not_rewrite(form: Any, printed: str) -> None:
     assert str(form) == printed
 
 
-def test_even_trivial_digits_stand_until_they_are_simplified():
+def test_even_trivial_digits_stand_until_they_are_simplified() -> None:
     for trivial in (x % 1, x // 1, (x * 0 + 3) // 4):
         assert isinstance(trivial.as_atom(), Digit)
     assert [str(canonicalize(form)) for form in (x % 1, x // 1, (x * 0 + 9) // 4)] == [

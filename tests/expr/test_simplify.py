@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 import sympy
@@ -21,13 +22,13 @@ x, y = Symbol("x", integer=True), Symbol("y", integer=True)
 OPEN = {"x": (None, None), "y": (None, None)}
 
 
-def value_of(expr, values):
+def value_of(expr: Any, values: Any) -> Any:
     """The value of a SymPy expression by SymPy's own arithmetic."""
     at = {s: values[s.name] for s in expr.free_symbols}
     return int(expr.subs(at, simultaneous=True))
 
 
-def python_value(text, values):
+def python_value(text: Any, values: Any) -> Any:
     """The value of a text of Python's operators by Python."""
     return eval(text, {"floor": lambda q: q.__floor__(), "Mod": lambda a, n: a % n}, values)
 
@@ -70,7 +71,7 @@ TEXTS = [
         {},
     ],
 )
-def test_text_by_the_semantics_of_floor(text, bounds):
+def test_text_by_the_semantics_of_floor(text: str, bounds: Any) -> None:
     results = [ml.simplify(text, bounds, target=target) for target in TARGETS]
     window = {"x": (-20, 20), "y": (-3, 3)}
     ranges = []
@@ -101,21 +102,21 @@ def test_text_by_the_semantics_of_floor(text, bounds):
         ("x - x", {}, "0"),
     ],
 )
-def test_text_and_what_it_becomes(text, bounds, printed):
+def test_text_and_what_it_becomes(text: str, bounds: Any, printed: str) -> None:
     assert str(ml.simplify(text, bounds)) == printed
 
 
-def test_factors_that_are_computed_are_numbers():
+def test_factors_that_are_computed_are_numbers() -> None:
     assert str(ml.simplify("7//2*x + y*(17%4)", OPEN)) == "3*x + y"
 
 
 @pytest.mark.parametrize("lo", [0, 1, 40])
-def test_an_integer_factor_makes_no_size_of_a_variable(lo):
+def test_an_integer_factor_makes_no_size_of_a_variable(lo: Any) -> None:
     assert str(ml.simplify("2*x - 16*(x//8)", {"x": (lo, None)})) == "2*(Mod(x, 8))"
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_unbounded_variables_of_large_values(target):
+def test_unbounded_variables_of_large_values(target: str) -> None:
     result = ml.simplify("(16*x + y)//8", OPEN, target=target)
     for a, b in product([10**30, -(10**30) - 7, 0], [10**18 + 3, -(10**18) - 3]):
         assert value_of(result, {"x": a, "y": b}) == (16 * a + b) // 8
@@ -139,11 +140,11 @@ def test_unbounded_variables_of_large_values(target):
         (2 * (x + y) - 2 * x, "2*y"),
     ],
 )
-def test_sympy_and_what_it_becomes(expr, printed):
+def test_sympy_and_what_it_becomes(expr: Any, printed: str) -> None:
     assert str(ml.simplify(expr, OPEN)) == printed
 
 
-def test_symbols_are_bounded_by_their_assumptions():
+def test_symbols_are_bounded_by_their_assumptions() -> None:
     n = Symbol("n", integer=True, positive=True)
     z = Symbol("z", integer=True, nonnegative=True)
     assert ml.simplify(floor((x - z) / 4), {"x": (0, 3), z: (0, 0)}) == 0
@@ -152,7 +153,7 @@ def test_symbols_are_bounded_by_their_assumptions():
 
 
 @pytest.mark.slow
-def test_negative_divisors_in_sympy():
+def test_negative_divisors_in_sympy() -> None:
     for expr in (floor(x / -3), Mod(x, -5), floor((2 * x + 1) / -4), -Mod(-x, 7)):
         for target in TARGETS:
             result = ml.simplify(expr, {x: (-30, 30)}, target=target)
@@ -206,20 +207,22 @@ REFUSED = [
 
 
 @each_row(("expr", "kind", "said"), REFUSED, ids=[str(expr) or "nothing" for expr, *_ in REFUSED])
-def test_what_is_no_index_expression_is_refused(expr, kind, said):
+def test_what_is_no_index_expression_is_refused(
+    expr: Any, kind: type[Exception], said: str
+) -> None:
     with pytest.raises(kind) as caught:
         ml.simplify(expr, {"x": (0, 9), "y": (0, 9)})
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) >= 3
 
 
-def test_division_by_zero_is_refused_before_it_is_simplified_away():
+def test_division_by_zero_is_refused_before_it_is_simplified_away() -> None:
     for text in ("0*(x//0)", "x//0 - x//0", "(x//0)%1"):
         with pytest.raises(LayoutError, match="nothing divides by zero"):
             ml.simplify(text, {"x": (0, 9)})
 
 
-def test_bounds_and_targets_that_mean_nothing():
+def test_bounds_and_targets_that_mean_nothing() -> None:
     with pytest.raises(LayoutError, match="x has no values\n5 is above 3"):
         ml.simplify("x", {"x": (5, 3)})
     with pytest.raises(LayoutError, match="no target is named 'fastest'"):
@@ -229,31 +232,31 @@ def test_bounds_and_targets_that_mean_nothing():
 # There and back
 
 
-def forms():
+def forms() -> Any:
     return [q.form() for q in questions(8, 150)]
 
 
 @pytest.mark.slow
-def test_sympy_round_trip_keeps_the_value():
+def test_sympy_round_trip_keeps_the_value() -> None:
     for form in forms():
         bounds = {v.name: v.interval for v in form.variables()}
         assert agree(form_from_sympy(to_sympy(form), bounds), form), str(form)
 
 
 @pytest.mark.slow
-def test_text_round_trip_keeps_the_value():
+def test_text_round_trip_keeps_the_value() -> None:
     for question in questions(9, 150):
         form = question.form()
         bounds = {v.name: v.interval for v in form.variables()}
         assert agree(ml.notations.parse_expression(str(form), bounds), form), str(form)
 
 
-def groups_in(form):
+def groups_in(form: Any) -> Any:
     return [a for a in form.atoms() if isinstance(a, Digit) and a.is_group]
 
 
 @pytest.mark.slow
-def test_grouped_factors_survive_sympy():
+def test_grouped_factors_survive_sympy() -> None:
     i, j, k = (variable(name, 0, 31) for name in "ijk")
     form = 24 * (i // 8) + 24 * (j // 8) - 24 * (k % 8) + i
     result = cheapest(form)
@@ -267,7 +270,7 @@ def test_grouped_factors_survive_sympy():
 
 
 @pytest.mark.slow
-def test_random_cheapest_forms_survive_sympy():
+def test_random_cheapest_forms_survive_sympy() -> None:
     seen = 0
     for form in forms():
         result = cheapest(form)
@@ -277,7 +280,7 @@ def test_random_cheapest_forms_survive_sympy():
     assert seen > 0
 
 
-def test_verified_results_are_the_same():
+def test_verified_results_are_the_same() -> None:
     for target in TARGETS:
         plain = ml.simplify("(32*i + j)//8 + j%8", {"i": (0, 31), "j": (0, 31)}, target=target)
         proved = ml.simplify(
@@ -289,7 +292,7 @@ def test_verified_results_are_the_same():
 # Costs
 
 
-def test_costs_of_forms():
+def test_costs_of_forms() -> None:
     i, j = variable("i"), variable("j")
     cost = CostModel().cost
     assert cost(i) == cost(i * 0 + 5) == cost(-i) == 0
@@ -301,7 +304,7 @@ def test_costs_of_forms():
     assert cost(AffineExpr.from_terms({(i + j).terms[0][0]: 1, Digit(i + j, 1, None): 5})) == 3
 
 
-def test_shifts_prefer_powers_of_two():
+def test_shifts_prefer_powers_of_two() -> None:
     i = variable("i", 0, 1023)
     form = 512 * (i // 8) + i % 8
     few, shifted = cheapest(form), cheapest(form, SHIFTS)
@@ -312,12 +315,12 @@ def test_shifts_prefer_powers_of_two():
     assert agree(few, shifted)
 
 
-def test_powers_of_two_under_shifts():
+def test_powers_of_two_under_shifts() -> None:
     assert [SHIFTS.times(n) for n in (1, -1, 2, -8, 3, 24)] == [0, 0, 1, 1, 3, 3]
     assert [SHIFTS.digit(*d) for d in ((1, 8), (8, None), (3, None), (4, 6))] == [1, 1, 12, 13]
 
 
-def test_a_model_of_the_user_chooses():
+def test_a_model_of_the_user_chooses() -> None:
     i = variable("i", 0, 1023)
     form = 32 * (i // 8) + i % 8
     no_mod, no_times = CostModel(modulo=9), CostModel(multiply=9, modulo=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_a_notation_that_rounds_up_by_hand_is_told_so(round_up: object) -> None:
             steps = (ml.Pad((round_up(shape[0]),)), ml.Split((16,)), ml.Transpose((1, 0)))
             return ml.Recipe(shape, steps)
 
-        def reference(self, coordinates: tuple, shape: tuple[Int, ...]) -> object:
+        def reference(self, coordinates: tuple[Any, ...], shape: tuple[Int, ...]) -> object:
             (d,) = coordinates
             return d % 16 * (round_up(shape[0]) // 16) + d // 16
 

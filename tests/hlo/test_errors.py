@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from morello_layouts.errors import LayoutError, ParseError
@@ -58,7 +62,7 @@ WRONG = [
 
 
 @each_row(("marked", "words"), WRONG)
-def test_an_error_says_where(marked, words):
+def test_an_error_says_where(marked: Any, words: Any) -> None:
     before, after = marked.split("|")
     with pytest.raises(ParseError) as caught:
         read_hlo(before + after)
@@ -77,7 +81,7 @@ def test_an_error_says_where(marked, words):
     assert source[at : at + 5].strip() == after.split("\n")[0][:5].strip()
 
 
-def test_lines_are_counted_from_the_top_of_the_file(tmp_path):
+def test_lines_are_counted_from_the_top_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "dump.txt"
     path.write_text(
         HEAD + "  b = f32[8]{0} abs(%a)\n" * 0 + "\n" * 5000 + "  b = f32[8] abs(a a)\n}\n"
@@ -88,7 +92,7 @@ def test_lines_are_counted_from_the_top_of_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["v3_matmul_int4", "tpu7x_sharded_allreduce"])
-def test_a_dump_cut_anywhere_gives_what_stands_before(name):
+def test_a_dump_cut_anywhere_gives_what_stands_before(name: str) -> None:
     """Cut after every line, and inside of it: whole instructions stay, and one warning says so."""
     text = programs()[name]
     whole = read_hlo(text)
@@ -104,7 +108,7 @@ def test_a_dump_cut_anywhere_gives_what_stands_before(name):
             assert bool(module.warnings) is bool(text[cut:].strip())
 
 
-def test_the_whole_of_a_cut_statement_is_left_out():
+def test_the_whole_of_a_cut_statement_is_left_out() -> None:
     module = read_hlo(HEAD + "  %b = f32[8]{0} negate(%a), metadata={op_na")
     assert [i.name for i in module.instructions] == ["a"]
     assert module.warnings == (
@@ -113,7 +117,7 @@ def test_the_whole_of_a_cut_statement_is_left_out():
     )
 
 
-def test_a_dump_without_its_beginning():
+def test_a_dump_without_its_beginning() -> None:
     text = programs()["v3_matmul_int4"]
     body = text[text.index("  %param_0 = ") :]
     module = read_hlo(body)
@@ -127,7 +131,7 @@ def test_a_dump_without_its_beginning():
     )
 
 
-def test_operands_that_nothing_defines_are_told_of():
+def test_operands_that_nothing_defines_are_told_of() -> None:
     module = read_hlo(HEAD + "  %b = f32[8]{0} add(%a, %lost)\n}\n")
     assert module.warnings == (
         "operands that their computation does not define: 1, the first lost of b on line 5",
@@ -138,7 +142,7 @@ def test_operands_that_nothing_defines_are_told_of():
     )
 
 
-def rubbish():
+def rubbish() -> Iterator[Any]:
     """Texts that have cost readers their time or their stack."""
     yield "x = " + "(" * 50000 + ")" * 50000 + " tuple()\n"
     yield "x = f32[8] abs(a), k=" + "{" * 200000 + "\n"
@@ -176,19 +180,19 @@ def rubbish():
 
 @pytest.mark.slow
 @each_row("text", [*rubbish()], ids=range(32))
-def test_long_rubbish_is_refused(text):
+def test_long_rubbish_is_refused(text: str) -> None:
     assert fuzz_hlo.outcome(text) is None
 
 
 @pytest.mark.slow
-def test_damaged_programs_give_a_module_or_an_error(capsys):
+def test_damaged_programs_give_a_module_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     """1,000 of them; ``python -m tests.support.fuzz_hlo`` tries 10,000."""
     assert fuzz_hlo.main(["--seed", "1", "--count", "1000"]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_the_fuzzer_gets_both_answers_often():
-    def is_read(text):
+def test_the_fuzzer_gets_both_answers_often() -> None:
+    def is_read(text: Any) -> Any:
         try:
             return bool(read_hlo(text))
         except LayoutError:
@@ -199,10 +203,12 @@ def test_the_fuzzer_gets_both_answers_often():
     assert list(fuzz_hlo.variants(3, 20)) == list(fuzz_hlo.variants(3, 20))
 
 
-def test_the_fuzzer_finds_what_is_wrong(monkeypatch, capsys):
+def test_the_fuzzer_finds_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A reader that trips over a rare line is found, and the variant made small."""
 
-    def tripping(text):
+    def tripping(text: Any) -> Any:
         module = read_hlo(text)
         assert "rsqrt" not in {i.opcode for i in module.instructions}
         return module

@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import pickle
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import morello_layouts as ml
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import read_hlo
-from tests.support.hlo_xla import DATA, programs
+from tests.support.hlo_xla import programs
+from tests.support.paths import DATA
 from tests.support.tables import each_row
 
 ADD = "add.936 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)} add(exponential.183, broadcast.3115)"
@@ -22,17 +25,17 @@ FUSION = (
 )
 
 
-def one(text):
+def one(text: Any) -> Any:
     (found,) = read_hlo(text + "\n").instructions
     return found
 
 
-def entry(*lines):
+def entry(*lines: Any) -> Any:
     return read_hlo("\n".join(["HloModule m", "", "ENTRY %e {", *lines, "}", ""]))
 
 
 @pytest.mark.parametrize("text", [ADD, ADD.replace(" ", "\n"), ADD.replace(", ", ",\r\n\t")])
-def test_a_bare_instruction(text):
+def test_a_bare_instruction(text: str) -> None:
     i = one(text)
     assert (i.name, i.opcode) == ("add.936", "add")
     assert i.shape == ml.parse("bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}")
@@ -41,7 +44,7 @@ def test_a_bare_instruction(text):
 
 
 @pytest.mark.parametrize("text", [FUSION, FUSION.replace(" ", "\n "), FUSION.replace("%", "")])
-def test_a_bare_fusion(text):
+def test_a_bare_fusion(text: str) -> None:
     i = one(text)
     assert (i.name, i.opcode) == ("fusion.3", "fusion")
     assert i.shape == ml.parse("bf16[32,32,4096]{2,1,0:T(8,128)(2,1)S(1)}")
@@ -51,7 +54,7 @@ def test_a_bare_fusion(text):
     assert i.called_computations == ("all-reduce-scatter.3",)
 
 
-def test_several_bare_instructions_know_each_other():
+def test_several_bare_instructions_know_each_other() -> None:
     module = read_hlo("a = f32[8] parameter(0)\nb = f32[8] negate(%a)\nc = f32[8] add(a, z)\n")
     a, b = module.instruction("a"), module.instruction("%b")
     assert b.operands == (a,)
@@ -61,7 +64,7 @@ def test_several_bare_instructions_know_each_other():
     assert module.warnings == ()
 
 
-def test_operands_may_have_types_of_every_kind():
+def test_operands_may_have_types_of_every_kind() -> None:
     i = one(
         "x = b(f32[8]{0}) custom-call((f32[2], /*index=1*/s32[]) %t, %u, b(f32[8]) %y, f32[] v)"
     )
@@ -85,7 +88,7 @@ def test_operands_may_have_types_of_every_kind():
         ("tuple(%a /* (one) */, %b)", ("a", "b")),
     ],
 )
-def test_operands(text, names):
+def test_operands(text: str, names: Any) -> None:
     i = one(f"x = f32[8] {text}")
     assert i.operand_names == names
     assert i.operand_shapes == ()
@@ -109,18 +112,18 @@ def test_operands(text, names):
         "f32[8]{0:T(8)L(16)M(4)}",
     ],
 )
-def test_shapes_are_those_of_the_layout_grammar(shape):
+def test_shapes_are_those_of_the_layout_grammar(shape: Any) -> None:
     assert one(f"x = {shape} copy-start(%h)").shape == ml.parse(shape)
 
 
-def test_all_shapes_of_the_programs_are_those_of_the_layout_grammar():
+def test_all_shapes_of_the_programs_are_those_of_the_layout_grammar() -> None:
     lines = (DATA / "hlo_shapes.txt").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 318
     module = read_hlo("".join(f"x{k} = {line} copy(y)\n" for k, line in enumerate(lines)))
     assert [i.shape for i in module.instructions] == [ml.parse(line) for line in lines]
 
 
-def test_shapes_are_analysed_once():
+def test_shapes_are_analysed_once() -> None:
     module = read_hlo("".join(f"x{k} = f32[{k % 3},8]{{1,0}} copy(y)\n" for k in range(300)))
     assert module.distinct_shapes == 3
     assert len({id(i.shape) for i in module.instructions}) == 3
@@ -141,7 +144,7 @@ def test_shapes_are_analysed_once():
         ("parameter(12)", "12"),
     ],
 )
-def test_literals(text, literal):
+def test_literals(text: str, literal: str) -> None:
     i = one(f'x = f32[8] {text}, metadata={{op_name="n"}}')
     assert i.literal == literal
     assert i.operands == ()
@@ -149,12 +152,12 @@ def test_literals(text, literal):
     assert i.parameter_number == (12 if literal == "12" else None)
 
 
-def test_every_part_on_a_line_of_its_own():
+def test_every_part_on_a_line_of_its_own() -> None:
     parts = "x = f32[8]{0} fusion ( f32[8]{0} %a , %b , %c ) , kind=kLoop , calls=%f , index=5"
     assert one(parts.replace(" ", "\n")) == one(parts)
 
 
-def test_the_root_is_the_marked_one_wherever_it_stands():
+def test_the_root_is_the_marked_one_wherever_it_stands() -> None:
     lines = ("a = f32[8] parameter(0)", "ROOT b = f32[8] abs(a)", "c = f32[8] negate(a)")
     assert entry(*lines).entry.root.name == "b"
     assert entry(*(line.removeprefix("ROOT ") for line in lines)).entry.root.name == "c"
@@ -178,7 +181,7 @@ ATTRIBUTES = {
 }
 
 
-def test_attributes_are_kept_as_they_are_written():
+def test_attributes_are_kept_as_they_are_written() -> None:
     text = ", ".join(f"{name}={value}" for name, value in ATTRIBUTES.items())
     i = one(f"x = f32[8] fusion(%y), {text}")
     assert i.attributes == ATTRIBUTES
@@ -190,7 +193,7 @@ def test_attributes_are_kept_as_they_are_written():
 
 
 @pytest.mark.parametrize("levels", [1, 6, 7, 30, 3000])
-def test_braces_nest_to_any_depth(levels):
+def test_braces_nest_to_any_depth(levels: Any) -> None:
     value = "[1]" + "{" * levels + '"}"' + "}" * levels
     i = one(f"x = f32[8] abs(y), a=1, deep={value}, kind=kLoop")
     assert i.attributes == {"a": "1", "deep": value, "kind": "kLoop"}
@@ -213,11 +216,11 @@ def test_braces_nest_to_any_depth(levels):
         ("add(a, b)", ()),
     ],
 )
-def test_called_computations(text, called):
+def test_called_computations(text: str, called: Any) -> None:
     assert one(f"x = f32[8] {text}").called_computations == called
 
 
-def test_called_computations_are_those_of_the_module():
+def test_called_computations_are_those_of_the_module() -> None:
     module = read_hlo(programs()["v5e_scan_while"])
     loop = module.instruction("while")
     body, condition = loop.called_computations
@@ -226,7 +229,7 @@ def test_called_computations_are_those_of_the_module():
     assert condition.root.opcode == "compare"
 
 
-def test_computations_inside_attributes_stay_text():
+def test_computations_inside_attributes_stay_text() -> None:
     module = entry(
         "p = f32[2] parameter(0)",
         "z = f32[] constant(0)",
@@ -242,7 +245,7 @@ def test_computations_inside_attributes_stay_text():
     assert module.entry.root.metadata.op_name == "s"
 
 
-def test_metadata():
+def test_metadata() -> None:
     record = (
         'metadata={op_type="add" op_name="jit(f)/\\"x\\"/\\303\\274{}, a=b" '
         'source_file="a b.py" source_line=7 source_end_line=9}'
@@ -254,7 +257,7 @@ def test_metadata():
     assert ml.HloMetadata().source is None
 
 
-def test_stack_frames():
+def test_stack_frames() -> None:
     module = read_hlo(programs()["v3_matmul_int4"])
     found = module.instruction("convolution.1").metadata
     assert found.source == "progs.py:25"
@@ -265,7 +268,7 @@ def test_stack_frames():
     ).metadata == ml.HloMetadata(stack_frame_id=3)
 
 
-def test_a_source_of_its_own_comes_before_the_tables():
+def test_a_source_of_its_own_comes_before_the_tables() -> None:
     tables = (
         'FileNames\n1\n"a.py"\n\nFileLocations\n1 {file_name_id=1 line=2}\n\n'
         "StackFrames\n1 {file_location_id=1\nparent_frame_id=1}\n\n"
@@ -277,7 +280,7 @@ def test_a_source_of_its_own_comes_before_the_tables():
     assert [i.metadata.source for i in module.instructions] == ["a.py:2", "b.py:3"]
 
 
-def test_the_header():
+def test_the_header() -> None:
     module = read_hlo(
         "HloModule jit_f.1, is_scheduled=true, "
         "entry_computation_layout={(f32[8]{0:T(256)}, /*index=1*/(s32[], b(u8[4])))->f32[]}, "
@@ -297,7 +300,7 @@ def test_the_header():
     assert entry("a = f32[] constant(1)").entry_computation_layout is None
 
 
-def test_statements_need_no_lines_of_their_own():
+def test_statements_need_no_lines_of_their_own() -> None:
     module = read_hlo(
         "HloModule m f { a = f32[8]parameter(0) } ENTRY e { %b=f32[8]{0}parameter(0), "
         "sharding={replicated} /* one */ ROOT\nc = f32[8] call(b), to_apply=f // two\n}"
@@ -309,7 +312,7 @@ def test_statements_need_no_lines_of_their_own():
     assert module.warnings == ()
 
 
-def test_names_belong_to_their_computation():
+def test_names_belong_to_their_computation() -> None:
     module = read_hlo(
         "HloModule m\n\n%f {\n  x = f32[1] parameter(0)\n  y = f32[1] negate(x)\n}\n\n"
         "ENTRY %e {\n  x = f32[2] parameter(0)\n  ROOT r = f32[2] negate(x)\n}\n"
@@ -323,12 +326,12 @@ def test_names_belong_to_their_computation():
     assert module.entry.parameters == (module.entry["x"],)
 
 
-def test_parameters_are_in_their_order():
+def test_parameters_are_in_their_order() -> None:
     module = entry("b = f32[2] parameter(1)", "c = f32[3] parameter(10)", "a = f32[1] parameter(0)")
     assert [i.name for i in module.entry.parameters] == ["a", "b", "c"]
 
 
-def test_what_is_not_there_is_an_error():
+def test_what_is_not_there_is_an_error() -> None:
     module = read_hlo(ADD)
     for ask in (
         lambda: module.entry,
@@ -341,7 +344,7 @@ def test_what_is_not_there_is_an_error():
             ask()
 
 
-def test_values_made_by_hand():
+def test_values_made_by_hand() -> None:
     shape = ml.parse("f32[8]")
     a = ml.HloInstruction("a", "parameter", shape, literal="0")
     b = ml.HloInstruction("b", "abs", shape, ("a",), attribute_text="calls=%f", is_root=True)
@@ -354,19 +357,19 @@ def test_values_made_by_hand():
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_values_are_copied_with_what_they_point_to(duplicate):
+def test_values_are_copied_with_what_they_point_to(duplicate: Any) -> None:
     module = read_hlo(programs()["v5e_scan_while"])
     again = duplicate(module)
     assert again == module
     assert again.entry.root.operands[0] is again.entry[again.entry.root.operand_names[0]]
 
 
-def test_equal_modules_have_equal_hashes():
+def test_equal_modules_have_equal_hashes() -> None:
     text = programs()["v5e_scan_while"]
     assert len({read_hlo(text), read_hlo(text), read_hlo(ADD)}) == 2
 
 
-def test_values_are_short_to_look_at():
+def test_values_are_short_to_look_at() -> None:
     module = read_hlo(programs()["v5e_scan_while"])
     assert repr(module) == "HloModule('jit_scan_while', 11 computations, 94 instructions)"
     assert repr(module.entry) == "HloComputation('main.9', 21 instructions, is_entry=True)"
@@ -376,7 +379,7 @@ def test_values_are_short_to_look_at():
     )
 
 
-def test_files_are_read_line_by_line(tmp_path):
+def test_files_are_read_line_by_line(tmp_path: Path) -> None:
     text = programs()["v5e_scan_while"]
     path = tmp_path / "dump.txt"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
@@ -394,21 +397,25 @@ def test_files_are_read_line_by_line(tmp_path):
 
 
 @pytest.mark.parametrize("source", ["no such file", "", "a\0b", ".", 5, None, b"x = f32[] iota()"])
-def test_what_is_no_source(source):
+def test_what_is_no_source(source: Any) -> None:
     with pytest.raises(LayoutError):
         read_hlo(source)
 
 
 @pytest.mark.slow
-def test_progress_is_reported(tmp_path):
+def test_progress_is_reported(tmp_path: Path) -> None:
     text = "HloModule m\n\nENTRY e {\n" + "".join(
         f"  x{k} = f32[8]{{0}} iota()\n" for k in range(20000)
     )
     path = tmp_path / "dump.txt"
     path.write_text(text + "}\n")
     for source, total in ((path, path.stat().st_size), (text + "}\n", len(text) + 2)):
-        seen = []
-        read_hlo(source, progress=lambda done, of, seen=seen: seen.append((done, of)))
+        seen: list[tuple[int, int]] = []
+
+        def note(done: int, of: int, seen: list[tuple[int, int]] = seen) -> None:
+            seen.append((done, of))
+
+        read_hlo(source, progress=note)
         assert len(seen) >= 4
         assert seen == sorted(seen)
         assert {of for _, of in seen} == {total}

@@ -30,7 +30,7 @@ PADDED = [
 
 def places(box: Box) -> Iterator[int]:
     steps = [[k * axis.target for k in range(axis.count)] for axis in box.axes]
-    return (box.target + sum(chosen) for chosen in product(*steps))
+    return (box.target + sum(chosen) for chosen in product(*steps))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("layout", "shape"), PADDED)
@@ -63,7 +63,7 @@ def chain_digit(unit: int, radix: int, stride: int) -> Digit:
 def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
     """A unit steps as far as the largest own unit below it does, if that divides it."""
     own = (chain_digit(1, 3, 7), chain_digit(3, 4, 5), chain_digit(12, 4, 40))
-    other = (chain_digit(1, 48, 1),)
+    other: tuple[Digit, ...] = (chain_digit(1, 48, 1),)
     if unit > 1:
         other = (chain_digit(1, unit, 1), chain_digit(unit, 48, unit))
     found = shared_digits(DigitChains((48,), (own,)), DigitChains((48,), (other,)))
@@ -78,7 +78,8 @@ def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
 def test_what_has_no_digit_does_not_move() -> None:
     without = DigitChains((8,), ((chain_digit(2, 4, 3),),))
     rows = DigitChains((8,), ((chain_digit(1, 8, 1),),))
-    assert [(d.unit, d.source) for (chain,) in [shared_digits(without, rows)] for d in chain] == [
+    (chain,) = shared_digits(without, rows) or ()
+    assert [(d.unit, d.source) for d in chain] == [
         (1, 0),
         (2, 3),
     ]

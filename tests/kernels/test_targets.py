@@ -82,7 +82,7 @@ def test_python_kernels(tmp_path: Path) -> None:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        check(case, lambda target, source, m=module: m.relayout(source, target))
+        check(case, lambda target, source, m=module: m.relayout(source, target))  # type: ignore[misc]
         source, expected = case.buffers(0)
         assert module.relayout(source).tobytes() == expected.tobytes()
 
@@ -134,7 +134,7 @@ def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
     for k, case in enumerate(cases):
         function = getattr(loaded, f"k{k}")
         function.argtypes = (ctypes.c_void_p,) * 3
-        check(case, lambda t, s, f=function: f(t.ctypes.data, s.ctypes.data, None))
+        check(case, lambda t, s, f=function: f(t.ctypes.data, s.ctypes.data, None))  # type: ignore[misc]
 
 
 @pytest.mark.slow

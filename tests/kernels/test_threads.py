@@ -294,7 +294,7 @@ def test_where_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(workers, "Thread", Refused)
     monkeypatch.setattr(workers, "_helpers", [])
     monkeypatch.setattr(workers, "_jobs", queue.SimpleQueue())
-    done = []
+    done: list[int] = []
     workers.run_parts(done.append, 5)
     assert done == [0, 1, 2, 3, 4]
     assert not workers._helpers

@@ -223,7 +223,7 @@ def test_tuples_nested_too_deep() -> None:
 @pytest.mark.parametrize("value", [None, 3, b"f32[2]", [10**20], ["f32[2]"]])
 def test_only_text_is_parsed(value: object) -> None:
     with pytest.raises(ml.LayoutError, match=r"is not text\nlayouts are parsed from str\ngive a"):
-        ml.parse(value)  # type: ignore[arg-type]
+        ml.parse(value)
 
 
 def test_an_unknown_type_without_a_likely_meaning_lists_them_all() -> None:

@@ -64,7 +64,7 @@ def test_what_is_refused(
     arguments: tuple[object, ...], options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ml.LayoutError) as caught:
-        ml.draw(*arguments, **options)  # type: ignore[arg-type]
+        ml.draw(*arguments, **options)
     assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) >= 3
 
@@ -72,7 +72,7 @@ def test_what_is_refused(
 def test_a_formula_alone_is_no_layout() -> None:
     formula = ml.from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))
     with pytest.raises(ml.UnsupportedError, match="draw a layout"):
-        ml.draw(formula)  # type: ignore[arg-type]
+        ml.draw(formula)
 
 
 def test_symbolic_sizes_can_be_given() -> None:
@@ -153,7 +153,7 @@ def test_a_converter_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_the_figures_are_what_the_code_draws() -> None:
     """docs/figures, the README's picture among them; the same command writes them anew."""
     run = subprocess.run(
-        [sys.executable, "docs/draw_figures.py", "--check"],
+        [sys.executable, "docs/generate.py", "--check"],
         cwd=ROOT, check=False, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr

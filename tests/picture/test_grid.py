@@ -20,7 +20,7 @@ FIGURE_2 = [[16 * (r // 2) + 2 * c + r % 2 for c in range(8)] for r in range(4)]
 
 
 def offsets(picture: ml.IndexMap | object, slice_: int = 0) -> list[list[int]]:
-    grid = view_of(picture).grids[slice_]  # type: ignore[arg-type]
+    grid = view_of(picture).grids[slice_]
     rows = [[cell.offset for cell in row if cell and not cell.is_padding] for row in grid.cells]
     return [row for row in rows if row]
 

@@ -51,7 +51,7 @@ def test_levels(text: str, shape: tuple[int, ...] | None, sizes: list[str]) -> N
 )
 def test_tile_numbers_by_hand(text: str, tile: object) -> None:
     for cell in view_of(ml.index_map(text), max_rows=32, max_columns=32).cells():
-        assert cell.tiles == tile(*cell.coordinate)  # type: ignore[operator]
+        assert cell.tiles == tile(*cell.coordinate)
 
 
 @pytest.mark.parametrize("tiles", ["T(2,4)", "T(3,2)", "T(8,128)", "T(4)"])

@@ -56,7 +56,7 @@ def coordinate(text: str | None) -> tuple[int, ...]:
 
 
 def whole(text: str, shape: tuple[int, ...] | None, **more: object) -> Picture:
-    return ml.draw(text, shape, max_slices=10**6, max_slots=10**6, **more)  # type: ignore[arg-type]
+    return ml.draw(text, shape, max_slices=10**6, max_slots=10**6, **more)
 
 
 @each_row(("text", "shape"), LAYOUTS)
@@ -322,7 +322,7 @@ def test_any_layout_is_well_formed(
     text = f"bf16[{','.join(map(str, shape))}]{{{order}:{tiles}}}".replace(":}", "}")
     text = text.removesuffix("{}")
     levels = len(levels_of(ml.index_map(text).recipe))
-    picture = ml.draw(text, colour=colour, box_tiles=min(box_tiles, levels))  # type: ignore[arg-type]
+    picture = ml.draw(text, colour=colour, box_tiles=min(box_tiles, levels))
     root = parsed(picture)
     width, height = (float(root.get(name) or "") for name in ("width", "height"))
     for node in root.iter():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_the_document_s_own_example() -> None:
         ("f32[1,1]{1,0}", "f32[]", "row-major", "reshape"),
     ],
 )  # fmt: skip
-def test_kinds(a: str, b: str, correspondence, kind: str) -> None:
+def test_kinds(a: str, b: str, correspondence: Any, kind: str) -> None:
     answer = ml.is_bitcast(a, b, correspondence=correspondence)
     assert answer.kind == kind
     assert answer.holds is (kind != "copy")
@@ -127,7 +128,7 @@ def transposed(*shape: str) -> ml.IndexMap:
         (tiled("A", "M", "N"), tiled("A*M", "N"), "M % 8 == 0", "for all sizes"),
     ],
 )
-def test_reshapes_of_symbolic_sizes(a, b, assuming, when) -> None:
+def test_reshapes_of_symbolic_sizes(a: Any, b: Any, assuming: Any, when: Any) -> None:
     answer = ml.is_bitcast(a, b, assuming=assuming)
     assert (answer.when, answer.kind) == (when, "reshape")
 
@@ -194,7 +195,7 @@ def test_memory_spaces_never_decide() -> None:
          "elements of 32 and of 24 bits do not correspond"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked(a: str, b: str, correspondence, what: str) -> None:
+def test_what_cannot_be_asked(a: str, b: str, correspondence: Any, what: str) -> None:
     with pytest.raises(ml.LayoutError) as caught:
         ml.is_bitcast(a, b, correspondence=correspondence)
     assert caught.value.what == what

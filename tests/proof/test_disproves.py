@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,13 +39,13 @@ def test_expressions_that_differ() -> None:
 
 
 @pytest.mark.parametrize("question", [ml.is_injective, ml.is_surjective, ml.is_bijective])
-def test_a_map_that_collides(question, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_that_collides(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relation that forgets the column: no recipe of ours does, so it is put in its place."""
     from morello_layouts.proof import isl as relation
 
     real = relation.physical_coordinates
 
-    def forgetful(recipe: Recipe, space: relation.Space) -> list:
+    def forgetful(recipe: Recipe, space: Any) -> list[Any]:
         return [axis * int(k == 0) for k, axis in enumerate(real(recipe, space))]
 
     monkeypatch.setattr(relation, "physical_coordinates", forgetful)
@@ -102,7 +103,7 @@ def test_cheapest_keeps_symbolic_constants(expr: str) -> None:
 
 
 @pytest.mark.parametrize("fill", [300, -1, 1.5, "x", None, [1, 2]])
-def test_padding_that_cannot_hold_the_fill(fill) -> None:
+def test_padding_that_cannot_hold_the_fill(fill: Any) -> None:
     import numpy as np
 
     with pytest.raises(ml.LayoutError, match="padding cannot hold"):
@@ -127,7 +128,7 @@ def pack_shape() -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def with_inverse(layout: str, **changes) -> ml.IndexMap:
+def with_inverse(layout: str, **changes: Any) -> ml.IndexMap:
     m = ml.index_map(layout)
     m.__dict__["inverse"] = replace(m.inverse, **changes)
     return m
@@ -155,13 +156,15 @@ def test_a_wrong_inverse_is_found() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["more padding", "less padding", "another element"])
-def test_a_wrong_claim_of_the_way_back_is_found(wrong: str, monkeypatch) -> None:
+def test_a_wrong_claim_of_the_way_back_is_found(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """ISL holds the recipe read backwards against the relation; a lie decides nothing."""
     from morello_layouts.proof import bijective as stages
 
     real = stages.logical_coordinates
 
-    def lying(recipe, physical):
+    def lying(recipe: Any, physical: Any) -> Any:
         at, limits = real(recipe, physical)
         if wrong == "more padding":
             return at, tuple((x, n - 1) for x, n in limits)

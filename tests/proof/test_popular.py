@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import sympy
+from popular import POPULAR as BENCHMARKED
 from sympy import Eq, Mod, ceiling
 
 import morello_layouts as ml
-from tests.benchmarks.popular import POPULAR as BENCHMARKED
 from tests.support.tables import each_row
 
 M, N, K, B = sympy.symbols("M N K B", integer=True, positive=True)
@@ -23,8 +23,8 @@ def divides(divisor: int, size: Any) -> Any:
 def same(found: Any, expected: Any) -> bool:
     """Whether two SymPy values are equal but for the assumptions of their symbols."""
     if isinstance(found, int):
-        return found == expected
-    return found.subs({s: NAMED[s.name] for s in found.free_symbols}) == expected
+        return bool(found == expected)
+    return bool(found.subs({s: NAMED[s.name] for s in found.free_symbols}) == expected)
 
 
 def bf16(m: Any, n: Any) -> Any:

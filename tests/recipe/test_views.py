@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def reshapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 @given(reshapes(), st.randoms(use_true_random=False))
-def test_reshapes_and_transposes_are_numpy_s(shapes, random) -> None:
+def test_reshapes_and_transposes_are_numpy_s(shapes: Any, random: Any) -> None:
     shape, to = shapes
     array = np.arange(prod(shape)).reshape(shape)
     recipe = Recipe(shape, reshape_steps(shape, to))
@@ -67,7 +68,7 @@ def test_reshapes_of_symbolic_sizes() -> None:
         ((0, 3), (3, 0), ml.UnsupportedError, "[0,3] has no elements to reshape"),
     ],
 )
-def test_reshapes_that_are_none(shape, to, error, what) -> None:
+def test_reshapes_that_are_none(shape: Any, to: Any, error: Any, what: str) -> None:
     with pytest.raises(error) as caught:
         reshape_steps(shape, to)
     assert caught.value.what == what

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -35,8 +35,8 @@ class Case:
 
     label: str
     of: Any
-    arguments: list[tuple[int, ...]]
-    results: list[tuple[int | None, ...]]
+    arguments: Sequence[tuple[int, ...]]
+    results: Sequence[tuple[int | None, ...]]
     bounds: dict[str, Any] | None = None
     names: tuple[str, ...] = ()
     statements: bool = False
@@ -314,9 +314,12 @@ def _of_random() -> Iterator[Case]:
         formulas = Formulas("f", str(form), form.variables(), (("value", form),))
         names = tuple(var.name for var in form.variables())
         ends = [var.interval for var in form.variables()]
-        rows = [tuple(r.choice([lo, hi, r.randint(lo, hi)]) for lo, hi in ends) for _ in range(60)]
+        rows = [
+            tuple(r.choice([lo, hi, r.randint(lo, hi)]) for lo, hi in ends)  # type: ignore[arg-type]
+            for _ in range(60)
+        ]
         found = [(int(form.evaluate(dict(zip(names, row, strict=True)))),) for row in rows]
-        yield Case(f"random {k}: {form}", formulas, rows, found, names=names)
+        yield Case(f"random {k}: {form}", formulas, rows, found, names=names)  # type: ignore[arg-type]
 
 
 @cache

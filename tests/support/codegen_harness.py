@@ -150,7 +150,7 @@ def run_all(command: list[str], runners: list[Runner], folder: Path) -> None:
     found = np.fromfile(folder / "out", np.uint64)
     position = 0
     for runner in runners:
-        rows = runner.case.results
+        rows = runner.case.results  # type: ignore[assignment]
         width = len(rows[0])
         values = found[position : position + len(rows) * width].reshape(len(rows), width)
         position += len(rows) * width

@@ -1,7 +1,10 @@
 """Checks of intervals by the values in them; what has no end is checked by what it must say."""
 
+from __future__ import annotations
+
 from itertools import product
 from random import Random
+from typing import Any
 
 from morello_layouts.expr import Interval
 from morello_layouts.expr.sizes import SizeExpr, ceil_quotient
@@ -11,16 +14,16 @@ OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]
 M, N = SizeExpr.named("M"), SizeExpr.named("N")
 
 
-def hull(values):
+def hull(values: Any) -> Any:
     found = list(values)
     return (min(found), max(found))
 
 
-def members(x):
+def members(x: Any) -> Any:
     return range(x.lo, x.hi + 1)
 
 
-def check_sums():
+def check_sums() -> None:
     some = SMALL[::7]
     for a, b in product(some, some):
         assert a + b == hull(x + y for x in members(a) for y in members(b))
@@ -31,7 +34,7 @@ def check_sums():
     assert Interval(0, N - 1) + Interval(N, N) == (N, 2 * N - 1)
 
 
-def check_multiples():
+def check_multiples() -> None:
     for a, c in product(SMALL, range(-3, 4)):
         assert a.scale(c) == hull(c * x for x in members(a))
     assert Interval(None, 3).scale(2) == (None, 6)
@@ -43,7 +46,7 @@ def check_multiples():
     assert Interval(0, 3).scale(N - 2) == (None, None)
 
 
-def check_floors():
+def check_floors() -> None:
     for a, n in product(SMALL, range(1, 6)):
         assert a.floordiv(n) == hull(x // n for x in members(a))
     assert [a.floordiv(2) for a in OPEN] == [(None, 1), (-1, None), (None, None)]
@@ -62,7 +65,7 @@ def check_floors():
     assert Interval(0, M).floordiv(2 * N + 2) == (0, None)
 
 
-def check_remainders():
+def check_remainders() -> None:
     for a, n in product(SMALL, range(1, 6)):
         assert a.mod(n) == hull(x % n for x in members(a))
     assert [a.mod(4) for a in OPEN] == [(0, 3)] * 3
@@ -71,7 +74,7 @@ def check_remainders():
     assert Interval(1, N).mod(N) == (0, N - 1)
 
 
-def check_blocks():
+def check_blocks() -> None:
     for a, n in product(SMALL, range(1, 6)):
         inside = {x // n for x in members(a)}
         assert a.constant_quotient(n) == (inside.pop() if len(inside) == 1 else None)
@@ -85,14 +88,14 @@ def check_blocks():
     assert Interval(0, 3).constant_quotient(4 * N) == 0
 
 
-def check_within():
+def check_within() -> None:
     for a, lo, hi in product(SMALL[::5], range(-3, 2), range(5)):
         assert a.within(lo, hi) == all(lo <= x <= hi for x in members(a))
     assert not any(a.within(-99, 99) for a in OPEN)
     assert not Interval(0, N).within(0, 9)
 
 
-def check_printing():
+def check_printing() -> None:
     assert [str(a) for a in OPEN] == ["-∞..3", "-2..∞", "-∞..∞"]
     assert str(Interval(0, N - 1)) == "0..N - 1"
 
@@ -108,7 +111,7 @@ CHECKS = (
 )
 
 
-def check_levels(range_of_floors):
+def check_levels(range_of_floors: Any) -> None:
     """Sums of floors of one number, over chains of divisors: the exact range."""
     rng = Random(4)
     for _ in range(300):
@@ -129,5 +132,5 @@ def check_levels(range_of_floors):
     assert range_of_floors({2: 1, 3: 1}, Interval(0, 9)) is None
     for symbolic in ({N: 1, 1: 1}, {1: N, 2: 1}):
         assert range_of_floors(symbolic, Interval(0, 9)) is None
-    for symbolic in (Interval(0, N), Interval(-N, 0)):
-        assert range_of_floors(one, symbolic) is None
+    for ends in (Interval(0, N), Interval(-N, 0)):
+        assert range_of_floors(one, ends) is None

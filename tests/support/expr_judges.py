@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import Any
 
 import islpy as isl
 import numpy as np
@@ -21,44 +22,44 @@ MOST_POINTS = 200_000
 """Domains up to so many points are walked through; ISL decides on larger and unbounded ones."""
 
 
-def as_form(node):
+def as_form(node: Any) -> Any:
     """A node of a rule, a digit or a sum, as a form."""
-    return AffineExpr.from_terms({node: 1}) if isinstance(node, Digit) else node
+    return AffineExpr.from_terms([(node, 1)]) if isinstance(node, Digit) else node
 
 
-def variables_of(*forms):
+def variables_of(*forms: Any) -> Any:
     """The variables of all forms, each once, by name."""
     found = {v.name: v for form in forms for v in form.variables()}
     return [found[name] for name in sorted(found)]
 
 
-def points_of(variables):
+def points_of(variables: Any) -> Any:
     """How many values the variables take together; None where one is unbounded."""
     if any(None in v.interval for v in variables):
         return None
     return prod(v.interval.hi - v.interval.lo + 1 for v in variables)
 
 
-def grid_of(variables):
+def grid_of(variables: Any) -> Any:
     """All values of bounded variables: for each name an array, broadcast against the others."""
     ranges = [np.arange(v.interval.lo, v.interval.hi + 1) for v in variables]
     return {v.name: a for v, a in zip(variables, np.ix_(*ranges), strict=True)}
 
 
-def sizes_of(*forms):
+def sizes_of(*forms: Any) -> Any:
     """The names of the symbolic sizes of all forms, in factors as well as in bounds."""
     ends = [end for v in variables_of(*forms) for end in v.interval]
     symbolic = {name for end in ends if not isinstance(end, int | None) for name in end.names()}
     return sorted(symbolic.union(*(form.sizes() for form in forms)))
 
 
-def at_sizes(form, sizes):
+def at_sizes(form: Any, sizes: Any) -> Any:
     """The form where its symbolic sizes have these values."""
 
-    def given(number):
+    def given(number: Any) -> Any:
         return number if isinstance(number, int | None) else number.evaluate(sizes)
 
-    def atom(a):
+    def atom(a: Any) -> Any:
         if isinstance(a, Var):
             return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
         return Digit(at_sizes(a.operand, sizes), given(a.divisor), given(a.modulus))
@@ -66,14 +67,14 @@ def at_sizes(form, sizes):
     return AffineExpr.from_terms([(atom(a), given(c)) for a, c in form.terms], given(form.const))
 
 
-def differences(a, b):
+def differences(a: Any, b: Any) -> Any:
     """The first values of the variables at which two forms differ; None if there are none."""
     # Variables of one name are equal whatever their bounds, so the bounds are part of the question.
     return _judged(a, b, tuple(v.interval for v in variables_of(a, b)))
 
 
 @lru_cache(maxsize=100_000)
-def _judged(a, b, _bounds):
+def _judged(a: Any, b: Any, _bounds: Any) -> Any:
     names = sizes_of(a, b)
     for values in product(SIZES, repeat=len(names)):
         sizes = dict(zip(names, values, strict=True))
@@ -83,7 +84,7 @@ def _judged(a, b, _bounds):
     return None
 
 
-def _differences(a, b):
+def _differences(a: Any, b: Any) -> Any:
     variables = variables_of(a, b)
     points = points_of(variables)
     if points is None or points > MOST_POINTS:
@@ -95,27 +96,27 @@ def _differences(a, b):
     return {v.name: v.interval.lo + int(k) for v, k in zip(variables, wrong[0], strict=True)}
 
 
-def agree(a, b):
+def agree(a: Any, b: Any) -> Any:
     """Whether two forms are equal at every value of their variables."""
     return differences(a, b) is None
 
 
-def equal_by_isl(a, b):
+def equal_by_isl(a: Any, b: Any) -> Any:
     """Whether two forms are equal over the bounds of their variables, as ISL decides."""
     return _differences_by_isl(a, b, variables_of(a, b)) is None
 
 
-def _shape(values):
+def _shape(values: Any) -> Any:
     return np.broadcast_shapes(*(a.shape for a in values.values()))
 
 
-def _differences_by_isl(a, b, variables):
+def _differences_by_isl(a: Any, b: Any, variables: Any) -> Any:
     first, second = (isl.PwAff(isl_text(form, variables)) for form in (a, b))
     wrong = first.ne_set(second)
     return None if wrong.is_empty() else {"by ISL": str(wrong.sample_point())}
 
 
-def isl_text(form, variables):
+def isl_text(form: Any, variables: Any) -> Any:
     """A form over the box of its variables' bounds as ISL writes a piecewise affine function."""
     bounds = []
     for v in variables:
@@ -126,12 +127,12 @@ def isl_text(form, variables):
     return f"{{ [{names}] -> [{_isl_sum(form)}]{condition} }}"
 
 
-def _isl_sum(form):
+def _isl_sum(form: Any) -> Any:
     terms = [f" {'-' if c < 0 else '+'} {abs(c)}*({_isl_atom(a)})" for a, c in form.terms]
     return "".join([str(form.const), *terms])
 
 
-def _isl_atom(atom):
+def _isl_atom(atom: Any) -> Any:
     if isinstance(atom, Var):
         return atom.name
     text = _isl_sum(atom.operand)

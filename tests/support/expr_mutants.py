@@ -134,6 +134,7 @@ def _replacements(place: ast.expr, *, is_test: bool) -> Iterator[ast.expr]:
         case ast.BinOp(left, operator, right) if isinstance(operator, _ARITHMETIC):
             yield from (left, right)
         case ast.Constant(number) if _is_number(place):
+            assert isinstance(number, int)
             yield from (ast.Constant(number + 1), ast.Constant(number - 1))
     if is_test and not isinstance(place, ast.Compare):
         yield from (ast.Constant(True), ast.Constant(False))

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from morello_layouts.expr import AffineExpr, Digit, digit, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
 
-Pick: TypeAlias = "Callable[[int, int], int]"
+Pick: TypeAlias = Callable[[int, int], int]
+"""Draws an integer from the first number to the second one."""
 
 
 def take(x: AffineExpr, s: Int, n: Int | None) -> Digit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from functools import reduce
+from typing import Any
 
 from morello_layouts.expr import AffineExpr, variable
 
@@ -15,7 +16,7 @@ OPERATORS = {
 }
 
 
-def evaluate(tree, values):
+def evaluate(tree: Any, values: Any) -> Any:
     """The value of a tree by Python's own arithmetic, or NumPy's."""
     if isinstance(tree, list):
         op, *parts = tree
@@ -23,7 +24,7 @@ def evaluate(tree, values):
     return values[tree] if isinstance(tree, str) else tree
 
 
-def form_of(tree, bounds):
+def form_of(tree: Any, bounds: Any) -> Any:
     """A tree as a form, as it stands."""
     if isinstance(tree, str):
         return variable(tree, *bounds[tree])

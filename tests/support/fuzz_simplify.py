@@ -145,7 +145,8 @@ def random_ends(rng: Random, widest: int) -> Ends:
 def random_tree(rng: Random, names: list[str], depth: int = 4) -> Tree:
     """Any expression."""
     if depth == 0 or rng.random() < 0.15:
-        return rng.choice([*names, *names, rng.randint(-9, 9)])
+        leaves: list[Tree] = [*names, *names, rng.randint(-9, 9)]
+        return rng.choice(leaves)
     left = random_tree(rng, names, depth - 1)
     op = rng.choice(["+", "+", "-", "*", "//", "//", "%", "%"])
     if op == "*":
@@ -158,7 +159,8 @@ def random_tree(rng: Random, names: list[str], depth: int = 4) -> Tree:
 def random_digits(rng: Random, names: list[str]) -> Tree:
     """A sum of digits of one operand, whose factors nearly fit together."""
     operand = random_tree(rng, names, rng.choice([0, 0, 1, 2]))
-    total: Tree = rng.choice([0, 0, rng.randint(-20, 20), names[0]])
+    starts: list[Tree] = [0, 0, rng.randint(-20, 20), names[0]]
+    total = rng.choice(starts)
     divisor, factor = rng.choice([1, 1, 2, 3]), rng.choice([1, 1, -1, 2, 4])
     for _ in range(rng.randint(2, 4)):
         n = rng.choice(NUMBERS[:11])
@@ -198,7 +200,8 @@ def failure(question: Question, *, costs: bool = False) -> str | None:
     """What is wrong with the simplified expression, or None; with ``costs``, what is dear, too."""
     form, values = question.form(), question.values()
     expected = evaluate(question.tree, values)
-    if not np.array_equal(*np.broadcast_arrays(expected, form.evaluate(values))):
+    one, other = np.broadcast_arrays(expected, form.evaluate(values))
+    if not np.array_equal(one, other):
         return f"the form {form} is something else"
     for name, simplify in TARGETS.items():
         try:

@@ -41,7 +41,8 @@ def programs() -> dict[str, str]:
 
 def recorded() -> dict[str, Any]:
     """The facts as they were recorded."""
-    return json.loads(lzma.decompress(FACTS.read_bytes()))
+    facts: dict[str, Any] = json.loads(lzma.decompress(FACTS.read_bytes()))
+    return facts
 
 
 def facts(text: str) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def layout(proto: dict[int, list[Any]]) -> str:
 
 
 def word(proto: dict[int, list[Any]], field: int) -> str:
-    return proto.get(field, [b""])[0].decode()
+    return str(proto.get(field, [b""])[0], "utf-8")
 
 
 def numbers(proto: dict[int, list[Any]], field: int) -> list[int]:
@@ -158,7 +159,7 @@ def fields(data: bytes) -> dict[int, list[Any]]:
             size, position = (
                 varint(data, position) if kind == 2 else (12 - 4 * (kind // 3), position)
             )
-            value, position = data[position : position + size], position + size
+            value, position = data[position : position + size], position + size  # type: ignore[assignment]
         found.setdefault(key >> 3, []).append(value)
     return found
 

@@ -162,9 +162,10 @@ def symbolic_shapes(draw: st.DrawFn, rank: int) -> tuple[int | str, ...]:
 
 
 @st.composite
-def assumptions(draw: st.DrawFn, names: Sequence[str]) -> tuple[tuple, tuple]:
+def assumptions(draw: st.DrawFn, names: Sequence[str]) -> tuple[Any, Any]:
     """Divisors and ranges of some names; most often none."""
-    divisors, ranges = [], []
+    divisors: list[tuple[str, int]] = []
+    ranges: list[tuple[str, tuple[int, int | None]]] = []
     for name in names:
         kind = draw(st.sampled_from(["", "", "", "divisor", "range", "least", "both"]))
         if kind in ("divisor", "both"):
@@ -204,14 +205,15 @@ def morello_cases(draw: st.DrawFn, rank: int | None = None) -> Case:
         demand = prod(phys.size for phys in physes)
         if dim in chosen:
             shape.append(NAMES[dim])
-            columns[dim] = [ml.Dynamic(), *physes]
+            columns[dim] = [ml.Dynamic(), *physes]  # type: ignore[list-item]
             more = draw(st.sampled_from([1, 1, 1, 2, 3]))
             if demand * more > 1:
                 divisors.append((NAMES[dim], lcm(demand, more)))
         else:
-            shape.append(demand * draw(st.integers(1, 3)))
-            if shape[dim] > demand or not physes:
-                columns[dim] = [ml.Dynamic(), *physes]
+            size = demand * draw(st.integers(1, 3))
+            shape.append(size)
+            if size > demand or not physes:
+                columns[dim] = [ml.Dynamic(), *physes]  # type: ignore[list-item]
     order = draw(st.permutations([d for d, physes in enumerate(columns) for _ in physes]))
     next_of = [iter(physes) for physes in columns]
     layout = ml.MorelloLayout([(dim, next(next_of[dim])) for dim in order])
@@ -230,6 +232,7 @@ def pairs(draw: st.DrawFn) -> tuple[Case, Case]:
 
 
 def _changed_morello(draw: st.DrawFn, one: Case) -> ml.XlaLayout | ml.MorelloLayout:
+    assert isinstance(one.layout, ml.MorelloLayout)
     dims = one.layout.phys_dims
     if draw(st.integers(0, 2)) == 0:
         return draw(xla_layouts(len(one.shape)))
@@ -240,6 +243,7 @@ def _changed_morello(draw: st.DrawFn, one: Case) -> ml.XlaLayout | ml.MorelloLay
 
 
 def _changed_xla(draw: st.DrawFn, one: Case) -> ml.XlaLayout:
+    assert isinstance(one.layout, ml.XlaLayout)
     rank, order, kept = len(one.shape), one.layout.minor_to_major, list(one.layout.tiles)
     kind = draw(st.sampled_from(["any", "order", "size", "less", "more", "lead"]))
     if kind == "any":
@@ -281,6 +285,8 @@ def _fact_holds(fact: str, sizes: Mapping[str, int]) -> bool:
 
     if found := re.fullmatch(r"(\d+) divides (.+)", fact):
         return value(found[2]) % int(found[1]) == 0
-    left, sign, right = re.fullmatch(r"(.+) (=|<=|>=) (.+)", fact).groups()
+    said = re.fullmatch(r"(.+) (=|<=|>=) (.+)", fact)
+    assert said is not None, fact
+    left, sign, right = said.groups()
     difference = value(left) - value(right)
     return {"=": difference == 0, "<=": difference <= 0, ">=": difference >= 0}[sign]

@@ -52,7 +52,11 @@ def arrays(draw: st.DrawFn) -> ml.XlaShape:
 
 def small_arrays() -> st.SearchStrategy[ml.XlaShape]:
     """Arrays whose tiles pad them to no more than LARGEST_SPAN elements."""
-    return arrays().filter(lambda x: x.recipe().size <= LARGEST_SPAN)
+
+    def is_small(array: ml.XlaShape) -> bool:
+        return bool(array.recipe().size <= LARGEST_SPAN)  # type: ignore[operator]
+
+    return arrays().filter(is_small)
 
 
 POSITIVE = st.one_of(st.integers(1, 300), st.just(2**63 - 1))

@@ -120,4 +120,4 @@ def test_values_for_each_name(sizes: dict[str, int]) -> None:
 
 def test_text_is_no_array() -> None:
     with pytest.raises(ml.LayoutError, match="is no array\nbytes are counted for an XlaShape"):
-        tpu.waste_formula("f32[M]")  # type: ignore[arg-type]
+        tpu.waste_formula("f32[M]")

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -319,7 +320,7 @@ def test_none_for_all_sizes_names_some(
     with pytest.raises(NoTranslationError) as raised:
         ml.to_morello(text, assuming=assuming)
     assert ", ".join(f"{name} = {n}" for name, n in sizes.items()) in raised.value.what
-    x = ml.parse(text)
+    x: Any = ml.parse(text)
     with pytest.raises(NoTranslationError):
         ml.to_morello(replace(x, dims=tuple(sizes.get(n, n) for n in x.dims)))
 
@@ -347,7 +348,7 @@ def test_what_holds_for_all_sizes_holds_at_each(pair: tuple[ml.XlaShape, dict[st
         sizes = {k: int(n) for k, n in re.findall(r"([MN]) = (\d+)", error.what)}
         assert sizes.keys() == divisors.keys()
         assert not any(sizes[name] % n for name, n in divisors.items())
-        assert morello_or_none(x.layout, tuple(sizes.get(n, n) for n in x.dims)) is None
+        assert morello_or_none(x.layout, tuple(sizes.get(n, n) for n in x.dims)) is None  # type: ignore[misc]
         return
     for scales in product((1, 2, 3, 5), repeat=len(divisors)):
         sizes = {name: n * k for (name, n), k in zip(divisors.items(), scales, strict=True)}

@@ -7,19 +7,10 @@ from dataclasses import dataclass
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
-from morello_layouts.notations.morello import (
-    lowering,
-)
-from morello_layouts.notations.morello import (
-    lowering as canonical,
-)
-from morello_layouts.notations.morello import (
-    lowering as contiguity,
-)
-from morello_layouts.notations.morello import (
-    lowering as expand,
-)
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.layout import Layout
+from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
     Dynamic,
     PhysDim,
@@ -35,7 +26,7 @@ _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class MorelloLayout:
+class MorelloLayout(Layout):
     """Physical dimensions from slowest to fastest varying, each of one logical dimension.
 
     Built back to front: the innermost physical dimension of a logical dimension takes the low
@@ -89,7 +80,7 @@ class MorelloLayout:
         >>> ml.parse("[0, 1 p(4)]").physical_shape((6, 3))
         (6, 3)
         """
-        return known(expand.physical_shape(self.phys_dims, expand.as_shape(shape)))
+        return known(lowering.physical_shape(self.phys_dims, lowering.as_shape(shape)))
 
     def applies_to(self, shape: Sequence[int]) -> bool:
         """Whether the layout covers a logical shape exactly.
@@ -101,7 +92,7 @@ class MorelloLayout:
         >>> ml.parse("[0, 0 oe(4)]").applies_to((6,))
         False
         """
-        return expand.applies_to(self.phys_dims, expand.as_shape(shape))
+        return lowering.applies_to(self.phys_dims, lowering.as_shape(shape))
 
     @property
     def is_row_major(self) -> bool:
@@ -130,6 +121,12 @@ class MorelloLayout:
         """
         return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
 
+    def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
+        """That the packs of a dimension divide its symbolic size."""
+        names = {k: n.as_atom() for k, n in enumerate(shape) if isinstance(n, SizeExpr)}
+        demands = {name: self.demand(k) for k, name in names.items() if isinstance(name, str)}
+        return tuple(Assumption(name, divisor=n) for name, n in demands.items() if n > 1)
+
     def demand(self, dim: int) -> int:
         """What must divide a logical dimension's size, unless that is small: its packs' product.
 
@@ -137,7 +134,7 @@ class MorelloLayout:
         >>> ml.parse("[0, 1, 0 p(8), 0 p(4)]").demand(0)
         32
         """
-        return expand.demand(self.phys_dims, dim)
+        return lowering.demand(self.phys_dims, dim)
 
     @property
     def _is_dynamic(self) -> bool:
@@ -179,8 +176,8 @@ class MorelloLayout:
         >>> print(ml.parse("[0, 1]").for_tile((6, 8), (2, 4)))
         ([0, 1], c1)
         """
-        parent, tile = expand.as_shape(parent_shape), expand.as_shape(tile_shape)
-        contig = contiguity.contig_of_tile(self.phys_dims, self.contig, parent, tile)
+        parent, tile = lowering.as_shape(parent_shape), lowering.as_shape(tile_shape)
+        contig = lowering.contig_of_tile(self.phys_dims, self.contig, parent, tile)
         return MorelloLayout(self.phys_dims, contig).canonicalize(tile)
 
     def canonicalize(self, shape: Sequence[int]) -> MorelloLayout:
@@ -202,7 +199,9 @@ class MorelloLayout:
         >>> print(ml.parse("[1, 0, 1 p(4)]").canonicalize((6, 4)))
         [0, 1]
         """
-        dims, contig = canonical.canonical_dims(self.phys_dims, self.contig, expand.as_shape(shape))
+        dims, contig = lowering.canonical_dims(
+            self.phys_dims, self.contig, lowering.as_shape(shape)
+        )
         return MorelloLayout(dims, contig)
 
     def drop_dims(self, dropped: Iterable[int]) -> MorelloLayout:
@@ -226,7 +225,7 @@ class MorelloLayout:
                 "give a list: drop_dims([0])",
             )
         numbers = frozenset(logical_dim(dim) for dim in dropped)
-        dims, contig = canonical.without_dims(self.phys_dims, self.contig, numbers)
+        dims, contig = lowering.without_dims(self.phys_dims, self.contig, numbers)
         return MorelloLayout(dims, contig)
 
     def swap_dims(self, first: int, second: int) -> MorelloLayout:
@@ -269,9 +268,9 @@ class MorelloLayout:
         3
         """
         sizes = self.physical_shape(shape)
-        return contiguity.cache_lines(sizes, self.contig, element_bytes, line_bytes)
+        return lowering.cache_lines(sizes, self.contig, element_bytes, line_bytes)
 
-    def recipe(self, shape: Sequence[Int]) -> Recipe:
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """The layout at a shape as split, transpose, merge steps.
 
         Morello separates the even from the odd indices of an OddEven before it divides by the
@@ -286,9 +285,9 @@ class MorelloLayout:
         >>> print(ml.parse("[1, 0, 1 p(4)]").recipe((6, 8)))
         [6,8] → split [6,2,4] → transpose [2,6,4]
         """
-        return lowering.recipe(self.phys_dims, expand.as_sizes(shape))
+        return lowering.recipe(self.phys_dims, lowering.as_sizes(shape))
 
-    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """The offset by the book's formula: Σ α·(⌊d/v⌋ mod p), back to front, unsimplified.
 
         An OddEven is applied to the digit ⌊d/v⌋ mod p; see ``recipe`` for how Morello differs.
@@ -306,7 +305,7 @@ class MorelloLayout:
         >>> print(ml.parse("[1, 0, 1 p(4)]").reference((d0, d1), (6, 8)))
         24*((d1//4)%2) + 4*(d0%6) + d1%4
         """
-        return lowering.reference(self.phys_dims, tuple(coordinates), expand.as_sizes(shape))
+        return lowering.reference(self.phys_dims, tuple(coordinates), lowering.as_sizes(shape))
 
     def __str__(self) -> str:
         if self.phys_dims == _NHWC and self.is_fully_contiguous:

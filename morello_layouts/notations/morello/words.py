@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from morello_layouts.description import Axis, Dimension, Part, count
+from morello_layouts.description import Axis, Description, Dimension, Part, count, dimensions
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
 
+_MOST_NAMES = 4  # dimensions up to this rank have names of their own
 
-def morello_headline(layout: MorelloLayout) -> str:
+
+def _headline(layout: MorelloLayout) -> str:
     """The layout in a few words."""
     if str(layout) == "NHWC":
         return "NHWC: the channels, dimension 1, vary fastest"
@@ -52,7 +54,7 @@ def _size_of(phys: PhysDim) -> int | None:
     return None if isinstance(phys, Dynamic) else phys.size
 
 
-def morello_parts(
+def _parts(
     layout: MorelloLayout, dims: Mapping[int, Dimension], axes: Sequence[Axis]
 ) -> list[Part]:
     """Each physical dimension, outermost first, and what is contiguous."""
@@ -94,3 +96,30 @@ def _contiguity(contig: int) -> str:
         return "no physical dimension lies contiguously in memory: gaps may follow each element"
     inner = "innermost physical dimension lies" if contig == 1 else f"innermost {contig} lie"
     return f"only the {inner} contiguously in memory; the offsets here leave the gaps out"
+
+
+def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Description:
+    """Say what each part of a Morello layout means.
+
+    Args:
+        layout: the layout.
+        shape: the sizes of the array; without them less can be said.
+
+    Raises:
+        ShapeError: if the layout does not fit the shape.
+    """
+    sizes = None if shape is None else layout.physical_shape(shape)
+    dims = _named_dimensions(layout) if shape is None else dict(enumerate(dimensions(shape)))
+    axes = memory_axes(layout, dims, sizes)
+    parts = tuple(_parts(layout, dims, axes))
+    headline = _headline(layout)
+    return Description(str(layout), "Morello layout", headline, tuple(dims.values()), parts, axes)
+
+
+def _named_dimensions(layout: MorelloLayout) -> dict[int, Dimension]:
+    """What a layout without a shape names; numbers may be as large as one types them."""
+    named = sorted({dim for dim, _ in layout.phys_dims})
+    rank = max(named, default=-1) + 1
+    if rank <= _MOST_NAMES:
+        return dict(enumerate(dimensions((None,) * rank)))
+    return {dim: Dimension(f"d{dim}", f"d{dim}", None) for dim in named}

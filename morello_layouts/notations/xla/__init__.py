@@ -1,8 +1,8 @@
 """XLA's shapes and tiled layouts."""
 
-from morello_layouts.notations.xla.layout import COMBINE, SplitConfig, XlaLayout, rank_error
+from morello_layouts.notations.xla.layout import SplitConfig, XlaLayout, rank_error
 from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
-from morello_layouts.notations.xla.types import ELEMENT_BITS, bits_of, numpy_type
+from morello_layouts.notations.xla.types import COMBINE, ELEMENT_BITS, bits_of, numpy_type
 
 __all__ = [
     "COMBINE",

@@ -7,24 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from itertools import pairwise
+from math import prod
+from typing import Any, Final, TypeVar, overload
 
-from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.notations.xla.types import (
-    LARGEST,
-    Part,
-    check_type,
-    elements,
-    instance,
-    integer,
-)
-
-Tile: TypeAlias = tuple[int, ...]
+from morello_layouts.checks import LARGEST, Part, elements, instance, integer
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import ElementType, Layout
+from morello_layouts.notations.xla import lowering
+from morello_layouts.notations.xla.types import COMBINE, Tile, check_type
+from morello_layouts.recipe import Recipe, known
 
 S = TypeVar("S")
-
-COMBINE: Final = -1
-"""A tile's ``*``: combine this dimension with the next more minor one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ class SplitConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class XlaLayout:
+class XlaLayout(Layout):
     """The part of a shape's text in braces, by XLA's field names.
 
     Attributes:
@@ -140,6 +136,81 @@ class XlaLayout:
             raise rank_error(len(shape), len(self.minor_to_major))
         return tuple(shape[dim] for dim in self.major_to_minor)
 
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """The layout at a shape as pad, split, transpose, merge steps.
+
+        Raises:
+            ShapeError: if the shape's rank is another than the layout's.
+            UnsupportedError: if SC splits the array.
+        """
+        self._require_one_buffer()
+        self.physical_sizes(shape)  # raises if the ranks differ
+        tail = self.tail_padding_alignment_in_elements
+        return lowering.recipe(shape, self.major_to_minor, self.tiles, tail)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """The offset by the document's formula, level by level, unsimplified."""
+        self._require_one_buffer()
+        self.physical_sizes(shape)
+        return lowering.reference(coordinates, shape, self.major_to_minor, self.tiles)
+
+    def _require_one_buffer(self) -> None:
+        if self.splits_array:
+            raise UnsupportedError(
+                f"{self} splits the array over several buffers",
+                "SC gives each piece a buffer of its own, so there is not one offset",
+                "leave SC out to see the layout inside a piece; byte_size counts SC",
+            )
+
+    @property
+    def element(self) -> ElementType | None:
+        """The width that ``E(n)`` gives."""
+        bits = self.element_size_in_bits
+        return ElementType(None, bits) if bits else None
+
+    @overload
+    def reserved_elements(self, shape: Sequence[int]) -> int: ...
+
+    @overload
+    def reserved_elements(self, shape: Sequence[Int]) -> Int: ...
+
+    def reserved_elements(self, shape: Sequence[Int]) -> Int:
+        """Elements that XLA reserves for an array; of one that SC splits, for the largest piece.
+
+        In XLA's rule only the first tile pads.
+
+        >>> XlaLayout((1, 0), ((8, 128), (2, 1))).reserved_elements((10, 200))
+        4096
+        """
+        sizes = largest_piece(self.physical_sizes(shape), self.split_configs)
+        if not self.tiles:
+            return prod(sizes)
+        elements = lowering.padded_elements(sizes, self.tiles[0])
+        return lowering.round_up(elements, self.tail_padding_alignment_in_elements)
+
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
+        """What a reader should know before relying on the sizes."""
+        return self.size_notes(shape, 0)
+
+    def size_notes(self, shape: Sequence[Int], bits: int) -> tuple[str, ...]:
+        """Notes on the buffer's size, in bytes if the bits of an element are known."""
+        if not all(isinstance(n, int) for n in shape):
+            return ()
+        if self.splits_array:
+            return ("SC splits the array over several buffers; byte_size is that of the largest",)
+        tail = self.tail_padding_alignment_in_elements
+        if not self.tiles and tail != 1:
+            return (f"XLA ignores L({tail}) if there are no tiles: the buffer does not grow",)
+        (spanned,) = known((self.recipe(shape).size,))
+        (reserved,) = known((self.reserved_elements(shape),))
+        if bits:
+            spanned, reserved = (lowering.bytes_of(n, bits) for n in (spanned, reserved))
+        if spanned == reserved:
+            return ()
+        unit = "bytes" if bits else "elements"
+        what = f"XLA reserves {reserved} {unit}, the tiles span {spanned}: a later tile does not "
+        return (f"{what}divide the block before it, and in XLA's size only the first tile pads",)
+
     def __str__(self) -> str:
         return f"{{{','.join(map(str, self.minor_to_major))}{self._attributes()}}}"
 
@@ -162,6 +233,30 @@ class XlaLayout:
         if self.dynamic_shape_metadata_prefix_bytes:
             parts.append(f"M({self.dynamic_shape_metadata_prefix_bytes})")
         return ":" + "".join(parts) if parts else ""
+
+
+@overload
+def largest_piece(sizes: Sequence[int], configs: Sequence[SplitConfig]) -> tuple[int, ...]: ...
+
+
+@overload
+def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple[Int, ...]: ...
+
+
+def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple[Int, ...]:
+    """Return sizes of the largest piece, by ``LayoutUtil::MaxSplitSize``.
+
+    XLA takes cuts in the order in which they are written, and of two configs for one dimension
+    the first.
+
+    >>> largest_piece((8, 10), (SplitConfig(1, (3,)),))
+    (8, 7)
+    """
+    largest = list(sizes)
+    for config in reversed(configs):
+        cuts = (0, *config.split_indices, sizes[config.dimension])
+        largest[config.dimension] = max(end - start for start, end in pairwise(cuts))
+    return tuple(largest)
 
 
 def tile_text(tile: Iterable[int]) -> str:

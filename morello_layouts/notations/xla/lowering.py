@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 from typing import Final, overload
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Atom
 from morello_layouts.expr.sizes import Int, ceil_quotient
-from morello_layouts.notations.xla.layout import COMBINE, SplitConfig, Tile, XlaLayout
+from morello_layouts.notations.xla.types import COMBINE, Tile
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
 
 _ZERO: Final = AffineExpr((), 0)
 _MOST_TILES: Final = 100
 
 
-def recipe(layout: XlaLayout, shape: Sequence[Int]) -> Recipe:
-    """Transpose to physical order; then for each tile merge, pad, split, transpose."""
-    _check_supported(layout)
-    sizes = list(layout.physical_sizes(shape))
+def recipe(
+    shape: Sequence[Int], order: Sequence[int], tiles: Sequence[Tile], tail_alignment: int
+) -> Recipe:
+    """Transpose to physical order; then for each tile merge, pad, split, transpose.
+
+    Args:
+        shape: logical sizes.
+        order: logical dimensions, the slowest varying first.
+        tiles: the tiles in order.
+        tail_alignment: the buffer's size is padded to a multiple of it, if there are tiles.
+    """
+    _check_count(tiles)
+    sizes = [shape[dim] for dim in order]
     steps: list[Step] = []
-    if layout.major_to_minor != tuple(range(len(sizes))):
-        steps.append(Transpose(layout.major_to_minor))
-    for tile in layout.tiles:
+    if tuple(order) != tuple(range(len(sizes))):
+        steps.append(Transpose(tuple(order)))
+    for tile in tiles:
         steps += _tile_steps(sizes, tile)
-    tail: Int = 0
-    if layout.tiles:
-        tail = _round_up(prod(sizes), layout.tail_padding_alignment_in_elements) - prod(sizes)
+    tail: Int = round_up(prod(sizes), tail_alignment) - prod(sizes) if tiles else 0
     return Recipe(tuple(shape), tuple(steps), tail)
 
 
@@ -42,7 +48,7 @@ def _tile_steps(sizes: list[Int], tile: Tile) -> list[Step]:
         merge = Merge(tuple(counts))
         steps.append(merge)
         sizes[:] = merge.apply(tuple(sizes))
-    padded = sizes[:plain] + [_round_up(n, t) for n, t in zip(sizes[plain:], tile, strict=True)]
+    padded = sizes[:plain] + [round_up(n, t) for n, t in zip(sizes[plain:], tile, strict=True)]
     if padded != sizes:
         steps.append(Pad(tuple(padded)))
     steps.append(Split((*(None,) * plain, *tile)))
@@ -53,10 +59,6 @@ def _tile_steps(sizes: list[Int], tile: Tile) -> list[Step]:
     outer = [n // t for n, t in zip(padded[plain:], tile, strict=True)]
     sizes[:] = [*sizes[:plain], *outer, *tile]
     return steps
-
-
-def _round_up(n: Int, multiple: int) -> Int:
-    return ceil_quotient(n, multiple) * multiple
 
 
 def _combine(counts: list[int], plain: int, tile: Tile) -> tuple[list[int], Tile]:
@@ -72,13 +74,16 @@ def _combine(counts: list[int], plain: int, tile: Tile) -> tuple[list[int], Tile
 
 
 def reference(
-    layout: XlaLayout, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
+    coordinates: Sequence[AffineExpr],
+    shape: Sequence[Int],
+    order: Sequence[int],
+    tiles: Sequence[Tile],
 ) -> AffineExpr:
     """linear_index(e, d), with (⌊e/t⌋, e mod t) for e and (⌈d/t⌉, t) for d at each tile."""
-    _check_supported(layout)
-    e = [coordinates[dim] for dim in layout.major_to_minor]
-    d = list(layout.physical_sizes(shape))
-    for tile in layout.tiles:
+    _check_count(tiles)
+    e = [coordinates[dim] for dim in order]
+    d = [shape[dim] for dim in order]
+    for tile in tiles:
         missing = max(0, len(tile) - len(e))
         e, d = [_ZERO] * missing + e, [*(1,) * missing, *d]
         first = len(e) - len(tile)
@@ -119,40 +124,13 @@ def _subsume(
     return e, d, t
 
 
-def _check_supported(layout: XlaLayout) -> None:
-    if len(layout.tiles) > _MOST_TILES:
+def _check_count(tiles: Sequence[Tile]) -> None:
+    if len(tiles) > _MOST_TILES:
         raise UnsupportedError(
-            f"the layout has {len(layout.tiles)} tiles, one within the other",
+            f"the layout has {len(tiles)} tiles, one within the other",
             f"offsets are computed through at most {_MOST_TILES}",
             "leave out tiles of ones, which change nothing",
         )
-    if layout.splits_array:
-        raise UnsupportedError(
-            f"{layout} splits the array over several buffers",
-            "SC gives each piece a buffer of its own, so there is no one offset",
-            "leave SC out to see the layout inside a piece; byte_size counts SC",
-        )
-
-
-@overload
-def reserved_bytes(shape: Sequence[int], layout: XlaLayout, bits: int) -> int: ...
-
-
-@overload
-def reserved_bytes(shape: Sequence[Int], layout: XlaLayout, bits: int) -> Int: ...
-
-
-def reserved_bytes(shape: Sequence[Int], layout: XlaLayout, bits: int) -> Int:
-    """Bytes that XLA reserves for an array of ``shape`` with elements of ``bits`` bits.
-
-    >>> reserved_bytes((10, 200), XlaLayout((1, 0), ((8, 128), (2, 1))), 16)
-    8192
-    """
-    sizes = largest_piece(layout.physical_sizes(shape), layout.split_configs)
-    if not layout.tiles:
-        return bytes_of(prod(sizes), bits)
-    elements = _padded_elements(sizes, layout.tiles[0])
-    return bytes_of(round_up(elements, layout.tail_padding_alignment_in_elements), bits)
 
 
 @overload
@@ -172,31 +150,8 @@ def bytes_of(elements: Int, bits: int) -> Int:
     return ceil_quotient(elements * bits, 8)
 
 
-@overload
-def largest_piece(sizes: Sequence[int], configs: Sequence[SplitConfig]) -> tuple[int, ...]: ...
-
-
-@overload
-def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple[Int, ...]: ...
-
-
-def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple[Int, ...]:
-    """Sizes of the largest piece, by ``LayoutUtil::MaxSplitSize``.
-
-    XLA takes cuts in the order in which they are written, and of two configs for one dimension
-    the first.
-
-    >>> largest_piece((8, 10), (SplitConfig(1, (3,)),))
-    (8, 7)
-    """
-    largest = list(sizes)
-    for config in reversed(configs):
-        cuts = (0, *config.split_indices, sizes[config.dimension])
-        largest[config.dimension] = max(end - start for start, end in pairwise(cuts))
-    return tuple(largest)
-
-
-def _padded_elements(sizes: Sequence[Int], tile: Tile) -> Int:
+def padded_elements(sizes: Sequence[Int], tile: Tile) -> Int:
+    """Elements of an array whose sizes, most major first, are rounded up to a tile's."""
     missing = max(0, len(tile) - len(sizes))
     padded = [*(1,) * missing, *sizes]
     first = len(padded) - len(tile)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
-from morello_layouts.notations.xla.layout import COMBINE, SplitConfig, XlaLayout, rank_error
+from morello_layouts.notations.xla.layout import SplitConfig, XlaLayout, rank_error
 from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
+from morello_layouts.notations.xla.types import COMBINE
 
 if TYPE_CHECKING:
     from lark import Token

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from morello_layouts.checks import elements, instance, integer, shown
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
-from morello_layouts.notations.xla import lowering
-from morello_layouts.notations.xla import lowering as size
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.layout import Arrays, ElementType, Layout
 from morello_layouts.notations.xla.layout import XlaLayout, rank_error
-from morello_layouts.notations.xla.types import (
-    OPAQUE_TYPES,
-    bits_of,
-    check_type,
-    elements,
-    instance,
-    integer,
-    shown,
-)
-from morello_layouts.recipe import Recipe, known
+from morello_layouts.notations.xla.lowering import bytes_of
+from morello_layouts.notations.xla.types import OPAQUE_TYPES, bits_of, check_type
+from morello_layouts.recipe import Recipe
 
 Dim: TypeAlias = int | str | None
 """A size: a number, a name (symbolic), or None for XLA's ``?`` (unbounded)."""
@@ -33,7 +26,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class XlaShape:
+class XlaShape(Layout):
     """An array: element type, sizes and layout; text such as ``bf16[10,200]{1,0:T(8,128)(2,1)}``.
 
     Attributes:
@@ -134,26 +127,32 @@ class XlaShape:
         >>> XlaShape("bf16", (10, 200), XlaLayout((1, 0), ((8, 128), (2, 1)))).byte_size
         8192
         """
-        return size.reserved_bytes(self.shape, self._array_layout, self.bits)
+        return bytes_of(self._array_layout.reserved_elements(self.shape), self.bits)
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of the elements alone, at the width of the type or of a narrower ``E(bits)``.
+
+        Of an array that SC cuts into pieces, those of the largest, as in ``byte_size``.
+
+        >>> XlaShape("pred", (5,), XlaLayout((0,), ((8,),), element_size_in_bits=32)).data_bytes
+        5
+        """
+        bare = replace(self._array_layout, tiles=(), tail_padding_alignment_in_elements=1)
+        bits = min(self.bits, bits_of(self.element_type))
+        return bytes_of(bare.reserved_elements(self.shape), bits)
+
+    def byte_counts(self, shape: Sequence[int], /) -> tuple[int, int]:  # noqa: ARG002
+        """Return the bytes of the elements alone, and those that XLA reserves."""
+        return self.data_bytes, self.byte_size
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before he relies on the sizes."""
-        layout = self.layout
-        if layout is None or any(not isinstance(n, int) for n in self.dims):
+        numbers = tuple(n for n in self.dims if isinstance(n, int))
+        if self.layout is None or len(numbers) < len(self.dims):
             return ()
-        if layout.splits_array:
-            return ("SC splits the array over several buffers; byte_size is that of the largest",)
-        if not layout.tiles and layout.tail_padding_alignment_in_elements != 1:
-            tail = layout.tail_padding_alignment_in_elements
-            return (f"XLA ignores L({tail}) where there are no tiles: the buffer does not grow",)
-        (elements,) = known((self.recipe().size,))
-        spanned = size.bytes_of(elements, self.bits)
-        if spanned == self.byte_size:
-            return ()
-        what = f"XLA reserves {self.byte_size} bytes, the tiles span {spanned}: "
-        why = "a later tile does not divide the block before it, and in XLA's size only the first "
-        return (f"{what}{why}tile pads",)
+        return self.layout.size_notes(numbers, self.bits)
 
     def recipe(self, shape: Sequence[Int] | None = None) -> Recipe:
         """The layout at the shape as pad, split, transpose, merge steps.
@@ -164,11 +163,29 @@ class XlaShape:
         Raises:
             UnsupportedError: where a size is no number, or SC splits the array.
         """
-        return lowering.recipe(self._array_layout, self.shape if shape is None else shape)
+        return self._array_layout.recipe(self.shape if shape is None else shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
         """The offset by the document's formula, level by level, unsimplified."""
-        return lowering.reference(self._array_layout, coordinates, shape)
+        return self._array_layout.reference(coordinates, shape)
+
+    @property
+    def sizes(self) -> tuple[Int | None, ...]:
+        """The sizes; a name is a symbolic size, None an unbounded one."""
+        return tuple(SizeExpr.named(n) if isinstance(n, str) else n for n in self.dims)
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type, with the width at which an element is stored."""
+        return None if self.layout is None else ElementType(self.element_type, self.bits)
+
+    def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
+        """Yield the array itself."""
+        yield (), self
+
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+        """What a reader should know before relying on the sizes."""
+        return self.warnings
 
     def __str__(self) -> str:
         dims = ",".join(map(_dim_text, self.dims, self.dynamic_dimensions))
@@ -180,7 +197,7 @@ class XlaShape:
 
 
 @dataclass(frozen=True, slots=True)
-class XlaTuple:
+class XlaTuple(Arrays):
     """A tuple of shapes.
 
     Attributes:
@@ -202,12 +219,23 @@ class XlaTuple:
             instance(shape, (XlaShape, XlaTuple, XlaBuffer), f"shapes[{k}]", fix)
         object.__setattr__(self, "shapes", shapes)
 
+    def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
+        """Yield every array with its positions in the tuples around it.
+
+        >>> s = XlaShape("s32", ())
+        >>> [path for path, _ in XlaTuple((s, XlaTuple((s, s)))).arrays()]
+        [(0,), (1, 0), (1, 1)]
+        """
+        for k, inner in enumerate(self.shapes):
+            for path, array in inner.arrays():
+                yield (k, *path), array
+
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.shapes))})"
 
 
 @dataclass(frozen=True, slots=True)
-class XlaBuffer:
+class XlaBuffer(Arrays):
     """A buffer that holds an array: ``b(f32[8,128])``.
 
     Attributes:
@@ -224,6 +252,10 @@ class XlaBuffer:
 
     def __post_init__(self) -> None:
         instance(self.shape, XlaShape, "shape", "give an XlaShape; ml.parse reads text")
+
+    def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
+        """Yield the array that the buffer holds."""
+        yield (), self.shape
 
     def __str__(self) -> str:
         return f"b({self.shape})"

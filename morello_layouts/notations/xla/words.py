@@ -7,12 +7,63 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from morello_layouts.description import Axis, Dimension, Part, count, listed, times
-from morello_layouts.notations.xla.layout import COMBINE, XlaLayout
-from morello_layouts.notations.xla.types import bits_of
-from morello_layouts.tpu import FORMATS
+from morello_layouts.description import (
+    Axis,
+    Description,
+    Dimension,
+    Part,
+    count,
+    dimensions,
+    listed,
+    times,
+)
+from morello_layouts.notations.xla.layout import XlaLayout
+from morello_layouts.notations.xla.shape import XlaShape
+from morello_layouts.notations.xla.types import COMBINE, bits_of
 
 Tiles = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of the document.
+
+    Attributes:
+        name: the short name by which :func:`morello_layouts.tpu.format_layout` knows it.
+        title: the document's name.
+        tiles: its tiles.
+        bits: the width in bits of the types that it is for; None where it is for any.
+        element_size_in_bits: what its ``E(bits)`` says; 0 where it has none.
+
+    >>> FORMATS["16 bit"].title, FORMATS["16 bit"].tiles
+    ('TPU 16 bit tile format', ((8, 128), (2, 1)))
+    """
+
+    name: str
+    title: str
+    tiles: Tiles
+    bits: int | None = None
+    element_size_in_bits: int = 0
+
+
+_COMPACT: Final = "TPU small tile format (compact second minor)"
+
+FORMATS: Final[dict[str, Format]] = {
+    each.name: each
+    for each in (
+        Format("untiled", "untiled", ()),
+        Format("8x128", "TPU tile format", ((8, 128),)),
+        Format("2x128", _COMPACT, ((2, 128),)),
+        Format("4x128", _COMPACT, ((4, 128),)),
+        Format("6x128", f"{_COMPACT}, proposed", ((6, 128),)),
+        Format("16 bit", "TPU 16 bit tile format", ((8, 128), (2, 1)), 16),
+        Format("16 bit alternative", "alternative TPU 16 bit tile format",
+               ((8, 128), (2, 1, 1, 1)), 16),
+        Format("8 bit", "TPU 8 bit tile format", ((8, 128), (4, 1)), 8),
+        Format("1 bit", "TPU 1 bit tile format", ((32, 128), (32, 1)), 8, 1),
+    )
+}  # fmt: skip
+"""The document's formats by name. "1 bit" is for ``pred``."""
 
 # The names that XLA's document "Tiled layout" gives them.
 _FORMATS: Final[dict[Tiles, str]] = {each.tiles: each.title for each in FORMATS.values()}
@@ -377,3 +428,53 @@ def _split(
 ) -> str:
     name = dims[layout.major_to_minor[dimension]].name
     return f"cut along {name} at {listed([str(cut) for cut in cuts])}, each piece a buffer"
+
+
+def describe(
+    layout: XlaShape | XlaLayout, sizes: Sequence[int | str | None] | None = None
+) -> Description:
+    """Say what each part of an XLA shape or layout means.
+
+    Args:
+        layout: the shape, or the layout alone.
+        sizes: the sizes of an array whose layout is given alone; without them less can be said.
+
+    Raises:
+        ShapeError: if the sizes do not fit the layout.
+
+    >>> for part in describe(XlaShape("f32", (3, 5), XlaLayout((1, 0), ((2, 2),)))).parts[2:4]:
+    ...     print(part.text, "-", part.meaning)
+    {1,0} - row-major: x varies fastest, then y
+    T(2,2) - 2 × 2 tiles over (y, x): 2 × 3 of them; pads y from 3 to 4 and x from 5 to 6
+    """
+    return (
+        _describe_shape(layout) if isinstance(layout, XlaShape) else _describe_layout(layout, sizes)
+    )
+
+
+def _describe_shape(x: XlaShape) -> Description:
+    layout = x.layout or XlaLayout(())
+    dims = dimensions(x.dims, x.dynamic_dimensions)
+    kind = type_part(x.element_type, layout)
+    if x.element_type in ("token", "opaque"):
+        return Description(str(x), "no array", kind.meaning, (), (kind,))
+    parts = (
+        kind,
+        shape_part(dims),
+        *layout_parts(layout, dims, x.element_type),
+    )
+    axes = memory_axes(layout, dims)
+    return Description(str(x), "XLA array", _headline(layout, dims), dims, parts, axes)
+
+
+def _describe_layout(layout: XlaLayout, shape: Sequence[int | str | None] | None) -> Description:
+    if shape is not None:
+        layout.physical_sizes(shape)  # raises where the ranks differ
+    dims = dimensions(shape or (None,) * len(layout.minor_to_major))
+    parts = tuple(layout_parts(layout, dims, ""))
+    axes = memory_axes(layout, dims)
+    return Description(str(layout), "XLA layout", _headline(layout, dims), dims, parts, axes)
+
+
+def _headline(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
+    return f"{order_in_words(layout, dims)}, {format_name(layout.tiles)}"

@@ -1,5 +1,9 @@
 """Morello's analyses on chosen layouts: contiguity of tiles, canonical forms, cache lines."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,7 +26,7 @@ from tests.support.tables import each_row
         ("[1, 0 oe(2)]", False, False),
     ],
 )
-def test_row_and_column_major(text, row_major, col_major):
+def test_row_and_column_major(text: str, row_major: Any, col_major: Any) -> None:
     layout = ml.parse(text)
     assert (layout.is_row_major, layout.is_col_major) == (row_major, col_major)
 
@@ -36,7 +40,7 @@ def test_row_and_column_major(text, row_major, col_major):
         ((), 0, "[]"),
     ],
 )
-def test_printing(dims, contig, text):
+def test_printing(dims: Any, contig: Any, text: str) -> None:
     layout = ml.MorelloLayout([(dim, ml.Dynamic()) for dim in dims], contig)
     assert str(layout) == text
     assert ml.parse(text) == layout
@@ -71,7 +75,7 @@ TILES = [
 
 
 @each_row(("text", "shape", "tile", "expected", "straddles"), TILES)
-def test_tiles(text, shape, tile, expected, straddles):
+def test_tiles(text: str, shape: Any, tile: Any, expected: Any, straddles: Any) -> None:
     tiled = ml.parse(text).for_tile(shape, tile)
     assert tiled == ml.parse(expected)
     if straddles:
@@ -101,7 +105,7 @@ def test_tiles(text, shape, tile, expected, straddles):
         ("[]", (1, 1), "[]"),
     ],
 )
-def test_canonical_forms(text, shape, expected):
+def test_canonical_forms(text: str, shape: Any, expected: Any) -> None:
     assert ml.parse(text).canonicalize(shape) == ml.parse(expected)
 
 
@@ -119,7 +123,7 @@ def test_canonical_forms(text, shape, expected):
         ("[1, 0]", [0, 1], "[]"),
     ],
 )
-def test_dropping_dimensions(text, dropped, expected):
+def test_dropping_dimensions(text: str, dropped: Any, expected: Any) -> None:
     assert ml.parse(text).drop_dims(dropped) == ml.parse(expected)
 
 
@@ -132,7 +136,7 @@ def test_dropping_dimensions(text, dropped, expected):
         ("[0]", (np.int64(0), 3), "[3]"),
     ],
 )
-def test_swapping_dimensions(text, dims, expected):
+def test_swapping_dimensions(text: str, dims: Any, expected: Any) -> None:
     assert ml.parse(text).swap_dims(*dims) == ml.parse(expected)
 
 
@@ -148,6 +152,8 @@ def test_swapping_dimensions(text, dims, expected):
         ("[0, 1]", (2**20, 2**20), 4, 64, 2**36),  # Morello's 32 bits overflow here
     ],
 )
-def test_cache_lines(text, shape, element_bytes, line_bytes, lines):
+def test_cache_lines(
+    text: str, shape: Any, element_bytes: Any, line_bytes: Any, lines: Any
+) -> None:
     layout = ml.parse(text)
     assert layout.estimate_cache_lines(shape, element_bytes, line_bytes) == lines

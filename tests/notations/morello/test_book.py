@@ -1,6 +1,9 @@
 """Morello's book, its named layouts, and the form in which the popular ones come out."""
 
+from __future__ import annotations
+
 import re
+from typing import Any
 
 import numpy as np
 from sympy import Mod, floor
@@ -9,24 +12,24 @@ import morello_layouts as ml
 from tests.support.tables import each_row
 
 
-def at(text, shape):
+def at(text: Any, shape: Any) -> Any:
     m = ml.index_map(text, shape)
     return (m, *m.symbols)
 
 
-def test_row_major():
+def test_row_major() -> None:
     m, d0, d1 = at("[0, 1]", (6, 8))
     assert m.expr == 8 * d0 + d1
     assert m(2, 5) == 21
 
 
-def test_column_major():
+def test_column_major() -> None:
     m, d0, d1 = at("[1, 0]", (6, 8))
     assert m.expr == d0 + 6 * d1
     assert m(2, 5) == 32
 
 
-def test_packed():
+def test_packed() -> None:
     m, d0, d1 = at("[1, 0, 1 p(4)]", (6, 8))
     assert m.expr == Mod(d1, 4) + 4 * d0 + 24 * floor(d1 / 4)
     assert m.physical_shape == (2, 6, 4)
@@ -34,7 +37,7 @@ def test_packed():
     assert m.physical_coordinates(2, 5) == (1, 2, 1)
 
 
-def test_packed_textbook_formula_and_what_its_derivation_drops():
+def test_packed_textbook_formula_and_what_its_derivation_drops() -> None:
     m = ml.index_map("[1, 0, 1 p(4)]", (6, 8))
     assert str(m.reference_form) == "24*((d1//4)%2) + 4*(d0%6) + d1%4"
     dropped = {str(step.before): step.because for step in m.derivation if step.rule == "drop-mod"}
@@ -44,27 +47,27 @@ def test_packed_textbook_formula_and_what_its_derivation_drops():
     assert m.derivation.end == m.form
 
 
-def test_nchw_and_nhwc():
+def test_nchw_and_nhwc() -> None:
     m, n, c, h, w = at("NCHW", (2, 32, 14, 7))
     assert m.expr == 3136 * n + 98 * c + 7 * h + w
     m, n, c, h, w = at("NHWC", (2, 32, 14, 7))
     assert m.expr == 3136 * n + 224 * h + 32 * w + c
 
 
-def test_nchwc():
+def test_nchwc() -> None:
     m, n, c, h, w = at("[0, 1, 2, 3, 1 p(16)]", (2, 32, 14, 7))
     assert m.physical_shape == (2, 2, 14, 7, 16)
     assert m.expr == 3136 * n + 1568 * floor(c / 16) + 112 * h + 16 * w + Mod(c, 16)
 
 
-def test_odd_even_puts_even_indices_first():
+def test_odd_even_puts_even_indices_first() -> None:
     m, d0 = at("0 oe(8)", (8,))
     assert [m(i) for i in range(8)] == [0, 4, 1, 5, 2, 6, 3, 7]
     assert m.expr == 4 * Mod(d0, 2) + floor(d0 / 2)
     assert ml.pack("0 oe(8)", np.arange(8)).tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
 
 
-def test_odd_even_over_an_inner_dimension_splits_what_remains():
+def test_odd_even_over_an_inner_dimension_splits_what_remains() -> None:
     # Morello reaches 6 offsets for these 24 elements.
     m = ml.index_map("[0 oe(4), 1, 0 p(2)]", (8, 3))
     assert [m(i, 0) for i in range(8)] == [0, 1, 12, 13, 6, 7, 18, 19]
@@ -101,7 +104,9 @@ POPULAR = [
 
 
 @each_row(("text", "shape", "form"), POPULAR)
-def test_popular_formats_come_out_in_their_textbook_best_form(text, shape, form):
+def test_popular_formats_come_out_in_their_textbook_best_form(
+    text: str, shape: Any, form: Any
+) -> None:
     m = ml.index_map(text, shape)
     assert str(m.form) == form
     assert ml.verify(m).holds is True
@@ -126,14 +131,14 @@ def test_popular_formats_come_out_in_their_textbook_best_form(text, shape, form)
         (ml.row_major, np.array([6, 8]), "[0, 1]"),
     ],
 )
-def test_builders_leave_out_dimensions_of_size_1(builder, shape, text):
+def test_builders_leave_out_dimensions_of_size_1(builder: Any, shape: Any, text: str) -> None:
     layout = builder(shape)
     assert str(layout) == text
     assert layout == ml.parse(text)
     assert layout.applies_to(shape)
 
 
-def test_huge_sizes():
+def test_huge_sizes() -> None:
     m = ml.index_map("[0, 1, 0 p(4)]", (2**40, 2**30))
     assert m(2**40 - 1, 2**30 - 1) == 2**70 - 1
     assert ml.is_bijective(m).holds is True

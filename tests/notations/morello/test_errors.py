@@ -1,5 +1,9 @@
 """Errors of Morello layouts, by their whole text: what, why, what to do."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -132,7 +136,7 @@ CONSTRUCTIONS = [
 
 
 @each_row(("make", "what", "why", "fix"), CONSTRUCTIONS)
-def test_values_that_mean_nothing(make, what, why, fix):
+def test_values_that_mean_nothing(make: Any, what: str, why: str, fix: str) -> None:
     with pytest.raises(ml.LayoutError) as error:
         make()
     assert type(error.value) is ml.LayoutError
@@ -240,7 +244,7 @@ SHAPES = [
 
 
 @each_row(("text", "shape", "what", "why", "fix"), SHAPES)
-def test_shapes_that_do_not_fit(text, shape, what, why, fix):
+def test_shapes_that_do_not_fit(text: str, shape: Any, what: str, why: str, fix: str) -> None:
     layout = ml.parse(text)
     assert layout.applies_to(shape) is False
     for ask in (layout.physical_shape, layout.recipe, lambda s: ml.index_map(text, s)):
@@ -262,7 +266,7 @@ def test_shapes_that_do_not_fit(text, shape, what, why, fix):
         ((6, np.zeros(2, int)), "size 1 of the shape is array([0, 0])", *SIZES),
     ],
 )
-def test_what_is_no_shape(shape, what, why, fix):
+def test_what_is_no_shape(shape: Any, what: str, why: str, fix: str) -> None:
     asks = (PACKED.physical_shape, PACKED.applies_to, PACKED.canonicalize, ml.row_major, ml.nhwc)
     for ask in asks:
         with pytest.raises(ml.ShapeError) as error:
@@ -305,13 +309,13 @@ def test_what_is_no_shape(shape, what, why, fix):
         ),
     ],
 )
-def test_tiles_that_do_not_fit(parent, tile, what, why, fix):
+def test_tiles_that_do_not_fit(parent: Any, tile: Any, what: str, why: str, fix: str) -> None:
     with pytest.raises(ml.ShapeError) as error:
         PACKED.for_tile(parent, tile)
     assert str(error.value) == f"{what}\n{why}\n{fix}"
 
 
-def test_builders_refuse_shapes():
+def test_builders_refuse_shapes() -> None:
     with pytest.raises(ml.ShapeError) as error:
         ml.nhwc((2, 3))
     assert str(error.value) == (
@@ -325,17 +329,17 @@ def test_builders_refuse_shapes():
         assert str(error.value).startswith("dimension 1 of the shape 3x0 has size 0\n")
 
 
-def test_a_layout_without_its_shape():
+def test_a_layout_without_its_shape() -> None:
     with pytest.raises(ml.ShapeError) as error:
         ml.index_map("[1, 0, 1 p(4)]")
     assert str(error.value) == (
-        "[1, 0, 1 p(4)] has no shape\n"
-        "this notation writes the layout without the sizes of the array\n"
+        "no shape given for [1, 0, 1 p(4)]\n"
+        "the layout's text does not carry the sizes of the array\n"
         "give the shape as well: index_map(layout, (6, 8))"
     )
 
 
-def test_integers_of_numpy_become_pythons():
+def test_integers_of_numpy_become_pythons() -> None:
     layout = MorelloLayout([[np.int64(1), Packed(np.int8(4))]], np.int64(1))
     assert repr(layout) == "MorelloLayout(phys_dims=((1, Packed(size=4)),), contig=1)"
     assert repr(layout.physical_shape(np.array([1, 3]))) == "(3,)"
@@ -403,13 +407,13 @@ TEXTS = [
 
 
 @each_row(("text", "what", "column", "why", "fix"), TEXTS)
-def test_text_that_is_no_layout(text, what, column, why, fix):
+def test_text_that_is_no_layout(text: str, what: str, column: Any, why: str, fix: str) -> None:
     with pytest.raises(ml.ParseError) as error:
         ml.parse(text)
     assert str(error.value) == f"{what}\n  {text}\n  {' ' * column}^\n{why}\n{fix}"
 
 
-def test_the_caret_stands_in_the_line_that_is_wrong():
+def test_the_caret_stands_in_the_line_that_is_wrong() -> None:
     with pytest.raises(ml.ParseError) as error:
         ml.parse("[1,\n 0 q(4)]")
     assert (error.value.line, error.value.column) == (2, 4)

@@ -1,8 +1,12 @@
 """Every row of what Morello's own code says about layouts (see data/README.md)."""
 
+from __future__ import annotations
+
 import json
 import re
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,16 +37,16 @@ ERRORS = {
 }
 
 
-def each(rows, *without):
+def each(rows: Any, *without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     chosen = [row for row in rows if row["id"] not in without]
     return each_row("row", chosen, ids=lambda row: row["id"])
 
 
-def layout_of(row):
+def layout_of(row: Any) -> Any:
     return ml.parse(row["display"])
 
 
-def offsets(layout, shape):
+def offsets(layout: Any, shape: Any) -> Any:
     """The offset of every coordinate, row-major: by the formula, which pack must agree with."""
     m = ml.index_map(layout, shape)
     by_formula = m(*np.indices(shape)).reshape(-1)
@@ -51,19 +55,19 @@ def offsets(layout, shape):
     return by_formula.tolist()
 
 
-def test_rows_are_all_there():
+def test_rows_are_all_there() -> None:
     assert [len(x) for x in (ROWS, SOUND, UNSOUND, REFUSED, PANICS)] == [242, 132, 24, 69, 17]
 
 
 @each(SOUND)
-def test_offsets_are_morellos(row):
+def test_offsets_are_morellos(row: Any) -> None:
     layout = layout_of(row)
     assert list(layout.physical_shape(row["shape"])) == row["physical_shape"]
     assert offsets(layout, row["shape"]) == row["offsets"]
 
 
 @each(UNSOUND)
-def test_offsets_are_right_where_morellos_collide_or_leave_the_buffer(row):
+def test_offsets_are_right_where_morellos_collide_or_leave_the_buffer(row: Any) -> None:
     layout, shape, count = layout_of(row), row["shape"], len(row["offsets"])
     assert sorted(row["offsets"]) != list(range(count))
     assert "oe" in row["display"]
@@ -73,7 +77,7 @@ def test_offsets_are_right_where_morellos_collide_or_leave_the_buffer(row):
 
 
 @each(REFUSED)
-def test_shapes_that_morello_refuses_are_shape_errors(row):
+def test_shapes_that_morello_refuses_are_shape_errors(row: Any) -> None:
     layout, shape = layout_of(row), row["shape"]
     assert layout.applies_to(shape) is False
     for refuse in (layout.physical_shape, layout.canonicalize, layout.recipe):
@@ -84,7 +88,7 @@ def test_shapes_that_morello_refuses_are_shape_errors(row):
 
 
 @each(REFUSED)
-def test_remedies_of_shape_errors_lead_to_a_layout_that_fits(row):
+def test_remedies_of_shape_errors_lead_to_a_layout_that_fits(row: Any) -> None:
     dims, shape = list(layout_of(row).phys_dims), list(row["shape"])
     for _ in range(2 * len(shape)):  # each dimension needs at most a Dynamic and a new size
         try:
@@ -100,21 +104,21 @@ def test_remedies_of_shape_errors_lead_to_a_layout_that_fits(row):
 
 
 @each(PANICS, *ERRORS)
-def test_layouts_on_which_morello_panics_are_right(row):
+def test_layouts_on_which_morello_panics_are_right(row: Any) -> None:
     layout, release = ml.parse(row["layout"]), row["release_diff"]
     assert ml.is_bijective(layout, row["shape"]).holds is True
     assert release["injective"] is (release["offsets"] == offsets(layout, row["shape"]))
 
 
 @each([row for row in PANICS if row["id"] in ERRORS])
-def test_layouts_on_which_morello_panics_are_clear_errors(row):
+def test_layouts_on_which_morello_panics_are_clear_errors(row: Any) -> None:
     with pytest.raises(ml.LayoutError) as error:
         ml.index_map(row["layout"], row["shape"])
     assert error.value.why
     assert error.value.fix
 
 
-def test_reasons_for_errors_where_morello_panics():
+def test_reasons_for_errors_where_morello_panics() -> None:
     release = {row["id"]: (row["release_status"], row["release_diff"]) for row in PANICS}
     assert release["r1-dyn-dyn-0104"][0] == "new_panic"
     assert release["r1-oe3-0108"][1]["offsets"] == [0, 1, 1]
@@ -123,7 +127,7 @@ def test_reasons_for_errors_where_morello_panics():
 
 
 @each(OK + REFUSED)
-def test_list_and_its_properties_are_morellos(row):
+def test_list_and_its_properties_are_morellos(row: Any) -> None:
     layout = layout_of(row)
     assert str(layout) == row["display"]
     assert layout.contig == row["contig"]
@@ -134,21 +138,21 @@ def test_list_and_its_properties_are_morellos(row):
 
 
 @each(OK)
-def test_cache_lines_are_morellos(row):
+def test_cache_lines_are_morellos(row: Any) -> None:
     layout = layout_of(row)
     assert layout.estimate_cache_lines(row["shape"], 4) == row["cache_lines_f32"]
     assert layout.estimate_cache_lines(row["shape"], 1, line_bytes=64) == row["cache_lines_u8"]
 
 
 @each(OK, *JOINED)
-def test_canonical_form_is_morellos(row):
+def test_canonical_form_is_morellos(row: Any) -> None:
     canonical = layout_of(row).canonicalize(row["shape"])
     assert str(canonical) == row["canonicalize"]["display"]
     assert canonical.contig == row["canonicalize"]["contig"]
 
 
 @each([row for row in OK if row["id"] in JOINED])
-def test_canonical_form_joins_what_morello_leaves_apart(row):
+def test_canonical_form_joins_what_morello_leaves_apart(row: Any) -> None:
     layout, shape = layout_of(row), row["shape"]
     ours, theirs = layout.canonicalize(shape), ml.parse(row["canonicalize"]["display"])
     dims = [dim for dim, _ in theirs.phys_dims]
@@ -159,7 +163,7 @@ def test_canonical_form_joins_what_morello_leaves_apart(row):
 
 
 @each([row for row in OK if "update_for_tiling" in row])
-def test_tilings_are_morellos(row):
+def test_tilings_are_morellos(row: Any) -> None:
     layout, expected = layout_of(row), row["update_for_tiling"]
     if "error" in expected:
         with pytest.raises(ml.ShapeError):
@@ -172,10 +176,10 @@ def test_tilings_are_morellos(row):
 
 
 @each([row for row in ROWS if "dim_drop" in row])
-def test_dropped_dimensions_are_morellos(row):
+def test_dropped_dimensions_are_morellos(row: Any) -> None:
     assert str(layout_of(row).drop_dims(row["drop"])) == row["dim_drop"]["display"]
 
 
 @each([row for row in ROWS if "swap_dims" in row])
-def test_swapped_dimensions_are_morellos(row):
+def test_swapped_dimensions_are_morellos(row: Any) -> None:
     assert str(layout_of(row).swap_dims(*row["swap"])) == row["swap_dims"]["display"]

@@ -1,7 +1,11 @@
 """Laws of Morello layouts, on random layouts at shapes that they fit."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +21,7 @@ FIXED = st.one_of(
 
 
 @st.composite
-def logical_dims(draw):
+def logical_dims(draw: st.DrawFn) -> Any:
     """The physical dimensions of one logical dimension, outermost first, and a size they fit."""
     physes = draw(st.lists(FIXED, max_size=3))
     size = prod(phys.size for phys in physes)
@@ -33,7 +37,7 @@ def logical_dims(draw):
 
 
 @st.composite
-def layouts(draw, largest=400):
+def layouts(draw: st.DrawFn, largest: Any = 400) -> Any:
     """A layout, all of it contiguous, and a shape that it fits."""
     columns = draw(st.lists(logical_dims(), min_size=1, max_size=3))
     shape = tuple(size for _, size in columns)
@@ -44,14 +48,14 @@ def layouts(draw, largest=400):
 
 
 @st.composite
-def partly_contiguous(draw):
+def partly_contiguous(draw: st.DrawFn) -> Any:
     """A layout of which some innermost dimensions are contiguous, and a shape that it fits."""
     layout, shape = draw(layouts(largest=200))
     contig = draw(st.integers(0, len(layout.phys_dims)))
     return ml.MorelloLayout(layout.phys_dims, contig), shape
 
 
-def tile_shapes(layout, shape):
+def tile_shapes(layout: Any, shape: Any) -> Any:
     """Shapes of tiles that a layout fits: along each dimension any size that it takes."""
     sizes = []
     for dim, n in enumerate(shape):
@@ -60,11 +64,11 @@ def tile_shapes(layout, shape):
     return st.tuples(*(st.sampled_from(s) for s in sizes))
 
 
-def offsets(layout, shape):
+def offsets(layout: Any, shape: Any) -> Any:
     return ml.index_map(layout, shape)(*np.indices(shape))
 
 
-def offsets_with_gaps(layout, shape):
+def offsets_with_gaps(layout: Any, shape: Any) -> Any:
     """Offsets in a larger array, where only the innermost ``contig`` dimensions lie together."""
     sizes = layout.physical_shape(shape)
     run = prod(sizes[len(sizes) - layout.contig :])
@@ -72,14 +76,14 @@ def offsets_with_gaps(layout, shape):
     return inside + 3 * (inside // run)
 
 
-def tiles_of(array, tile):
+def tiles_of(array: Any, tile: Any) -> Iterator[Any]:
     """All tiles of an array that start at multiples of their size."""
     starts = (range(0, n - t + 1, t) for n, t in zip(array.shape, tile, strict=True))
     for start in product(*starts):
         yield array[tuple(slice(s, s + t) for s, t in zip(start, tile, strict=True))]
 
 
-def in_runs(layout, offsets):
+def in_runs(layout: Any, offsets: Any) -> Any:
     """Whether offsets, at each coordinate, are runs over the layout's contiguous dimensions."""
     m = ml.index_map(layout, offsets.shape)
     buffer = np.empty(m.size, dtype=np.int64)
@@ -90,7 +94,7 @@ def in_runs(layout, offsets):
 
 
 @given(layouts())
-def test_formula_and_array_and_physical_coordinates_agree(case):
+def test_formula_and_array_and_physical_coordinates_agree(case: Any) -> None:
     layout, shape = case
     m = ml.index_map(layout, shape)
     at = np.indices(shape)
@@ -104,34 +108,34 @@ def test_formula_and_array_and_physical_coordinates_agree(case):
 
 
 @given(layouts())
-def test_nothing_aliases_and_isl_agrees_with_the_formulas(case):
+def test_nothing_aliases_and_isl_agrees_with_the_formulas(case: Any) -> None:
     m = ml.index_map(*case)
     assert ml.is_bijective(m).holds is True
     assert ml.verify(m).holds is True
 
 
 @given(layouts())
-def test_unpack_undoes_pack(case):
+def test_unpack_undoes_pack(case: Any) -> None:
     layout, shape = case
     array = np.arange(prod(shape), dtype=np.int16).reshape(shape)
     assert np.array_equal(ml.unpack(layout, ml.pack(layout, array), shape), array)
 
 
 @given(layouts(), st.randoms())
-def test_coordinates_undo_offsets(case, random):
+def test_coordinates_undo_offsets(case: Any, random: Any) -> None:
     m = ml.index_map(*case)
     coordinate = tuple(random.randrange(n) for n in m.shape)
     assert m.coordinates(m(*coordinate)) == coordinate
 
 
 @given(partly_contiguous())
-def test_parsing_undoes_printing(case):
+def test_parsing_undoes_printing(case: Any) -> None:
     layout, _ = case
     assert ml.parse(str(layout)) == layout
 
 
 @given(partly_contiguous())
-def test_canonical_forms_keep_offsets_and_runs(case):
+def test_canonical_forms_keep_offsets_and_runs(case: Any) -> None:
     layout, shape = case
     canonical = layout.canonicalize(shape)
     assert np.array_equal(offsets(canonical, shape), offsets(layout, shape))
@@ -141,7 +145,7 @@ def test_canonical_forms_keep_offsets_and_runs(case):
 
 
 @given(st.data())
-def test_tiles_are_contiguous_as_claimed_wherever_they_start(data):
+def test_tiles_are_contiguous_as_claimed_wherever_they_start(data: st.DataObject) -> None:
     layout, shape = data.draw(partly_contiguous())
     tile = data.draw(tile_shapes(layout, shape))
     tiled = layout.for_tile(shape, tile)
@@ -155,7 +159,7 @@ def test_tiles_are_contiguous_as_claimed_wherever_they_start(data):
 
 
 @given(st.data())
-def test_tiles_are_claimed_contiguous_wherever_morellos_claim_is_sound(data):
+def test_tiles_are_claimed_contiguous_wherever_morellos_claim_is_sound(data: st.DataObject) -> None:
     layout, shape = data.draw(partly_contiguous())
     tile = data.draw(tile_shapes(layout, shape))
     ours, theirs = layout.for_tile(shape, tile), as_morello_tiles(layout, shape, tile)
@@ -164,7 +168,7 @@ def test_tiles_are_claimed_contiguous_wherever_morellos_claim_is_sound(data):
         assert not all(in_runs(theirs, block) for block in blocks)
 
 
-def as_morello_tiles(layout, shape, tile):
+def as_morello_tiles(layout: Any, shape: Any, tile: Any) -> Any:
     """Morello's rule: contiguous up to the first physical dimension that the tile cuts."""
     pairs = zip(layout.physical_shape(shape), layout.physical_shape(tile), strict=True)
     cut = [whole != part for whole, part in pairs][::-1]
@@ -173,7 +177,7 @@ def as_morello_tiles(layout, shape, tile):
 
 
 @given(st.data())
-def test_dropping_dimensions_keeps_the_order_of_what_remains(data):
+def test_dropping_dimensions_keeps_the_order_of_what_remains(data: st.DataObject) -> None:
     layout, shape = data.draw(layouts())
     dropped = data.draw(st.sets(st.sampled_from(range(len(shape)))))
     rest = tuple(n for dim, n in enumerate(shape) if dim not in dropped)
@@ -184,7 +188,7 @@ def test_dropping_dimensions_keeps_the_order_of_what_remains(data):
 
 
 @given(st.data())
-def test_swapping_dimensions_swaps_coordinates(data):
+def test_swapping_dimensions_swaps_coordinates(data: st.DataObject) -> None:
     layout, shape = data.draw(layouts())
     a, b = (data.draw(st.sampled_from(range(len(shape)))) for _ in range(2))
     swapped = layout.swap_dims(a, b)
@@ -194,7 +198,7 @@ def test_swapping_dimensions_swaps_coordinates(data):
 
 
 @given(st.text(alphabet="[](),0123 poecNHWCx\n", max_size=40))
-def test_rubbish_is_a_layout_error_or_a_layout(text):
+def test_rubbish_is_a_layout_error_or_a_layout(text: str) -> None:
     try:
         layout = parse_morello(text)
     except ml.LayoutError:
@@ -203,7 +207,7 @@ def test_rubbish_is_a_layout_error_or_a_layout(text):
 
 
 @pytest.mark.parametrize("part", ["[", "([0", "0 p(4),", "0,", "N", "9", "[0, 1]", "oe(2)", " "])
-def test_ten_kilobytes_of_rubbish_are_refused(part):
+def test_ten_kilobytes_of_rubbish_are_refused(part: str) -> None:
     text = (part * 10_000)[:10_000]
     with pytest.raises(ml.LayoutError):
         parse_morello(text)

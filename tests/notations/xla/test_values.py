@@ -24,7 +24,7 @@ LATER_TILE = (
 
 class TestWhatTheConstructorsTake:
     def test_lists_arrays_and_numpy_integers(self) -> None:
-        x = S("f32", [np.int64(3), np.uint8(5)], L(np.array([1, 0]), [[np.int32(2), 2]]))  # type: ignore[arg-type]
+        x = S("f32", [np.int64(3), np.uint8(5)], L(np.array([1, 0]), [[np.int32(2), 2]]))
         assert x == ml.parse("f32[3,5]{1,0:T(2,2)}")
         assert {type(n) for n in x.dims} == {int}
         assert isinstance(x.layout.tiles[0], tuple)
@@ -32,7 +32,7 @@ class TestWhatTheConstructorsTake:
 
     def test_dims_of_an_array(self) -> None:
         assert S("f32", np.zeros((3, 5)).shape).dims == (3, 5)
-        assert S("f32", iter((3, 5))).dims == (3, 5)  # type: ignore[arg-type]
+        assert S("f32", iter((3, 5))).dims == (3, 5)
 
     def test_a_layout_by_default(self) -> None:
         assert F32.layout == L((1, 0))
@@ -43,21 +43,21 @@ class TestWhatTheConstructorsTake:
     def test_unbounded_sizes_are_dynamic(self) -> None:
         assert S("f32", (None, 3)).dynamic_dimensions == (True, False)
         assert S("f32", (None, 3)) == ml.parse("f32[?,3]")
-        assert S("f32", (2, 3), None, (np.True_, False)) == ml.parse("f32[<=2,3]")  # type: ignore[arg-type]
+        assert S("f32", (2, 3), None, (np.True_, False)) == ml.parse("f32[<=2,3]")
 
     def test_values_are_frozen_and_equal_by_parts(self) -> None:
         with pytest.raises(AttributeError):
             F32.dims = (1,)  # type: ignore[misc]
         others = [S("f32", (2, 3), L((0, 1))), S("f16", (2, 3)), ml.parse("f32[<=2,3]")]
         assert F32 not in others
-        assert len({F32, S("f32", [2, 3], L([1, 0]))}) == 1  # type: ignore[arg-type]
+        assert len({F32, S("f32", [2, 3], L([1, 0]))}) == 1
         assert pickle.loads(pickle.dumps(F32)) == F32
         assert copy.deepcopy(F32) == F32
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
     "a float in the order": (
-        lambda: L((1.0, 0)),  # type: ignore[arg-type]
+        lambda: L((1.0, 0)),
         "minor_to_major[0] is 1.0",
         "it is an integer",
         "name each of the dimensions 0 to 1 once, the fastest varying first",
@@ -75,37 +75,37 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "name each of the dimensions 0 to 1 once, the fastest varying first",
     ),
     "text for an order": (
-        lambda: L("10"),  # type: ignore[arg-type]
+        lambda: L("10"),
         "minor_to_major is '10'",
         "it is a tuple or list",
         "give a tuple of ints, such as (1, 0)",
     ),
     "a number for an order": (
-        lambda: L(2),  # type: ignore[arg-type]
+        lambda: L(2),
         "minor_to_major is 2",
         "it is a tuple or list",
         "give a tuple of ints, such as (1, 0)",
     ),
     "an array of no dimensions": (
-        lambda: L(np.array(1)),  # type: ignore[arg-type]
+        lambda: L(np.array(1)),
         "minor_to_major is array(1)",
         "it is a tuple or list",
         "give a tuple of ints, such as (1, 0)",
     ),
     "one tile instead of tiles": (
-        lambda: L((1, 0), (8, 128)),  # type: ignore[arg-type]
+        lambda: L((1, 0), (8, 128)),
         "tile 0 is 8",
         "it is a tuple or list",
         "give a tuple of tiles, such as ((8, 128), (2, 1))",
     ),
     "text for a tile": (
-        lambda: L((1, 0), ("8,128",)),  # type: ignore[arg-type]
+        lambda: L((1, 0), ("8,128",)),
         "tile 0 is '8,128'",
         "it is a tuple or list",
         "give a tuple of tiles, such as ((8, 128), (2, 1))",
     ),
     "a star as text": (
-        lambda: L((1, 0), (("*", 2),)),  # type: ignore[arg-type]
+        lambda: L((1, 0), (("*", 2),)),
         "a tile size is '*'",
         "it is an integer",
         "write a size from 1, or '*' (COMBINE) to join the next more minor dimension",
@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "write a size from 1, or '*' (COMBINE) to join the next more minor dimension",
     ),
     "no memory space": (
-        lambda: L((0,), memory_space=None),  # type: ignore[arg-type]
+        lambda: L((0,), memory_space=None),
         "memory_space is None",
         "it is an integer",
         "give an int from 0",
@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "give an int from 0",
     ),
     "a pair for a split": (
-        lambda: L((0,), split_configs=((0, (1,)),)),  # type: ignore[arg-type]
+        lambda: L((0,), split_configs=((0, (1,)),)),
         "split_configs[0] is (0, (1,))",
         "it is of type SplitConfig",
         "give a tuple of SplitConfig(dimension, split_indices)",
@@ -165,13 +165,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "leave SC out",
     ),
     "a split at a float": (
-        lambda: ml.SplitConfig(0, (1.5,)),  # type: ignore[arg-type]
+        lambda: ml.SplitConfig(0, (1.5,)),
         "split index 0 is 1.5",
         "it is an integer",
         "say where a new piece starts: a number from 1",
     ),
     "a split at one number": (
-        lambda: ml.SplitConfig(0, 5),  # type: ignore[arg-type]
+        lambda: ml.SplitConfig(0, 5),
         "split_indices is 5",
         "it is a tuple or list",
         "give a tuple of ints",
@@ -183,19 +183,19 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "give an int from 0",
     ),
     "a list for a pointer type": (
-        lambda: L((0,), pointer_primitive_type=["u8"]),  # type: ignore[arg-type]
+        lambda: L((0,), pointer_primitive_type=["u8"]),
         "['u8'] is no element type of XLA",
         "XLA has its own names for types, all in lower case",
         f"write one of {', '.join(ELEMENT_BITS)}",
     ),
     "a NumPy type": (
-        lambda: S(np.float32, (2,)),  # type: ignore[arg-type]
+        lambda: S(np.float32, (2,)),
         "<class 'numpy.float32'> is no element type of XLA",
         "XLA has its own names for types, all in lower case",
         f"write one of {', '.join(ELEMENT_BITS)}",
     ),
     "one number for dims": (
-        lambda: S("f32", 5),  # type: ignore[arg-type]
+        lambda: S("f32", 5),
         "dims is 5",
         "it is a tuple or list",
         "give a tuple of sizes, such as (3, 5)",
@@ -225,13 +225,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "give an int from 0, a name, or None for an unbounded size",
     ),
     "a SymPy sum for a size": (
-        lambda: S("f32", (sympy.Symbol("M") + 1,)),  # type: ignore[arg-type]
+        lambda: S("f32", (sympy.Symbol("M") + 1,)),
         "the size of dimension 0 is M + 1",
         "it is an integer",
         "give an int from 0, a name, or None for an unbounded size",
     ),
     "text for a layout": (
-        lambda: S("f32", (2, 3), "{1,0}"),  # type: ignore[arg-type]
+        lambda: S("f32", (2, 3), "{1,0}"),
         "layout is '{1,0}'",
         "it is of type XlaLayout",
         "give an XlaLayout; ml.parse reads text",
@@ -249,7 +249,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "give one bool for each dimension, or leave them out",
     ),
     "a number for a flag": (
-        lambda: S("f32", (2, 3), None, (0, 2)),  # type: ignore[arg-type]
+        lambda: S("f32", (2, 3), None, (0, 2)),
         "dynamic_dimensions[0] is 0",
         "it is a bool",
         "give one bool for each dimension, or leave them out",
@@ -267,19 +267,19 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "write token[]",
     ),
     "text in a tuple": (
-        lambda: ml.XlaTuple(("f32[2]",)),  # type: ignore[arg-type]
+        lambda: ml.XlaTuple(("f32[2]",)),
         "shapes[0] is 'f32[2]'",
         "it is of type XlaShape or XlaTuple or XlaBuffer",
         "give a tuple of shapes; ml.parse reads text",
     ),
     "a shape for a tuple": (
-        lambda: ml.XlaTuple(F32),  # type: ignore[arg-type]
+        lambda: ml.XlaTuple(F32),
         f"shapes is {repr(F32)[:59]}…",
         "it is a tuple or list",
         "give a tuple of shapes; ml.parse reads text",
     ),
     "a tuple in a buffer": (
-        lambda: ml.XlaBuffer(ml.XlaTuple(())),  # type: ignore[arg-type]
+        lambda: ml.XlaBuffer(ml.XlaTuple(())),
         "shape is XlaTuple(shapes=())",
         "it is of type XlaShape",
         "give an XlaShape; ml.parse reads text",
@@ -330,7 +330,7 @@ def test_what_the_constructors_refuse(name: str) -> None:
             "f32[40,300]{1,0:T(8,128)SC(0:8)}",
             ml.index_map,
             "{1,0:T(8,128)SC(0:8)} splits the array over several buffers",
-            "SC gives each piece a buffer of its own, so there is no one offset",
+            "SC gives each piece a buffer of its own, so there is not one offset",
             "leave SC out to see the layout inside a piece; byte_size counts SC",
         ),
         (
@@ -419,7 +419,7 @@ def test_bits_of_types() -> None:
     assert ml.parse("pred[8]{0:E(1)}").bits == 1
     for wrong in ("token", "F32", 3):
         with pytest.raises(ml.LayoutError, match="is no element type of XLA"):
-            bits_of(wrong)  # type: ignore[arg-type]
+            bits_of(wrong)
 
 
 def test_a_split_without_cuts_splits_nothing() -> None:
@@ -440,7 +440,7 @@ def test_a_split_without_cuts_splits_nothing() -> None:
         ),
         (
             "f32[3,5]{1,0:L(32)}",
-            ("XLA ignores L(32) where there are no tiles: the buffer does not grow",),
+            ("XLA ignores L(32) if there are no tiles: the buffer does not grow",),
         ),
         (
             "f32[40,300]{1,0:SC(0:8)}",

@@ -1,0 +1,192 @@
+"""From the tree of an index expression to an affine expression, with a caret in errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from lark.exceptions import VisitError
+from lark.visitors import Transformer_NonRecursive
+
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr import AffineExpr, Atom, Interval, Var, canonicalize
+from morello_layouts.expr.bounds import UNBOUNDED
+from morello_layouts.expr.conversions import (
+    as_number,
+    divide,
+    multiply,
+    promote_to_sizes,
+    remainder,
+)
+from morello_layouts.expr.sizes import Int, common_divisor, is_nonnegative
+from morello_layouts.notations.grammar import integer
+
+_MOST_BITS: Final = 1024
+
+
+class Placed(NamedTuple):
+    """What a part of the text stands for: ``form / denominator``, and where it stands."""
+
+    form: AffineExpr
+    start: int
+    denominator: Int = 1
+    slash: int = 0  # where the last division stands
+
+
+def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
+    """The form that an expression's tree stands for; ``text`` is what it was parsed from."""
+    reader = _Reader(text, bounds)
+    try:
+        return promote_to_sizes(reader.transform(tree), reader.sizes)
+    except VisitError as error:
+        raise error.orig_exc from None
+
+
+class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
+    """Trees to (form, where it stands), bottom up and without recursion."""
+
+    def __init__(self, text: str, bounds: Mapping[str, Interval]) -> None:
+        super().__init__()
+        self.text, self.bounds = text, bounds
+        self.sizes: set[str] = set()
+
+    def number(self, children: list[Any]) -> Placed:
+        (token,) = children
+        return Placed(AffineExpr((), integer(token, self.text)), token.start_pos)
+
+    def name(self, children: list[Any]) -> Placed:
+        (token,) = children
+        interval = self.bounds.get(str(token), UNBOUNDED)
+        return Placed(AffineExpr(((Var(str(token), interval), 1),), 0), token.start_pos)
+
+    def expression(self, children: list[Placed]) -> AffineExpr:
+        return self.whole(children[0]).form
+
+    def sum(self, children: list[Any]) -> Placed:
+        parts: list[Placed] = children[::2]
+        common: Int = 1
+        for part in parts:
+            if part.denominator != 1:
+                common = common * part.denominator // common_divisor(common, part.denominator)
+        terms: list[tuple[Atom, Int]] = []
+        const: Int = 0
+        for sign, part in zip(["+", *children[1::2]], parts, strict=True):
+            factor = common // part.denominator
+            factor = factor if sign == "+" else -factor
+            terms += [(atom, factor * c) for atom, c in part.form.terms]
+            const += factor * part.form.const
+        slash = max(part.slash for part in parts)
+        return Placed(AffineExpr.from_terms(terms, const), parts[0].start, common, slash)
+
+    def product(self, children: list[Any]) -> Placed:
+        left: Placed = children[0]
+        for sign, right in zip(children[1::2], children[2::2], strict=True):
+            if sign == "*":
+                form = self.multiply(left.form, right)
+                slash = max(left.slash, right.slash)
+                left = Placed(form, left.start, left.denominator * right.denominator, slash)
+            elif sign == "/":
+                left = self.ratio(left, right, sign.start_pos)
+            else:
+                operation = divide if sign == "//" else remainder
+                left = self.by_number(operation, self.whole(left), right)
+        return left
+
+    def unary(self, children: list[Any]) -> Placed:
+        *signs, of = children
+        form = -of.form if signs.count("-") % 2 else of.form
+        return Placed(form, of.start, of.denominator, of.slash)
+
+    def power(self, children: list[Any]) -> Placed:
+        base, _, exponent = children
+        if exponent is None:
+            return Placed(*base)
+        times = integer(exponent, self.text)
+        if times * _bits(base.form) > _MOST_BITS:
+            raise ParseError(
+                "the power is too large",
+                f"powers are multiplied out, up to numbers of {_MOST_BITS} bits",
+                "write a smaller exponent",
+                text=self.text,
+                position=exponent.start_pos,
+            )
+        found = Placed(AffineExpr((), 1), base.start)
+        for _ in range(times):
+            form = self.multiply(found.form, base)
+            by = found.denominator * base.denominator
+            found = Placed(form, base.start, by, base.slash)
+        return found
+
+    def floor(self, children: list[Placed]) -> Placed:
+        (of,) = children
+        return Placed(divide(of.form, of.denominator), of.start)
+
+    def ceiling(self, children: list[Any]) -> Placed:
+        _, of = children
+        return Placed(-divide(-of.form, of.denominator), of.start)
+
+    def remainder(self, children: list[Placed]) -> Placed:
+        return self.by_number(remainder, self.whole(children[0]), children[1])
+
+    def multiply(self, left: AffineExpr, right: Placed) -> AffineExpr:
+        try:
+            return multiply(left, right.form, self.sizes)
+        except LayoutError as error:
+            raise self.at(right.start, error) from None
+
+    def by_number(
+        self, operation: Callable[[AffineExpr, Int], AffineExpr], left: Placed, right: Placed
+    ) -> Placed:
+        number = self.as_divisor(right)
+        try:
+            return Placed(operation(left.form, number), left.start)
+        except LayoutError as error:
+            raise self.at(right.start, error) from None
+
+    def ratio(self, left: Placed, right: Placed, slash: int) -> Placed:
+        number = self.as_divisor(right)
+        is_negative = is_nonnegative(-number - 1)
+        if not is_negative and not is_nonnegative(number - 1):
+            self.by_number(divide, left, right)  # says what is wrong with it
+        form, by = (-left.form, -number) if is_negative else (left.form, number)
+        return Placed(form, left.start, left.denominator * by, slash)
+
+    def as_divisor(self, placed: Placed) -> Int:
+        right = canonicalize(self.whole(placed).form)
+        number = as_number(right)
+        if number is None:
+            raise ParseError(
+                f"{right} is no divisor",
+                "divisors are integers, or sizes known to be at least 1 and without an upper bound",
+                "write a number, or give the size's bounds: N=1..",
+                text=self.text,
+                position=placed.start,
+            )
+        self.sizes |= {v.name for v in right.variables()}
+        return number
+
+    def whole(self, of: Placed) -> Placed:
+        """The part as a form, where it is an integer as it is written."""
+        if of.denominator == 1:
+            return of
+        numbers = (of.form.const, *(c for _, c in of.form.terms))
+        if all(c % of.denominator == 0 for c in numbers):
+            terms = tuple((atom, c // of.denominator) for atom, c in of.form.terms)
+            return Placed(AffineExpr(terms, of.form.const // of.denominator), of.start)
+        raise ParseError(
+            "this quotient is not always an integer",
+            "index expressions divide with floor",
+            "write // for division that rounds down, or floor(a/b)",
+            text=self.text,
+            position=of.slash,
+        )
+
+    def at(self, start: int, error: LayoutError) -> ParseError:
+        return ParseError(error.what, error.why, error.fix, text=self.text, position=start)
+
+
+def _bits(form: AffineExpr) -> int:
+    """The length of the longest number in a form, at least 1."""
+    numbers = (form.const, *(c for _, c in form.terms))
+    parts = [c for n in numbers for c in ((n,) if isinstance(n, int) else dict(n.terms).values())]
+    return max(1, *(c.bit_length() for c in parts))

@@ -1,0 +1,1 @@
+"""Find the layout of another notation that has the same offsets."""

@@ -1,0 +1,33 @@
+"""Importing the package loads nothing heavy; import-linter checks the layers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.paths import ROOT
+
+HEAVY = {"cairosvg", "click", "islpy", "lark", "rich", "sympy", "waitress"}
+
+
+@pytest.mark.parametrize("module", ["morello_layouts", "morello_layouts.notations"])
+def test_import_loads_nothing_heavy(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted({HEAVY} & sys.modules.keys()))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert run.stdout.split() == [], f"import {module} loads what only some calls need"
+
+
+def test_no_module_loads_sympy() -> None:
+    """SymPy loads on first use, whatever is imported; the explorer's server loads it early."""
+    code = (
+        "import importlib, pkgutil, sys, morello_layouts as ml\n"
+        "for m in pkgutil.walk_packages(ml.__path__, 'morello_layouts.'):\n"
+        "    if not m.name.endswith('__main__') and '.explorer' not in m.name:\n"
+        "        importlib.import_module(m.name)\n"
+        "        assert 'sympy' not in sys.modules, m.name\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
