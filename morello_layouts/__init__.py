@@ -27,6 +27,7 @@ from morello_layouts.api import (
     unpack,
     verify,
 )
+from morello_layouts.api.translation import to_morello, to_xla
 from morello_layouts.errors import (
     LayoutError,
     NoTranslationError,
@@ -62,7 +63,6 @@ from morello_layouts.notations.xla import (
     XlaTuple,
 )
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
-from morello_layouts.translate.translate import to_morello, to_xla
 
 if TYPE_CHECKING:
     from morello_layouts import exercises, tpu

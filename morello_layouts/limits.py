@@ -90,6 +90,20 @@ BITCAST_TRANSPOSES: Final = 120
 BITCAST_SLOTS: Final = 1 << 22
 """Slots of two buffers that are compared to find the first difference."""
 
+# Translation
+
+TRANSLATION_TILES: Final = 5
+"""Tiles of an XLA layout that a search looks for; more are constructed without a search."""
+
+TRANSLATION_NODES: Final = 20_000
+"""Nodes of the search for each number of tiles: a layout of many packs has millions."""
+
+TRANSLATION_WITNESSES: Final = 64
+"""Small sizes at which a layout with symbolic sizes is translated."""
+
+TRANSLATION_WITNESS_TILES: Final = 3
+"""Largest tiles just above which small sizes are chosen: there padding begins."""
+
 # Programs: HLO and reports
 
 HLO_FAST_TYPE: Final = 400

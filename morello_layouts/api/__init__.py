@@ -13,8 +13,8 @@ from morello_layouts.api.proofs import (
     is_surjective,
     verify,
 )
+from morello_layouts.api.translation import to_morello, to_xla
 from morello_layouts.kernels.relayout import Relayout
-from morello_layouts.translate.translate import to_morello, to_xla
 
 __all__ = [
     "Relayout",

@@ -15,7 +15,7 @@ from morello_layouts.kernels import compiled_relayout, thread_count
 from morello_layouts.kernels.relayout import held_as_bits, item_type, padding_item
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.xla import XlaShape, numpy_type
-from morello_layouts.recipe import Recipe, elements_of, known, pack_array, to_bytes, unpack_array
+from morello_layouts.recipe import Recipe, from_bytes, known, pack_array, to_bytes, unpack_array
 
 
 def as_elements(array: NDArray[Any], shape: XlaShape) -> NDArray[Any]:
@@ -231,4 +231,4 @@ def _items(layout: object, m: IndexMap, data: Any, dtype: np.dtype[Any]) -> NDAr
             f"the layout spans {size} bytes: {m.size} elements of {bits} bits",
             f"give {size} bytes",
         )
-    return elements_of(data, bits, m.size, dtype)
+    return from_bytes(data, bits, m.size, dtype)

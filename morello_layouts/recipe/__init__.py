@@ -1,8 +1,8 @@
-"""The recipe: what every layout is, and the readings that need nothing but it."""
+"""Recipes, and the readings that depend on nothing else."""
 
 from morello_layouts.recipe.readings import (
     delinearize,
-    elements_of,
+    from_bytes,
     linear_index,
     logical_coordinates,
     pack_array,
@@ -20,7 +20,7 @@ __all__ = [
     "Step",
     "Transpose",
     "delinearize",
-    "elements_of",
+    "from_bytes",
     "known",
     "linear_index",
     "logical_coordinates",

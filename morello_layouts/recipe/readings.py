@@ -15,7 +15,7 @@ from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step,
 
 
 def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
-    """The buffer, 1-D, that holds the array (of the recipe's shape); padding holds ``fill``."""
+    """Return the 1-D buffer that holds an array of the recipe's shape; padding holds ``fill``."""
     given = array
     shapes = [known(shape) for shape in recipe.shapes]
     for step, before, after in zip(recipe.steps, shapes, shapes[1:], strict=False):
@@ -31,12 +31,12 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
     (tail,) = known((recipe.tail_padding,))
     if tail:
         buffer = np.pad(buffer, (0, tail), constant_values=fill)
-    # A recipe without steps would hand the caller's own memory back.
+    # Without steps the buffer would be the caller's own memory.
     return buffer.copy() if np.may_share_memory(buffer, given) else buffer
 
 
 def unpack_array(recipe: Recipe, buffer: NDArray[Any]) -> NDArray[Any]:
-    """The array of the recipe's shape that lies in a 1-D buffer of ``recipe.size`` items."""
+    """Return the array of the recipe's shape in a 1-D buffer of ``recipe.size`` items."""
     shapes = [known(shape) for shape in recipe.shapes]
     array = buffer[: prod(shapes[-1])].reshape(shapes[-1])
     for step, before in reversed(list(zip(recipe.steps, shapes, strict=False))):
@@ -55,7 +55,7 @@ def _undo(step: Step, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
 
 
 class Arithmetic(Protocol):
-    """What a coordinate must be able to do."""
+    """A coordinate: an int, an array, an affine expression or a value of ISL."""
 
     def __add__(self, other: Any, /) -> Any: ...
     def __mul__(self, other: Any, /) -> Any: ...
@@ -67,12 +67,12 @@ T = TypeVar("T", bound=Arithmetic)
 
 
 def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tuple[T, ...]:
-    """The coordinate over the physical axes of the element at a logical coordinate.
+    """Return the physical coordinate of the element at a logical one.
 
     Args:
         recipe: the layout at its shape.
         coordinate: one value for each logical dimension.
-        zero: the zero of the coordinate's kind (the coordinate of an axis that a merge makes).
+        zero: the zero of the coordinate's kind, for an axis that a merge of no axes makes.
 
     >>> from morello_layouts.recipe.steps import Pad, Split, Transpose
     >>> tiled = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
@@ -99,7 +99,7 @@ def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tu
 
 
 def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
-    """The row-major position of a coordinate in a box: ``(…(c0·n1 + c1)·n2 + …)``.
+    """Return the row-major position of a coordinate in a box: ``(…(c0·n1 + c1)·n2 + …)``.
 
     >>> linear_index((1, 1, 0, 1), (2, 3, 2, 2), 0)
     17
@@ -113,11 +113,12 @@ def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
 def logical_coordinates(
     recipe: Recipe, physical: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[tuple[Any, Int], ...]]:
-    """The logical coordinate at a physical one, and what makes that an element, not padding.
+    """Return the logical coordinate at a physical one, and the conditions for an element there.
+
+    Coordinates are of any kind, as for :func:`physical_coordinates`.
 
     Returns:
-        The coordinate, and pairs (x, n): the place holds an element where every x < n. Like
-        :func:`physical_coordinates` it works on ints, arrays and forms.
+        The coordinate, and pairs (x, n): the place holds an element, not padding, if every x < n.
 
     >>> from morello_layouts.recipe.steps import Pad, Split, Transpose
     >>> tiled = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
@@ -143,7 +144,7 @@ def logical_coordinates(
 
 
 def delinearize(position: Any, sizes: Shape) -> tuple[Any, ...]:
-    """The coordinate at a row-major position in a box: the inverse of ``linear_index``.
+    """Return the coordinate at a row-major position in a box: the inverse of ``linear_index``.
 
     >>> delinearize(17, (2, 3, 2, 2))
     (1, 1, 0, 1)
@@ -156,10 +157,13 @@ def delinearize(position: Any, sizes: Shape) -> tuple[Any, ...]:
 
 
 def to_bytes(buffer: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """The bytes of a 1-D buffer whose elements take ``bits`` bits each, little-endian.
+    """Return the bytes of a 1-D buffer with elements of ``bits`` bits each, little-endian.
 
     Elements wider in the array than in the buffer keep their low bits; narrower ones are extended.
     Only integers and booleans change width.
+
+    Raises:
+        LayoutError: if other elements would have to change their width.
 
     >>> to_bytes(np.array([1, 2, 3], np.uint8), 4)
     array([33,  3], dtype=uint8)
@@ -169,9 +173,9 @@ def to_bytes(buffer: NDArray[Any], bits: int) -> NDArray[np.uint8]:
         return np.frombuffer(little.tobytes(), np.uint8).copy()
     if buffer.dtype.kind not in "biu":
         raise LayoutError(
-            f"elements of {buffer.dtype} do not fit {bits} bits",
+            f"buffer: expected elements of {bits} bits, got {buffer.dtype}",
             "only integers and booleans change their width",
-            f"give an array whose items take {bits} bits, or integers that hold the bits",
+            f"give an array with items of {bits} bits, or integers that hold the bits",
         )
     wide = buffer.astype("<u8" if buffer.dtype.kind != "i" else "<i8").view("<u8")
     as_bits = np.unpackbits(wide.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
@@ -180,12 +184,15 @@ def to_bytes(buffer: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     return np.packbits(as_bits[:, :bits].reshape(-1), bitorder="little")
 
 
-def elements_of(data: NDArray[np.uint8], bits: int, count: int, dtype: DTypeLike) -> NDArray[Any]:
-    """The first ``count`` elements of ``bits`` bits each in bytes, as items of a NumPy type.
+def from_bytes(data: NDArray[np.uint8], bits: int, count: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return the first ``count`` elements of ``bits`` bits each in bytes, as a NumPy type.
 
     A signed type takes the highest of the bits as its sign.
 
-    >>> elements_of(np.array([0xF1, 3], np.uint8), 4, 3, np.int8)
+    Raises:
+        LayoutError: if the elements would have to change their width and are not integers.
+
+    >>> from_bytes(np.array([0xF1, 3], np.uint8), 4, 3, np.int8)
     array([ 1, -1,  3], dtype=int8)
     """
     kind = np.dtype(dtype)
@@ -193,8 +200,8 @@ def elements_of(data: NDArray[np.uint8], bits: int, count: int, dtype: DTypeLike
         return np.frombuffer(data.tobytes(), kind.newbyteorder("<"), count).astype(kind)
     if kind.kind not in "biu" or bits > 64:
         raise LayoutError(
-            f"elements of {bits} bits do not make items of {kind}",
-            "only integers and booleans change their width",
+            f"dtype: expected a type of {bits} bits, got {kind}",
+            "only integers and booleans of up to 64 bits change their width",
             f"ask for a type of {bits} bits, or an integer type",
         )
     as_bits = np.unpackbits(data, count=count * bits, bitorder="little").reshape(count, bits)

@@ -1,4 +1,4 @@
-"""The recipe: pad, split, transpose and merge steps over axes."""
+"""Recipes: pad, split, transpose and merge steps over axes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 
 Shape: TypeAlias = tuple[Int, ...]
-"""Sizes of axes in elements, some of them perhaps symbolic."""
+"""Sizes of axes in elements; some may be symbolic."""
 
 
 def known(shape: Shape) -> tuple[int, ...]:
-    """The sizes, where all of them are numbers.
+    """Return the sizes as ints.
 
     Raises:
-        UnsupportedError: where one is symbolic.
+        UnsupportedError: if one is symbolic.
+
+    >>> known((6, 8))
+    (6, 8)
     """
     numbers = tuple(n for n in shape if isinstance(n, int))
     if len(numbers) < len(shape):
         names = sorted({name for n in shape if isinstance(n, SizeExpr) for name in n.names()})
         raise UnsupportedError(
             f"sizes are symbolic: {', '.join(names)}",
-            "this is computed at sizes that are numbers",
-            f"give them: .at({', '.join(f'{name}=…' for name in names)})",
+            "this is computed for sizes that are numbers",
+            f"give the sizes: .at({', '.join(f'{name}=…' for name in names)})",
         )
     return numbers
 
@@ -40,7 +43,7 @@ class Pad:
     """Grow each axis to the given size; the elements keep their coordinates.
 
     Attributes:
-        sizes: of each axis after the step, in elements.
+        sizes: the size of each axis after the step, in elements.
 
     >>> Pad((4, 6)).apply((3, 5))
     (4, 6)
@@ -50,9 +53,9 @@ class Pad:
     name: ClassVar[str] = "pad"
 
     def apply(self, shape: Shape) -> Shape:
-        """The shape after the step."""
+        """Return the shape after the step."""
         _require(len(self.sizes) == len(shape), self, shape)
-        # Of symbolic sizes only what is certainly smaller is refused: N may be at most 128.
+        # A symbolic size is refused only if it certainly shrinks: N may be at most 128.
         less = (n - m for n, m in zip(shape, self.sizes, strict=True))
         _require(not any(is_nonnegative(lost - 1) for lost in less), self, shape)
         return self.sizes
@@ -60,10 +63,10 @@ class Pad:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Break axis i of size n into (n / t, t) where ``tiles[i]`` is t; None leaves it whole.
+    """Break axis i of size n into (n / t, t) if ``tiles[i]`` is t, and leave it whole if None.
 
     Attributes:
-        tiles: the size of the new inner axis, for each axis; None for no split.
+        tiles: for each axis the size of its new inner axis; None for no split.
 
     >>> Split((2, None)).apply((4, 6))
     (2, 2, 6)
@@ -73,7 +76,7 @@ class Split:
     name: ClassVar[str] = "split"
 
     def apply(self, shape: Shape) -> Shape:
-        """The shape after the step."""
+        """Return the shape after the step."""
         _require(len(self.tiles) == len(shape), self, shape)
         sizes: list[Int] = []
         for n, t in zip(shape, self.tiles, strict=True):
@@ -90,7 +93,7 @@ class Transpose:
     """Reorder the axes: new axis k is old axis ``order[k]``.
 
     Attributes:
-        order: for each new axis, the old one.
+        order: for each new axis the old one.
 
     >>> Transpose((0, 2, 1)).apply((2, 3, 4))
     (2, 4, 3)
@@ -100,7 +103,7 @@ class Transpose:
     name: ClassVar[str] = "transpose"
 
     def apply(self, shape: Shape) -> Shape:
-        """The shape after the step."""
+        """Return the shape after the step."""
         _require(sorted(self.order) == list(range(len(shape))), self, shape)
         return tuple(shape[axis] for axis in self.order)
 
@@ -109,11 +112,11 @@ class Transpose:
 class Merge:
     """Join runs of neighbouring axes, ``counts[k]`` of them into new axis k.
 
-    A count of 0 makes a new axis of size 1 (an empty product), which is how a tile with more
-    dimensions than the array gets its leading ones.
+    A count of 0 makes a new axis of size 1, the empty product: a tile with more dimensions than the
+    array gets its leading axes from it.
 
     Attributes:
-        counts: for each new axis, how many old ones it joins.
+        counts: for each new axis the number of old ones that it joins.
 
     >>> Merge((0, 2, 1)).apply((2, 3, 4))
     (1, 6, 4)
@@ -123,12 +126,12 @@ class Merge:
     name: ClassVar[str] = "merge"
 
     def apply(self, shape: Shape) -> Shape:
-        """The shape after the step."""
+        """Return the shape after the step."""
         _require(sum(self.counts) == len(shape), self, shape)
         return tuple(prod(group) for group in self.groups(shape))
 
     def groups(self, axes: Iterable[T]) -> list[tuple[T, ...]]:
-        """The axes (or their sizes) in runs, one run for each new axis."""
+        """Return the axes, or their sizes, in runs: one run for each new axis."""
         left = iter(axes)
         return [tuple(next(left) for _ in range(count)) for count in self.counts]
 
@@ -138,12 +141,12 @@ Step: TypeAlias = Pad | Split | Transpose | Merge
 
 @dataclass(frozen=True)
 class Recipe:
-    """A layout at a shape: steps over axes, then row-major order of the axes that result.
+    """A layout at a shape: steps over axes, then row-major order of the resulting axes.
 
     Attributes:
         shape: logical sizes.
         steps: the steps in order.
-        tail_padding: elements added at the end of the buffer, after everything else.
+        tail_padding: elements of padding at the end of the buffer, after those of the axes.
 
     >>> print(Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3)))))
     [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]
@@ -156,11 +159,11 @@ class Recipe:
     def __post_init__(self) -> None:
         if is_nonnegative(-1 - self.tail_padding):
             raise ShapeError(
-                f"a tail padding of {self.tail_padding} elements is negative",
-                "it is what a buffer has more than its axes hold",
+                f"tail padding: expected 0 or more elements, got {self.tail_padding}",
+                "it is the number of elements in the buffer after those of the axes",
                 "give 0 or more",
             )
-        self.shapes  # raises where a step does not fit  # noqa: B018
+        self.shapes  # raises if a step does not fit  # noqa: B018
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
@@ -172,22 +175,22 @@ class Recipe:
 
     @property
     def physical_shape(self) -> Shape:
-        """Sizes of the axes in memory, most major first."""
+        """The sizes of the axes in memory, most major first."""
         return self.shapes[-1]
 
     @cached_property
     def size(self) -> Int:
-        """Elements that the buffer spans, padding included."""
+        """The number of elements that the buffer spans, padding included."""
         return prod(self.physical_shape) + self.tail_padding
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of symbolic sizes in it, sorted."""
+        """The names in its symbolic sizes, sorted."""
         symbolic = (n for n in (*self.shape, self.tail_padding) if isinstance(n, SizeExpr))
         return tuple(sorted({name for n in symbolic for name in n.names()}))
 
     def map_sizes(self, change: Callable[[Int], Int]) -> Recipe:
-        """The recipe with every size changed, tiles excepted.
+        """Return the recipe with every size changed but those of tiles.
 
         >>> tiled = Recipe((SizeExpr.named("N"),), (Pad((8 * SizeExpr.named("N"),)), Split((4,))))
         >>> print(tiled.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate({"N": 3})))
@@ -216,6 +219,6 @@ def _require(fits: bool, step: Step, shape: Shape) -> None:
     if not fits:
         raise ShapeError(
             f"{step} does not fit the shape {_brackets(shape)}",
-            "a recipe's steps must fit the shape that the step before leaves",
-            "pad an axis up to a multiple before splitting it, and name every axis once",
+            "each step must fit the shape that the step before it leaves",
+            "pad an axis to a multiple before splitting it, and name every axis once",
         )

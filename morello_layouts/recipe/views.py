@@ -1,4 +1,4 @@
-"""An array seen in another shape: reshapes and transposes as steps, and wider elements."""
+"""Reshapes and transposes as steps of a recipe, and elements split into parts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step,
 
 
 def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
-    """The merges and splits that take an array to another shape, in row-major order.
+    """Return the merges and splits that take an array to another shape, in row-major order.
 
     Runs of dimensions whose sizes have one product are joined and split by themselves.
 
     Raises:
-        ShapeError: where the shapes hold different numbers of elements.
-        UnsupportedError: where a symbolic size would have to be split off.
+        ShapeError: if the shapes hold different numbers of elements.
+        UnsupportedError: if a symbolic size would have to be split off.
 
     >>> print(Recipe((4, 6), reshape_steps((4, 6), (2, 2, 3, 2))))
     [4,6] → split [2,2,3,2]
@@ -26,7 +26,7 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
         return ()
     if not to:
         raise UnsupportedError(
-            f"{_text(shape)} cannot be reshaped to a scalar by merging",
+            f"{_text(shape)} cannot be reshaped to a scalar",
             "a merge leaves at least one axis",
             "reshape it to [1]",
         )
@@ -34,11 +34,13 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
         raise ShapeError(
             f"{_text(shape)} cannot be reshaped to {_text(to)}",
             f"they hold {prod(shape)} and {prod(to)} elements",
-            "give a shape of as many elements",
+            f"give a shape of {prod(shape)} elements",
         )
     if prod(shape) == 0:
         raise UnsupportedError(
-            f"{_text(shape)} has no elements to reshape", "nothing lies anywhere", "leave it out"
+            f"{_text(shape)} cannot be reshaped",
+            "it has no elements, so no step says how its dimensions correspond",
+            "use sizes of 1 and more",
         )
     runs = _runs(shape, to)
     merge = Merge(tuple(count for count, _ in runs))
@@ -61,7 +63,7 @@ def _inner(size: Int) -> int:
 
 
 def _runs(shape: Shape, to: Shape) -> list[tuple[int, Shape]]:
-    """How many dimensions join into each run, and the sizes that it splits into."""
+    """The number of dimensions that join into each run, and the sizes that it splits into."""
     runs: list[tuple[int, Shape]] = []
     start, end = 0, 0
     while start < len(shape) or end < len(to):
@@ -84,10 +86,10 @@ def _runs(shape: Shape, to: Shape) -> list[tuple[int, Shape]]:
 
 
 def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = None) -> Recipe:
-    """A recipe for an array of another shape, reshaped and then transposed to the recipe's own.
+    """Return a recipe for another shape: reshape and transpose to the recipe's own, then follow it.
 
     Raises:
-        ShapeError: where the shapes do not fit, or the order is none.
+        ShapeError: if the shapes do not fit, or the order is not a permutation.
 
     >>> print(reshape_recipe((24,), Recipe((6, 4)), (1, 0)))
     [24] → split [4,6] → transpose [6,4]
@@ -97,7 +99,7 @@ def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = N
     moved = tuple(range(len(recipe.shape))) if order is None else tuple(order)
     if sorted(moved) != list(range(len(recipe.shape))):
         raise ShapeError(
-            f"{moved} is no order of {len(recipe.shape)} dimensions",
+            f"order: expected a permutation of {len(recipe.shape)} dimensions, got {moved}",
             "a transpose names each dimension once, from 0",
             f"give for example {tuple(reversed(range(len(recipe.shape))))}",
         )
@@ -109,7 +111,7 @@ def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = N
 
 
 def _of_one_element(recipe: Recipe) -> Recipe:
-    """A recipe for [1] that does what one for [] does: no merge leaves no axes."""
+    """The recipe of a scalar as one for the shape [1]: a merge cannot lead from [1] to []."""
     begun = next((k for k, shape in enumerate(recipe.shapes) if shape), None)
     if begun is None:
         return Recipe((1,), (), recipe.tail_padding)
@@ -119,7 +121,7 @@ def _of_one_element(recipe: Recipe) -> Recipe:
 
 
 def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
-    """The recipe where each element is split into several: one more dimension, the innermost.
+    """Return the recipe with each element split into ``size`` parts, a new innermost dimension.
 
     >>> print(with_inner_axis(Recipe((3, 4), (Transpose((1, 0)),)), 2))
     [3,4,2] → transpose [4,3,2]

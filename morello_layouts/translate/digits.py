@@ -1,11 +1,14 @@
-"""The canonical digits of a layout: two layouts with the same offsets have the same ones."""
+"""Canonical digits, the same for all layouts with the same offsets, and the proof of these."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
 
+from morello_layouts import proof
+from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.digits import Digit, Digits, digits_of, row_major
@@ -104,3 +107,22 @@ def _divisors(n: int) -> Sequence[int]:
     from sympy import divisors
 
     return [int(d) for d in divisors(n)]
+
+
+def have_same_offsets(m: IndexMap, found: Layout) -> proof.Proof:
+    """Prove that a layout has the offsets of a map, under the assumptions of the map.
+
+    Raises:
+        ShapeError: if the layout does not fit the map's shape.
+
+    >>> from morello_layouts import index_map, parse
+    >>> have_same_offsets(index_map("f32[6,8]{0,1:T(4,1)}"), parse("[1, 0, 1 p(4)]")).holds
+    True
+    """
+    shape = m.recipe.shape
+    if meet_all((*m.assumptions, *found.assumptions(shape))) != m.assumptions:
+        why = f"{found} assumes more of the sizes than {m.source}"
+        return proof.Proof("are they equal?", None, why)
+    recipe = found.recipe(shape)
+    other = IndexMap.of(recipe, found.reference, str(found), assumptions=m.assumptions)
+    return proof.are_equivalent(m, other)

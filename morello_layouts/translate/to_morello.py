@@ -4,129 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Final
 
-from morello_layouts.api.layouts import index_map
+from morello_layouts import proof
 from morello_layouts.errors import NoTranslationError, ShapeError, TranslationNotFoundError
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.limits import TRANSLATION_WITNESS_TILES, TRANSLATION_WITNESSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
-from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.recipe import Split
 from morello_layouts.recipe.digits import Digit, Digits
-from morello_layouts.translate.digits import canonical_digits, probed_digits
-
-if TYPE_CHECKING:
-    from morello_layouts.proof import Proof
-
-_MOST_WITNESSES: Final = 64  # sizes at which a layout with symbolic sizes is looked at
-_MOST_TILES: Final = 3  # sizes of tiles that these stand above
+from morello_layouts.translate.digits import canonical_digits, have_same_offsets, probed_digits
 
 
-def equality(m: IndexMap, found: MorelloLayout | XlaLayout) -> Proof:
-    """Whether a layout has the offsets of a map, under what is assumed of the map's sizes.
+def morello_layout_of(m: IndexMap) -> MorelloLayout:
+    """Return the Morello layout with the offsets of a map, proved equal.
 
     Raises:
-        ShapeError: where the layout does not fit the map's shape.
+        NoTranslationError: if none exists, or none at some sizes.
+        TranslationNotFoundError: if none was found, and none was proved not to exist.
 
-    >>> from morello_layouts.notations import parse
-    >>> equality(index_map("f32[6,8]{0,1:T(4,1)}"), parse("[1, 0, 1 p(4)]")).holds
-    True
-    """
-    from morello_layouts import proof
-
-    other = index_map(found, m.recipe.shape, assuming=m.assumptions)
-    if other.assumptions != m.assumptions:
-        why = "the layout found assumes more of the sizes than the one given"
-        return proof.Proof("are they equal?", None, why)
-    return proof.are_equivalent(m, other)
-
-
-def morello_of_known(m: IndexMap) -> MorelloLayout:
-    """The Morello layout of a map of known sizes.
-
-    Raises:
-        NoTranslationError: where none exists.
-        TranslationNotFoundError: where the only candidate was neither proved nor disproved.
-
-    >>> print(morello_of_known(index_map("f32[6,8]{0,1:T(4,1)}")))
+    >>> from morello_layouts import index_map
+    >>> print(morello_layout_of(index_map("f32[6,8]{0,1:T(4,1)}")))
     [1, 0, 1 p(4)]
+    >>> print(morello_layout_of(index_map("f32[M,N]{0,1}")))
+    [1, 0]
     """
+    if 0 in m.recipe.shape:
+        raise _none(
+            m, "a size is 0, and Morello's dimensions have at least one element", "use sizes from 1"
+        )
+    return _for_all_sizes(m) if m.recipe.names else _at_numbers(m)
+
+
+def _at_numbers(m: IndexMap) -> MorelloLayout:
+    """The Morello layout of a map without symbolic sizes."""
     found = _candidate(m)
-    answer = equality(m, found)
+    answer = have_same_offsets(m, found)
     if answer.holds is False:
         raise _none(
             m,
-            f"its strides leave only {found}, and that has another offset at "
-            f"{answer.counterexample}",
-            "keep it in XLA's notation, or tile by sizes that divide one another",
+            f"its strides admit only {found}, which has another offset at {answer.counterexample}",
+            _KEEP_OR_TILE,
         )
     if answer.holds is None:
         raise TranslationNotFoundError(
-            f"no layout was proved equal to {m.source}",
+            f"no Morello layout was proved equal to {m.source}",
             f"only {found} can be; {answer.reason}",
-            f"{found} can be checked at smaller sizes",
+            f"check {found} at smaller sizes",
         )
     return found
 
 
 def _candidate(m: IndexMap) -> MorelloLayout:
-    """The only one that can be, up to lists that come to the same.
-
-    Raises:
-        NoTranslationError: where there is none.
-    """
-    _require_elements(m)
+    """The only layout that can have the map's offsets, up to lists that are equal at its sizes."""
     digits: Digits | str | None = canonical_digits(m.recipe)
     if digits is None:
         _require_no_gap(m)
         digits = probed_digits(m)
-    if isinstance(digits, str):
-        raise _none(
-            m, digits, "keep it in XLA's notation, or tile by sizes that divide one another"
-        )
-    found = morello_of_digits(digits, m)
+    found = digits if isinstance(digits, str) else morello_of_digits(digits, m)
     if isinstance(found, str):
-        raise _none(m, found, "keep it in XLA's notation")
+        raise _none(m, found, _KEEP_OR_TILE)
     return found
 
 
-def _require_elements(m: IndexMap) -> None:
-    """Raise where a size is 0."""
-    if 0 in m.recipe.shape:
-        raise _none(
-            m,
-            "Morello's dimensions have at least one element, and here a size is 0",
-            "use sizes of 1 and more",
-        )
-
-
 def _require_no_gap(m: IndexMap) -> None:
-    """Raise where padding lies between elements."""
-    from morello_layouts import proof
-
-    onto = proof.is_surjective(m)
-    if onto.holds is False and onto.counterexample < m.size - onto.padding:
+    """Raise if padding lies between elements."""
+    surjective = proof.is_surjective(m)
+    if surjective.holds is False and surjective.counterexample < m.size - surjective.padding:
         raise _none(
             m,
-            f"{onto.padding} of {m.size} slots are padding, the first of them slot "
-            f"{onto.counterexample}, between elements",
+            f"{surjective.padding} of {m.size} slots are padding, and the first, slot "
+            f"{surjective.counterexample}, lies between elements",
             "choose sizes that the tiles divide",
         )
 
 
+_KEEP_OR_TILE = "keep the layout in XLA's notation, or tile by sizes that divide one another"
+
+
 def _none(m: IndexMap, why: str, fix: str) -> NoTranslationError:
-    return NoTranslationError(f"{m.source} is no layout of Morello's: none exists", why, fix)
+    return NoTranslationError(f"no Morello layout has the offsets of {m.source}", why, fix)
 
 
 def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
-    """The Morello layout with these canonical digits; where there is none, the reason.
+    """Return the Morello layout with these canonical digits, or the reason why none has them.
 
-    From the innermost on, each physical dimension takes the lowest digit that is left of its
-    dimension. Only an OddEven differs: its two digits, of size 2 and above it the rest, change
+    From the innermost on, each physical dimension takes the lowest remaining digit of its
+    dimension. Only an OddEven differs: its two digits, of radix 2 and above it the rest, change
     places. Neither is ever joined with a neighbour, so no other list has these digits.
 
+    >>> from morello_layouts import index_map
     >>> m = index_map("f32[16]{0:T(2)(8,1)}")
     >>> print(morello_of_digits(canonical_digits(m.recipe), m))
     [0 oe(16)]
@@ -136,12 +104,12 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
     left = list(digits)
     while left:
         digit = left.pop()
-        phys = _phys(digit, left[-1] if left else None, taken[digit.dim], m)
+        phys = _phys(digit, left[-1] if left else None, taken[digit.dim])
         if phys is None:
             lower = next(d for d in left if (d.dim, d.unit) == (digit.dim, taken[digit.dim]))
             return (
-                f"{digit} lies inside {lower}, a lower part of the same dimension, and in Morello "
-                "the lower parts lie inside the higher ones, but for the two of an OddEven"
+                f"{digit} lies inside {lower}, a lower part of the same dimension; in Morello the "
+                "lower parts lie inside the higher ones, but for the two of an OddEven"
             )
         if isinstance(phys, OddEven):
             left.pop()
@@ -150,83 +118,71 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
     return MorelloLayout(reversed(dims))
 
 
-def _phys(digit: Digit, outer: Digit | None, taken: int, m: IndexMap) -> PhysDim | None:
-    """The physical dimension of a digit, perhaps together with the one outside it."""
+def _phys(digit: Digit, outer: Digit | None, taken: int) -> PhysDim | None:
+    """The physical dimension of a digit, or of it and the one outside it; None if none has it."""
     if digit.unit == taken:
-        whole = digit.unit * digit.radix == m.recipe.shape[digit.dim]
-        return Dynamic() if whole else Packed(_known(digit.radix))
+        return Dynamic() if digit.modulus is None else Packed(digit.modulus)
     is_parity = outer is not None and (outer.dim, outer.unit, outer.radix) == (digit.dim, taken, 2)
-    if is_parity and digit.unit == 2 * taken:
-        return OddEven(2 * digit.radix) if isinstance(digit.radix, int) else None
+    if is_parity and digit.unit == 2 * taken and isinstance(digit.radix, int):
+        return OddEven(2 * digit.radix)
     return None
 
 
-def _known(size: int | SizeExpr) -> int:
-    """The size where it is a number; that of a highest digit, which nothing comes after, is 1."""
-    return size if isinstance(size, int) else 1
+def _known(radix: int | SizeExpr) -> int:
+    """The radix if it is a number; 1 for that of a highest digit, which no digit follows."""
+    return radix if isinstance(radix, int) else 1
 
 
-def morello_of_symbolic(m: IndexMap) -> MorelloLayout:
-    """A Morello layout for all sizes: that of the steps, or of some small sizes.
-
-    Raises:
-        NoTranslationError: where none exists at some sizes.
-        TranslationNotFoundError: where none was proved for all sizes.
-
-    >>> print(morello_of_symbolic(index_map("f32[M,N]{0,1}")))
-    [1, 0]
-    """
-    _require_elements(m)
+def _for_all_sizes(m: IndexMap) -> MorelloLayout:
+    """A Morello layout for all sizes: that of the steps, or of some small sizes."""
     digits = canonical_digits(m.recipe)
     read = None if digits is None else morello_of_digits(digits, m)
-    if isinstance(read, MorelloLayout) and equality(m, read).holds:
+    if isinstance(read, MorelloLayout) and have_same_offsets(m, read).holds:
         return read
     found: dict[MorelloLayout, None] = {}
     for sizes in _witnesses(m):
         try:
-            found[morello_of_known(m.at(**sizes))] = None
+            found[_at_numbers(m.at(**sizes))] = None
         except NoTranslationError as error:
             raise NoTranslationError(error.what, error.why, _remedy(m)) from None
         except TranslationNotFoundError:
             continue
-    for layout in reversed(found):  # those of larger sizes say more
+    for layout in reversed(found):  # those of larger sizes distinguish more
         try:
-            if equality(m, layout).holds:
+            if have_same_offsets(m, layout).holds:
                 return layout
         except ShapeError:
             continue
     raise TranslationNotFoundError(
         f"no Morello layout was found for {m.source} at all sizes",
-        read
-        if isinstance(read, str)
-        else "at each of the small sizes that were tried there is one",
+        read if isinstance(read, str) else "one exists at each of the small sizes that were tried",
         _remedy(m),
     )
 
 
 def _witnesses(m: IndexMap) -> Iterator[dict[str, int]]:
-    """Some sizes that are as assumed, the smallest first: small ones, and just above each tile."""
-    known = {one.name: one for one in m.assumptions}
+    """Yield some sizes within the assumptions, smallest first: small ones and just above tiles."""
+    assumed = {one.name: one for one in m.assumptions}
     tiles = {t for step in m.recipe.steps if isinstance(step, Split) for t in step.tiles if t}
     names = m.recipe.names
-    each = [_sizes(known.get(name, Assumption(name)), tiles) for name in names]
+    each = [_sizes(assumed.get(name, Assumption(name)), tiles) for name in names]
     grid = sorted(product(*each), key=sum)
-    for sizes in (*grid[: _MOST_WITNESSES - 1], grid[-1]):
+    for sizes in (*grid[: TRANSLATION_WITNESSES - 1], grid[-1]):
         yield dict(zip(names, sizes, strict=True))
 
 
 def _sizes(one: Assumption, tiles: Iterable[int]) -> list[int]:
-    """The first two sizes that are as assumed, and the first above each of the largest tiles."""
-    above = (one.lo, one.lo + one.divisor, *(t + 1 for t in sorted(tiles)[-_MOST_TILES:]))
-    multiples = {-(-n // one.divisor) * one.divisor for n in above}
+    """The first two sizes within an assumption, and the first above each of the largest tiles."""
+    above = (t + 1 for t in sorted(tiles)[-TRANSLATION_WITNESS_TILES:])
+    small = (one.lo, one.lo + one.divisor, *above)
+    multiples = {-(-n // one.divisor) * one.divisor for n in small}
     return sorted(n for n in multiples if one.holds_for(n))
 
 
 def _remedy(m: IndexMap) -> str:
-    """What to assume of symbolic sizes so that nothing is padded, where that is known."""
-    from morello_layouts import proof
-
-    onto = proof.is_surjective(m)
-    if onto.holds or onto.when is None or not onto.when.startswith("exactly when"):
+    """The assumptions about symbolic sizes under which nothing is padded, if they are known."""
+    surjective = proof.is_surjective(m)
+    condition = surjective.when or ""
+    if surjective.holds or not condition.startswith("exactly when "):
         return "give numbers for the sizes"
-    return f"assume what leaves no padding: {onto.when.removeprefix('exactly when ')}"
+    return f"assume that {condition.removeprefix('exactly when ')}: then nothing is padded"

@@ -5,13 +5,67 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Final, TypeAlias
 
+from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
+from morello_layouts.limits import TRANSLATION_NODES, TRANSLATION_TILES
+from morello_layouts.maps import IndexMap
+from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.recipe.digits import Digit, Digits
+from morello_layouts.translate.digits import canonical_digits, have_same_offsets
 
-Keys = tuple[int, ...]
+Keys: TypeAlias = tuple[int, ...]
 
-_MOST_TILES = 5  # beyond these no search, but the construction
-_MOST_NODES = 20_000  # that the search for each number of tiles visits
+_INT64_END: Final = 2**63
+
+
+def xla_layout_of(m: IndexMap) -> XlaLayout:
+    """Return an XLA layout with the offsets of a map whose steps do not pad, proved equal.
+
+    Raises:
+        NoTranslationError: if a size exceeds XLA's 64-bit integers.
+        TranslationNotFoundError: if the steps are not digits of single dimensions, a symbolic size
+            is in the way, or the proof is undecided.
+
+    >>> from morello_layouts import index_map
+    >>> print(xla_layout_of(index_map("[1, 0, 1 p(4)]", (6, 8))))
+    {0,1:T(4,1)}
+    """
+    large = [n for n in m.recipe.shape if isinstance(n, int) and n >= _INT64_END]
+    if large:
+        raise NoTranslationError(
+            f"no XLA layout has the offsets of {m.source}",
+            f"XLA's sizes are signed 64-bit integers, {large[0]} is larger",
+            "use a smaller array",
+        )
+    digits = canonical_digits(m.recipe)
+    tiling = None if digits is None else best_tiling(digits, len(m.recipe.shape))
+    if tiling is None:
+        raise TranslationNotFoundError(
+            f"no XLA layout was found for {m.source}",
+            "its steps pad, or cut across dimensions" if digits is None else _obstacle(digits),
+            "give numbers for the symbolic sizes: a layout without padding always has one then",
+        )
+    found = XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
+    answer = have_same_offsets(m, found)
+    if not answer.holds:
+        raise TranslationNotFoundError(
+            f"no XLA layout was proved equal to {m.source}",
+            f"{found} was built from its digits; {answer.reason}",
+            f"check {found} at smaller sizes",
+        )
+    return found
+
+
+def _obstacle(digits: Digits) -> str:
+    """Why no tiles give the order of these digits."""
+    symbolic = max(k for k, digit in enumerate(digits) if not isinstance(digit.radix, int))
+    low = next(digit for digit in digits[:symbolic] if digit.modulus is not None)
+    return (
+        f"{low}, a low part of dimension {low.dim}, comes before {digits[symbolic]} in memory "
+        "order; a tile has a fixed size and cannot hold it, so no layout without '*' exists for "
+        "all sizes, and others were not tried"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +73,21 @@ class Tiling:
     """The order of dimensions, most major first, and the tiles over it.
 
     Attributes:
-        whole: how many sizes of tiles are what is left of a dimension: at another shape the same
-            tiles would not do.
+        major_to_minor: the dimensions.
+        tiles: the sizes of each tile.
+        fitted: the number of tile sizes that are the rest of a dimension of this very shape, so
+            that the tiles do not serve another one.
     """
 
     major_to_minor: tuple[int, ...]
     tiles: tuple[tuple[int, ...], ...]
-    whole: int
+    fitted: int
 
     @property
     def cost(self) -> tuple[object, ...]:
-        """What people prefer, the lesser the better."""
+        """The sort key of tilings: the one that people prefer is least."""
         return (
-            self.whole,
+            self.fitted,
             sum(map(len, self.tiles)),
             list(self.major_to_minor) != sorted(self.major_to_minor),
             sum(len(str(t)) for tile in self.tiles for t in tile),
@@ -41,22 +97,23 @@ class Tiling:
 
 
 def best_tiling(digits: Digits, rank: int) -> Tiling | None:
-    """Tiles that bring the digits of an array of this rank into this order; the fewest, if few.
+    """Return tiles that bring the digits of an array of this rank into this order.
 
-    Among tilings of equally many tiles: one that fits most shapes, then the shortest. Beyond the
-    search's budget more tiles than needed may come back, never wrong ones.
+    A search finds the fewest tiles; of tilings with equally many it takes the one that fits most
+    shapes, then the shortest. Past the search's budget a construction gives correct tiles, but
+    possibly more than needed.
 
     Returns:
-        None where no tiles without ``*`` do, which takes a symbolic size: in memory order a low
-        digit of a dimension comes before the whole or the highest digit of that size. Only what
-        lies outside of all tiles has a stride that grows with a size, and no tile moves all of it.
+        None if no tiles without ``*`` give the order. That takes a symbolic size: in memory order a
+        low digit of some dimension comes before the highest digit of the symbolic one. Only digits
+        outside of all tiles have strides that grow with a size, and no tile moves all of these.
 
-    >>> best_tiling((Digit(1, 4, 2), Digit(0, 1, 6), Digit(1, 1, 4)), 2)
-    Tiling(major_to_minor=(1, 0), tiles=((4, 1),), whole=0)
+    >>> best_tiling((Digit(1, 4, 2), Digit(0, 1, 6), Digit(1, 1, 4, modulus=4)), 2)
+    Tiling(major_to_minor=(1, 0), tiles=((4, 1),), fitted=0)
     """
     if any(not isinstance(digit.radix, int) for digit in digits[_leading(digits) :]):
         return None
-    for count in range(_MOST_TILES + 1):
+    for count in range(TRANSLATION_TILES + 1):
         tilings = (
             _tiling(digits, keys, count, order)
             for keys in _all_keys(digits, count)
@@ -70,15 +127,10 @@ def best_tiling(digits: Digits, rank: int) -> Tiling | None:
     return _tiling(digits, keys, count, order)
 
 
-def _top(digits: Digits, k: int) -> bool:
-    """Whether a digit is the highest of its dimension."""
-    dim, unit = digits[k].dim, digits[k].unit
-    return all(digit.unit <= unit for digit in digits if digit.dim == dim)
-
-
 def _leading(digits: Digits) -> int:
-    """How many digits, from the slowest varying on, are the highest of their dimensions."""
-    return next((k for k in range(len(digits)) if not _top(digits, k)), len(digits))
+    """The number of digits, from the slowest varying on, that are highest of their dimensions."""
+    lower = (k for k, digit in enumerate(digits) if digit.modulus is not None)
+    return next(lower, len(digits))
 
 
 def _reversed_bits(key: int, count: int) -> int:
@@ -86,9 +138,9 @@ def _reversed_bits(key: int, count: int) -> int:
 
 
 def _all_keys(digits: Digits, count: int) -> Iterator[Keys]:
-    """All keys of so many tiles that give the order, as far as the search's budget goes.
+    """Yield the keys of ``count`` tiles that give the order, until the search's budget is spent.
 
-    Bit b of a key is set where tile b moves the digit.
+    Bit b of a digit's key is set if tile b moves the digit.
     """
     backwards = [_reversed_bits(key, count) for key in range(2**count)]
     nodes = 0
@@ -107,7 +159,7 @@ def _all_keys(digits: Digits, count: int) -> Iterator[Keys]:
         most = min((key for unit, key in mine if unit < digit.unit), default=2**count)
         for key in range(keys[-1] if keys else 0, 2**count):
             nodes += 1
-            if nodes > _MOST_NODES or (key and not isinstance(digit.radix, int)):
+            if nodes > TRANSLATION_NODES or (key and not isinstance(digit.radix, int)):
                 return
             if not least < backwards[key] < most:
                 continue
@@ -132,7 +184,7 @@ def _reaches(after: dict[int, set[int]], start: int, end: int) -> bool:
 
 
 def _constructed_keys(digits: Digits) -> tuple[Keys, int]:
-    """Keys for any order: first which digit of its dimension it is, then its place in memory."""
+    """Keys for any order: the rank of the digit in its dimension, then its place in memory."""
     leading = _leading(digits)
     places = [max(0, k - leading + 1) for k in range(len(digits))]
     ranks = [
@@ -149,7 +201,7 @@ def _constructed_keys(digits: Digits) -> tuple[Keys, int]:
 
 
 def _orders(digits: Digits, keys: Keys, rank: int) -> list[tuple[int, ...]]:
-    """Orders of the dimensions that fit the keys: near row-major, and with few axes in tiles."""
+    """The orders of dimensions that fit the keys: near row-major, and with few axes in tiles."""
     after: dict[int, set[int]] = {}
     for k in range(1, len(digits)):
         if keys[k] == keys[k - 1]:
@@ -161,18 +213,18 @@ def _orders(digits: Digits, keys: Keys, rank: int) -> list[tuple[int, ...]]:
     return [row_major] if row_major == moved_last else [row_major, moved_last]
 
 
-def _sorted_dims(after: dict[int, set[int]], wished: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions as wished, as far as those that must come after others allow it."""
+def _sorted_dims(after: dict[int, set[int]], preferred: Sequence[int]) -> tuple[int, ...]:
+    """The order nearest to the preferred one in which each dimension precedes those after it."""
     order: list[int] = []
-    while len(order) < len(wished):
-        left = [dim for dim in wished if dim not in order]
+    while len(order) < len(preferred):
+        left = [dim for dim in preferred if dim not in order]
         later = {dim for earlier in left for dim in after.get(earlier, ())}
         order.append(next(dim for dim in left if dim not in later))
     return tuple(order)
 
 
 def _tiling(digits: Digits, keys: Keys, count: int, order: tuple[int, ...]) -> Tiling:
-    """The tiles that the keys say, with as few sizes as they can have."""
+    """The tiles of the keys, each with as few sizes as possible."""
     axes: list[list[tuple[Digit, int]]] = [
         sorted(
             (pair for pair in zip(digits, keys, strict=True) if pair[0].dim == dim),
@@ -180,7 +232,7 @@ def _tiling(digits: Digits, keys: Keys, count: int, order: tuple[int, ...]) -> T
         )
         for dim in order
     ]
-    tiles, whole = [], 0
+    tiles, fitted = [], 0
     for bit in range(count):
         inner = [[pair for pair in axis if pair[1] >> bit & 1] for axis in axes]
         outer = [[pair for pair in axis if not pair[1] >> bit & 1] for axis in axes]
@@ -188,16 +240,12 @@ def _tiling(digits: Digits, keys: Keys, count: int, order: tuple[int, ...]) -> T
         if first == len(axes):
             continue
         tiles.append(tuple(_elements(moved) for moved in inner[first:]))
-        whole += sum(
-            bool(moved) and not stays and _top_of(digits, moved[0][0])
+        fitted += sum(
+            bool(moved) and not stays and moved[0][0].modulus is None
             for moved, stays in zip(inner, outer, strict=True)
         )
         axes = [*axes[:first], *outer[first:], *inner[first:]]
-    return Tiling(order, tuple(tiles), whole)
-
-
-def _top_of(digits: Digits, digit: Digit) -> bool:
-    return _top(digits, digits.index(digit))
+    return Tiling(order, tuple(tiles), fitted)
 
 
 def _elements(moved: Sequence[tuple[Digit, int]]) -> int:

@@ -78,9 +78,9 @@ def test_floats_do_not_change_their_width() -> None:
     with pytest.raises(ml.LayoutError) as caught:
         ml.pack("f32[2]{0:E(4)}", [1.0, 2.0], as_bytes=True)
     assert str(caught.value) == (
-        "elements of float32 do not fit 4 bits\n"
+        "buffer: expected elements of 4 bits, got float32\n"
         "only integers and booleans change their width\n"
-        "give an array whose items take 4 bits, or integers that hold the bits"
+        "give an array with items of 4 bits, or integers that hold the bits"
     )
 
 

@@ -64,8 +64,8 @@ def test_reshapes_of_symbolic_sizes() -> None:
     ("shape", "to", "error", "what"),
     [
         ((2, 3), (7,), ml.ShapeError, "[2,3] cannot be reshaped to [7]"),
-        ((1,), (), ml.UnsupportedError, "[1] cannot be reshaped to a scalar by merging"),
-        ((0, 3), (3, 0), ml.UnsupportedError, "[0,3] has no elements to reshape"),
+        ((1,), (), ml.UnsupportedError, "[1] cannot be reshaped to a scalar"),
+        ((0, 3), (3, 0), ml.UnsupportedError, "[0,3] cannot be reshaped"),
     ],
 )
 def test_reshapes_that_are_none(shape: Any, to: Any, error: Any, what: str) -> None:
@@ -75,7 +75,7 @@ def test_reshapes_that_are_none(shape: Any, to: Any, error: Any, what: str) -> N
 
 
 def test_an_order_that_is_none() -> None:
-    with pytest.raises(ml.ShapeError, match=r"\(0, 0\) is no order of 2 dimensions"):
+    with pytest.raises(ml.ShapeError, match=r"expected a permutation .*, got \(0, 0\)"):
         reshape_recipe((6,), Recipe((2, 3)), (0, 0))
 
 

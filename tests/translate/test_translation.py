@@ -20,7 +20,7 @@ import morello_layouts as ml
 from morello_layouts import proof
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
 from morello_layouts.recipe.digits import Digit, row_major
-from morello_layouts.translate import translate as translation
+from morello_layouts.translate import to_xla as translation
 from morello_layouts.translate.digits import canonical, canonical_digits, probed_digits
 from morello_layouts.translate.to_xla import (
     Tiling,
@@ -373,7 +373,10 @@ def test_the_remedy_is_one() -> None:
     [
         ("f32[0,3]", "at least one element"),
         ("f32[M,0]", "at least one element"),
-        ("f32[3,5]{1,0:T(2,2)}", "9 of 24 slots are padding, the first of them slot 9"),
+        (
+            "f32[3,5]{1,0:T(2,2)}",
+            "9 of 24 slots are padding, and the first, slot 9, lies",
+        ),
         ("f32[12]{0:T(6)(4)}", "4 of 16 slots are padding"),
         ("f32[8]{0:T(4)(4,1)(2,1)}", "padding"),
         ("bf16[2048]{0:T(1024)(128)(2,1)}", "(d0//128)%2 lies inside d0%128"),
@@ -383,7 +386,7 @@ def test_the_remedy_is_one() -> None:
 def test_none_exists(text: str, why: str) -> None:
     with pytest.raises(NoTranslationError, match=re.escape(why)) as raised:
         ml.to_morello(text)
-    assert "none exists" in raised.value.what
+    assert "no Morello layout has the offsets of" in raised.value.what
     assert raised.value.fix
 
 
