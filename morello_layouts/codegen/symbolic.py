@@ -9,7 +9,7 @@ from typing import ClassVar
 from morello_layouts.codegen.language import PADDING, PADDING_LAST, Formulas, Language, unsupported
 from morello_layouts.expr import AffineExpr, Atom, Digit, variable
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import latex, number, to_sympy
+from morello_layouts.expr.conversions import latex, latex_int, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 
 
@@ -159,7 +159,7 @@ def _is_nonnegative(lo: object) -> bool:
 def _number(value: object) -> str:
     """An end of a bound."""
     assert isinstance(value, int | SizeExpr)
-    return number(value)
+    return latex_int(value)
 
 
 def _named(name: str) -> str:

@@ -13,6 +13,7 @@ from morello_layouts.expr.bounds import UNBOUNDED, Interval, range_of_floors
 from morello_layouts.expr.sizes import (
     Int,
     SizeExpr,
+    absolute,
     is_nonnegative,
     join_signed,
     magnitude,
@@ -304,18 +305,16 @@ class AffineExpr:
         return f"AffineExpr({list(self.terms)!r}, {self.const})"
 
     def __str__(self) -> str:
-        parts: list[str] = []
+        parts: list[tuple[Int, str]] = []
         for atom, coefficient in printing_order(self.terms):
-            negative = sign(coefficient) < 0
-            factor = -coefficient if negative else coefficient
-            body = str(atom)
+            factor, body = absolute(coefficient), str(atom)
             if isinstance(atom, Digit) and coefficient != 1 and not atom.is_group:
                 body = f"({body})"  # // and % bind as * does, from the left
-            text = body if factor == 1 else f"{_as_factor(factor)}*{body}"
-            parts.append(f"- {text}" if negative else f"+ {text}")
+            parts.append((coefficient, body if factor == 1 else f"{_as_factor(factor)}*{body}"))
         if self.const or not parts:
-            negative = sign(self.const) < 0
-            parts.append(f"- {_as_factor(-self.const)}" if negative else f"+ {self.const}")
+            is_negative = sign(self.const) < 0
+            text = _as_factor(-self.const) if is_negative else str(self.const)
+            parts.append((self.const, text))
         return join_signed(parts)
 
 

@@ -1,10 +1,9 @@
-"""From forms to SymPy and LaTeX, and from SymPy to forms."""
+"""Forms to and from SymPy, forms to LaTeX, and the operators that readers of expressions need."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -22,14 +21,14 @@ from morello_layouts.expr.simplify import canonicalize
 from morello_layouts.expr.sizes import (
     Int,
     Monomial,
-    Quotient,
     SizeAtom,
     SizeExpr,
     absolute,
+    cancel_quotients,
     ceil_quotient,
     common_divisor,
     is_nonnegative,
-    sign,
+    join_signed,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def as_number(form: AffineExpr) -> Int | None:
-    """The form as a number, if it is made of variables that can only be sizes.
+    """Return the form as an integer or symbolic size, or None if a variable cannot be a size.
 
-    Those are variables of at least 1 without an upper bound.
+    A size is a variable of at least 1 without an upper bound.
 
     >>> from morello_layouts.expr.affine import variable
     >>> n = variable("N", 1)
@@ -56,11 +55,16 @@ def as_number(form: AffineExpr) -> Int | None:
 
 
 def _named(v: Var) -> Int | None:
-    return SizeExpr.named(v.name) if _is_size(v.interval) else None
+    lo, hi = v.interval
+    is_size = hi is None and lo is not None and is_nonnegative(lo - 1)
+    return SizeExpr.named(v.name) if is_size else None
 
 
 def _ceiling(d: Digit) -> Int | None:
-    """Of a positive number x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉."""
+    """Return the value of a quotient of sizes that is rounded up, or None.
+
+    For a positive number x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉.
+    """
     number = as_number(d.operand)
     if number is None or not isinstance(d.divisor, int) or d.modulus is not None:
         return None
@@ -70,12 +74,8 @@ def _ceiling(d: Digit) -> Int | None:
     return ceil_quotient(less, d.divisor) if is_nonnegative(less - 1) else None
 
 
-def _is_size(interval: Interval) -> bool:
-    return interval.hi is None and interval.lo is not None and is_nonnegative(interval.lo - 1)
-
-
 def promote_to_sizes(form: AffineExpr, names: AbstractSet[str]) -> AffineExpr:
-    """The form with these variables as symbolic sizes wherever they stand.
+    """Return the form with these variables as symbolic sizes.
 
     >>> from morello_layouts.expr.affine import variable
     >>> print(promote_to_sizes((variable("i") + variable("N")) // 8, {"N"}).sizes())
@@ -86,10 +86,17 @@ def promote_to_sizes(form: AffineExpr, names: AbstractSet[str]) -> AffineExpr:
 
 
 def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr:
-    """The product of forms of which one is a number; the sizes that make it one are noted.
+    """Return the product of two forms, one of which is a number.
+
+    The variables that make it a number are sizes; they are added to ``sizes``.
 
     Raises:
-        UnsupportedError: where both are variable.
+        UnsupportedError: if both are variable.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> sizes = set()
+    >>> print(multiply(variable("i"), variable("N", 1) + 2, sizes), sizes)
+    (N + 2)*i {'N'}
     """
     # A computed number, such as 7 // 2, has terms but no variables.
     left, right = (x if x.variables() else canonicalize(x) for x in (left, right))
@@ -104,13 +111,18 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
             return form * number
     raise UnsupportedError(
         f"({left}) * ({right}) is a product of two variables",
-        "factors are integers, or sizes known to be at least 1 and without an upper bound",
+        "factors are integers, or sizes of at least 1 without an upper bound",
         "multiply by a number, or give the size's bounds: N=1..",
     )
 
 
 def divide(form: AffineExpr, divisor: Int) -> AffineExpr:
-    """``form // divisor`` by floor semantics, for a divisor of either sign."""
+    """Return ``form // divisor``, rounded down, for a divisor of either sign.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(divide(variable("i"), -4))
+    (-i)//4
+    """
     if divisor == 1:
         return form
     if is_nonnegative(divisor - 1):
@@ -121,7 +133,12 @@ def divide(form: AffineExpr, divisor: Int) -> AffineExpr:
 
 
 def remainder(form: AffineExpr, modulus: Int) -> AffineExpr:
-    """``form mod modulus`` with the sign of the modulus, as in Python and SymPy."""
+    """Return ``form mod modulus`` with the sign of the modulus, as in Python and SymPy.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(remainder(variable("i"), -4))
+    -((-i)%4)
+    """
     if is_nonnegative(modulus - 1):
         return digit(form, 1, modulus)
     if is_nonnegative(-modulus - 1):
@@ -136,96 +153,88 @@ def _no_divisor(what: str, divisor: Int) -> LayoutError:
 
 
 def latex(form: AffineExpr) -> str:
-    r"""The form in LaTeX, without dollar signs.
+    r"""Return the form in LaTeX, without dollar signs.
 
     >>> from morello_layouts.expr.affine import variable
     >>> print(latex(24 * (variable("d1") // 4) + variable("d1") % 4))
     24 \left\lfloor \frac{d_{1}}{4} \right\rfloor + \left(d_{1} \bmod 4\right)
     """
-    parts: list[str] = []
+    parts: list[tuple[Int, str]] = []
     for atom, c in printing_order(form.terms):
-        size = "" if c in (1, -1) else f"{_number(absolute(c))} "
-        parts.append(f"{'-' if sign(c) < 0 else '+'} {size}{_atom(atom)}")
+        factor = "" if c in (1, -1) else f"{_latex_factor(absolute(c))} "
+        parts.append((c, f"{factor}{_latex_atom(atom)}"))
     if form.const or not parts:
-        parts.append(f"{'-' if sign(form.const) < 0 else '+'} {_number(absolute(form.const))}")
-    text = " ".join(parts)
-    return text[2:] if text.startswith("+") else "-" + text[2:]
+        parts.append((form.const, _latex_factor(absolute(form.const))))
+    return join_signed(parts)
 
 
 def latex_map(variables: Sequence[str], forms: Sequence[AffineExpr]) -> str:
-    r"""A map from variables to forms in display LaTeX, as notebooks show it.
+    r"""Return a map from variables to forms in display LaTeX, as notebooks show it.
 
     >>> from morello_layouts.expr.affine import variable
     >>> print(latex_map(["d0"], [2 * variable("d0")]))
     $$ d_{0} \mapsto 2 d_{0} $$
     """
-    source, target = [_name(name) for name in variables], [latex(form) for form in forms]
-    return rf"$$ {_tuple(source)} \mapsto {_tuple(target)} $$"
+    source, target = [_latex_name(name) for name in variables], [latex(form) for form in forms]
+    return rf"$$ {_latex_tuple(source)} \mapsto {_latex_tuple(target)} $$"
 
 
-def _tuple(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else rf"\left({', '.join(parts)}\right)"
-
-
-def _atom(atom: Atom) -> str:
-    if not isinstance(atom, Digit):
-        return _name(atom.name)
-    inner = latex(atom.operand)
-    if atom.divisor != 1:
-        divisor = _number(atom.divisor)
-        inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
-    if atom.modulus is None:
-        return rf"\left({inner}\right)" if _is_grouped_sum(atom) else inner
-    if atom.divisor == 1 and atom.operand.is_sum:
-        inner = rf"\left({inner}\right)"
-    return rf"\left({inner} \bmod {_number(atom.modulus)}\right)"
-
-
-def _is_grouped_sum(atom: Digit) -> bool:
-    return atom.is_group and atom.operand.is_sum
-
-
-def _number(value: Int) -> str:
-    """A number; a symbolic one in parentheses where it is a sum."""
-    is_sum = not isinstance(value, int) and len(value.terms) > 1
-    return rf"\left({number(value)}\right)" if is_sum else number(value)
-
-
-def number(value: Int) -> str:
-    r"""An integer or a symbolic size in LaTeX.
+def latex_int(value: Int) -> str:
+    r"""Return an integer or a symbolic size in LaTeX.
 
     >>> from morello_layouts.expr.sizes import SizeExpr, exact_quotient
-    >>> print(number(24 * exact_quotient(SizeExpr.named("N"), 8) - 1))
+    >>> print(latex_int(24 * exact_quotient(SizeExpr.named("N"), 8) - 1))
     3 N - 1
     """
     if isinstance(value, int):
         return str(value)
-    parts = [_monomial(monomial, c) for monomial, c in value.printing_order()]
-    text = " ".join(parts)
-    return text[2:] if text.startswith("+") else "-" + text[2:]
+    return join_signed([(c, _latex_monomial(c, m)) for m, c in value.printing_order()])
 
 
-def _monomial(monomial: Monomial, c: int) -> str:
-    count, factors = abs(c), []
-    for name, power in monomial:
-        text = _name(name) if isinstance(name, str) else _quotient(name)
-        if isinstance(name, Quotient) and name.exact and power == 1:  # 24·(N/8) is 3·N
-            shared = gcd(count, name.divisor)
-            count //= shared
-            text = _number(name.numerator)
-            if shared < name.divisor:
-                text = rf"\frac{{{number(name.numerator)}}}{{{name.divisor // shared}}}"
-        factors.append(text if power == 1 else f"{text}^{{{power}}}")
+def _latex_monomial(c: int, monomial: Monomial) -> str:
+    count, powers = cancel_quotients(abs(c), monomial)
+    factors = [
+        _latex_base(base) if power == 1 else f"{_latex_base(base)}^{{{power}}}"
+        for base, power in powers
+    ]
     lead = [str(count)] if count != 1 or not monomial else []
-    return f"{'-' if c < 0 else '+'} {' '.join(lead + factors)}"
+    return " ".join(lead + factors)
 
 
-def _quotient(quotient: Quotient) -> str:
-    fraction = rf"\frac{{{number(quotient.numerator)}}}{{{quotient.divisor}}}"
-    return fraction if quotient.exact else rf"\left\lceil {fraction} \right\rceil"
+def _latex_base(base: SizeAtom | SizeExpr) -> str:
+    if isinstance(base, str):
+        return _latex_name(base)
+    if isinstance(base, SizeExpr):
+        return _latex_factor(base)
+    fraction = rf"\frac{{{latex_int(base.numerator)}}}{{{base.divisor}}}"
+    return fraction if base.exact else rf"\left\lceil {fraction} \right\rceil"
 
 
-def _name(name: str) -> str:
+def _latex_factor(value: Int) -> str:
+    """Return a number as a factor: a sum needs parentheses."""
+    is_sum = not isinstance(value, int) and len(value.terms) > 1
+    return rf"\left({latex_int(value)}\right)" if is_sum else latex_int(value)
+
+
+def _latex_atom(atom: Atom) -> str:
+    if not isinstance(atom, Digit):
+        return _latex_name(atom.name)
+    inner = latex(atom.operand)
+    if atom.divisor != 1:
+        divisor = _latex_factor(atom.divisor)
+        inner = rf"\left\lfloor \frac{{{inner}}}{{{divisor}}} \right\rfloor"
+    elif atom.operand.is_sum:
+        inner = rf"\left({inner}\right)"
+    if atom.modulus is None:
+        return inner
+    return rf"\left({inner} \bmod {_latex_factor(atom.modulus)}\right)"
+
+
+def _latex_tuple(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else rf"\left({', '.join(parts)}\right)"
+
+
+def _latex_name(name: str) -> str:
     stem = name.rstrip("0123456789")
     number = name[len(stem) :]
     stem = stem.replace("_", r"\_")
@@ -233,7 +242,7 @@ def _name(name: str) -> str:
 
 
 def symbol(name: str, lo: Int | None = 0) -> sympy.Symbol:
-    """The SymPy symbol of a variable: an integer, nonnegative where its lower bound says so."""
+    """Return the SymPy symbol of a variable: an integer, nonnegative if its lower bound is."""
     from sympy import Symbol
 
     if lo is not None and is_nonnegative(lo):
@@ -242,7 +251,7 @@ def symbol(name: str, lo: Int | None = 0) -> sympy.Symbol:
 
 
 def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
-    """The form as a SymPy expression over ``floor`` and ``Mod``; sizes are positive symbols.
+    """Return the form as a SymPy expression of ``floor`` and ``Mod``; sizes are positive symbols.
 
     Names in ``symbols`` become these symbols.
 
@@ -272,8 +281,8 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
 
     def term(a: Any, c: Int, divisor: int = 1) -> Any:
         factor = size(c) if isinstance(c, SizeExpr) else Rational(c, divisor)
-        # A number times a sum is a group; SymPy would multiply it out.
-        group = isinstance(a, Digit) and _is_grouped_sum(a)
+        # SymPy would multiply out a number times a sum.
+        group = isinstance(a, Digit) and a.is_group and a.operand.is_sum
         return Mul(factor, atom(a), evaluate=not group) if factor != 1 else atom(a)
 
     def atom(a: Any) -> Any:
@@ -298,7 +307,7 @@ def _is_multiple_of_mod(atom: Atom, factor: Int) -> bool:
 
 
 def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
-    """A size as a SymPy expression in positive integer symbols, ``ceiling`` of quotients in it."""
+    """Return a size as a SymPy expression of positive integer symbols and ``ceiling``."""
     from sympy import Integer, Symbol, ceiling
 
     if isinstance(value, int):
@@ -314,16 +323,16 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
 
 
 def number_from_sympy(expr: sympy.Expr) -> Int:
-    """An integer or a polynomial in positive integers, from SymPy.
+    """Return an integer or a symbolic size from SymPy.
 
     Raises:
-        LayoutError: where it is neither.
+        LayoutError: if it is neither.
     """
     names = {s.name: Interval(1, None) for s in expr.free_symbols}
     number = as_number(form_from_sympy(expr, names))
     if number is None:
         raise LayoutError(
-            f"{expr} is no size",
+            f"{expr} is not a size",
             "a symbolic bound is a polynomial in sizes, such as N - 1",
             "write it with +, - and * only",
         )
@@ -331,15 +340,20 @@ def number_from_sympy(expr: sympy.Expr) -> Int:
 
 
 def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineExpr:
-    """A SymPy expression as a form; variables not in ``bounds`` get what their assumptions say.
+    """Return a SymPy expression as a form.
 
-    Symbols of at least 1 without an upper bound may stand as divisors, moduli and factors.
+    A variable without an entry in ``bounds`` gets the bounds of its SymPy assumptions. Symbols of
+    at least 1 without an upper bound may be divisors, moduli and factors.
 
     Raises:
-        LayoutError: where a value may not be an integer.
-        UnsupportedError: where the expression is not quasi-affine.
+        LayoutError: if a value may not be an integer.
+        UnsupportedError: if the expression is not quasi-affine.
+
+    >>> from sympy import floor, symbols
+    >>> print(form_from_sympy(3 * floor(symbols("i") / 4), {"i": Interval(0, 7)}))
+    3*(i//4)
     """
-    reader = _Reader(bounds)
+    reader = _SympyReader(bounds)
     form, denominator = reader.rational(expr)
     if denominator != 1:
         raise LayoutError(
@@ -350,8 +364,8 @@ def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineE
     return promote_to_sizes(form, reader.sizes)
 
 
-class _Reader:
-    """SymPy's tree as form / denominator, and the symbols that must be sizes."""
+class _SympyReader:
+    """Read SymPy's tree as form / denominator, and note the symbols that must be sizes."""
 
     def __init__(self, bounds: Mapping[str, Interval]) -> None:
         self.bounds = bounds
@@ -403,9 +417,9 @@ class _Reader:
                 return remainder(form, self.number(by, expr.args[1]))
         raise UnsupportedError(
             f"{expr} is not quasi-affine",
-            "an index expression is made of integers, symbols, +, factors, floor and Mod; factors "
+            "an index expression consists of integers, symbols, +, factors, floor and Mod; factors "
             "and divisors are integers or positive sizes",
-            "write products and quotients of variables as given numbers",
+            "replace one variable of each product or quotient by a number",
         )
 
     def number(self, form: AffineExpr, expr: Any) -> Int:
@@ -431,7 +445,7 @@ def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
 
 def _not_a_size(what: object) -> LayoutError:
     return LayoutError(
-        f"{what} is no divisor or factor",
-        "these are integers, or sizes known to be at least 1 and without an upper bound",
+        f"{what} is not a divisor or factor",
+        "these are integers, or sizes of at least 1 without an upper bound",
         "write a number, or give the size's bounds: N=1..",
     )

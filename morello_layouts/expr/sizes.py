@@ -217,11 +217,13 @@ class SizeExpr:
         return f"SizeExpr({self})"
 
     def __str__(self) -> str:
-        parts = []
+        parts: list[tuple[Int, str]] = []
         for monomial, c in self.printing_order():
-            count, factors = _without_quotients(abs(c), monomial)
+            count, powers = cancel_quotients(abs(c), monomial)
+            alone = count == 1 and len(powers) == 1
+            factors = [_power_text(base, power, alone) for base, power in powers]
             lead = [str(count)] if count != 1 or not factors else []
-            parts.append(f"{'-' if c < 0 else '+'} {'*'.join([*lead, *factors])}")
+            parts.append((c, "*".join([*lead, *factors])))
         return join_signed(parts)
 
 
@@ -416,14 +418,22 @@ def common_divisor(a: Int, b: Int) -> Int:
     return _polynomial([(tuple((n, p) for n, p in shared if p), factor)])
 
 
-def join_signed(parts: list[str]) -> str:
-    """Return a sum from parts "+ x" and "- y", the first without a plus.
+def _power_text(base: SizeAtom | SizeExpr, power: int, alone: bool) -> str:
+    """Return a power as a factor of a product, or as a term if it is alone."""
+    is_sum = isinstance(base, SizeExpr) and len(base.terms) > 1
+    is_quotient = isinstance(base, Quotient) and base.exact and not (alone and power == 1)
+    text = f"({base})" if is_sum or is_quotient else str(base)
+    return text if power == 1 else f"{text}**{power}"
 
-    >>> join_signed(["- 2*x", "+ y"])
+
+def join_signed(parts: Iterable[tuple[Int, str]]) -> str:
+    """Return a sum from pairs of a number with the sign and the text without the sign.
+
+    >>> join_signed([(-2, "2*x"), (1, "y")])
     '-2*x + y'
     """
-    text = " ".join(parts)
-    return text[2:] if text.startswith("+") else f"-{text[2:]}"
+    text = "".join(f" {'-' if sign(number) < 0 else '+'} {part}" for number, part in parts)
+    return text[3:] if text.startswith(" +") else f"-{text[3:]}"
 
 
 def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Int:
@@ -447,24 +457,23 @@ def _degree(monomial: Monomial) -> int:
     return sum(power for _, power in monomial)
 
 
-def _without_quotients(c: int, monomial: Monomial) -> tuple[int, list[str]]:
-    """Return a factor and a monomial for printing: 8·(N//8) as N, 4·(N//8) as N//2."""
-    factors = []
-    for name, p in monomial:
-        if isinstance(name, Quotient) and name.exact and p == 1:
-            shared = integer_gcd(c, name.divisor)
-            c //= shared
-            if shared == name.divisor:
-                text = str(name.numerator)
-                factors.append(text if len(name.numerator.terms) == 1 else f"({text})")
-                continue
-            factors.append(f"({Quotient(name.numerator, name.divisor // shared, exact=True)})")
-        else:
-            text = f"({name})" if isinstance(name, Quotient) and name.exact else str(name)
-            factors.append(text if p == 1 else f"{text}**{p}")
-    if c == 1 and len(factors) == 1 and factors[0].startswith("(") and "//" in factors[0]:
-        factors = [factors[0][1:-1]]
-    return c, factors
+def cancel_quotients(
+    factor: int, monomial: Monomial
+) -> tuple[int, list[tuple[SizeAtom | SizeExpr, int]]]:
+    """Cancel a factor and exact quotients: 8·(N//8) is N, 4·(N//8) is N//2.
+
+    Return the rest of the factor, and each base of the monomial with its power.
+    """
+    powers: list[tuple[SizeAtom | SizeExpr, int]] = []
+    for name, power in monomial:
+        base: SizeAtom | SizeExpr = name
+        if isinstance(name, Quotient) and name.exact and power == 1:
+            shared = integer_gcd(factor, name.divisor)
+            factor, divisor = factor // shared, name.divisor // shared
+            numerator = name.numerator
+            base = numerator if divisor == 1 else Quotient(numerator, divisor, exact=True)
+        powers.append((base, power))
+    return factor, powers
 
 
 def _multiply_monomials(a: Monomial, b: Monomial) -> Monomial:

@@ -156,7 +156,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         number = as_number(right)
         if number is None:
             raise ParseError(
-                f"{right} is no divisor",
+                f"{right} is not a divisor",
                 "divisors are integers, or sizes known to be at least 1 and without an upper bound",
                 "write a number, or give the size's bounds: N=1..",
                 text=self.text,
