@@ -1,4 +1,4 @@
-"""Pictures of layouts, in whatever form they come."""
+"""Pictures of layouts and index maps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from morello_layouts.api.layouts import LayoutLike, Shape, index_map, index_maps
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.maps import AffineMap
 
 if TYPE_CHECKING:
     from morello_layouts.picture import Picture
@@ -32,30 +32,30 @@ def draw(
     max_slices: int = 4,
     max_slots: int = 128,
 ) -> Picture:
-    """The picture of a layout: the offset in each cell, the tiles, the padding, and the memory.
+    """Return the picture of a layout: offsets, tiles, padding and the memory strip.
 
     Args:
         layout: text, a layout, or an index map, of known sizes.
-        other: a second layout of the same array, drawn beside the first; what lies elsewhere in
-            the other is marked. A tuple or list of sizes is taken for the shape.
+        other: a second layout of the same array, drawn beside the first; elements that lie
+            elsewhere in it are marked. A tuple or list of sizes is the shape.
         shape: the sizes, for a layout that carries none.
         colour: ``"tile"``: one colour for each outermost tile; ``"word"``: one for each word.
         word_bits: bits of a word.
-        element_bits: bits of an element; left out, those of the type that the text names.
+        element_bits: bits of an element; by default those of the layout's element type.
         dots: coordinates of cells to mark with a dot.
         boxes: coordinates of cells to mark with a box.
         box_tiles: the level whose tiles get a box each, 1 for the outermost; 0 for none.
-        formula: whether the formula stands above; leave it out where it is to be guessed.
-        max_rows: rows shown of a slice, at least 5; left out, all of up to 32x128 cells, and
+        formula: whether to show the formula above the picture.
+        max_rows: rows shown of a slice, at least 5; by default all of up to 32x128 cells, and
             about 20 of more.
         max_columns: columns shown, as ``max_rows``.
         max_slices: slices shown of an array of more than two dimensions.
         max_slots: slots of the buffer that are shown whole; 0 for no memory strip.
 
     Raises:
-        ParseError: where text is in no notation.
-        ShapeError: where the shape is missing, or shapes differ, or a mark is outside.
-        UnsupportedError: where sizes are symbolic; ``.at(…)`` gives them.
+        ParseError: if text is not in any notation.
+        ShapeError: if the shape is missing, shapes differ, or a mark is outside the array.
+        UnsupportedError: if sizes are symbolic; ``.at(…)`` gives them numbers.
 
     >>> print(draw("f32[3,5]{1,0:T(2,2)}", max_slots=0))
     f32[3,5]{1,0:T(2,2)}
@@ -73,29 +73,30 @@ def draw(
     from morello_layouts.picture import Limits, Style, picture_of
 
     second, sizes = _second_and_shape(other, shape)
-    layouts = [layout] if second is None else [layout, second]
-    for one in layouts:
-        _require_recipe(one)
+    for one in (layout, second):
+        if isinstance(one, AffineMap):
+            raise UnsupportedError(
+                f"{one} is only a formula",
+                "a picture shows tiles, which a formula does not have",
+                "draw a layout or its index map",
+            )
     maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
-    styles = [
-        Style(
-            colour=colour,
-            word_bits=as_index(word_bits),
-            element_bits=_bits(m) if element_bits is None else as_index(element_bits),
-            dots=tuple(map(_coordinate, dots)),
-            boxes=tuple(map(_coordinate, boxes)),
-            box_tiles=as_index(box_tiles),
-            formula=bool(formula),
-        )
-        for m in maps
-    ]
-    return picture_of(maps, styles, Limits(max_rows, max_columns, max_slices, max_slots))
+    style = Style(
+        colour=colour,
+        word_bits=as_index(word_bits),
+        element_bits=None if element_bits is None else as_index(element_bits),
+        dots=tuple(tuple(map(as_index, at)) for at in dots),
+        boxes=tuple(tuple(map(as_index, at)) for at in boxes),
+        box_tiles=as_index(box_tiles),
+        formula=bool(formula),
+    )
+    return picture_of(maps, style, Limits(max_rows, max_columns, max_slices, max_slots))
 
 
 def _second_and_shape(
     other: LayoutLike | Shape | None, shape: Shape | None
 ) -> tuple[LayoutLike | None, Shape | None]:
-    """What was meant by the second argument: a layout, or a shape."""
+    """Return a second layout and the shape: the second argument may be either."""
     if not isinstance(other, tuple | list):
         return cast("LayoutLike | None", other), shape
     if shape is not None:
@@ -105,21 +106,3 @@ def _second_and_shape(
             "leave one of them out",
         )
     return None, other
-
-
-def _coordinate(given: Sequence[int]) -> tuple[int, ...]:
-    return tuple(as_index(x) for x in given)
-
-
-def _require_recipe(layout: object) -> None:
-    if isinstance(layout, AffineMap):
-        raise UnsupportedError(
-            f"{layout} is a formula alone",
-            "a picture shows tiles, which a formula does not say",
-            "draw a layout or its index map",
-        )
-
-
-def _bits(m: IndexMap) -> int | None:
-    """Bits of an element if the layout says."""
-    return None if m.element_type is None else m.element_type.bits

@@ -1,4 +1,4 @@
-"""Pictures as a page that plays the steps of the recipe."""
+"""Pictures as an interactive page that plays the steps of the recipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from morello_layouts.expr.affine import AffineExpr, printing_order
 from morello_layouts.picture.panel import Panel, borders
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.svg_parts import element, escaped
-from morello_layouts.picture.view import Cell, integers
+from morello_layouts.picture.tiles import coordinates_of
+from morello_layouts.picture.view import exact_array
 from morello_layouts.recipe import (
     Merge,
     Pad,
@@ -31,15 +32,15 @@ from morello_layouts.recipe import (
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RecipeStage:
     """The array after some steps of its recipe.
 
     Attributes:
-        name: of the step that leads here.
-        shape: the sizes of the axes now.
-        words: what the step did.
-        coordinates: of each place over these axes; None where it is not there yet.
-        numbers: of each place its row-major position in this shape; None as above.
+        name: the name of the last step.
+        shape: the sizes of the axes after it.
+        words: an explanation of the step.
+        coordinates: of each place, over these axes; None before a step has added the place.
+        numbers: the row-major position of each place in this shape; None as above.
     """
 
     name: str
@@ -49,8 +50,8 @@ class Stage:
     numbers: tuple[int | None, ...]
 
 
-def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[Stage, ...]:
-    """The array, and what it is after each step, at places given by their offsets.
+def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[RecipeStage, ...]:
+    """Return the array and its form after each step, at places given by their offsets.
 
     >>> from morello_layouts import index_map
     >>> recipe = index_map("f32[3,5]{1,0:T(2,2)}").recipe
@@ -59,18 +60,17 @@ def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[Stage, ...]:
 ('transpose', (1, 1, 0, 1), 17)]
     """
     (size,) = known((recipe.size,))
-    physical = delinearize(integers(list(offsets), size), recipe.physical_shape)
+    physical = delinearize(exact_array(list(offsets), size), recipe.physical_shape)
     stages = []
     for k, sizes in enumerate(recipe.shapes):
         shape = known(sizes)
         rest = Recipe(sizes, recipe.steps[k:])
         at, _ = logical_coordinates(rest, physical)
-        columns = [np.broadcast_to(x, (len(offsets),)).tolist() for x in at]
-        places = list(zip(*columns, strict=True)) if columns else [()] * len(offsets)
+        places = coordinates_of(at, len(offsets))
         there = [all(x < n for x, n in zip(place, shape, strict=True)) for place in places]
         pairs = list(zip(places, there, strict=True))
         stages.append(
-            Stage(
+            RecipeStage(
                 recipe.steps[k - 1].name if k else "array",
                 shape,
                 _words(recipe.steps[k - 1], known(recipe.shapes[k - 1]), shape) if k else _ARRAY,
@@ -81,7 +81,7 @@ def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-_ARRAY = "the array in row-major order: the last index moves fastest"
+_ARRAY = "the array in row-major order: the last index is the fastest"
 
 
 def _number(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
@@ -90,20 +90,20 @@ def _number(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
-    """What a step did, for people."""
+    """Return a sentence about a step."""
     match step:
         case Pad():
             added = prod(after) - prod(before)
-            return f"whole tiles need {added:,} more places, which hold nothing"
+            return f"{added:,} places without elements complete the tiles"
         case Split(tiles):
             parts = [f"{n} = {n // t}·{t}" for n, t in zip(before, tiles, strict=True) if t]
-            return f"axes in two: {', '.join(parts)}; every place keeps its number"
+            return f"axes are split: {', '.join(parts)}; every place keeps its number"
         case Transpose(order):
-            return f"the axes in the order {list(order)}; the last one moves fastest now"
+            return f"the axes get the order {list(order)}; the last one is now the fastest"
         case Merge():
             groups = [group for group in step.groups(before) if len(group) != 1]
             parts = [f"{'·'.join(map(str, group)) or '1'}" for group in groups]
-            return f"axes joined: {', '.join(parts)}; every place keeps its number"
+            return f"axes are merged: {', '.join(parts)}; every place keeps its number"
 
 
 _MOST_PLAYED: Final = 1200  # cells that move
@@ -111,7 +111,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'uns
 
 
 def page(panels: Sequence[Panel]) -> str:
-    """The page: the picture, what is said of the cell under the pointer, the recipe's steps."""
+    """Return the page: the picture, details of the cell under the pointer, the recipe's steps."""
     title = " beside ".join(panel.title for panel in panels)
     data = json.dumps(page_data(panels), separators=(",", ":"))
     return (
@@ -126,7 +126,7 @@ def page(panels: Sequence[Panel]) -> str:
 
 
 def _markup(panels: Sequence[Panel]) -> str:
-    """The page's elements that the script brings to life; all text in them is escaped."""
+    """Return the page's elements that the script makes interactive, with escaped text."""
     players = "".join(_player(k, panel) for k, panel in enumerate(panels))
     details = "".join(_details(k, panel) for k, panel in enumerate(panels))
     return (
@@ -193,9 +193,10 @@ def _is_played(panel: Panel) -> bool:
 
 def _data(panel: Panel) -> dict[str, Any]:
     """What the script knows of a panel."""
-    cells, places = _placed(panel)
+    places = [(k, *place) for k, grid in enumerate(panel.view.grids) for place in grid.shown()]
     slots = [s for s in (panel.view.strip.slots if panel.view.strip else ()) if s is not None]
-    offsets = list(dict.fromkeys([*(c.offset for c in cells), *(s.offset for s in slots)]))
+    cells = [cell.offset for *_, cell in places]
+    offsets = list(dict.fromkeys([*cells, *(s.offset for s in slots)]))
     (size, tail) = known((panel.map.recipe.size, panel.map.recipe.tail_padding))
     inside = [p for p in offsets if p < size - tail]
     stages = stages_of(panel.map.recipe, inside)
@@ -214,10 +215,10 @@ def _data(panel: Panel) -> dict[str, Any]:
                 "o": str(cell.offset),
                 "k": panel.colour(cell),
                 "t": cell.tiles,
-                "at": place,
+                "at": (k, row, column),
                 "e": panel.elsewhere.get(cell.coordinate),
             }
-            for cell, place in zip(cells, places, strict=True)
+            for k, row, column, cell in places
         ],
         "slots": [{"o": str(s.offset), "c": s.coordinate, "t": s.tiles} for s in slots],
         "values": _values(panel, inside),
@@ -232,18 +233,6 @@ def _data(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _placed(panel: Panel) -> tuple[list[Cell], list[tuple[int, int, int]]]:
-    """The cells, and of each the slice, row and column where it is drawn."""
-    cells, places = [], []
-    for k, grid in enumerate(panel.view.grids):
-        for row, line in enumerate(grid.cells):
-            for column, cell in enumerate(line):
-                if cell is not None:
-                    cells.append(cell)
-                    places.append((k, row, column))
-    return cells, places
-
-
 def _terms(panel: Panel) -> list[str]:
     """The terms of the formula as text, the largest stride first."""
     form = panel.map.form
@@ -254,7 +243,7 @@ def _terms(panel: Panel) -> list[str]:
 def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
     """What each term is for the element at an offset; nothing for padding."""
     form = panel.map.form
-    at = panel.map.coordinates(integers(offsets, known((panel.map.recipe.size,))[0]))
+    at = panel.map.coordinates(exact_array(offsets, known((panel.map.recipe.size,))[0]))
     if not panel.view.shape:
         return {offset: ["0"] for offset in offsets[:1]}
     there = [k for k, x in enumerate(at[0].tolist()) if x >= 0]

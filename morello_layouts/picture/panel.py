@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.maps import IndexMap
@@ -15,7 +15,7 @@ Line = Sequence[Cell | None]
 
 
 def border_between(a: Cell | Slot | None, b: Cell | Slot | None) -> int | None:
-    """The outermost level at which two places lie in different tiles; None where at none.
+    """Return the outermost level at which two places lie in different tiles; None if at none.
 
     >>> one, other = Slot(3, (0, 3), ((0, 0), (0, 3))), Slot(4, (0, 4), ((0, 0), (0, 4)))
     >>> border_between(one, other), border_between(one, one), border_between(one, None)
@@ -28,9 +28,9 @@ def border_between(a: Cell | Slot | None, b: Cell | Slot | None) -> int | None:
 
 
 def borders(lines: Sequence[Line]) -> list[list[int | None]]:
-    """Between each line of cells and the next the level of the border beside each cell.
+    """Return for each line of cells but the last the level of the border beside each cell.
 
-    In a gap of the line there is a border where every cell of the line that is shown has one.
+    A gap in the line has a border if every shown cell of the line has one.
     """
     return [_between(before, after) for before, after in pairwise(lines)]
 
@@ -46,23 +46,21 @@ def _between(before: Line, after: Line) -> list[int | None]:
 
 
 Colour = Literal["tile", "word"]
-"""What cells of one colour share: the outermost tile, or a word of memory."""
-
-COLOURS: Final = ("tile", "word")
+"""Cells of one colour share the outermost tile, or a word of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What is coloured alike, and what is marked.
+    """The colours and the marks of a picture.
 
     Attributes:
         colour: ``"tile"``, or ``"word"``.
         word_bits: bits of a word.
-        element_bits: bits of an element, None where they are not known.
+        element_bits: bits of an element; None if unknown.
         dots: coordinates of the cells with a dot.
         boxes: coordinates of the cells with a box around them.
         box_tiles: the level whose tiles have a box around them, 1 for the outermost; 0 for none.
-        formula: whether the formula stands above; one may wish to guess it first.
+        formula: whether the formula is shown above the picture.
 
     >>> Style().colour, Style(colour="word", element_bits=16).words_of(5)
     ('tile', (2, 2))
@@ -78,45 +76,45 @@ class Style:
 
     @property
     def marks(self) -> tuple[tuple[int, ...], ...]:
-        """The coordinates of all cells that are marked, each once."""
+        """The coordinates of all marked cells, without repetition."""
         return tuple(dict.fromkeys((*self.dots, *self.boxes)))
 
     def words_of(self, offset: int) -> tuple[int, int]:
-        """The first and the last word that the element at an offset touches."""
+        """Return the first and the last word that the element at an offset touches."""
         bits = self.element_bits or self.word_bits
         return offset * bits // self.word_bits, (offset * bits + bits - 1) // self.word_bits
 
 
-def checked_style(style: Style, shape: Sequence[int], levels: int) -> Style:
-    """The style itself, if it fits an array.
+def check_style(style: Style, shape: Sequence[int], levels: int) -> None:
+    """Check a style for an array with a number of levels of tiles.
 
     Raises:
-        LayoutError: where it means nothing, or nothing for this array.
+        LayoutError: if it is not valid.
     """
-    if style.colour not in COLOURS:
+    if style.colour not in get_args(Colour):
         raise LayoutError(
-            f"{style.colour!r} is nothing to colour by",
+            f"colour: expected 'tile' or 'word', got {style.colour!r}",
             "cells of one colour share a tile or a word",
             'give colour="tile" or colour="word"',
         )
     for name, bits in (("word_bits", style.word_bits), ("element_bits", style.element_bits)):
         if bits is not None and bits < 1:
             raise LayoutError(
-                f"{name} is {bits}", "a word or an element has at least one bit", "give 32, say"
+                f"{name}: expected at least 1, got {bits}",
+                "a word or an element has at least one bit",
+                "give 32, for example",
             )
     if style.colour == "word" and style.element_bits is None:
         raise LayoutError(
-            "the bits of an element are not known",
-            "which elements share a word depends on how wide they are",
+            "the bits of an element are unknown",
+            "they decide which elements share a word",
             "name a type, as in bf16[32,256], or give element_bits=16",
         )
     if not 0 <= style.box_tiles <= levels:
         raise LayoutError(
-            f"there is no level {style.box_tiles} of tiles",
-            f"the layout has {levels} {'level' if levels == 1 else 'levels'} of tiles"
-            if levels
-            else "the layout has no tiles",
-            f"give a level from 1 to {levels}" if levels else "leave box_tiles out",
+            f"box_tiles: expected a level from 0 to {levels}, got {style.box_tiles}",
+            f"the layout has {levels or 'no'} {'level' if levels == 1 else 'levels'} of tiles",
+            "give 1 for the outermost tiles, 0 for no boxes",
         )
     for coordinate in style.marks:
         inside = len(coordinate) == len(shape) and all(
@@ -124,16 +122,15 @@ def checked_style(style: Style, shape: Sequence[int], levels: int) -> Style:
         )
         if not inside:
             raise ShapeError(
-                f"there is no element {coordinate} to mark",
-                f"the array has the shape {tuple(shape)}",
+                f"the array has no element {coordinate} to mark",
+                f"its shape is {tuple(shape)}",
                 "give one index for each dimension, from 0",
             )
-    return style
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """The colours of a picture on one kind of paper.
+    """The colours of a picture on light or dark paper.
 
     Attributes:
         background: the paper.
@@ -141,7 +138,7 @@ class Paper:
         dim: labels.
         line: the lines between cells.
         red: marks.
-        pastels: fills of cells; neighbours differ.
+        pastels: fills of cells.
     """
 
     background: str
@@ -166,66 +163,56 @@ DARK: Final = Paper(
 
 
 def key_of(place: Cell | Slot, style: Style) -> Hashable:
-    """What places of one colour share."""
+    """Return the tile or word that gives a place its colour."""
     if style.colour == "word":
         return style.words_of(place.offset)[0]
     return place.tiles[0] if place.tiles else ()
 
 
 def colour_numbers(view: View, style: Style) -> dict[Hashable, int]:
-    """A pastel for each tile or word, another than that of the cells left, above and before.
+    """Return a pastel's number for each tile or word, other than those of its neighbours.
 
-    They are given out in the order in which the cells are read, so that few tiles all differ.
+    The numbers follow the order in which the cells are read, so a few tiles all differ.
     """
-    given: dict[Hashable, int] = {}
-    for key, neighbours in _met(view, style):
-        if key not in given:
-            taken = {given[other] for other in neighbours if other in given}
-            start = len(given)
+    chosen: dict[Hashable, int] = {}
+    for key, neighbours in _keys(view, style):
+        if key not in chosen:
+            taken = {chosen[other] for other in neighbours if other in chosen}
+            start = len(chosen)
             turns = (k % len(LIGHT.pastels) for k in range(start, start + len(LIGHT.pastels)))
-            given[key] = next(k for k in turns if k not in taken)
-    return given
+            chosen[key] = next(k for k in turns if k not in taken)
+    return chosen
 
 
-def _met(view: View, style: Style) -> Iterator[tuple[Hashable, list[Hashable]]]:
-    """The keys in reading order, each with those of the places beside it."""
+def _keys(view: View, style: Style) -> Iterator[tuple[Hashable, tuple[Hashable | None, ...]]]:
+    """Yield the key of each place in reading order, with those of the places beside it."""
     for grid in view.grids:
-        above: list[Hashable | None] = [None] * len(grid.columns)
-        for row in grid.cells:
-            if all(cell is None for cell in row):
-                continue
-            left: Hashable | None = None
-            for column, cell in enumerate(row):
-                if cell is None:
-                    continue
-                key = key_of(cell, style)
-                yield key, [k for k in (left, above[column]) if k is not None]
-                left = above[column] = key
-    if view.strip is not None:
-        yield from _in_order((slot for slot in view.strip.slots if slot is not None), style)
-
-
-def _in_order(slots: Iterable[Slot], style: Style) -> Iterator[tuple[Hashable, list[Hashable]]]:
+        above: dict[int, Hashable] = {}
+        left, current = None, -1
+        for row, column, cell in grid.shown():
+            key = key_of(cell, style)
+            yield key, (left if row == current else None, above.get(column))
+            above[column], left, current = key, key, row
     before: Hashable | None = None
-    for slot in slots:
-        key = key_of(slot, style)
-        yield key, [] if before is None else [before]
-        before = key
+    for slot in view.strip.slots if view.strip is not None else ():
+        if slot is not None:
+            key = key_of(slot, style)
+            yield key, (before,)
+            before = key
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """An index map with what is shown of it, in which colours, and what is marked.
+    """An index map as one picture shows it.
 
     Attributes:
         map: the index map.
         view: the cells and slots shown.
-        style: what is coloured alike, and what is marked.
+        style: the colours and the marks.
         title: a line above.
         colours: a pastel's number for each tile or word shown.
-        elsewhere: of cells that lie at another offset in the other map of the picture, that
-            offset.
-        moved: how many of all elements do, in words.
+        elsewhere: the offset in the picture's other map of each shown element that moves.
+        moved: the number of all elements that move, as a sentence.
     """
 
     map: IndexMap
@@ -233,8 +220,8 @@ class Panel:
     style: Style
     title: str
     colours: Mapping[Hashable, int]
-    elsewhere: Mapping[tuple[int, ...], int] = field(default_factory=dict)
-    moved: str = ""
+    elsewhere: Mapping[tuple[int, ...], int]
+    moved: str
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,21 +230,25 @@ class Panel:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The lines above: the title, and the formula if it is wanted."""
+        """The lines above: the title, and the formula if the style has it."""
         return (self.title, str(self.map)) if self.style.formula else (self.title,)
 
     def colour(self, place: Cell | Slot) -> int | None:
-        """The number of a place's pastel, None for padding."""
+        """Return the number of a place's pastel; None for padding."""
         is_padding = place.is_padding if isinstance(place, Cell) else place.coordinate is None
         return None if is_padding else self.colours[key_of(place, self.style)]
 
+    def place_of(self, coordinate: tuple[int, ...]) -> str:
+        """Return a sentence with the offset of a marked element."""
+        return f"{coordinate_text(coordinate)} lies at offset {self.map(*coordinate)}"
+
     def word_text(self, offset: int) -> str:
-        """The word that an element lies in, such as ``w3``."""
+        """Return the word that an element lies in, such as ``w3``."""
         first, last = self.style.words_of(offset)
         return f"w{first}" if first == last else f"w{first}-{last}"
 
     def described(self, place: Cell | Slot) -> str:
-        """A place in words, over several lines."""
+        """Return a description of a place, over several lines."""
         return "\n".join(self._lines(place))
 
     def _lines(self, place: Cell | Slot) -> Iterator[str]:
@@ -278,22 +269,9 @@ class Panel:
 
 
 def coordinate_text(coordinate: tuple[int, ...]) -> str:
-    """A coordinate in parentheses.
+    """Return a coordinate in parentheses.
 
     >>> coordinate_text((2, 3)), coordinate_text((2,))
     ('(2, 3)', '(2)')
     """
     return f"({', '.join(map(str, coordinate))})"
-
-
-def panel_of(
-    m: IndexMap,
-    view: View,
-    style: Style,
-    title: str,
-    *,
-    elsewhere: Mapping[tuple[int, ...], int] | None = None,
-    moved: str = "",
-) -> Panel:
-    """The panel of a view, its colours chosen."""
-    return Panel(m, view, style, title, colour_numbers(view, style), elsewhere or {}, moved)

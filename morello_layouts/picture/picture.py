@@ -1,4 +1,4 @@
-"""Pictures of layouts, and their formats."""
+"""Pictures of layouts, and their file formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ import numpy as np
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture.panel import Panel, Style, checked_style, panel_of
+from morello_layouts.picture.panel import Panel, Style, check_style, colour_numbers
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.tiles import OutermostTiles, levels_of
 from morello_layouts.picture.view import View, view_of
@@ -31,11 +31,11 @@ _MOST_CELLS = 2**17
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a picture shows at most.
+    """The most that a picture shows.
 
     Attributes:
-        rows: of a slice; None for all up to 32 rows of 128 columns, and about 20 of more.
-        columns: the same, about 24 of more.
+        rows: of a slice; None for all of up to 32 rows of 128 columns, otherwise about 20.
+        columns: of a slice; None for all as above, otherwise about 24.
         slices: of an array of more than two dimensions.
         slots: of a buffer that is shown whole; 0 for no memory strip.
     """
@@ -48,12 +48,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One layout, or two side by side, as a grid of offsets over the memory strip.
+    """One layout, or two side by side, as a grid of offsets above the memory strip.
 
-    A notebook shows it; ``str()`` is the picture for a terminal.
+    A notebook shows it; ``str()`` gives the picture for a terminal.
 
     Attributes:
-        panels: what is drawn of each index map.
+        panels: a panel for each index map.
 
     >>> from morello_layouts import draw
     >>> picture = draw("[1, 0]", (2, 3))
@@ -72,28 +72,28 @@ class Picture:
     panels: tuple[Panel, ...]
 
     def svg(self) -> str:
-        """The picture as an SVG document: it needs nothing else, and suits light and dark."""
+        """Return the picture as an SVG document, for light and dark pages."""
         return picture_svg(self.panels)
 
     def html(self) -> str:
-        """A page without network: hover cells and slots, play the steps of the recipe."""
+        """Return an interactive page that needs no network: point at cells, play the recipe."""
         from morello_layouts.picture.page import page
 
         return page(self.panels)
 
     def png(self, scale: float = 2.0) -> bytes:
-        """The picture as a PNG, on light paper.
+        """Return the picture as a PNG, on light paper.
 
         Args:
-            scale: pixels for each unit of the SVG; less where the image would be too large.
+            scale: pixels for each unit of the SVG; less if the image would be too large.
 
         Raises:
-            UnsupportedError: where nothing is installed that converts SVG.
+            UnsupportedError: if no converter of SVG is installed.
         """
         return png_of(self.svg(), scale)
 
     def text(self, width: int = 100) -> str:
-        """The picture for a terminal of so many columns, without colours."""
+        """Return the picture for a terminal of a width, without colours."""
         from morello_layouts.picture.terminal import panel_lines
 
         lines = [line for panel in self.panels for line in panel_lines(panel, width)]
@@ -103,8 +103,8 @@ class Picture:
         """Write the picture to a file: ``x.svg``, ``x.html``, ``x.png`` or ``x.txt``.
 
         Raises:
-            LayoutError: where the name ends otherwise, or the file cannot be written.
-            UnsupportedError: for a PNG where nothing is installed that converts SVG.
+            LayoutError: if the name ends otherwise, or the file cannot be written.
+            UnsupportedError: for a PNG if no converter of SVG is installed.
         """
         target = Path(path)
         match target.suffix.lower():
@@ -118,19 +118,19 @@ class Picture:
                 content = f"{self.text()}\n".encode()
             case other:
                 raise LayoutError(
-                    f"a picture cannot be written as {other or 'a file without an ending'!r}",
-                    "the end of the file's name says the format",
-                    "end it in .svg, .html, .png or .txt",
+                    f"file name: expected an ending of a picture format, got {other!r}",
+                    "the ending decides the format",
+                    "end the name in .svg, .html, .png or .txt",
                 )
         try:
             target.write_bytes(content)
         except (OSError, ValueError) as error:
             raise LayoutError(
-                f"{target} could not be written", str(error), "write it to another place"
+                f"{target} could not be written", str(error), "give another file"
             ) from None
 
     def _repr_svg_(self) -> str:
-        # In a notebook's column a wide picture shrinks, rather than be cut at the edge.
+        # In the column of a notebook a wide picture shrinks instead of being cut.
         return self.svg().replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
 
     def __str__(self) -> str:
@@ -141,35 +141,33 @@ class Picture:
         return f"<Picture of {titles}>"
 
 
-def picture_of(
-    maps: Sequence[IndexMap],
-    styles: Sequence[Style],
-    limits: Limits,
-    titles: Sequence[str | None] | None = None,
-) -> Picture:
-    """The picture of one index map, or of two for one shape.
+def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Picture:
+    """Return the picture of one index map, or of two of one shape.
+
+    Elements have the bits of the style, or of the map's element type if the style has none.
 
     Raises:
-        UnsupportedError: where sizes are symbolic.
-        ShapeError: where two index maps have unlike shapes.
-        LayoutError: where a style means nothing for its map.
+        UnsupportedError: if sizes are symbolic.
+        ShapeError: if two index maps have different shapes.
+        LayoutError: if the style is not valid for a map.
     """
     for m in maps:
         _require_known(m)
     if len({m.recipe.shape for m in maps}) > 1:
         raise ShapeError(
             f"the shapes differ: {' and '.join(str(m.shape) for m in maps)}",
-            "side by side are two layouts of one array",
+            "a picture compares two layouts of one array",
             "give layouts of one shape",
         )
     views = [_view(m, limits) for m in maps]
-    names = [m.source or str(m) for m in maps] if titles is None else titles
     panels = []
-    for k, (m, view, given) in enumerate(zip(maps, views, styles, strict=True)):
-        style = checked_style(given, view.shape, len(levels_of(m.recipe)))
+    for k, (m, view) in enumerate(zip(maps, views, strict=True)):
+        bits = None if m.element_type is None else m.element_type.bits
+        own = replace(style, element_bits=style.element_bits or bits)
+        check_style(own, view.shape, len(levels_of(m.recipe)))
         elsewhere, moved = ({}, "") if len(maps) == 1 else _moved(m, maps[1 - k], view)
-        title = names[k] or m.source
-        panels.append(panel_of(m, view, style, title, elsewhere=elsewhere, moved=moved))
+        colours = colour_numbers(view, own)
+        panels.append(Panel(m, view, own, m.source or str(m), colours, elsewhere, moved))
     return Picture(tuple(panels))
 
 
@@ -177,9 +175,9 @@ def _require_known(m: IndexMap) -> None:
     if m.recipe.names:
         sizes = ", ".join(f"{name}=…" for name in m.recipe.names)
         raise UnsupportedError(
-            f"sizes are symbolic: {', '.join(m.recipe.names)}",
-            "a picture has as many cells as the array has elements",
-            f"give sizes: .at({sizes})",
+            f"a picture needs numbers for the symbolic sizes {', '.join(m.recipe.names)}",
+            "it has a cell for each element of the array",
+            f"give them: .at({sizes})",
         )
 
 
@@ -206,13 +204,13 @@ def _require_few(m: IndexMap, rows: int, columns: int, limits: Limits) -> None:
     if max(cells, slots) > _MOST_CELLS:
         raise LayoutError(
             f"the picture would have {cells:,} cells and {slots:,} slots",
-            f"a picture has at most {_MOST_CELLS:,} of each",
+            f"it may have {_MOST_CELLS:,} of each",
             "give smaller max_rows, max_columns, max_slices or max_slots, or leave them out",
         )
 
 
 def _limits(m: IndexMap, limits: Limits) -> tuple[int, int]:
-    """Rows and columns: all of an array that is not large, and not mostly padding."""
+    """Return the most rows and columns: all of an array that is small and not mostly padding."""
     tiles = OutermostTiles(m.recipe)
     shape = (1, 1, *known(m.recipe.shape))[-2:]
     rows, columns = (1, 1, *tiles.extents)[-2:]
@@ -227,7 +225,7 @@ def _limits(m: IndexMap, limits: Limits) -> tuple[int, int]:
 
 
 def _cut(m: IndexMap) -> tuple[int, int]:
-    """Rows and columns of an array that is cut: fewer where offsets are long, or slices many."""
+    """Return the most rows and columns of a cut array: fewer for long offsets or slices."""
     digits = len(str(known((m.recipe.size,))[0]))
     slices = prod(known(m.recipe.shape)[:-2])
     columns = max(10, min(_CUT_COLUMNS, 130 // (digits + 1)))
@@ -235,26 +233,20 @@ def _cut(m: IndexMap) -> tuple[int, int]:
 
 
 def _moved(m: IndexMap, other: IndexMap, view: View) -> tuple[dict[tuple[int, ...], int], str]:
-    """Of elements shown those that lie elsewhere in another map, and how many of all do."""
+    """Return shown elements that another map moves, with their offsets there, and a sentence."""
     shown = {cell.coordinate for cell in view.cells() if not cell.is_padding}
     if view.strip is not None:
         slots = (slot for slot in view.strip.slots if slot is not None)
         shown |= {slot.coordinate for slot in slots if slot.coordinate is not None}
-    elsewhere = {}
-    for coordinate in sorted(shown):
-        there = other(*coordinate)
-        if there != m(*coordinate):
-            elsewhere[coordinate] = there
-    return elsewhere, _how_many(m, other, view.shape, len(elsewhere))
-
-
-def _how_many(m: IndexMap, other: IndexMap, shape: tuple[int, ...], shown: int) -> str:
-    total = prod(shape)
-    if total > _MOST_COMPARED or not shape:
-        return f"lies at another offset in the other layout: {shown:,} of those shown"
-    at: Any = np.indices(shape, sparse=True)
-    count = int(np.count_nonzero(np.broadcast_to(m(*at) != other(*at), shape)))
-    return f"lies at another offset in the other layout: {count:,} of {total:,} elements"
+    offsets = {coordinate: other(*coordinate) for coordinate in sorted(shown)}
+    elsewhere = {at: offset for at, offset in offsets.items() if offset != m(*at)}
+    total, count = f"{prod(view.shape):,} elements", len(elsewhere)
+    if prod(view.shape) > _MOST_COMPARED or not view.shape:
+        total = "those shown"
+    else:
+        at: Any = np.indices(view.shape, sparse=True)
+        count = int(np.count_nonzero(np.broadcast_to(m(*at) != other(*at), view.shape)))
+    return elsewhere, f"lies at another offset in the other layout: {count:,} of {total}"
 
 
 _LARGEST: Final = 8000  # pixels along a side
@@ -263,18 +255,22 @@ _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def png_of(svg: str, scale: float = 2.0) -> bytes:
-    """A PNG of an SVG document, on light paper.
+    """Return a PNG of an SVG document, on light paper.
 
     Args:
         svg: the document.
-        scale: pixels for each unit; less where the image would have more than 8000 along a side.
+        scale: pixels for each unit; less if a side of the image would exceed 8000.
 
     Raises:
-        UnsupportedError: where no converter is installed.
-        LayoutError: where the converter fails, or the scale is not positive.
+        UnsupportedError: if no converter is installed.
+        LayoutError: if the converter fails, or the scale is not positive.
     """
     if not scale > 0:
-        raise LayoutError(f"the scale is {scale}", "an image has pixels", "give 2, say")
+        raise LayoutError(
+            f"scale: expected a positive number, got {scale}",
+            "it is the number of pixels for each unit",
+            "give 2, for example",
+        )
     width, height = size_of(svg)
     scale = min(scale, _LARGEST / max(width, height))
     try:
@@ -285,7 +281,7 @@ def png_of(svg: str, scale: float = 2.0) -> bytes:
 
 
 def size_of(svg: str) -> tuple[float, float]:
-    """The width and height that a picture's document says.
+    """Return the width and height of a picture's document.
 
     >>> size_of('<svg width="30" height="20.5">')
     (30.0, 20.5)
@@ -296,13 +292,13 @@ def size_of(svg: str) -> tuple[float, float]:
 
 
 def _by_program(svg: str, width: float, height: float, scale: float) -> bytes:
-    with tempfile.TemporaryDirectory() as place:
-        source, target = Path(place, "picture.svg"), Path(place, "picture.png")
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "picture.svg"), Path(folder, "picture.png")
         source.write_text(svg, encoding="utf-8")
         command = _command(source, target, width, height, scale)
         try:
             run = subprocess.run(
-                command, capture_output=True, timeout=_SECONDS, check=False, cwd=place
+                command, capture_output=True, timeout=_SECONDS, check=False, cwd=folder
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _failed(command, str(error)) from None
@@ -318,7 +314,7 @@ def _command(source: Path, target: Path, width: float, height: float, scale: flo
     if browser is None:
         raise UnsupportedError(
             "no converter from SVG to PNG is installed",
-            "cairosvg, rsvg-convert and chromium were looked for",
+            "cairosvg, rsvg-convert and chromium are supported",
             "pip install cairosvg, or save as .svg or .html",
         )
     return [
@@ -334,6 +330,6 @@ def _command(source: Path, target: Path, width: float, height: float, scale: flo
 def _failed(command: list[str], reason: str) -> LayoutError:
     return LayoutError(
         f"{Path(command[0]).name} could not convert the picture to PNG",
-        reason or "it said nothing",
+        reason or "it gave no reason",
         "pip install cairosvg, or save as .svg or .html",
     )

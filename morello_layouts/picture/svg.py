@@ -1,4 +1,4 @@
-"""Pictures as SVG, with a legend."""
+"""Pictures as SVG documents, with a legend."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import Final
 from zlib import crc32
 
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture.panel import DARK, LIGHT, Panel, Paper, coordinate_text
+from morello_layouts.picture.panel import DARK, LIGHT, Panel, Paper
 from morello_layouts.picture.svg_parts import (
     Drawn,
+    GridDrawing,
     cell_width,
-    draw_grid,
+    dot,
     draw_scale,
     draw_strip,
     element,
     escaped,
-    grid_size,
     number,
+    path,
+    rect,
     scale_of,
     slot_width,
+    text,
     text_width,
 )
 
@@ -29,15 +32,15 @@ _SAMPLE = 26
 
 
 def legend(panel: Panel, x: float, y: float, room: float) -> Drawn:
-    """Samples with their meaning, in lines that fit the room."""
+    """Draw samples with their meaning, in lines that fit the room."""
     parts: list[str] = []
     at, top, widest = x, y, 0.0
-    for kind, text in _entries(panel):
-        width = _SAMPLE + text_width(text, 11)
+    for kind, meaning in _entries(panel):
+        width = _SAMPLE + text_width(meaning, 11)
         if at > x and at + width > x + room:
             at, top = x, top + _LINE
         parts.append(_sample(kind, at, top))
-        parts.append(element("text", escaped(text), class_="l", x=at + _SAMPLE, y=top + 12))
+        parts.append(text(meaning, "l", at + _SAMPLE, top + 12))
         at += width + 18
         widest = max(widest, at - 18 - x)
     return Drawn("".join(parts), widest, top + _LINE - y if parts else 0)
@@ -60,7 +63,7 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
         yield "mark", f"a tile {view.levels[style.box_tiles - 1]}"
     for kind, marked in (("mark", style.boxes), ("dot", style.dots)):
         for coordinate in marked[:4]:
-            yield kind, f"{coordinate_text(coordinate)} lies at offset {panel.map(*coordinate)}"
+            yield kind, panel.place_of(coordinate)
         if len(marked) > 4:
             yield kind, f"and {len(marked) - 4} more"
     if panel.moved:
@@ -70,13 +73,13 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
 def _sample(kind: str, x: float, y: float) -> str:
     match kind:
         case "b0" | "b1" | "b2":
-            return element("path", class_=kind, d=f"M{x + 2:g} {y + 8:g}h16")
+            return path(kind, [f"M{x + 2:g} {y + 8:g}h16"])
         case "dot":
-            return element("circle", class_="dot", cx=x + 10, cy=y + 8, r=4)
+            return dot(x + 10, y + 8, 4)
         case "moved":
-            return element("path", class_="moved", d=f"M{x + 6:g} {y + 4:g}h8l-8 8z")
+            return path(kind, [f"M{x + 6:g} {y + 4:g}h8l-8 8z"])
         case _:
-            sample = element("rect", class_=kind, x=x + 2, y=y + 1, width=16, height=14)
+            sample = rect(kind, x + 2, y + 1, 16, 14)
             return sample if kind == "mark" else element("g", sample, class_="sample")
 
 
@@ -89,7 +92,7 @@ _WIDEST: Final = 1100  # of slices side by side
 
 
 def picture_svg(panels: Sequence[Panel]) -> str:
-    """The panels as an SVG document, which needs nothing else."""
+    """Return the panels side by side as an SVG document, which loads nothing else."""
     parts: list[str] = []
     x, height = float(_MARGIN), 0.0
     for panel in panels:
@@ -102,12 +105,12 @@ def picture_svg(panels: Sequence[Panel]) -> str:
 
 
 def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str:
-    """The tiles and the padding of the last two dimensions as a small SVG, without cells.
+    """Return the tiles and the padding of the last two dimensions as a small SVG, without cells.
 
-    It says its sizes in words, and can stand in a page's text.
+    Its text states the sizes; it fits into a line or a table of a page.
 
     Raises:
-        UnsupportedError: where sizes are symbolic.
+        UnsupportedError: if sizes are symbolic.
 
     >>> from morello_layouts import index_map
     >>> small = compact_svg(index_map("f32[9,18]{1,0:T(8,128)}"))
@@ -115,8 +118,8 @@ def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str
     (True, True)
     """
     if 0 in m.shape:
-        text = element("text", "no elements", class_="l", x=2, y=14)
-        return _document([text], 90, 20, m.source, "ml-picture ml-compact")
+        none = text("no elements", "l", 2, 14)
+        return _document([none], 90, 20, m.source, "ml-picture ml-compact")
     drawn = draw_scale(scale_of(m), 1, 0, widest=widest, tallest=tallest)
     title = m.source or str(m)
     return _document([drawn.markup], drawn.width + 3, drawn.height, title, "ml-picture ml-compact")
@@ -125,7 +128,7 @@ def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str
 def _document(parts: Sequence[str], width: float, height: float, title: str, class_: str) -> str:
     size = f'width="{number(width)}" height="{number(height)}"'
     box = f'viewBox="0 0 {number(width)} {number(height)}"'
-    # Its own, so that no other picture of a page, hidden perhaps, is asked for the pattern.
+    # A name of its own: else a browser takes the pattern of another picture, even a hidden one.
     own = f"ml-{crc32(''.join((title, *parts)).encode('utf-8', 'backslashreplace')):08x}"
     hatch = f".{own} .p{{fill:url(#{own})}}"
     return (
@@ -137,7 +140,7 @@ def _document(parts: Sequence[str], width: float, height: float, title: str, cla
 
 
 def _panel(panel: Panel, x: float, y: float) -> Drawn:
-    """The parts of a panel, one below the other."""
+    """Draw the parts of a panel, one below the other."""
     grids, strip = panel.view.grids, panel.view.strip
     _, width, _ = _places(panel, cell_width(panel))
     room = max(width, _NARROWEST)
@@ -149,8 +152,8 @@ def _panel(panel: Panel, x: float, y: float) -> Drawn:
     stack = _Stack(y)
     stack.add(_heading(panel, x, y, room), 6)
     if not grids:
-        text = element("text", "the array has no elements", class_="t", x=x, y=stack.y + 14)
-        stack.add(Drawn(text, text_width("the array has no elements", 12), 20))
+        none = "the array has no elements"
+        stack.add(Drawn(text(none, "t", x, stack.y + 14), text_width(none, 12), 20))
         return stack.drawn()
     stack.add(_grids(panel, x, stack.y))
     if strip is not None:
@@ -180,26 +183,26 @@ class _Stack:
 
 
 def _heading(panel: Panel, x: float, y: float, room: float) -> Drawn:
-    """The layout's text and its formula, in lines that fit."""
+    """Draw the layout's text and its formula, in lines that fit."""
     parts, widest, top = [], 0.0, y
-    for text, (class_, size) in zip(panel.headings, (("h", 13.0), ("t", 12.0)), strict=False):
-        for line in _wrapped(text, int(room / text_width("0", size))):
+    for heading, (class_, size) in zip(panel.headings, (("h", 13.0), ("t", 12.0)), strict=False):
+        for line in _wrapped(heading, int(room / text_width("0", size))):
             top += _LINE_HEIGHT
-            parts.append(element("text", escaped(line), class_=class_, x=x, y=top - 5))
+            parts.append(text(line, class_, x, top - 5))
             widest = max(widest, text_width(line, size))
     return Drawn("".join(parts), widest, top + 4 - y)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, max(width, 30), subsequent_indent="  ", break_on_hyphens=False)
+def _wrapped(heading: str, width: int) -> list[str]:
+    return wrap(heading, max(width, 30), subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _places(panel: Panel, width: float) -> tuple[list[tuple[float, float]], float, float]:
-    """Where the slices stand, side by side while there is room; the width and height of all."""
+    """Return the corners of the slices, side by side if there is room; their width and height."""
     places: list[tuple[float, float]] = []
     at = top = tallest = widest = 0.0
     for grid in panel.view.grids:
-        wide, high = grid_size(panel, grid, width)
+        wide, high = GridDrawing(panel, grid, 0, 0, width).size
         if at > 0 and at + wide > _WIDEST:
             at, top, tallest = 0.0, top + tallest + 16, 0.0
         places.append((at, top))
@@ -209,23 +212,19 @@ def _places(panel: Panel, width: float) -> tuple[list[tuple[float, float]], floa
 
 
 def _grids(panel: Panel, x: float, y: float) -> Drawn:
-    """The slices, and how many are left out."""
+    """Draw the slices, and state how many are left out."""
     width = cell_width(panel)
     places, widest, height = _places(panel, width)
     parts = [
-        draw_grid(panel, grid, x + right, y + down, width).markup
+        GridDrawing(panel, grid, x + right, y + down, width).markup()
         for grid, (right, down) in zip(panel.view.grids, places, strict=True)
     ]
-    if panel.view.hidden_slices:
-        more = _hidden(panel.view.hidden_slices)
-        parts.append(element("text", more, class_="t", x=x, y=y + height + 16))
+    if hidden := panel.view.hidden_slices:
+        more = f"and {hidden:,} more {'slice' if hidden == 1 else 'slices'}"
+        parts.append(text(more, "t", x, y + height + 16))
         height += 22
         widest = max(widest, text_width(more, 12))
     return Drawn("".join(parts), widest, height)
-
-
-def _hidden(count: int) -> str:
-    return f"and {count:,} more {'slice' if count == 1 else 'slices'}"
 
 
 def _rules(paper: Paper) -> Iterator[str]:
@@ -245,7 +244,7 @@ def _rules(paper: Paper) -> Iterator[str]:
 
 
 def _scoped(rules: Iterator[str]) -> str:
-    """Rules that hold inside of pictures only, wherever these stand."""
+    """Return rules that apply inside pictures only, in any page."""
     scoped = []
     for rule in rules:
         selectors, _, body = rule.partition("{")

@@ -1,4 +1,4 @@
-"""Pictures as text in a terminal."""
+"""Pictures as text for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture.panel import Panel, border_between, coordinate_text
+from morello_layouts.picture.panel import Panel, border_between, borders
 from morello_layouts.picture.view import Cell, Grid, Slot, Strip, View, slots_per_line, view_of
 from morello_layouts.recipe import known
 
@@ -47,13 +47,13 @@ def terminal_lines(
     glyphs: Glyphs = UNICODE,
     marks: Mapping[tuple[int, ...], str] | None = None,
 ) -> list[Text]:
-    """The picture, line by line.
+    """Return a picture line by line.
 
     Args:
         picture: what to draw.
         names: a name for each dimension, such as ``("y", "x")``.
         glyphs: the characters to draw with.
-        marks: characters that stand before the offset, by the coordinate of the cell.
+        marks: characters to print before offsets, by the coordinate of the cell.
 
     >>> from morello_layouts.maps import IndexMap
     >>> from morello_layouts.picture import view_of
@@ -75,7 +75,7 @@ def terminal_lines(
         if grid.at:
             at = ", ".join(f"{name}={x}" for name, x in zip(names, grid.at, strict=False))
             lines.append(Text(at, style="bold"))
-        lines += _Drawing(grid, names[len(grid.at) :], glyphs, marks or {}).lines()
+        lines += _TextGrid(grid, names[len(grid.at) :], glyphs, marks or {}).lines()
     if picture.hidden_slices:
         more = "slice" if picture.hidden_slices == 1 else "slices"
         lines.append(Text(f"{_amount(picture.hidden_slices)} more {more}", style="dim"))
@@ -84,7 +84,7 @@ def terminal_lines(
     return lines
 
 
-class _Drawing:
+class _TextGrid:
     """One grid: its column widths and borders, then its lines."""
 
     def __init__(
@@ -130,7 +130,7 @@ class _Drawing:
         return f"{self.marks.get(cell.coordinate, '')}{cell.offset}"
 
     def line(self, label: str, texts: Sequence[str], row: int | None) -> Text:
-        """A row of cells; of the header where ``row`` is None, whose borders run through."""
+        """Return a row of cells; the header, where only whole borders show, if ``row`` is None."""
         from rich.text import Text
 
         line = Text(no_wrap=True)
@@ -144,11 +144,7 @@ class _Drawing:
         return line
 
     def has_border_right(self, column: int, row: int | None) -> bool:
-        """In the header and in gaps: where every row that is shown has one."""
-        if row is not None and self.grid.rows[row] is not None:
-            return self.right[column][row]
-        rows = zip(self.grid.rows, self.right[column], strict=True)
-        return all(has_border for index, has_border in rows if index is not None)
+        return all(self.right[column]) if row is None else self.right[column][row]
 
     def rule(self, below: Sequence[bool]) -> Text:
         from rich.text import Text
@@ -165,11 +161,8 @@ class _Drawing:
 
 
 def _borders(lines: Sequence[Sequence[Cell | None]]) -> list[list[bool]]:
-    """Between each line of cells and the next: where tiles end. A gap has no border."""
-    return [
-        [border_between(a, b) == 0 for a, b in zip(before, after, strict=True)]
-        for before, after in pairwise(lines)
-    ]
+    """Return for each line of cells but the last whether outermost tiles end beside each cell."""
+    return [[level == 0 for level in line] for line in borders(lines)]
 
 
 def _amount(n: int) -> str:
@@ -187,12 +180,12 @@ _FEWEST_COLUMNS = 5
 
 
 def fitted_view(m: IndexMap, names: Sequence[str], width: int) -> View:
-    """As many columns of the array as fit lines of a width; fewer rows where there are slices.
+    """Return a view with as many columns as fit a width, and fewer rows if there are slices.
 
     Args:
         m: the index map.
         names: a name for each dimension.
-        width: of a line, in characters. Below about 60, wide offsets may not fit.
+        width: of a line, in characters. Below about 60, long offsets may not fit.
     """
     slices = prod(known(m.recipe.shape)[:-2])
     rows = 12 if slices <= 1 else 8
@@ -210,10 +203,11 @@ def fitted_view(m: IndexMap, names: Sequence[str], width: int) -> View:
 _TALLEST = 40
 _LABEL = "memory "
 _MOST_SLOTS = 64
+_MOST_MARKS = 4
 
 
 def panel_lines(panel: Panel, width: int, glyphs: Glyphs = UNICODE) -> list[Text]:
-    r"""The lines of a panel, at most about so wide.
+    r"""Return the lines of a panel, wrapped or cut to a width.
 
     >>> from morello_layouts import draw
     >>> (panel,) = draw("f32[2,3]{0,1}", dots=[(1, 2)]).panels
@@ -239,15 +233,14 @@ def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
     marks |= dict.fromkeys(panel.style.dots, glyphs.dot)
     lines = terminal_lines(panel.view, panel.names, glyphs, marks)
     if len(lines) > _TALLEST or any(len(line) > width for line in lines):
-        # A mark is one character more in each cell.
+        # A mark adds a character to each cell.
         fitted = fitted_view(panel.map, panel.names, max(width - len(_LABEL), 20))
         lines = terminal_lines(fitted, panel.names, glyphs, marks)
     yield from lines
     yield from _strip(panel.view, width, glyphs)
-    for coordinate in panel.style.dots[:4]:
-        yield Text(_marked(panel, glyphs.dot, coordinate))
-    for coordinate in panel.style.boxes[:4]:
-        yield Text(_marked(panel, glyphs.box, coordinate))
+    for mark, marked in ((glyphs.dot, panel.style.dots), (glyphs.box, panel.style.boxes)):
+        for coordinate in marked[:_MOST_MARKS]:
+            yield Text(f"{mark} {panel.place_of(coordinate)}")
     if panel.style.colour == "word":
         yield Text(
             f"{panel.style.word_bits}-bit words hold elements of {panel.style.element_bits} bits"
@@ -256,23 +249,19 @@ def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
         yield Text(f"{glyphs.moved} {panel.moved}")
 
 
-def _marked(panel: Panel, mark: str, coordinate: tuple[int, ...]) -> str:
-    return f"{mark} {coordinate_text(coordinate)} lies at offset {panel.map(*coordinate)}"
-
-
 def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
-    """Two lines for each line of the strip: offsets, and below them coordinates."""
+    """Yield two lines for each line of the strip: offsets, and below them coordinates."""
     from rich.text import Text
 
     strip = view.strip
     if strip is None or not view.grids:
         return
     slots = _few(strip)
-    inside = [_inside(slot, glyphs) for slot in slots]
+    inside = [glyphs.gap if slot is None else slot.text for slot in slots]
     above = [glyphs.gap if slot is None else str(slot.offset) for slot in slots]
     each = max(map(len, (*inside, *above)), default=1)
     edges = sum(border_between(a, b) == 0 for a, b in pairwise(slots))
-    spacing = 3 if 4 * edges > len(slots) else 1.5  # a border takes two characters more
+    spacing = 3 if 4 * edges > len(slots) else 1.5  # a border adds two characters
     count = slots_per_line(strip, int((width - len(_LABEL)) / (each + spacing)))
     before: Slot | None = None
     for start in range(0, len(slots), count):
@@ -292,14 +281,8 @@ def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
 
 
 def _few(strip: Strip) -> list[Slot | None]:
-    """The slots that a terminal shows: the first ones, and the last."""
+    """Return the slots that a terminal shows: the first ones and the last two."""
     slots = list(strip.slots)
     if len(slots) <= _MOST_SLOTS:
         return slots
     return [*slots[: _MOST_SLOTS - 3], None, *slots[-2:]]
-
-
-def _inside(slot: Slot | None, glyphs: Glyphs) -> str:
-    if slot is None:
-        return glyphs.gap
-    return "" if slot.coordinate is None else ",".join(map(str, slot.coordinate)) or "()"

@@ -146,8 +146,17 @@ def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tu
     """The number of the tile that each offset lies in; offsets in the tail padding have none."""
     rest = Recipe(recipe.shapes[level.stage], recipe.steps[level.stage :])
     at, _ = logical_coordinates(rest, delinearize(offsets, recipe.physical_shape))
-    columns = [np.broadcast_to(x, offsets.shape).tolist() for x in at[: level.cut]]
-    return list(zip(*columns, strict=True)) if columns else [()] * len(offsets)
+    return coordinates_of(at[: level.cut], len(offsets))
+
+
+def coordinates_of(axes: Sequence[Any], count: int) -> list[tuple[int, ...]]:
+    """Return the coordinate of each of ``count`` places, from one array or int for each axis.
+
+    >>> coordinates_of([np.array([0, 1]), 5], 2)
+    [(0, 5), (1, 5)]
+    """
+    columns = [np.broadcast_to(x, (count,)).tolist() for x in axes]
+    return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which offsets a picture shows: grids, slices and the memory strip."""
+"""The offsets that a picture shows: grids, slices and the memory strip."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture.tiles import Level, OutermostTiles, levels_of, tile_numbers
+from morello_layouts.picture.tiles import (
+    Level,
+    OutermostTiles,
+    coordinates_of,
+    levels_of,
+    tile_numbers,
+)
 from morello_layouts.recipe import (
     delinearize,
     known,
@@ -22,16 +28,16 @@ from morello_layouts.recipe import (
     physical_coordinates,
 )
 
-_HEAD = 20  # slots shown at the start of a buffer that is cut
+_FIRST_SLOTS: Final = 20  # shown at the start of a buffer that is cut
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One place of the buffer.
+    """One slot of the buffer.
 
     Attributes:
         offset: in elements from the buffer's start.
-        coordinate: of the element that lies there, None for padding.
+        coordinate: of its element; None for padding.
         tiles: the number of its tile at each level; empty in the tail of the buffer.
     """
 
@@ -39,14 +45,19 @@ class Slot:
     coordinate: tuple[int, ...] | None
     tiles: tuple[tuple[int, ...], ...]
 
+    @property
+    def text(self) -> str:
+        """The coordinate of its element: ``0,1``; ``()`` for a scalar; empty for padding."""
+        return "" if self.coordinate is None else ",".join(map(str, self.coordinate)) or "()"
+
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Some slots of a buffer in order; None where some are left out.
+    """The memory strip: slots of a buffer in order, with None in place of those left out.
 
     Attributes:
         size: slots of the whole buffer.
-        slots: those shown.
+        slots: the slots shown.
         axes: sizes of the axes in memory.
     """
 
@@ -61,7 +72,7 @@ class Strip:
 
 
 def strip_of(m: IndexMap, levels: tuple[Level, ...], limit: int) -> Strip:
-    """The buffer, whole where it has at most ``limit`` slots.
+    """Return the memory strip of a buffer, whole if it has at most ``limit`` slots.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3]{0:T(2)}")
@@ -79,7 +90,7 @@ def strip_of(m: IndexMap, levels: tuple[Level, ...], limit: int) -> Strip:
 
 
 def slots_per_line(strip: Strip, most: int) -> int:
-    """Slots in a line: whole runs of the axes in memory, in lines of much the same length.
+    """Return the slots of a line: whole runs of the innermost axes, in lines of similar length.
 
     >>> slots = tuple(Slot(k, (k,), ()) for k in range(24))
     >>> slots_per_line(Strip(24, slots, (2, 3, 2, 2)), 20)
@@ -94,17 +105,17 @@ def slots_per_line(strip: Strip, most: int) -> int:
 
 
 def _shown(m: IndexMap, levels: tuple[Level, ...], size: int, limit: int) -> list[int]:
-    """The offsets: all, or the start of the buffer, the first end of a tile, and the end."""
+    """Return all offsets, or those at the start, at the first tile's end, and at the end."""
     if size <= limit:
         return list(range(size))
-    head = min(_HEAD, max(limit - 8, 2))
-    tile = _volume(m, levels)
+    head = min(_FIRST_SLOTS, max(limit - 8, 2))
+    tile = _first_piece(m, levels)
     border = range(tile - 2, tile + 4) if head < tile < size - 6 else range(0)
     return sorted({*range(head), *border, size - 2, size - 1})
 
 
-def _volume(m: IndexMap, levels: tuple[Level, ...]) -> int:
-    """How many slots from the start lie in one piece at the first level."""
+def _first_piece(m: IndexMap, levels: tuple[Level, ...]) -> int:
+    """Return the slots of a tile of the first level; 0 if there are no tiles."""
     if not levels:
         return 0
     shape = known(m.recipe.shapes[levels[0].stage])
@@ -116,15 +127,12 @@ def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[S
     inside = [p for p in offsets if p < size - tail]
     if not inside:
         return [Slot(p, None, ()) for p in offsets]
-    p = integers(inside, size)
+    p = exact_array(inside, size)
     at, limits = logical_coordinates(m.recipe, delinearize(p, m.recipe.physical_shape))
     there = np.ones(len(inside), dtype=bool)
     for x, n in limits:
         there &= np.broadcast_to(np.asarray(x < n, dtype=bool), there.shape)
-    columns = [np.broadcast_to(x, p.shape).tolist() for x in at]
-    coordinates = list(zip(*columns, strict=True)) if columns else [()] * len(inside)
-    numbers = [tile_numbers(m.recipe, level, p) for level in levels]
-    tiles = list(zip(*numbers, strict=True)) if numbers else [()] * len(inside)
+    coordinates, tiles = coordinates_of(at, len(inside)), _tiles(m, levels, p)
     slots = [
         Slot(offset, coordinate if is_there else None, tile)
         for offset, coordinate, is_there, tile in zip(
@@ -134,23 +142,28 @@ def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[S
     return slots + [Slot(offset, None, ()) for offset in offsets[len(inside) :]]
 
 
-def integers(values: list[int], largest: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    """An array that holds them exactly: of Python's integers where NumPy's are too small."""
+def _tiles(
+    m: IndexMap, levels: Sequence[Level], offsets: NDArray[Any]
+) -> list[tuple[tuple[int, ...], ...]]:
+    """Return for each offset the number of its tile at each level."""
+    numbers = [tile_numbers(m.recipe, level, offsets) for level in levels]
+    return list(zip(*numbers, strict=True)) if numbers else [()] * len(offsets)
+
+
+def exact_array(values: list[int], largest: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    """Return an array that holds integers exactly: Python's if NumPy's are too small."""
     return np.array(values, dtype=np.int64 if largest < 2**62 else object)
 
 
-GAP = None
-"""Stands among indices where some are left out."""
-
-
 def visible_indices(size: int, extent: int, tile: int | None, limit: int) -> tuple[int | None, ...]:
-    """At most about ``limit`` indices of an axis, with GAP where some are left out.
+    """Return at most about ``limit`` indices of an axis, with None in place of those left out.
 
     Args:
         size: elements along the axis.
-        extent: the same with padding; of more than 3 the first and the last index are shown.
+        extent: elements and padding; of more than 3 padding indices only the first and the last
+            are shown.
         tile: the size of the outermost tiles; the first border between two is shown.
-        limit: how many entries there is room for, GAPs included; at least 5 are used.
+        limit: the most entries, with those that are None; at least 5 are used.
 
     >>> visible_indices(200, 256, 128, 12)
     (0, 1, 2, 3, None, 127, 128, None, 199, 200, None, 255)
@@ -164,7 +177,7 @@ def visible_indices(size: int, extent: int, tile: int | None, limit: int) -> tup
         return _with_gaps([*range(size), *padding], extent)
     ends = {size - 1, *padding}
     border = {tile - 1, tile} if tile is not None and tile < size and room >= 7 else set()
-    # A gap stands after the head, and one after the border.
+    # One gap follows the head, and one the border.
     head = room - 2 - len(border) - bool(border)
     return _with_gaps(sorted({*range(max(head, 1)), *border, *ends}), extent)
 
@@ -172,7 +185,7 @@ def visible_indices(size: int, extent: int, tile: int | None, limit: int) -> tup
 def visible_in_tiles(
     size: int, extent: int, tile: int | None, limit: int
 ) -> tuple[int | None, ...]:
-    """The same, but with the ends of every tile where tiles are few, and whole where it fits.
+    """Return such indices with both ends of each tile if tiles are few; all if they fit.
 
     >>> visible_in_tiles(16, 16, 8, 12)
     (0, 1, 2, 3, None, 7, 8, 9, 10, 11, None, 15)
@@ -203,21 +216,21 @@ def _with_gaps(indices: list[int], extent: int) -> tuple[int | None, ...]:
     shown: list[int | None] = []
     for before, index in zip([-1, *indices], indices, strict=False):
         if index > before + 1:
-            shown.append(GAP)
+            shown.append(None)
         shown.append(index)
     if indices and indices[-1] < extent - 1:
-        shown.append(GAP)
+        shown.append(None)
     return tuple(shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place of the array, or of the padding that completes its tiles.
+    """One element of the array, or of the padding that completes its tiles.
 
     Attributes:
         coordinate: logical coordinate; past the end of a dimension for padding.
-        offset: where it lies in the buffer, in elements; of padding too.
-        is_padding: whether it holds no element.
+        offset: in elements from the buffer's start; padding has one too.
+        is_padding: whether it is padding.
         tiles: the number of its tile at each level, outermost first.
     """
 
@@ -228,7 +241,7 @@ class Cell:
 
     @property
     def tile(self) -> tuple[int, ...]:
-        """The number of its outermost tile; () where there are no tiles."""
+        """The number of its outermost tile; () if there are no tiles."""
         return self.tiles[0] if self.tiles else ()
 
 
@@ -238,15 +251,23 @@ class Grid:
 
     Attributes:
         at: the coordinate of the other dimensions.
-        rows: indices of the rows shown; None where some are left out. One row 0 for rank 0 and 1.
+        rows: indices of the rows shown, with None in place of those left out. One row 0 for
+            rank 0 and 1.
         columns: the same for columns.
-        cells: one row of cells for each entry of ``rows``; None in a row or column left out.
+        cells: one row of cells for each entry of ``rows``; None for a row or column left out.
     """
 
     at: tuple[int, ...]
     rows: tuple[int | None, ...]
     columns: tuple[int | None, ...]
     cells: tuple[tuple[Cell | None, ...], ...]
+
+    def shown(self) -> Iterator[tuple[int, int, Cell]]:
+        """Yield each cell shown, after the positions of its row and column in the grid."""
+        for row, cells in enumerate(self.cells):
+            for column, cell in enumerate(cells):
+                if cell is not None:
+                    yield row, column, cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +279,8 @@ class View:
         extents: the same with the padding that completes the outermost tiles.
         levels: the levels of tiles, outermost first.
         grids: the slices shown.
-        slices: how many slices there are.
-        strip: the buffer; None where it was not asked for.
+        slices: the number of all slices.
+        strip: the memory strip; None if it was not asked for.
     """
 
     shape: tuple[int, ...]
@@ -271,7 +292,7 @@ class View:
 
     @property
     def hidden_slices(self) -> int:
-        """Slices that are not shown."""
+        """The number of slices left out."""
         return self.slices - len(self.grids)
 
     @property
@@ -282,8 +303,7 @@ class View:
     def cells(self) -> Iterator[Cell]:
         """Every cell shown."""
         for grid in self.grids:
-            for row in grid.cells:
-                yield from (cell for cell in row if cell is not None)
+            yield from (cell for _, _, cell in grid.shown())
 
 
 def view_of(
@@ -295,18 +315,18 @@ def view_of(
     max_slots: int | None = None,
     in_tiles: bool = False,
 ) -> View:
-    """What is shown of an index map, cut to so many rows, columns and slices.
+    """Return what a picture shows of an index map, cut to a number of rows, columns and slices.
 
     Args:
         m: the index map, of known sizes.
-        max_rows: rows of a slice, with those that stand for rows left out.
+        max_rows: rows of a slice, with those in place of rows left out.
         max_columns: the same for columns.
         max_slices: slices.
         max_slots: slots of the buffer; None for no memory strip.
-        in_tiles: where an axis is cut, show the ends of each tile if there are few.
+        in_tiles: whether an axis that is cut shows the ends of each tile if tiles are few.
 
     Raises:
-        UnsupportedError: where sizes are symbolic.
+        UnsupportedError: if sizes are symbolic.
 
     >>> from morello_layouts.recipe import Pad, Recipe, Split, Transpose
     >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
@@ -360,18 +380,13 @@ def _cells(
 ) -> Iterator[Cell]:
     recipe, shape = m.recipe, known(m.recipe.shape)
     size, count = known((recipe.size,))[0], len(coordinates)
-    at = [integers(list(line), size) for line in zip(*coordinates, strict=True)]
+    at = [exact_array(list(line), size) for line in zip(*coordinates, strict=True)]
     physical = physical_coordinates(recipe, at, 0)
-    offsets = _spread(linear_index(physical, recipe.physical_shape, 0), count, size)
-    numbers = [tile_numbers(recipe, level, offsets) for level in levels]
-    tiles = list(zip(*numbers, strict=True)) if numbers else [()] * count
+    offsets: Any = linear_index(physical, recipe.physical_shape, 0)
+    if isinstance(offsets, int):  # the formula does not depend on the coordinates
+        offsets = exact_array([offsets] * count, size)
+    offsets = np.broadcast_to(offsets, (count,))
+    tiles = _tiles(m, levels, offsets)
     for coordinate, offset, tile in zip(coordinates, offsets.tolist(), tiles, strict=True):
         is_padding = any(x >= n for x, n in zip(coordinate, shape, strict=True))
         yield Cell(coordinate, offset, is_padding, tile)
-
-
-def _spread(value: Any, count: int, size: int) -> NDArray[Any]:
-    """One offset for each cell, where a formula without coordinates gives one for all."""
-    if isinstance(value, int):
-        return integers([value] * count, size)
-    return np.broadcast_to(value, (count,))

@@ -42,18 +42,18 @@ def test_the_formula_may_be_left_to_guess() -> None:
 @each_row(
     ("arguments", "options", "message"),
     [
-        (("f32[M,N]{1,0:T(8,128)}",), {}, "give sizes: .at(M=…, N=…)"),
+        (("f32[M,N]{1,0:T(8,128)}",), {}, "give them: .at(M=…, N=…)"),
         (("[0, 1]",), {}, "no shape"),
         (("[0, 1]", (2, 3), (2, 3)), {}, "two shapes"),
         (("f32[2,3]", "f32[3,2]"), {}, "shapes differ"),
         (("f32[2,3]",), {"dots": [(2, 0)]}, "no element (2, 0)"),
         (("f32[2,3]",), {"boxes": [(0,)]}, "no element (0,)"),
         (("f32[2,3]",), {"dots": [(0, -1)]}, "no element (0, -1)"),
-        (("f32[2,3]",), {"colour": "rainbow"}, "nothing to colour by"),
-        (("f32[2,3]",), {"box_tiles": 1}, "no tiles"),
-        (("bf16[4,8]{1,0:T(2,4)(2,1)}",), {"box_tiles": 3}, "from 1 to 2"),
-        (("[0, 1]", (2, 3)), {"colour": "word"}, "bits of an element are not known"),
-        (("f32[2,3]",), {"word_bits": 0}, "word_bits is 0"),
+        (("f32[2,3]",), {"colour": "rainbow"}, "colour: expected 'tile' or 'word'"),
+        (("f32[2,3]",), {"box_tiles": 1}, "no levels of tiles"),
+        (("bf16[4,8]{1,0:T(2,4)(2,1)}",), {"box_tiles": 3}, "from 0 to 2, got 3"),
+        (("[0, 1]", (2, 3)), {"colour": "word"}, "bits of an element are unknown"),
+        (("f32[2,3]",), {"word_bits": 0}, "word_bits: expected at least 1, got 0"),
         (("(f32[2], f32[3])",), {}, "not one array"),
         (("nothing",), {}, "no layout begins like this"),
         (("u8[9999,9999]",), {"max_rows": 9999, "max_columns": 9999}, "99,980,001 cells"),
@@ -87,7 +87,7 @@ def test_words_know_their_element_types() -> None:
     assert by_text.svg() == by_map.svg()
     assert given.panels[0].word_text(5) == "w2"
     alone = ml.index_map("{1,0:T(2,4)(2,1)}", (4, 8))
-    with pytest.raises(ml.LayoutError, match="not known"):
+    with pytest.raises(ml.LayoutError, match="are unknown"):
         ml.draw(alone, colour="word")
     wide = ml.draw("f64[4]", colour="word")
     assert wide.panels[0].word_text(1) == "w2-3"

@@ -97,4 +97,4 @@ def test_padding_is_not_there_before_its_step() -> None:
     (first, padded, *_) = stages_of(ml.index_map("f32[3,5]{1,0:T(2,2)}").recipe, [9, 17])
     assert first.numbers == (None, 13)
     assert padded.numbers == (5, 15)
-    assert "9 more places" in padded.words
+    assert padded.words == "9 places without elements complete the tiles"

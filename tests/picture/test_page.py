@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -254,7 +255,7 @@ def test_hostile_titles_do_nothing(tmp_path: Path) -> None:
     from morello_layouts.picture import Limits, Style, picture_of
 
     hostile = '</script><img src=x onerror="window.harm = 1"><!-- \' & </title>'
-    page = picture_of([ml.index_map("f32[2,3]")], [Style()], Limits(), [hostile]).html()
+    page = picture_of([replace(ml.index_map("f32[2,3]"), source=hostile)], Style(), Limits()).html()
     steps = 'enter("cell", 1); log.push([document.querySelector("h1").textContent, window.harm]);'
     (title, harm), _ = driven(page, steps, tmp_path)
     assert title == hostile

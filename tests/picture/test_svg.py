@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -299,8 +300,8 @@ HOSTILE = "</svg><script>alert(1)</script>\" ' & \x00 \ud800 ]]> \u202e"
 
 
 def test_hostile_titles_stay_text() -> None:
-    maps = [ml.index_map("f32[3,5]{1,0:T(2,2)}")]
-    picture = picture_of(maps, [Style()], Limits(), [HOSTILE])
+    m = replace(ml.index_map("f32[3,5]{1,0:T(2,2)}"), source=HOSTILE)
+    picture = picture_of([m], Style(), Limits())
     root = parsed(picture)
     assert not list(root.iter(f"{SVG}script"))
     shown = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
