@@ -1,4 +1,4 @@
-"""Prove facts about layouts."""
+"""Prove properties of layouts, given as text or as values."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def is_bitcast(
     assuming: Assuming | None = None,
     budget: int | None = None,
 ) -> Bitcast:
-    """Whether the bytes of one array serve another, tiles and padding taken into account.
+    """Decide whether the bytes of one array serve as another, tiles and padding included.
 
     Args:
-        a: the layout of the array that is there.
-        b: the layout of the array that it is to be seen as.
-        shape: the shape of layouts whose text carries none.
-        correspondence: ``"row-major"``: the element at a place in row-major order is the same in
-            both, which a reshape keeps. An order of dimensions: b is a transposed, as by NumPy.
-            ``"any"``: whichever is free, row-major first, then the dimensions as they come in
-            memory, then transposes, sizes of 1 aside; so HLO's ``bitcast`` is meant.
-        assuming: what is known of symbolic sizes, as for ``index_map``.
-        budget: ISL operations before the answer is undecided.
+        a: the layout of the first array.
+        b: the layout of the array that its bytes shall serve as.
+        shape: the sizes, if a layout's text carries none.
+        correspondence: ``"row-major"``: elements at one row-major position correspond, as in a
+            reshape. An order of dimensions: b is a transposed, as by NumPy. ``"any"``: whichever
+            is free, row-major first, then the dimensions in memory order, then transposes,
+            regardless of sizes of 1; HLO's ``bitcast`` means this.
+        assuming: facts about symbolic sizes, as for ``index_map``.
+        budget: ISL operations after which the answer is undecided.
 
     Returns:
-        A proof with the kind of the bitcast; of a copy, the first slot that differs. Elements of
+        A proof with the kind of the bitcast, and the first slot of a copy that differs. Elements of
         different widths correspond as in HLO's ``bitcast-convert``: the wide array has one
         dimension less.
 
@@ -58,10 +58,10 @@ def is_bitcast(
     >>> answer = is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3))
     >>> answer.kind, answer.slot
     ('copy', 2)
-    >>> is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").when
-    'exactly when 128 divides N, or M = 1'
+    >>> print(is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").condition)
+    128 | N, or M = 1
     """
-    from morello_layouts.proof.bitcast import QUESTION
+    from morello_layouts.proof.bitcast import BITCAST
     from morello_layouts.proof.bitcast import Bitcast as Answer
     from morello_layouts.proof.bitcast import is_bitcast as decide
 
@@ -72,13 +72,15 @@ def is_bitcast(
         wide, narrow = (x.bits for x in shapes)
         if wide % narrow and narrow % wide:
             raise ShapeError(
-                f"elements of {wide} and of {narrow} bits do not correspond",
-                "one width must be a multiple of the other",
+                f"widths of elements: expected one a multiple of the other, got {wide} and "
+                f"{narrow} bits",
+                "a wide element corresponds to a whole number of narrow ones",
                 "give types of such widths",
             )
         if wide != narrow and shapes[0].element_type == shapes[1].element_type:
             reason = f"elements take {wide} bits in one and {narrow} in the other"
-            return Answer(QUESTION, False, reason, kind="copy", memory_spaces=_spaces(shapes))
+            spaces = _spaces(shapes)
+            return Answer(BITCAST, False, reason, decider="", kind="copy", memory_spaces=spaces)
         first = split_elements(first, wide // narrow) if wide > narrow else first
         second = split_elements(second, narrow // wide) if narrow > wide else second
     answer = decide(first, second, correspondence, budget=budget)
@@ -93,7 +95,7 @@ def _spaces(shapes: Sequence[XlaShape]) -> tuple[int, int]:
 
 
 MapLike: TypeAlias = "LayoutLike | AffineMap"
-"""A layout, or a map that a formula gives."""
+"""A layout, or the map of a formula."""
 
 
 def is_injective(
@@ -103,16 +105,16 @@ def is_injective(
     assuming: Assuming | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Whether no two coordinates share an offset, proved by ISL.
+    """Decide whether no two coordinates share an offset.
 
     Args:
-        layout: a layout, or a map that a formula gives.
-        shape: the sizes, where the layout's text carries none.
-        assuming: what is known of symbolic sizes, as for ``index_map``.
-        budget: ISL operations before the answer is undecided; None for about a second of them.
+        layout: a layout, or the map of a formula.
+        shape: the sizes, if the layout's text carries none.
+        assuming: facts about symbolic sizes, as for ``index_map``.
+        budget: ISL operations after which the answer is undecided; None for about a second.
 
-    >>> print(is_injective("[1, 0, 1 p(4)]", (6, 8)).holds)
-    True
+    >>> print(is_injective("[1, 0, 1 p(4)]", (6, 8)))
+    injective: no two coordinates share an offset. Decided by ISL.
     """
     from morello_layouts import proof
 
@@ -126,12 +128,12 @@ def is_surjective(
     assuming: Assuming | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Whether every offset of the buffer holds an element, proved by ISL; see ``is_injective``.
+    """Decide whether every slot of the buffer holds an element; arguments as ``is_injective``.
 
     >>> is_surjective("f32[3,5]{1,0:T(2,2)}").counterexample
     9
-    >>> is_surjective("bf16[M,N]{1,0:T(8,128)(2,1)}").when
-    'exactly when 8 divides M and 128 divides N'
+    >>> print(is_surjective("bf16[M,N]{1,0:T(8,128)(2,1)}").condition)
+    8 | M and 128 | N
     """
     from morello_layouts import proof
 
@@ -145,10 +147,10 @@ def is_bijective(
     assuming: Assuming | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Whether coordinates and offsets correspond one to one, by ISL; see ``is_injective``.
+    """Decide whether a layout is injective and surjective; arguments as ``is_injective``.
 
-    >>> is_bijective("f32[3,5]{1,0:T(2,2)}").padding
-    9
+    >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
+    not bijective: injective, but 9 of 24 slots are padding (first: 9). Decided by ISL.
     """
     from morello_layouts import proof
 
@@ -163,15 +165,16 @@ def are_equivalent(
     assuming: Assuming | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Whether two layouts give every coordinate the same offset, by ISL; see ``is_injective``.
+    """Decide whether two layouts give every coordinate the same offset.
 
-    A layout whose text carries no shape takes that of the other one. A map of several formulas is
-    compared with another, or with a layout's coordinates over its axes in memory.
+    The other arguments are those of ``is_injective``. A layout whose text carries no shape takes
+    that of the other one. A map of several formulas is compared with another one, or with a
+    layout's physical coordinates.
 
     >>> print(are_equivalent("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]").holds)
     True
-    >>> are_equivalent("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}").when
-    'exactly when N <= 128'
+    >>> are_equivalent("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}").verdict
+    'equivalent iff N <= 128'
     """
     from morello_layouts import proof
 
@@ -191,22 +194,22 @@ def verify(
     assuming: Assuming | None = None,
     budget: int | None = None,
 ) -> Proof:
-    """Whether formulas, inverse and recipe agree everywhere, by ISL; see ``is_injective``.
+    """Decide whether formulas, inverse and recipe agree; arguments as ``is_injective``.
 
-    The simplified and the reference formula are held against the recipe at every coordinate, the
-    inverse and its padding against it at every offset, all as SymPy holds them.
+    The simplified and the reference formula are compared with the recipe at every coordinate, the
+    inverse and its padding at every slot, all as SymPy holds them.
 
-    >>> print(verify("bf16[10,200]{1,0:T(8,128)(2,1)}").holds)
-    True
+    >>> print(verify("bf16[10,200]{1,0:T(8,128)(2,1)}"))
+    verified: simplified formula, reference and inverse agree everywhere. Decided by ISL.
     """
     from morello_layouts import proof
 
     m = _map(layout, shape, assuming)
     if isinstance(m, AffineMap):
         raise UnsupportedError(
-            "a map that a formula gives has nothing to be held against",
+            "verify: expected a layout, got the map of a formula",
             "verify compares the formulas of a layout with its recipe",
-            "ask whether it is equivalent to a layout: are_equivalent(map, layout)",
+            "compare the formula with a layout: are_equivalent(map, layout)",
         )
     return proof.verify(m, budget=budget)
 
@@ -220,7 +223,7 @@ def _map(layout: MapLike, shape: Shape | None, assuming: Assuming | None) -> Ind
 def _map_at(
     layout: MapLike, shape: Shape | None, lent: Shape, assuming: Assuming | None
 ) -> IndexMap | AffineMap:
-    """A map, at the shape of the one that it is compared with where it has none of its own."""
+    """Return a map; a layout without a shape takes that of the map that it is compared with."""
     if isinstance(layout, AffineMap):
         return layout
     lent = shape if shape is not None else lent

@@ -1,4 +1,4 @@
-"""``prove``, ``equal`` and ``bitcast``: questions that ISL decides."""
+"""``prove``, ``equal`` and ``bitcast``: properties that ISL decides."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from morello_layouts.cli.options import (
 )
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
+from morello_layouts.plain import plain
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 _QUESTIONS = {
     "bijective": api.is_bijective,
     "injective": api.is_injective,
-    "onto": api.is_surjective,
-    "formula": api.verify,
+    "surjective": api.is_surjective,
+    "verify": api.verify,
 }
 
 
@@ -37,39 +38,40 @@ _QUESTIONS = {
 Examples:
   morello-layouts prove "[1, 0, 1 p(4)]" --shape 6x8
   morello-layouts prove --injective "f32[3,5]{1,0:T(2,2)}"
-  morello-layouts prove --onto "bf16[M,N]{1,0:T(8,128)(2,1)}"
+  morello-layouts prove --surjective "bf16[M,N]{1,0:T(8,128)(2,1)}"
 
 \b
-JSON: question, holds (true, false, or null for undecided), reason, counterexample, condition and
-when (of symbolic sizes, as an expression and in words), padding, assumptions.
+JSON: claim, holds (true, false, or null for undecided), verdict, reason, decider, counterexample,
+condition (for symbolic sizes), padding, assumptions.
 Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
+In Python: is_bijective, is_injective, is_surjective, verify.
 """
 )
 @text_argument("text")
 @shape_option
 @click.option(
     "--bijective", "question", flag_value="bijective", default="bijective",
-    help="One-to-one and onto the buffer: no element shares an offset, no padding. The default.",
+    help="Injective and surjective. The default.",
 )  # fmt: skip
 @click.option(
-    "--injective", "question", flag_value="injective",
-    help="One-to-one: no two elements share an offset.",
-)  # fmt: skip
-@click.option(
-    "--onto", "question", flag_value="onto", help="Every offset holds an element: no padding."
+    "--injective", "question", flag_value="injective", help="No two elements share an offset."
 )
 @click.option(
-    "--formula", "question", flag_value="formula",
-    help="The formulas and the inverse equal the layout everywhere.",
+    "--surjective", "question", flag_value="surjective",
+    help="Every slot holds an element: no padding.",
+)  # fmt: skip
+@click.option(
+    "--verify", "question", flag_value="verify",
+    help="The formulas and the inverse agree with the layout everywhere.",
 )  # fmt: skip
 @assuming_option
 @json_option
 def prove(
     text: str, shape: Shape | None, question: str, assuming: str | None, as_json: bool
 ) -> Status:
-    """Prove or disprove that the layout TEXT is one-to-one and onto its buffer.
+    """Prove or disprove that the layout TEXT is bijective.
 
-    Sizes may be names; then it is asked for all sizes, and the answer says for which it is so.
+    Sizes may be names; the answer then says for which sizes the layout is bijective.
     """
     (layout,) = layouts_with_shape([text], shape)
     return _answer(_QUESTIONS[question](layout, shape, assuming=assuming), as_json)
@@ -83,7 +85,7 @@ Examples:
   morello-layouts equal "f32[M,N]{1,0:T(2,128)}" "f32[M,N]{1,0:T(8,128)}"
 
 \b
-JSON and exit status as of prove.
+JSON and exit status as of prove. In Python: are_equivalent.
 """
 )
 @text_argument("a")
@@ -108,9 +110,9 @@ Examples:
   morello-layouts bitcast "bf16[64,64]{1,0:T(8,128)(2,1)}" "bf16[64,64]{0,1:T(8,128)(2,1)}" --any
 
 \b
-JSON as of prove, and kind (same, retile, reshape, transpose, padding, copy), correspondence, slot
-(the first that holds something else), memory_spaces.
-Exit status: 0 the bytes serve both, 1 they do not, 2 bad input, 3 undecided.
+JSON as of prove, and kind (same, retile, reshape, transpose, padding, copy, unknown),
+correspondence, slot (the first that differs), memory_spaces.
+Exit status: 0 a bitcast, 1 not a bitcast, 2 bad input, 3 undecided. In Python: is_bitcast.
 """
 )
 @text_argument("a")
@@ -131,7 +133,7 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
     assuming: str | None,
     as_json: bool,
 ) -> Status:
-    """Say whether the bytes of an array of layout A serve as one of layout B, or must be copied.
+    """Prove or disprove that the bytes of an array of layout A serve as one of layout B.
 
     Elements correspond in row-major order unless an option says otherwise.
     """
@@ -147,7 +149,7 @@ def _order(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.strip().strip("()[]{}").split(",")]
     if not all(part.isdecimal() for part in parts):
         raise LayoutError(
-            f"--transpose {text!r} is no order of dimensions",
+            f"--transpose: expected an order of dimensions, got {text!r}",
             "a transpose names each dimension once, from 0",
             "write for example --transpose 1,0",
         )
@@ -156,7 +158,7 @@ def _order(text: str) -> tuple[int, ...]:
 
 def _answer(proof: Proof, as_json: bool) -> Status:
     if as_json:
-        print_json(proof.to_dict())
+        print_json(plain(proof))
     else:
         print_text(str(proof))
     return status_of([proof.holds])

@@ -82,14 +82,14 @@ odd_even_of_pairs = Exercise(
 
 
 def _even_heights(given: IndexMap | AffineMap) -> Feedback:
-    """Whether a layout is without padding exactly when 2 divides M."""
+    """Whether a layout is without padding if and only if 2 divides M."""
     if isinstance(given, AffineMap):
         return Feedback(False, "give a layout, such as {1,0:T(8,128)}")
     proof = is_surjective(given)
     # A Morello layout exists for no other sizes, so that its assumptions are its condition.
-    found = f"exactly when {'; '.join(proof.assumptions)}" if proof.assumptions else proof.when
-    right = found == "exactly when 2 divides M"
-    said = f"yours is without padding {found}"
+    found = "; ".join(proof.assumptions) or str(proof.condition)
+    right = found in {"2 | M", "2 divides M"}
+    said = f"yours is without padding if and only if {found}"
     return Feedback(right, said, None if right else proof.counterexample)
 
 

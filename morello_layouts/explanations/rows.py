@@ -12,6 +12,7 @@ from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture import Cell, Grid, fitted_view
+from morello_layouts.plain import plain
 from morello_layouts.tpu.facts import TpuFacts
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def _plain(sizes: tuple[Any, ...]) -> list[Any]:
 
 def _proofs(proofs: Proofs) -> dict[str, Any]:
     return {
-        "bijective": proofs.bijective.to_dict(),
-        "injective": proofs.injective.to_dict(),
-        "verified": proofs.verified.to_dict(),
+        "bijective": plain(proofs.bijective),
+        "injective": plain(proofs.injective),
+        "verified": plain(proofs.verified),
     }
 
 
@@ -239,27 +240,17 @@ def formula_rows(m: IndexMap, words: Description) -> list[Row]:
 
 
 def proof_rows(proofs: Proofs) -> list[Row]:
-    """What was proved, and what was not."""
-    bijective, injective, verified = proofs.bijective, proofs.injective, proofs.verified
-    rows = [verdict_row("one-to-one", injective, {True: "yes", False: "NO"})]
-    if injective.holds:
-        reason = bijective.reason.removeprefix(f"{injective.reason}; ")
-        # Padding is no fault: the word is the same as where there is none, but for yes and no.
-        rows.append(verdict_row("onto", bijective, {True: "yes", False: "no"}, reason))
-    rows.append(verdict_row("formulas", verified, {True: "right", False: "WRONG"}))
-    return rows
+    """The verdicts on the layout and on its formulas."""
+    layout = proofs.bijective if proofs.injective.holds else proofs.injective
+    return [verdict_row("layout", layout), verdict_row("formulas", proofs.verified)]
 
 
-_ALARMING = ("NO", "WRONG", "undecided")
-
-
-def verdict_row(label: str, proof: Proof, words: dict[bool, str], reason: str | None = None) -> Row:
-    """What a proof says, in a word that says for what it stands, and why."""
-    word = "undecided" if proof.holds is None else words[proof.holds]
-    if proof.holds is False and proof.when is not None and proof.condition != False:  # noqa: E712
-        word = "depends"
-    reason = (proof.reason if reason is None else reason).removeprefix("ISL: ")
-    return Row(label, f"{word}: {reason}", style="red" if word in _ALARMING else "")
+def verdict_row(label: str, proof: Proof) -> Row:
+    """The verdict of a proof; red if it is undecided or tells of a fault, which padding is not."""
+    is_fault = proof.holds is None or (
+        proof.holds is False and proof.claim in {"injective", "verified"}
+    )
+    return Row(label, proof.verdict, style="red" if is_fault else "")
 
 
 _BEGINNING: Final = re.compile(r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=", re.ASCII)

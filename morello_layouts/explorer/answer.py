@@ -36,8 +36,6 @@ from morello_layouts.picture.page import page_data, page_parts
 from morello_layouts.plain import plain
 from morello_layouts.proof import Proof
 
-_YES_NO: Final = {True: "yes", False: "no"}
-
 
 @dataclass(frozen=True, slots=True)
 class LayoutComparison:
@@ -76,9 +74,9 @@ def _with_layout(first: IndexMap, text: str) -> LayoutComparison:
     one, other = index_maps(first, text, None, None)
     same = api.are_equivalent(one, other)
     notes: tuple[str, ...] = ()
-    rows = _same_places(same)
+    rows = _same_offsets(same)
     try:
-        rows.append(verdict_row("same bytes", api.is_bitcast(one, other), _YES_NO))
+        rows.append(verdict_row("same bytes", api.is_bitcast(one, other)))
     except LayoutError as error:
         notes = (f"no answer to whether the same bytes serve both: {error.what}",)
     rows.append(Row("buffers", f"{one.size} and {other.size} elements"))
@@ -93,7 +91,7 @@ def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     mine = formula_for(m, text)
     same = api.are_equivalent(m, mine)
     at = None if m.recipe.names else same.counterexample
-    rows = _same_places(same)
+    rows = _same_offsets(same)
     if at is not None:
         said = f"the offset of element {at} is {m(*at)}; the formula gives {mine(*at)}"
         rows[1] = Row("counterexample", said)
@@ -108,10 +106,11 @@ def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     )
 
 
-def _same_places(same: Proof) -> list[Row]:
-    rows = [verdict_row("same places", same, _YES_NO)]
-    if same.counterexample is not None:
-        rows.append(Row("counterexample", f"element {same.counterexample}"))
+def _same_offsets(same: Proof) -> list[Row]:
+    rows, found = [verdict_row("same offsets", same)], same.counterexample
+    if found is not None:
+        text = f"element {found}" if isinstance(found, tuple) else str(found)
+        rows.append(Row("counterexample", text))
     return rows
 
 
@@ -119,10 +118,8 @@ def _verdict(same: Proof) -> tuple[str, str]:
     """Return a sign, and its meaning in words."""
     if same.holds:
         return "=", "equivalent: every element has the same offset in both"
-    if same.holds is None:
-        return "?", "undecided: ISL needs more than its budget"
-    if same.when is not None and same.condition != False:  # noqa: E712
-        return "?", f"equivalent {same.when}"
+    if same.holds is None or (same.condition is not None and not same.condition.is_never):
+        return "?", same.verdict
     return "≠", "different: some element has another offset"
 
 

@@ -1,4 +1,4 @@
-"""Ask ISL a question within a budget, and search small sizes for a counterexample."""
+"""Ask ISL within a budget: of numbers, of symbolic sizes, and of samples of these."""
 
 from __future__ import annotations
 
@@ -8,64 +8,55 @@ from dataclasses import replace
 from functools import wraps
 from itertools import islice, product
 from time import process_time
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import islpy as isl
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int
+from morello_layouts.limits import (
+    ISL_OPERATIONS,
+    ISL_OPERATIONS_END,
+    PROOF_AXES,
+    PROOF_DIVISOR_SECONDS,
+    PROOF_DIVISORS,
+    PROOF_OPEN_SIZES,
+    PROOF_SAMPLES,
+    PROOF_SPLITS,
+)
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof.conditions import Condition, first_sizes, point_of
+from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of
 from morello_layouts.proof.isl import NotAffineError
-from morello_layouts.proof.proof import Proof, SymbolicCounterexample
+from morello_layouts.proof.proof import Proof, SymbolicCounterexample, sizes_text
 from morello_layouts.recipe import Split
 
 AnyMap: TypeAlias = IndexMap | AffineMap
 
-_LARGEST = 2**31 - 1
-BUDGET = 2_000_000
-"""ISL operations that one question may take before it is called undecided; about a second."""
+Decide: TypeAlias = Callable[..., Proof]
+"""Decides a claim about one map or two."""
 
-_MOST_AXES = 200  # logical and physical; the budget does not count the making of relations
-_MOST_SETTLED = 8  # sizes left open that are asked about one by one
-_MOST_SPLITS = 40  # of axes, where places in memory are compared; popular layouts have up to 8
+Effect: TypeAlias = Callable[[Sequence[AnyMap], Proof], str]
+"""Says what disproves a claim about maps of numbers, as a verb and its object."""
 
 
-def _splits(m: IndexMap) -> int:
-    """How many axes the recipe splits into more than one piece."""
-    return sum(
-        t not in (None, 1) for step in m.recipe.steps if isinstance(step, Split) for t in step.tiles
-    )
+def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], Decide]:
+    """Give a decision an ISL context of its own, with a budget past which it is undecided."""
 
-
-Deciding: TypeAlias = Callable[..., Proof]
-
-
-def _operations(budget: Any) -> int:
-    if budget is None:
-        return BUDGET
-    if not isinstance(budget, int) or isinstance(budget, bool) or not 1 <= budget <= _LARGEST:
-        raise LayoutError(
-            f"the budget is {budget!r}",
-            "it is a number of ISL operations",
-            f"give an int from 1 to {_LARGEST}, or None",
-        )
-    return budget
-
-
-def ask_isl(question: str, bounded_by_splits: bool = True) -> Callable[[Deciding], Deciding]:
-    """Ask in an ISL context of its own, with a budget; past it the answer is undecided."""
-
-    def decorate(decide: Deciding) -> Deciding:
+    def decorate(decide: Decide) -> Decide:
         @wraps(decide)
         def ask(*about: Any, budget: int | None = None) -> Proof:
             allowed = _operations(budget)
-            maps = [m for m in about if isinstance(m, IndexMap)]
-            if any(len(m.recipe.shape) + len(m.recipe.physical_shape) > _MOST_AXES for m in maps):
-                return Proof(question, None, f"more than {_MOST_AXES} axes to relate")
-            if bounded_by_splits and any(_splits(m) > _MOST_SPLITS for m in maps):
-                return Proof(question, None, f"more than {_MOST_SPLITS} splits to compare")
+            recipes = [m.recipe for m in about if isinstance(m, IndexMap)]
+            if any(len(r.shape) + len(r.physical_shape) > PROOF_AXES for r in recipes):
+                return Proof(claim, None, f"more than {PROOF_AXES} axes to relate")
+            splits = (
+                sum(t not in (None, 1) for step in r.steps if isinstance(step, Split)
+                    for t in step.tiles)
+                for r in recipes
+            )  # fmt: skip
+            if bounded_by_splits and max(splits, default=0) > PROOF_SPLITS:
+                return Proof(claim, None, f"more than {PROOF_SPLITS} splits to compare")
             context = isl.Context()
             context.set_max_operations(allowed)
             try:
@@ -73,11 +64,11 @@ def ask_isl(question: str, bounded_by_splits: bool = True) -> Callable[[Deciding
             except isl.Error as error:
                 if "maximal number of operations" not in str(error):
                     raise
-                answer = Proof(question, None, f"ISL spent its budget of {allowed} operations")
+                answer = Proof(claim, None, f"ISL spent its budget of {allowed} operations")
             except NotAffineError as error:
-                answer = Proof(question, None, f"{error.what}: {error.why}")
-            known = [m for m in about if isinstance(m, IndexMap | AffineMap)]
-            assumed = meet_all(one for m in known for one in m.assumptions)
+                answer = Proof(claim, None, f"{error.what}: {error.why}")
+            maps = [m for m in about if isinstance(m, IndexMap | AffineMap)]
+            assumed = meet_all(one for m in maps for one in m.assumptions)
             return replace(answer, assumptions=tuple(map(str, assumed)))
 
         return ask
@@ -85,131 +76,140 @@ def ask_isl(question: str, bounded_by_splits: bool = True) -> Callable[[Deciding
     return decorate
 
 
-def shape_of(m: AnyMap) -> tuple[Int, ...]:
-    """The sizes of a map's array."""
+def _operations(budget: object) -> int:
+    if budget is None:
+        return ISL_OPERATIONS
+    if (
+        not isinstance(budget, int)
+        or isinstance(budget, bool)
+        or not 1 <= budget <= ISL_OPERATIONS_END
+    ):
+        raise LayoutError(
+            f"budget: expected a number of ISL operations, got {budget!r}",
+            "the budget limits the work of one question",
+            f"give an int from 1 to {ISL_OPERATIONS_END}, or None",
+        )
+    return budget
+
+
+def sizes_of(m: AnyMap) -> tuple[Int, ...]:
+    """Return the sizes of a map's array."""
     return m.recipe.shape if isinstance(m, IndexMap) else m.sizes
 
 
+def names_of(*maps: AnyMap) -> tuple[str, ...]:
+    """Return the names of symbolic sizes in the order of the shapes."""
+    symbolic = (n for m in maps for n in sizes_of(m) if not isinstance(n, int))
+    return tuple(dict.fromkeys(name for n in symbolic for name in sorted(n.names())))
+
+
+def at_sizes(maps: Sequence[AnyMap], sizes: Mapping[str, int]) -> list[AnyMap]:
+    """Return the maps at given sizes."""
+    return [m.at(**{name: sizes[name] for name in names_of(m)}) for m in maps]
+
+
 def parametric(
-    question: str,
-    condition: Condition,
-    maps: tuple[AnyMap, ...],
-    ask: Deciding,
+    claim: str,
+    proved: SizeSet,
+    maps: Sequence[AnyMap],
+    ask: Decide,
+    effect: Effect,
     *,
-    more: str = "",
-    open_for: isl.Set | None = None,
+    reason: str,
+    undecided: isl.Set | None = None,
 ) -> Proof:
-    """The answer where the sizes decide, with the smallest sizes for which it is no.
+    """Return the proof of a claim that depends on the sizes, with the smallest ones that fail.
 
     Args:
-        question: what was asked.
-        condition: the sizes for which it is yes.
-        maps: what it was asked of.
-        ask: asks it again, of maps at given sizes.
-        more: what else to say.
-        open_for: sizes for which it was not decided.
+        claim: the claim.
+        proved: the sizes for which ISL proved it.
+        maps: the maps that it is about.
+        ask: decides the claim for maps of numbers.
+        effect: says what disproves it.
+        reason: why it holds, if it does for all sizes.
+        undecided: the sizes for which ISL did not decide.
     """
-    names = tuple(dict.fromkeys(name for m in maps for name in names_in_order(m)))
-
-    def at(sizes: Mapping[str, int]) -> Proof:
-        return ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
-
-    left = condition.space.sizes.subtract(condition.space.sizes) if open_for is None else open_for
-    condition, left = _settled(condition, left, names, at)
-    named = {name: s for m in maps for name, s in m.size_symbols.items()}
-    words = condition.words()
+    space, names = proved.space, names_of(*maps)
+    left = space.sizes.subtract(space.sizes)
+    if undecided is not None:
+        proved, left = _decide_single_sizes(proved, undecided, maps, ask)
+    condition = proved.condition({k: s for m in maps for k, s in m.size_symbols.items()})
     if condition.is_always:
-        reason = f"ISL: {words}{more}"
-        return Proof(question, True, reason, condition=condition.sympy(named), when=words)
-    apart = condition.space.sizes.subtract(condition.holds).subtract(left)
-    sizes = first_sizes(apart, condition.space, names)
+        return Proof(claim, True, reason, condition=condition)
+    sizes = first_sizes(space.sizes.subtract(proved.sizes).subtract(left), space, names)
     if sizes is None:
-        # Products of sizes are taken for independent, and these may not exist.
-        reason = f"ISL: {words}, and no sizes were found for which it is not so"
-        return Proof(question, None, reason)
-    concrete = at(sizes)
+        # ISL takes products of sizes for independent: the other sizes may not exist.
+        return Proof(claim, None, f"proved if {condition}, and no other sizes were found")
+    there = at_sizes(maps, sizes)
+    concrete = ask(*there)
     if concrete.holds is not False:
-        # The same question of numbers is an independent check of the sizes.
-        return Proof(question, None, f"ISL: {words}, which {sizes} do not show: {concrete.reason}")
-    counterexample = SymbolicCounterexample(sizes, concrete.counterexample)
-    equations = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-    more = f"; at {equations}: {concrete.reason}"
-    if not left.is_empty():
-        certain = words.replace("exactly", "certainly")
-        return Proof(question, False, f"ISL: {certain}, other sizes are open{more}", counterexample)
-    return Proof(
-        question,
-        False,
-        f"ISL: {words}{more}",
-        counterexample,
-        condition=condition.sympy(named),
-        when=words,
-    )
+        # The question for numbers checks the condition independently.
+        reason = f"proved if {condition}, but not disproved at {sizes_text(sizes)}"
+        return Proof(claim, None, f"{reason}: {concrete.reason}")
+    found = SymbolicCounterexample(sizes, concrete.counterexample, effect(there, concrete))
+    if left.is_empty():
+        return Proof(claim, False, str(found), counterexample=found, condition=condition)
+    certain = "" if condition.is_never else f"proved if {condition}, "
+    return Proof(claim, False, f"{certain}open for other sizes", counterexample=found)
 
 
-def _settled(
-    condition: Condition,
-    left: isl.Set,
-    names: tuple[str, ...],
-    at: Callable[[Mapping[str, int]], Proof],
-) -> tuple[Condition, isl.Set]:
-    """The condition with what single sizes say that were left open, where these are few."""
-    for _ in range(_MOST_SETTLED):
-        sizes = first_sizes(left, condition.space, names)
+def _decide_single_sizes(
+    proved: SizeSet, undecided: isl.Set, maps: Sequence[AnyMap], ask: Decide
+) -> tuple[SizeSet, isl.Set]:
+    """Return what is proved and undecided after asking about some undecided sizes one by one."""
+    for _ in range(PROOF_OPEN_SIZES):
+        sizes = first_sizes(undecided, proved.space, names_of(*maps))
         if sizes is None:
             break
-        answer, point = at(sizes), point_of(sizes, condition.space)
+        answer = ask(*at_sizes(maps, sizes))
         if answer.holds is None:
             break
-        left = left.subtract(point)
+        point = point_of(sizes, proved.space)
+        undecided = undecided.subtract(point)
         if answer.holds:
-            condition = replace(condition, holds=condition.holds.union(point))
-    return condition, left
+            proved = replace(proved, sizes=proved.sizes.union(point))
+    return proved, undecided
 
 
-def names_in_order(m: AnyMap) -> list[str]:
-    """The names of sizes as they stand in the shape."""
-    found = [name for n in shape_of(m) if not isinstance(n, int) for name in sorted(n.names())]
-    return list(dict.fromkeys(found))
-
-
-_MOST_TRIED: Final = 48  # sizes asked about one by one
-_MOST_DIVISORS: Final = 6  # asked about for all sizes
-_MOST_SECONDS: Final = 1.0  # of processor time, before no other divisor is asked about
-
-
-def by_sampling(undecided: Proof, maps: tuple[AnyMap, ...], ask: Deciding) -> Proof:
-    """A counterexample at small sizes, and a divisor of a size for which it holds, if there are.
+def by_sampling(undecided: Proof, maps: Sequence[AnyMap], ask: Decide, effect: Effect) -> Proof:
+    """Look for a counterexample at small sizes, and for a divisor that makes the claim hold.
 
     Args:
-        undecided: the answer for all sizes.
-        maps: what was asked about.
-        ask: asks it again.
+        undecided: the proof for all sizes.
+        maps: the maps that it is about.
+        ask: decides the claim.
+        effect: says what disproves it.
     """
-    names = tuple(dict.fromkeys(name for m in maps for name in names_in_order(m)))
+    names = names_of(*maps)
     if not names:
         return undecided
-    certain = _divisible(maps, ask)
+    certain = _proved_if_divisible(maps, ask)
     assumed = meet_all(one for m in maps for one in m.assumptions)
-    for sizes in islice(small_sizes(names, assumed), _MOST_TRIED):
-        found = ask(*(m.at(**{n: sizes[n] for n in names_in_order(m)}) for m in maps))
+    for sizes in islice(small_sizes(names, assumed), PROOF_SAMPLES):
+        there = at_sizes(maps, sizes)
+        found = ask(*there)
         if found.holds is False:
-            words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-            reason = f"{certain}other sizes are open; at {words}: {found.reason}"
-            at = SymbolicCounterexample(sizes, found.counterexample)
-            return replace(undecided, holds=False, reason=reason, counterexample=at)
+            return replace(
+                undecided,
+                holds=False,
+                reason=f"{certain}open for other sizes",
+                decider="ISL at sampled sizes",
+                counterexample=SymbolicCounterexample(
+                    sizes, found.counterexample, effect(there, found)
+                ),
+            )
     return replace(undecided, reason=f"{certain}{undecided.reason}")
 
 
 def small_sizes(
-    names: Sequence[str], assumptions: Iterable[Assumption], reach: int = _MOST_TRIED - 1
+    names: Sequence[str], assumptions: Iterable[Assumption], reach: int = PROOF_SAMPLES - 1
 ) -> Iterator[dict[str, int]]:
-    """Sizes as they are assumed, in growing boxes, each box in lexicographic order.
+    """Yield the assumed sizes in growing boxes, each box in lexicographic order.
 
     Args:
-        names: of the sizes.
-        assumptions: what is assumed of them.
-        reach: how many of each size the last box has.
+        names: the names of the sizes.
+        assumptions: the facts about them.
+        reach: the number of values of each size in the last box.
 
     >>> [*small_sizes(["N"], [Assumption("N", divisor=8)], 3)]
     [{'N': 8}, {'N': 16}, {'N': 24}]
@@ -225,8 +225,8 @@ def small_sizes(
                 yield dict(zip(names, values, strict=True))
 
 
-def _divisible(maps: tuple[AnyMap, ...], ask: Deciding) -> str:
-    """That it certainly holds where a tile divides a size, in words."""
+def _proved_if_divisible(maps: Sequence[AnyMap], ask: Decide) -> str:
+    """Return that the claim holds if some tile divides some size, or nothing."""
     recipes = [m for m in maps if isinstance(m, IndexMap)]
     if len(recipes) < len(maps):
         return ""
@@ -235,15 +235,13 @@ def _divisible(maps: tuple[AnyMap, ...], ask: Deciding) -> str:
         for t in step.tiles if t is not None and t > 1
     }  # fmt: skip
     names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
-    until = process_time() + _MOST_SECONDS
-    for name, tile in islice(product(names, sorted(tiles)), _MOST_DIVISORS):
+    until = process_time() + PROOF_DIVISOR_SECONDS
+    for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):
         if process_time() > until:
             break
-        with suppress(ShapeError):  # where no such size is left
+        with suppress(ShapeError):  # no such size is left
             divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
-            if all(n.assumptions == m.assumptions for n, m in zip(divided, recipes, strict=True)):
-                continue
-            if not ask(*divided).holds:
-                continue
-            return f"certainly when {tile} divides {name}, "
+            is_new = [n.assumptions for n in divided] != [m.assumptions for m in recipes]
+            if is_new and ask(*divided).holds:
+                return f"proved if {tile} | {name}, "
     return ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import islpy as isl
 import numpy as np
@@ -16,32 +16,36 @@ from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
+from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof import isl as relation
-from morello_layouts.proof.ask import AnyMap, ask_isl, parametric, small_sizes
-from morello_layouts.proof.conditions import Condition
+from morello_layouts.proof.ask import AnyMap, ask_isl, names_of, parametric, small_sizes
+from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.isl import (
     Parameters,
     Space,
     Value,
     at_least,
+    axis_values,
     differ,
     first_point,
-    together,
+    relation,
     union,
     value_of_form,
 )
 from morello_layouts.proof.proof import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Merge, Recipe, known, linear_index, logical_coordinates
 
+_Limit: TypeAlias = tuple[isl.Aff, Int]
+"""A function that is below a size at elements, and not at padding."""
+
 
 @dataclass(frozen=True)
-class Stage:
-    """A recipe, or a piece of one, between two boxes, with what ISL finds of it.
+class RecipeRelation:
+    """A recipe, or a piece of one, as an ISL relation between two boxes.
 
     Attributes:
         recipe: the steps, without tail padding.
-        space: the coordinates that it starts from.
+        space: the logical coordinates.
     """
 
     recipe: Recipe
@@ -50,21 +54,21 @@ class Stage:
     @cached_property
     def forward(self) -> list[isl.Aff]:
         """The physical coordinates as functions of the logical ones."""
-        return [x.function for x in relation.physical_coordinates(self.recipe, self.space)]
+        return [x.function for x in axis_values(self.recipe, self.space)]
 
-    def back(self, axes: Sequence[isl.Aff], space: Space) -> tuple[list[Value], list[_Limit]]:
-        """The claim: logical coordinates at physical ones, and where these hold an element."""
+    def inverse(self, axes: Sequence[isl.Aff], space: Space) -> tuple[list[Value], list[_Limit]]:
+        """Return the recipe's inverse, unproved: logical coordinates, and limits of elements."""
         at, limits = logical_coordinates(self.recipe, [Value.of(x, space) for x in axes])
         return list(at), [(x.function, n) for x, n in limits]
 
     @cached_property
     def collisions(self) -> isl.Set | None:
         """Pairs of coordinates that share a physical one, as one set; None if there are none."""
-        back, _ = self.back(self.forward, self.space)
-        pairs = zip(back, self.space.coordinates, strict=True)
+        inverse, _ = self.inverse(self.forward, self.space)
+        pairs = zip(inverse, self.space.coordinates, strict=True)
         if all(differ(x.function, d, self.space.domain).is_empty() for x, d in pairs):
             return None
-        image = together(self.forward, self.space)
+        image = relation(self.forward, self.space)
         if image.is_injective():
             return None
         shared = image.apply_range(image.reverse())
@@ -73,72 +77,69 @@ class Stage:
 
     @cached_property
     def outside(self) -> isl.Set:
-        """Coordinates whose place is not in the box that the recipe ends in."""
-        sizes = self.recipe.physical_shape
-        bounds = zip(self.forward, map(self.space.number, sizes), strict=True)
-        wrong = (
-            part.intersect(self.space.domain)
-            for x, n in bounds
-            for part in (at_least(x.neg(), 1), at_least(x.sub(n), 0))
-        )
-        return union(wrong, self.space.domain.get_space())
+        """Logical coordinates whose physical ones are outside the box."""
+        wrong = _outside(self.forward, self.recipe.physical_shape, self.space)
+        return wrong.intersect(self.space.domain)
 
     @cached_property
     def physical(self) -> Space:
-        """The box that the recipe ends in."""
+        """The box of physical coordinates."""
         return Space.of(self.recipe.physical_shape, self.space.context, self.space.parameters)
 
     @cached_property
     def padding(self) -> isl.Set:
-        """The places of the box that the claim calls padding."""
-        _, limits = self.back(self.physical.coordinates, self.physical)
-        return self._beyond(limits, self.physical)
+        """The physical coordinates that the inverse calls padding."""
+        _, limits = self.inverse(self.physical.coordinates, self.physical)
+        return _beyond(limits, self.physical)
 
     @cached_property
-    def misjudged(self) -> bool:
-        """Whether an element lies where the claim says padding, or none where it says element."""
-        _, limits = self.back(self.forward, self.space)
-        if not self._beyond(limits, self.space).is_empty():
+    def inverse_is_wrong(self) -> bool:
+        """True if the inverse calls an element padding, or padding an element."""
+        _, limits = self.inverse(self.forward, self.space)
+        if not _beyond(limits, self.space).is_empty():
             return True
-        back, _ = self.back(self.physical.coordinates, self.physical)
-        reached = self.physical.domain.subtract(self.padding)
-        at = [x.function for x in back]
-        for x, n in zip(at, map(self.physical.number, self.recipe.shape), strict=True):
-            if not at_least(x.neg(), 1).union(at_least(x.sub(n), 0)).is_disjoint(reached):
-                return True
-        inner = Space(
-            self.space.context,
-            self.physical.domain,
-            {f"d{k}": x for k, x in enumerate(at)},
-            self.space.parameters,
-        )
-        again = relation.physical_coordinates(self.recipe, inner)
-        pairs = zip(again, self.physical.coordinates, strict=True)
-        return any(not differ(x.function, y, reached).is_empty() for x, y in pairs)
-
-    def _beyond(self, limits: Sequence[_Limit], space: Space) -> isl.Set:
-        places = (at_least(x.sub(space.number(n)), 0).intersect(space.domain) for x, n in limits)
-        return union(places, space.domain.get_space())
+        inverse, _ = self.inverse(self.physical.coordinates, self.physical)
+        at = [x.function for x in inverse]
+        elements = self.physical.domain.subtract(self.padding)
+        if not _outside(at, self.recipe.shape, self.physical).is_disjoint(elements):
+            return True
+        inner = replace(self.physical, variables={f"d{k}": x for k, x in enumerate(at)})
+        pairs = zip(axis_values(self.recipe, inner), self.physical.coordinates, strict=True)
+        return any(not differ(x.function, y, elements).is_empty() for x, y in pairs)
 
 
-_Limit = tuple[isl.Aff, Int]
+def _outside(at: Sequence[isl.Aff], shape: Sequence[Int], space: Space) -> isl.Set:
+    """Return the points at which some functions are outside a box."""
+    bounds = zip(at, map(space.number, shape), strict=True)
+    wrong = (at_least(x.neg(), 1).union(at_least(x.sub(n), 0)) for x, n in bounds)
+    return union(wrong, space.domain.get_space())
 
 
-def stages(recipe: Recipe, parameters: Parameters, context: Any) -> list[Stage]:
-    """A recipe as pieces between merges of symbolic sizes; most recipes are one piece."""
-    return [Stage(p, Space.of(p.shape, context, parameters)) for p, _ in pieces(recipe)]
+def _beyond(limits: Sequence[_Limit], space: Space) -> isl.Set:
+    """Return the points of a space at which some function reaches its limit."""
+    reached = (at_least(x.sub(space.number(n)), 0) for x, n in limits)
+    return union(reached, space.domain.get_space()).intersect(space.domain)
+
+
+def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
+    """Return the relations of a map's recipe, one between merges of symbolic sizes."""
+    parameters = parameters_of([m.recipe], m.assumptions)
+    return [
+        RecipeRelation(piece, Space.of(piece.shape, context, parameters))
+        for piece, _ in pieces(m.recipe)
+    ]
 
 
 def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:
-    """The parameters that the sizes along some recipes need."""
+    """Return the parameters in the sizes along some recipes."""
     numbers = [n for r in recipes for shape in r.shapes for n in shape]
     return Parameters.of([*numbers, *(r.tail_padding for r in recipes)], assumptions)
 
 
 def pieces(recipe: Recipe) -> Iterator[tuple[Recipe, Merge | None]]:
-    """Recipes between the merges that multiply by symbolic sizes, each with the merge after it.
+    """Yield the recipes between merges that multiply by symbolic sizes, and the merge after each.
 
-    Such a merge is no part of them: the next piece starts from the box of its axes joined.
+    The next piece starts from the box of the merged axes.
     """
     start, shape = 0, recipe.shape
     for k, step in enumerate(recipe.steps):
@@ -150,54 +151,158 @@ def pieces(recipe: Recipe) -> Iterator[tuple[Recipe, Merge | None]]:
     yield Recipe(shape, recipe.steps[start:]), None
 
 
-_MOST_ELEMENTS: Final = 1 << 22
-_LARGEST_TRIED: Final = 6  # sizes for which a symbolic map is looked at
-_MOST_TRIED: Final = 500
+INJECTIVE: Final = "injective"
+SURJECTIVE: Final = "surjective"
+BIJECTIVE: Final = "bijective"
 
 
-def formula_is_injective(m: AffineMap, question: str, context: Any) -> Proof:
-    """Whether no two coordinates have the same value."""
+@ask_isl(INJECTIVE, bounded_by_splits=False)
+def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
+    """Decide whether no two coordinates share an offset."""
+    if isinstance(m, AffineMap):
+        return _formula_is_injective(m, context)
+    return _is_injective(m, relations_of(m, context))
+
+
+@ask_isl(SURJECTIVE)
+def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
+    """Decide whether every slot of the buffer holds an element: there is no padding."""
+    if isinstance(m, AffineMap):
+        return _formula_is_surjective(m)
+    relations = relations_of(m, context)
+    injective = _is_injective(m, relations)
+    if not injective.holds:
+        reason = f"padding is counted of injective maps only, and {injective.reason}"
+        return Proof(SURJECTIVE, None, reason)
+    return _is_surjective(m, relations)
+
+
+@ask_isl(BIJECTIVE)
+def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
+    """Decide whether a map is injective and surjective.
+
+    A proof that fails because of padding still says that the map is injective, counts the padding,
+    and gives its smallest slot.
+    """
+    if isinstance(m, AffineMap):
+        return _both(_formula_is_injective(m, context), lambda: _formula_is_surjective(m))
+    relations = relations_of(m, context)
+    return _both(_is_injective(m, relations), lambda: _is_surjective(m, relations))
+
+
+def _both(injective: Proof, surjective: Callable[[], Proof]) -> Proof:
+    if injective.holds is None:
+        return replace(injective, claim=BIJECTIVE)
+    if not injective.holds:
+        return replace(injective, claim=BIJECTIVE, reason=f"not injective, {injective.reason}")
+    other = surjective()
+    reason = f"injective, {'and' if other.holds else 'but'} {other.reason}"
+    return replace(other, claim=BIJECTIVE, reason=reason)
+
+
+def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
+    """Decide by the recipe's inverse, which ISL checks, else by ISL's own test."""
+    if prod(m.recipe.shape) == 0:
+        return Proof(INJECTIVE, True, "the array is empty", decider="")
+    for one in relations:
+        if one.collisions is not None:
+            if m.recipe.names:
+                return Proof(INJECTIVE, False, "some coordinates share an offset")
+            point, rank = first_point(one.collisions), len(m.recipe.shape)
+            both = (point[:rank], point[rank:])
+            reason = f"{both[0]} and {both[1]} share an offset"
+            return Proof(INJECTIVE, False, reason, counterexample=both)
+    space = relations[0].space
+    condition = SizeSet(space.sizes, space).condition({}) if m.recipe.names else None
+    return Proof(INJECTIVE, True, "no two coordinates share an offset", condition=condition)
+
+
+def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
+    """Decide for an injective map."""
+    if prod(m.recipe.shape) == 0:
+        if m.padding == 0:
+            return Proof(SURJECTIVE, True, "the buffer is empty", decider="", padding=0)
+        return replace(_padded(m.padding, m.padding, 0), decider="")
+    for one in relations:
+        if not one.outside.is_empty():
+            at = first_point(one.outside) if not m.recipe.names else None
+            reason = f"{'an element' if at is None else at} is outside the buffer"
+            return Proof(SURJECTIVE, False, reason, counterexample=at)
+        if one.inverse_is_wrong:
+            reason = "the recipe's inverse takes an element for padding, or padding for an element"
+            return Proof(SURJECTIVE, None, reason)
+    if m.recipe.names:
+        return _is_surjective_for_sizes(m, relations)
+    size, elements = known((m.recipe.size, prod(m.recipe.shape)))
+    if size == elements:
+        return Proof(SURJECTIVE, True, f"all {size} slots hold an element", padding=0)
+    (one,) = relations
+    (first,) = known((size - m.recipe.tail_padding,))
+    if not one.padding.is_empty():
+        first = linear_index(first_point(one.padding), known(m.recipe.physical_shape), 0)
+    return _padded(size - elements, size, first)
+
+
+def _padded(padding: int, size: int, first: int) -> Proof:
+    reason = f"{padding} of {size} slots are padding (first: {first})"
+    return Proof(SURJECTIVE, False, reason, counterexample=first, padding=padding)
+
+
+def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
+    space = relations[0].space
+    failing = [one.padding.params() for one in relations]
+    failing.append(at_least(space.number(m.recipe.tail_padding), 1).params())
+    holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
+
+    def effect(maps: Sequence[Any], proof: Proof) -> str:
+        return f"leaves {proof.padding} of {maps[0].size} slots empty"
+
+    reason = "every slot holds an element"
+    answer = parametric(
+        SURJECTIVE, SizeSet(holds, space), (m,), is_surjective, effect, reason=reason
+    )
+    return replace(answer, padding=m.padding)
+
+
+def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
+    """Decide for a map without a recipe."""
     symbolic = any(not isinstance(n, int) for n in m.sizes)
-    if not symbolic and prod(known(m.sizes)) <= _MOST_ELEMENTS:
-        return _by_looking(m, question)
-    if len(m.forms) == 1 and m.form.terms and _tells_terms_apart(m.form):
-        parameters = parameters_of([Recipe(m.sizes)], m.assumptions)
-        space = Space.of(m.sizes, context, parameters)
-        # A factor does not matter to whether terms tell coordinates apart.
-        terms = [value_of_form(AffineExpr(((atom, 1),), 0), space) for atom, _ in m.form.terms]
-        if together([x.function for x in terms], space).is_injective():
-            return Proof(
-                question,
-                True,
-                "terms are apart by their ranges; ISL: no two coordinates share all of them",
-            )
+    if not symbolic and prod(known(m.sizes)) <= PROOF_ELEMENTS:
+        return _enumerated_is_injective(m)
+    if len(m.forms) == 1 and m.form.terms and _is_mixed_radix(m.form):
+        space = Space.of(m.sizes, context, parameters_of([Recipe(m.sizes)], m.assumptions))
+        # The digits decide; their strides do not matter.
+        digits = [value_of_form(AffineExpr(((atom, 1),), 0), space) for atom, _ in m.form.terms]
+        if relation([x.function for x in digits], space).is_injective():
+            reason = "the terms are digits of a mixed radix, and no two coordinates share them all"
+            return Proof(INJECTIVE, True, reason, decider="digits and ISL")
     if symbolic:
-        return _for_some_sizes(m, question, context)
-    return Proof(question, None, f"more than {_MOST_ELEMENTS} elements, and no recipe to read")
+        return _sampled_is_injective(m, context)
+    return Proof(INJECTIVE, None, f"more than {PROOF_ELEMENTS} elements, and no recipe to read")
 
 
-def _by_looking(m: AffineMap, question: str) -> Proof:
+def _enumerated_is_injective(m: AffineMap) -> Proof:
+    decider = "enumeration"
     values = _values(m)
-    if values.dtype == object:  # integers past 64 bits: what matters is which of them are equal
+    if values.dtype == object:  # integers past 64 bits: number the different ones
         numbers: dict[Any, int] = {}
         values = np.array([[numbers.setdefault(x, len(numbers)) for x in row] for row in values])
     _, first, inverse = np.unique(values, axis=1, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[inverse.reshape(-1)] != np.arange(values.shape[1]))
     if not len(again):
-        return Proof(question, True, f"all {values.shape[1]} elements were looked at")
-    # Of all that share a value with an earlier one, the pair that comes first.
+        reason = f"all {values.shape[1]} elements have offsets of their own"
+        return Proof(INJECTIVE, True, reason, decider)
+    # The first pair, out of all elements that share a value with an earlier one.
     earlier = first[inverse.reshape(-1)[again]]
     one = int(earlier.min())
     other = int(again[earlier == one].min())
     both = tuple(tuple(map(int, np.unravel_index(k, known(m.sizes)))) for k in (one, other))
-    shared = m(*both[0])
-    what = f"the offset {shared}" if len(m.given) == 1 else f"{shared}"
-    reason = f"{both[0]} and {both[1]} share {what}"
-    return Proof(question, False, reason, both)
+    reason = f"{both[0]} and {both[1]} share offset {m(*both[0])}"
+    return Proof(INJECTIVE, False, reason, decider, counterexample=both)
 
 
 def _values(m: AffineMap) -> Any:
-    """What the map gives at every coordinate, one column each, in row-major order."""
+    """Return the map's values, one column for each coordinate in row-major order."""
     shape = known(m.sizes)
     at = np.indices(shape).reshape(len(shape), prod(shape))
     given = m(*at) if shape else m()
@@ -205,20 +310,22 @@ def _values(m: AffineMap) -> Any:
     return np.stack([np.asarray(row).reshape(-1) for row in rows])
 
 
-def _for_some_sizes(m: AffineMap, question: str, context: Any) -> Proof:
-    """A collision at small sizes; without one nothing is decided."""
-    names = list(dict.fromkeys(x for n in m.sizes if not isinstance(n, int) for x in n.names()))
-    for sizes in islice(small_sizes(names, m.assumptions, _LARGEST_TRIED), _MOST_TRIED):
-        found = formula_is_injective(m.at(**sizes), question, context)
+def _sampled_is_injective(m: AffineMap, context: isl.Context) -> Proof:
+    """Look for a collision at small sizes; without one the proof is undecided."""
+    samples = small_sizes(names_of(m), m.assumptions, PROOF_FORMULA_SIZE)
+    for sizes in islice(samples, PROOF_FORMULA_SAMPLES):
+        found = _formula_is_injective(m.at(**sizes), context)
         if found.holds is False:
-            at = SymbolicCounterexample(sizes, found.counterexample)
-            words = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-            return Proof(question, False, f"at {words}: {found.reason}", at)
-    return Proof(question, None, "no collision at small sizes, and no recipe to read")
+            one, other = found.counterexample
+            effect = f"gives {one} and {other} one offset"
+            shown = SymbolicCounterexample(sizes, found.counterexample, effect)
+            reason = "open for other sizes"
+            return Proof(INJECTIVE, False, reason, "sampling", counterexample=shown)
+    return Proof(INJECTIVE, None, "no collision at small sizes, and no recipe to read")
 
 
-def _tells_terms_apart(form: AffineExpr) -> bool:
-    """Whether each term's factor is above the range of all terms with smaller ones."""
+def _is_mixed_radix(form: AffineExpr) -> bool:
+    """Return whether each term's stride is above the range of all terms of smaller strides."""
     steps: list[tuple[Int, Int]] = []
     for atom, c in form.terms:
         lo, hi = atom.interval
@@ -233,142 +340,40 @@ def _tells_terms_apart(form: AffineExpr) -> bool:
     return True
 
 
-def formula_is_surjective(m: AffineMap, question: str) -> Proof:
-    """Whether every offset of the buffer is reached.
+def _formula_is_surjective(m: AffineMap) -> Proof:
+    """Decide for a map without a recipe.
 
     Raises:
-        ShapeError: where the size of the buffer was not given.
+        ShapeError: if the size of the buffer is unknown.
     """
     if m.buffer_size is None:
         raise ShapeError(
             "the map has no buffer",
-            "whether every offset is reached depends on how many there are",
+            "a map is surjective if it reaches every slot, so their number matters",
             'give "size" with the shape: from_sympy({"shape": …, "size": 24}, …)',
         )
     if len(m.given) != 1:
         raise ShapeError(
-            f"the map gives {len(m.given)} numbers",
-            "offsets of a buffer are one number each",
-            "compose it with the index map of the array that it leads into",
+            f"a slot of a buffer: expected one number, got {len(m.given)}",
+            "a slot of a buffer has one offset",
+            "compose the map with the index map of the array that it leads into",
         )
     if not isinstance(m.buffer_size, int) or any(not isinstance(n, int) for n in m.sizes):
-        return Proof(question, None, "sizes are symbolic, and there is no recipe to read")
-    if max(prod(known(m.sizes)), m.buffer_size) > _MOST_ELEMENTS:
-        return Proof(question, None, f"more than {_MOST_ELEMENTS} elements, and no recipe to read")
+        return Proof(SURJECTIVE, None, "sizes are symbolic, and there is no recipe to read")
+    if max(prod(known(m.sizes)), m.buffer_size) > PROOF_ELEMENTS:
+        reason = f"more than {PROOF_ELEMENTS} elements, and no recipe to read"
+        return Proof(SURJECTIVE, None, reason)
+    decider = "enumeration"
     reached = np.zeros(m.buffer_size, bool)
     offsets = _values(m)[0]
     inside = (offsets >= 0) & (offsets < m.buffer_size)
     if not inside.all():
         at = tuple(map(int, np.unravel_index(int(inside.argmin()), known(m.sizes))))
-        return Proof(question, False, f"the element at {at} lies outside of the buffer", at)
+        reason = f"{at} is outside the buffer"
+        return Proof(SURJECTIVE, False, reason, decider, counterexample=at)
     reached[offsets] = True
     padding = m.buffer_size - int(reached.sum())
-    if padding == 0:
-        return Proof(question, True, f"all {m.buffer_size} offsets were looked at", padding=0)
-    first = int(reached.argmin())
-    reason = f"{padding} of {m.buffer_size} offsets hold padding, the first is {first}"
-    return Proof(question, False, reason, first, padding=padding)
-
-
-ONE_TO_ONE: Final = "do different coordinates have different offsets?"
-ONTO: Final = "does every offset hold an element?"
-BOTH: Final = "is the map one-to-one and onto its buffer?"
-
-
-@ask_isl(ONE_TO_ONE, bounded_by_splits=False)
-def is_injective(m: AnyMap, *, context: Any) -> Proof:
-    """Whether no two coordinates share an offset."""
-    if isinstance(m, AffineMap):
-        return formula_is_injective(m, ONE_TO_ONE, context)
-    return _one_to_one(m, _stages(m, context))
-
-
-@ask_isl(ONTO)
-def is_surjective(m: AnyMap, *, context: Any) -> Proof:
-    """Whether every offset of the buffer holds an element: there is no padding."""
-    if isinstance(m, AffineMap):
-        return formula_is_surjective(m, ONTO)
-    pieces = _stages(m, context)
-    injective = _one_to_one(m, pieces)
-    if not injective.holds:
-        return Proof(ONTO, None, f"not counted: {injective.reason}")
-    return _onto(m, pieces)
-
-
-@ask_isl(BOTH)
-def is_bijective(m: AnyMap, *, context: Any) -> Proof:
-    """Whether coordinates and offsets of the buffer correspond one to one.
-
-    Where they do not because of padding, the proof still says that no two coordinates share an
-    offset, counts the padding, and gives its smallest offset.
-    """
-    if isinstance(m, AffineMap):
-        one_to_one = formula_is_injective(m, BOTH, context)
-        return formula_is_surjective(m, BOTH) if one_to_one.holds else one_to_one
-    pieces = _stages(m, context)
-    injective = _one_to_one(m, pieces)
-    if not injective.holds:
-        return Proof(BOTH, False, injective.reason, injective.counterexample)
-    onto = _onto(m, pieces)
-    return replace(onto, question=BOTH, reason=f"{injective.reason}; {onto.reason}")
-
-
-def _stages(m: IndexMap, context: Any) -> list[Stage]:
-    return stages(m.recipe, parameters_of([m.recipe], m.assumptions), context)
-
-
-def _one_to_one(m: IndexMap, pieces: Sequence[Stage]) -> Proof:
-    """Injectivity: by a left inverse that ISL holds against the coordinates, else by ISL alone."""
-    if prod(m.recipe.shape) == 0:
-        return Proof(ONE_TO_ONE, True, "the array has no elements")
-    for piece in pieces:
-        if piece.collisions is not None:
-            if m.recipe.names:
-                return Proof(ONE_TO_ONE, False, "ISL: coordinates share a physical coordinate")
-            point, rank = first_point(piece.collisions), len(m.recipe.shape)
-            both = (point[:rank], point[rank:])
-            return Proof(ONE_TO_ONE, False, f"{both[0]} and {both[1]} share an offset", both)
-    reason = "ISL: no two coordinates share a physical coordinate"
-    if m.recipe.names:
-        always = Condition(pieces[0].space.sizes, pieces[0].space)
-        return _always(Proof(ONE_TO_ONE, True, reason), always)
-    return Proof(ONE_TO_ONE, True, reason)
-
-
-def _always(proof: Proof, condition: Condition) -> Proof:
-    return replace(proof, condition=condition.sympy({}), when=condition.words())
-
-
-def _onto(m: IndexMap, pieces: Sequence[Stage]) -> Proof:
-    """Onto-ness of a map that is injective."""
-    if prod(m.recipe.shape) == 0:
-        padding = m.padding
-        reason = f"the array has no elements, the buffer has {padding}"
-        return Proof(ONTO, padding == 0, reason, 0 if padding else None, padding=padding)
-    for piece in pieces:
-        if not piece.outside.is_empty():
-            at = first_point(piece.outside) if not m.recipe.names else None
-            reason = f"the element at {at} lies outside of the buffer"
-            return Proof(ONTO, False, reason, at)
-        if piece.misjudged:
-            return Proof(ONTO, None, "an element lies where the recipe, read back, finds padding")
-    if m.recipe.names:
-        return _onto_for_sizes(m, pieces)
-    size, elements = known((m.recipe.size, prod(m.recipe.shape)))
-    if size == elements:
-        return Proof(ONTO, True, "as many offsets as elements", padding=0)
-    (piece,) = pieces
-    first = size - m.recipe.tail_padding
-    if not piece.padding.is_empty():
-        first = linear_index(first_point(piece.padding), m.recipe.physical_shape, 0)
-    reason = f"{size - elements} of {size} offsets hold padding, the first is {first}"
-    return Proof(ONTO, False, reason, first, padding=size - elements)
-
-
-def _onto_for_sizes(m: IndexMap, pieces: Sequence[Stage]) -> Proof:
-    space = pieces[0].space
-    failing = [piece.padding.params() for piece in pieces]
-    failing.append(at_least(space.number(m.recipe.tail_padding), 1).params())
-    holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
-    answer = parametric(ONTO, Condition(holds, space), (m,), is_surjective)
-    return replace(answer, padding=m.padding)
+    if padding:
+        return replace(_padded(padding, m.buffer_size, int(reached.argmin())), decider=decider)
+    reason = f"all {m.buffer_size} slots hold an element"
+    return Proof(SURJECTIVE, True, reason, decider, padding=0)

@@ -1,4 +1,4 @@
-"""Conditions on symbolic sizes, and the smallest sizes that violate them."""
+"""Sets of symbolic sizes: as a condition to read, and the first sizes in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from morello_layouts.expr.affine import Digit, digit
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr, sign
+from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least
+from morello_layouts.proof.proof import Condition
 
 if TYPE_CHECKING:
     import sympy
@@ -23,61 +25,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fact:
-    """What one constraint says of sizes.
+    """One constraint on sizes.
 
     Attributes:
-        of: a number, perhaps symbolic, and factors of floors of numbers.
-        kind: that the form is at least 0, is 0, or is a multiple of the modulus.
-        modulus: what divides the form.
+        form: a number or a symbolic size, plus multiples of floors of such.
+        kind: whether the form is at least 0, is 0, or is a multiple of the modulus.
+        modulus: the divisor of the form.
     """
 
-    of: AffineExpr
-    kind: Literal["least", "equal", "divides"]
+    form: AffineExpr
+    kind: Literal["nonnegative", "zero", "divisible"]
     modulus: int = 1
 
     def sizes(self, space: Space) -> isl.Set:
-        """The parameters for which it is so."""
-        value = space.number(self.of.const)
-        for atom, c in self.of.terms:
+        """Return the parameters that satisfy the constraint."""
+        value = space.number(self.form.const)
+        for atom, c in self.form.terms:
             assert isinstance(atom, Digit)
             inner = (
                 space.number(atom.operand.const).scale_down_val(_val(atom.divisor, space)).floor()
             )
             value = value.add(inner.scale_val(_val(c, space)))
-        if self.kind == "least":
+        if self.kind == "nonnegative":
             return at_least(value, 0).params()
-        if self.kind == "divides":
+        if self.kind == "divisible":
             value = value.mod_val(space.val(self.modulus))
         return value.to_pw_aff().zero_set().params()
 
     def sympy(self, named: Mapping[str, sympy.Symbol]) -> Any:
-        """The fact as a SymPy relation."""
+        """Return the constraint as a SymPy relation."""
         from sympy import Eq, Ge, Le, Mod
 
-        if self.kind == "divides":
-            return Eq(Mod(to_sympy(self.of, named), self.modulus), 0)
+        if self.kind == "divisible":
+            return Eq(Mod(to_sympy(self.form, named), self.modulus), 0)
         bound = self._bound
         if bound is None:
-            left, right = (to_sympy(side, named) for side in _sides(self.of))
-            return (Eq if self.kind == "equal" else Ge)(left, right)
+            left, right = (to_sympy(side, named) for side in _sides(self.form))
+            return (Eq if self.kind == "zero" else Ge)(left, right)
         size, sign, end = bound
         relation = {"=": Eq, ">=": Ge, "<=": Le}[sign]
         return relation(size_to_sympy(size, named), end)
 
     def __str__(self) -> str:
-        if self.kind == "divides":
-            return f"{self.modulus} divides {self.of}"
+        if self.kind == "divisible":
+            text = str(self.form)
+            return f"{self.modulus} | {f'({text})' if ' ' in text else text}"
         bound = self._bound
         if bound is None:
-            left, right = _sides(self.of)
-            return f"{left} {'=' if self.kind == 'equal' else '>='} {right}"
+            left, right = _sides(self.form)
+            return f"{left} {'=' if self.kind == 'zero' else '>='} {right}"
         return " ".join(map(str, bound))
 
     @property
     def _bound(self) -> tuple[SizeExpr, str, int] | None:
-        """For one size x, a·x + c ≥ 0 as x ≥ ⌈-c/a⌉ or x ≤ ⌊c/-a⌋, and a·x + c = 0."""
-        number = self.of.const
-        if self.of.terms or isinstance(number, int):
+        """The bound on a single size x: x ≥ ⌈-c/a⌉ or x ≤ ⌊c/-a⌋ from a·x + c ≥ 0, or x = -c/a."""
+        number = self.form.const
+        if self.form.terms or isinstance(number, int):
             return None
         varying = [(m, a) for m, a in number.terms if m]
         if len(varying) != 1:
@@ -87,13 +90,13 @@ class Fact:
         size = SizeExpr(((monomial, 1),))
         if not isinstance(c, int):
             return None
-        if self.kind == "equal":
+        if self.kind == "zero":
             return (size, "=", -c // a) if c % a == 0 else None
         return (size, ">=", -(c // a)) if a > 0 else (size, "<=", c // -a)
 
 
-def read(constraint: isl.Constraint, parameters: Parameters) -> Fact | None:
-    """A constraint as a fact; None where it holds quotients of quotients."""
+def read_constraint(constraint: isl.Constraint, parameters: Parameters) -> Fact | None:
+    """Return a constraint of ISL as a fact; None if it has quotients of quotients."""
     number: Int = constraint.get_constant_val().to_python()
     for k, size in enumerate(parameters.sizes()):
         number = number + size * _coefficient(constraint, isl.dim_type.param, k)
@@ -105,18 +108,18 @@ def read(constraint: isl.Constraint, parameters: Parameters) -> Fact | None:
     equal = constraint.is_equality()
     if equal and len(quotients) == 1:
         (modulus,) = map(abs, quotients.values())
-        return Fact(AffineExpr((), _positive(number)), "divides", modulus)
+        return Fact(AffineExpr((), _positive(number)), "divisible", modulus)
     form = AffineExpr((), number)
     for k, c in quotients.items():
         quotient = _quotient(constraint.get_div(k), parameters)
         if quotient is None:
             return None
         form = form + quotient * c
-    return Fact(form, "equal" if equal else "least")
+    return Fact(form, "zero" if equal else "nonnegative")
 
 
 def _quotient(function: isl.Aff, parameters: Parameters) -> AffineExpr | None:
-    """The floor of a rational function of the parameters."""
+    """Return the floor of a rational function of the parameters."""
     nested = range(function.dim(isl.dim_type.div))
     if any(_coefficient(function, isl.dim_type.div, k) for k in nested):
         return None
@@ -139,14 +142,14 @@ def _coefficient(of: isl.Constraint | isl.Aff, kind: isl.dim_type, k: int) -> in
 
 
 def _positive(number: Int) -> Int:
-    """The number or its negative, whichever has a positive first term."""
+    """Return the number or its negative, whichever has a positive first term."""
     if isinstance(number, int):
         return abs(number)
     return -number if str(number).startswith("-") else number
 
 
 def _sides(form: AffineExpr) -> tuple[AffineExpr, AffineExpr]:
-    """What is added and what is taken away, so that neither side has a minus."""
+    """Return the positive terms and the negated negative ones, so that no side has a minus."""
     monomials = form.const.terms if isinstance(form.const, SizeExpr) else (((), form.const),)
     added: Int = 0
     taken: Int = 0
@@ -164,61 +167,59 @@ def _term(monomial: Monomial, c: int) -> Int:
     return SizeExpr(((monomial, c),)) if monomial else c
 
 
-ALWAYS: Final = "for all sizes"
-NEVER: Final = "for no sizes"
-
-_RANKS: Final = {"least": 0, "divides": 1, "equal": 2}
-"""Which facts a condition can do without first."""
+_RANKS: Final = {"nonnegative": 0, "divisible": 1, "zero": 2}
+"""The order in which a condition tries to drop facts."""
 
 
 @dataclass(frozen=True)
-class Condition:
-    """The sizes for which something holds, out of those that are assumed.
+class SizeSet:
+    """A set of symbolic sizes, out of those that are assumed.
 
     Attributes:
-        holds: the sizes for which it holds.
-        space: a space with the parameters, whose ``sizes`` are those assumed.
+        sizes: the set, of ISL's parameters.
+        space: a space with these parameters; its ``sizes`` are those assumed.
     """
 
-    holds: isl.Set
+    sizes: isl.Set
     space: Space
 
     @property
     def is_always(self) -> bool:
-        """Whether it holds for all sizes that are assumed."""
-        return bool(self.space.sizes.is_subset(self.holds))
+        """True if all assumed sizes are in the set."""
+        return bool(self.space.sizes.is_subset(self.sizes))
 
     @property
     def is_never(self) -> bool:
-        """Whether it holds for none of them."""
-        return bool(self.space.sizes.intersect(self.holds).is_empty())
+        """True if no assumed sizes are in the set."""
+        return bool(self.space.sizes.intersect(self.sizes).is_empty())
 
     @cached_property
     def parts(self) -> list[list[Fact]] | None:
-        """The condition as an Or of Ands of facts; None where it has no such form.
+        """The set as a disjunction of conjunctions of facts; None if it has no such form.
 
-        What is read off ISL's constraints is held against ISL's set, so a wrong reading is none.
+        The facts read from ISL's constraints are compared with ISL's set, so a wrong reading
+        gives None.
         """
-        covered = isl.Set.empty(self.holds.get_space())
+        covered = isl.Set.empty(self.sizes.get_space())
         parts: list[list[Fact]] = []
         for part in sorted(self._candidates(), key=lambda part: (len(part), list(map(str, part)))):
             if not self._suffices(part):
                 return None
-            if not self._sizes(part).is_subset(covered):
+            if not self._sizes_of(part).is_subset(covered):
                 parts.append(part)
-                covered = covered.union(self._sizes(part))
-        return parts if self.holds.intersect(self.space.sizes).is_subset(covered) else None
+                covered = covered.union(self._sizes_of(part))
+        return parts if self.sizes.intersect(self.space.sizes).is_subset(covered) else None
 
     def _candidates(self) -> list[list[Fact]]:
-        simple = self.holds.intersect(self.space.sizes).coalesce().gist(self.space.sizes)
+        simple = self.sizes.intersect(self.space.sizes).coalesce().gist(self.space.sizes)
         found = []
         for part in simple.coalesce().get_basic_sets():
-            facts = (read(c, self.space.parameters) for c in part.get_constraints())
+            facts = (read_constraint(c, self.space.parameters) for c in part.get_constraints())
             found.append(self._weakest([fact for fact in facts if fact is not None]))
         return found
 
     def _weakest(self, facts: list[Fact]) -> list[Fact]:
-        """The facts without those that are not needed for the condition to hold."""
+        """Return the facts without those that the others make superfluous."""
         for fact in sorted(facts, key=lambda fact: _RANKS[fact.kind]):
             fewer = [one for one in facts if one is not fact]
             if self._suffices(fewer):
@@ -226,60 +227,54 @@ class Condition:
         return facts
 
     def _suffices(self, facts: Sequence[Fact]) -> bool:
-        """Whether the condition holds wherever the facts do."""
-        return bool(self._sizes(facts).is_subset(self.holds))
+        """Return whether all sizes that satisfy the facts are in the set."""
+        return bool(self._sizes_of(facts).is_subset(self.sizes))
 
-    def _sizes(self, facts: Sequence[Fact]) -> isl.Set:
+    def _sizes_of(self, facts: Sequence[Fact]) -> isl.Set:
         found = self.space.sizes
         for fact in facts:
             found = found.intersect(fact.sizes(self.space))
         return found
 
-    def sympy(self, named: Mapping[str, sympy.Symbol]) -> Any:
-        """The condition as a SymPy Boolean over the sizes; None where it has no simple form."""
+    def condition(self, named: Mapping[str, sympy.Symbol]) -> Condition:
+        """Return the condition on sizes for being in the set.
+
+        Args:
+            named: the SymPy symbols of some names; other names get symbols of their own.
+        """
         from sympy import And, Or, false, true
 
-        if self.is_always or self.is_never:
-            return true if self.is_always else false
+        if self.is_always:
+            return Condition("all sizes", true)
+        if self.is_never:
+            return Condition("no sizes", false)
         if self.parts is None:
-            return None
-        return Or(*(And(*(fact.sympy(named) for fact in part)) for part in self.parts))
+            return Condition(f"the sizes are in {self._isl_text()}", None)
+        texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in self.parts]
+        expr = Or(*(And(*(fact.sympy(named) for fact in part)) for part in self.parts))
+        return Condition(", or ".join(texts), expr)
 
-    def words(self) -> str:
-        """The condition in words."""
-        if self.is_always or self.is_never:
-            return ALWAYS if self.is_always else NEVER
-        if self.parts is None:
-            return f"exactly for these sizes: {self._text()}"
-        each = [" and ".join(sorted(map(str, part), key=_order)) for part in self.parts]
-        return "exactly when " + ", or ".join(each)
-
-    def _text(self) -> str:
-        text = str(self.holds.coalesce().gist(self.space.sizes))
+    def _isl_text(self) -> str:
+        text = str(self.sizes.coalesce().gist(self.space.sizes))
         for k, size in enumerate(self.space.parameters.sizes()):
             text = text.replace(f"p{k}", str(size))
         return text
 
 
-def _order(text: str) -> tuple[str, str]:
-    """Facts go by what they are about."""
-    words = text.split()
-    return (words[-1] if "divides" in words else words[0]), text
-
-
-_TRIED: Final = {1: 4096, 2: 160, 3: 24, 4: 12}
-"""Values of each name that are tried where products of sizes decide, by the number of names."""
+def _subject(fact: str) -> tuple[str, str]:
+    """Return the sort key of a fact: its text from the size on, then all of it."""
+    return fact.rpartition(" | ")[2], fact
 
 
 def first_sizes(found: isl.Set, space: Space, names: tuple[str, ...]) -> dict[str, int] | None:
-    """The lexicographically first sizes in a set of parameters; None where none are found.
+    """Return the lexicographically first sizes in a set of parameters; None if none are found.
 
-    Where products of sizes are parameters, which ISL takes for independent, sizes are tried.
+    ISL takes parameters that are products of sizes for independent; then small sizes are tried.
     """
     if found.is_empty():
         return None
     if not space.parameters.are_names:
-        return _by_trial(found, space.parameters, names)
+        return _first_small_sizes(found, space.parameters, names)
     monomials = space.parameters.monomials
     order = sorted(range(len(monomials)), key=lambda k: names.index(str(monomials[k][0][0])))
     points = found.insert_dims(isl.dim_type.set, 0, len(order))
@@ -291,24 +286,24 @@ def first_sizes(found: isl.Set, space: Space, names: tuple[str, ...]) -> dict[st
         str(monomials[k][0][0]): first.get_coordinate_val(isl.dim_type.set, place).to_python()
         for place, k in enumerate(order)
     }
-    # A size that decides nothing is as small as it may be.
+    # A size that does not matter takes its least value.
     assumed = {one.name: one.lo for one in space.parameters.assumptions}
     return {name: values.get(name, assumed.get(name, 1)) for name in names}
 
 
 def point_of(sizes: Mapping[str, int], space: Space) -> isl.Set:
-    """The parameters at given sizes, as a set of one point."""
+    """Return the parameters at given sizes, as a set of one point."""
     there = isl.Set.universe(space.sizes.get_space())
     for k, size in enumerate(space.parameters.sizes()):
         there = there.fix_val(isl.dim_type.param, k, space.val(size.evaluate(sizes)))
     return there
 
 
-def _by_trial(
+def _first_small_sizes(
     found: isl.Set, parameters: Parameters, names: tuple[str, ...]
 ) -> dict[str, int] | None:
     assumed = {one.name: one for one in parameters.assumptions}
-    count = _TRIED.get(len(names), 6)
+    count = PROOF_VALUES.get(len(names), PROOF_VALUES_OF_MANY)
     candidates = [list(islice(_values(assumed.get(n, Assumption(n))), count)) for n in names]
     products = list(enumerate(parameters.sizes()))
     context = found.get_ctx()
@@ -324,7 +319,7 @@ def _by_trial(
 
 
 def _values(one: Assumption) -> Iterator[int]:
-    """The values that a size may have, ascending."""
+    """Yield the values of a size in ascending order."""
     value = one.lo
     while one.hi is None or value <= one.hi:
         yield value

@@ -1,4 +1,4 @@
-"""Decide whether two maps are equal, and find where they differ."""
+"""Decide whether two maps are equal, and find the first difference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 from itertools import product as every
 from math import prod
 from time import process_time
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import islpy as isl
 
@@ -17,20 +17,22 @@ from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
+from morello_layouts.limits import PROOF_KIND_SECONDS, PROOF_KINDS
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof.ask import AnyMap, ask_isl, by_sampling, parametric, shape_of
+from morello_layouts.proof.ask import AnyMap, ask_isl, by_sampling, parametric, sizes_of
 from morello_layouts.proof.bijective import parameters_of, pieces
-from morello_layouts.proof.conditions import Condition
+from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.isl import (
     NotAffineError,
     Parameters,
     Space,
     Value,
     at_least,
+    axis_values,
     differ,
     first_point,
-    offset_of_recipe,
-    physical_coordinates,
+    floor_of_product,
+    offset_value,
     row_major,
     union,
     value_of_form,
@@ -38,71 +40,67 @@ from morello_layouts.proof.isl import (
 from morello_layouts.proof.proof import Proof
 from morello_layouts.recipe import Merge, Recipe
 
-_MOST_CASES: Final = 128
-"""Kinds of sizes that are told apart."""
-
-_MOST_SECONDS: Final = 1.5
-"""Processor time for all of them; ISL's budget does not bound operations on sets."""
-
-Axes = Sequence[tuple[Value, Int]]
-"""Coordinates in memory with the sizes of their axes, most major first."""
+Axes: TypeAlias = Sequence[tuple[Value, Int]]
+"""Coordinates over axes in memory with the sizes of the axes, most major first."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The differences of two values of the same coordinates, group by group.
+class OffsetDifference:
+    """The differences of two offsets, one for each group of axes.
 
     Attributes:
-        groups: differences, of which all must be 0.
-        space: the coordinates, and the sizes that are assumed.
+        groups: values that are all 0 if the offsets are equal.
+        space: the coordinates, and the assumed sizes.
     """
 
     groups: tuple[Value, ...]
     space: Space
 
     @staticmethod
-    def of(one: Axes, other: Axes, space: Space) -> Difference:
-        """Of two row-major positions."""
+    def of(one: Axes, other: Axes, space: Space) -> OffsetDifference:
+        """Return the difference of two row-major positions."""
         pairs = list(_groups(one, other))
-        return Difference(tuple(_position(a, space) - _position(b, space) for a, b in pairs), space)
+        return OffsetDifference(
+            tuple(_position(a, space) - _position(b, space) for a, b in pairs), space
+        )
 
     @property
     def concrete(self) -> isl.Set:
-        """Where they differ, of sizes that are numbers."""
+        """The coordinates at which the offsets differ; the sizes must be numbers."""
         zero, domain = self.space.number(0), self.space.domain
         differences = (differ(group.function, zero, domain) for group in self.groups)
         return union(differences, domain.get_space())
 
-    def for_sizes(self) -> tuple[isl.Set, isl.Set]:
-        """The sizes for which they are equal everywhere, and those for which that is open."""
+    def by_sizes(self) -> tuple[isl.Set, isl.Set]:
+        """Return the sizes for which the offsets are equal, and the undecided sizes."""
         assumed = self.space.sizes
         none = isl.Set.empty(assumed.get_space())
         kinds = [list(_kinds(g, self.space)) for g in _by_base(_factors(self.groups))]
-        if prod(map(len, kinds)) > _MOST_CASES:
+        if prod(map(len, kinds)) > PROOF_KINDS:
             return none, assumed
         equal = left = none
         everywhere = True
-        until = process_time() + _MOST_SECONDS
+        until = process_time() + PROOF_KIND_SECONDS
         for case in _cases(kinds, self.space):
             if process_time() > until:
                 return none, assumed
-            groups = [case.in_place(group) for group in self.groups]
+            groups = [case.substitute(group) for group in self.groups]
             different = union(map(_nonzero, groups), none.get_space()).intersect(case.sizes)
             if different.is_empty():
                 equal = equal.union(case.sizes)
                 continue
             everywhere = False
-            # Sets are kept small: each case is decided by itself.
-            apart = union(map(_signed, groups), none.get_space()).intersect(case.sizes)
-            if case.sizes.is_subset(apart):
+            # Each case is decided by itself, so that sets stay small.
+            unequal = union(map(_signed, groups), none.get_space()).intersect(case.sizes)
+            if case.sizes.is_subset(unequal):
                 continue
             equal = equal.union(case.sizes.subtract(different.coalesce()))
-            left = left.union(different.coalesce().subtract(apart.coalesce()))
+            left = left.union(different.coalesce().subtract(unequal.coalesce()))
         return (assumed if everywhere else equal.coalesce()), left.coalesce()
 
 
 def _groups(one: Axes, other: Axes) -> Iterator[tuple[Axes, Axes]]:
-    """Axes between common products of sizes, from the innermost."""
+    """Yield the axes between common products of sizes, from the innermost."""
     left, right = ([axis for axis in axes if axis[1] != 1] for axes in (one, other))
     while left or right:
         a, b = [left.pop()] if left else [], [right.pop()] if right else []
@@ -129,13 +127,13 @@ def _position(axes: Axes, space: Space) -> Value:
 
 
 def _factors(groups: Sequence[Value]) -> list[SizeAtom]:
-    """The symbolic factors in some values, so that each precedes what it bounds."""
+    """Return the symbolic factors in some values; each precedes the factors that it bounds."""
     names = {name for g in groups for monomial in g.parts for name, _ in monomial}
     return sorted(names, key=lambda name: (_base(name), -_divisor(name)))
 
 
 def _base(name: SizeAtom) -> str:
-    """What a factor rounds: ⌈N/8⌉ and ⌈N/128⌉ round N."""
+    """Return the size that a factor rounds: ⌈N/8⌉ and ⌈N/128⌉ round N."""
     return str(name.numerator) if isinstance(name, Quotient) and not name.exact else str(name)
 
 
@@ -145,13 +143,13 @@ def _divisor(name: SizeAtom) -> int:
 
 @dataclass(frozen=True)
 class _Case:
-    """Sizes of one kind, and every symbolic factor in numbers that are at least 0 then."""
+    """Sizes of one kind, and each symbolic factor as a polynomial in numbers of at least 0."""
 
     sizes: isl.Set
     factors: Mapping[SizeAtom, Int]
 
-    def in_place(self, value: Value) -> Value:
-        """A value as a polynomial in these numbers."""
+    def substitute(self, value: Value) -> Value:
+        """Return a value as a polynomial in these numbers."""
         total = Value({}, value.space)
         for monomial, function in value.parts.items():
             factor = prod(self.factors[name] ** power for name, power in monomial)
@@ -160,15 +158,15 @@ class _Case:
 
 
 def _by_base(factors: Sequence[SizeAtom]) -> list[list[SizeAtom]]:
-    """The factors of each size together."""
+    """Return the factors grouped by the size that they round."""
     return [list(group) for _, group in groupby(factors, key=_base)]
 
 
 def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
-    """Kinds of sizes that cover all of them, those of each size in every combination."""
-    for together in every(*kinds):
+    """Yield all combinations of the kinds of each size; together they cover all sizes."""
+    for combination in every(*kinds):
         sizes, values = space.sizes, dict[SizeAtom, Int]()
-        for kind in together:
+        for kind in combination:
             sizes = sizes.intersect(kind.sizes)
             values.update(kind.factors)
         if not sizes.is_empty():
@@ -176,10 +174,10 @@ def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
 
 
 def _kinds(group: Sequence[SizeAtom], space: Space) -> Iterator[_Case]:
-    """What a size and its quotients may be.
+    """Yield the kinds of a size and its quotients.
 
-    The size is its least value, or larger. Then of each quotient: 16·⌈N/128⌉ is ⌈N/8⌉, or more by 1
-    and more; the first, which has none before it, is 1 or more.
+    The size has its least value, or a larger one. Each quotient then has its least value, or a
+    larger one: 16·⌈N/128⌉ is at least ⌈N/8⌉; the first quotient, with none before it, at least 1.
     """
     name = _base(group[0])
     least = _least(name, space)
@@ -206,7 +204,7 @@ def _kinds(group: Sequence[SizeAtom], space: Space) -> Iterator[_Case]:
 
 
 def _least(name: str, space: Space) -> int | None:
-    """The least value of a size that is a parameter."""
+    """Return the least value of a size; None if it is not a parameter."""
     if ((name, 1),) not in space.parameters.monomials:
         return None
     assumed = {one.name: one.lo for one in space.parameters.assumptions}
@@ -218,14 +216,14 @@ def _number(name: SizeAtom, space: Space) -> isl.Aff:
 
 
 def _at(function: isl.Aff, least: int, at_minimum: bool) -> isl.Set:
-    """The sizes for which a function is a number, or above it."""
+    """Return the sizes for which a function is equal to a number, or above it."""
     if not at_minimum:
         return at_least(function, least + 1).params()
     return at_least(function, least).subtract(at_least(function, least + 1)).params()
 
 
 def _nonzero(value: Value) -> isl.Set:
-    """The sizes for which a function of a value is not 0 everywhere."""
+    """Return the sizes for which some function of a value is not 0 everywhere."""
     domain = value.space.domain
     zero = value.space.number(0)
     return union(
@@ -234,9 +232,9 @@ def _nonzero(value: Value) -> isl.Set:
 
 
 def _signed(value: Value) -> isl.Set:
-    """The sizes for which a value is certainly not 0 somewhere.
+    """Return sizes for which a value is certainly not 0 everywhere.
 
-    It is so where no function of it is negative and the constant one is positive, or the reverse.
+    At some point all its functions are at least 0 and the constant one is positive, or the reverse.
     """
     domain = value.space.domain
     constant = value.parts.get(())
@@ -253,16 +251,16 @@ def _signed(value: Value) -> isl.Set:
 
 
 def linear_offset(recipe: Recipe, parameters: Parameters, context: Any) -> Value:
-    """The offset in the buffer, as a value over the recipe's own coordinates.
+    """Return the offset in the buffer as a value over the recipe's logical coordinates.
 
     Raises:
-        NotAffineError: where what follows a merge of symbolic sizes is no such sum.
+        NotAffineError: if the steps after a merge of symbolic sizes are not linear.
     """
     strides: Sequence[Int] | None = None
     value: Value | None = None
     for piece, merge in reversed(list(pieces(recipe))):
         space = Space.of(piece.shape, context, parameters)
-        at = physical_coordinates(piece, space)
+        at = axis_values(piece, space)
         if merge is None or strides is None:
             value = row_major(at, piece.physical_shape, space)
         else:
@@ -276,7 +274,7 @@ def linear_offset(recipe: Recipe, parameters: Parameters, context: Any) -> Value
 def _joined(
     at: Sequence[Value], piece: Recipe, merge: Merge, strides: Sequence[Int], space: Space
 ) -> Value:
-    """The sum of the positions that a merge makes, times strides."""
+    """Return the sum of the positions that a merge makes, times strides."""
     total = Value.of(space.number(0), space)
     sizes = piece.physical_shape
     for run, stride in zip(merge.groups(range(len(at))), strides, strict=True):
@@ -286,23 +284,19 @@ def _joined(
 
 
 def _strides(value: Value, space: Space) -> list[Int]:
-    """The factors of the coordinates, where the value is their sum."""
+    """Return the strides of the coordinates in a value that is linear in them."""
     strides = [_at_unit(value, k, space) for k in range(len(space.coordinates))]
     total = Value.of(space.number(0), space)
     for x, stride in zip(space.coordinates, strides, strict=True):
         total = total + Value.of(x, space) * stride
-    equal, _ = Difference((value - total,), space).for_sizes()
+    equal, _ = OffsetDifference((value - total,), space).by_sizes()
     if not space.sizes.is_subset(equal):
-        raise NotAffineError(
-            "a floor of a product of symbolic sizes",
-            "products of symbols are outside of Presburger arithmetic",
-            "ask at given sizes, or assume what divides them",
-        )
+        raise floor_of_product()
     return strides
 
 
 def _at_unit(value: Value, k: int, space: Space) -> Int:
-    """The value where one coordinate is 1 and all others are 0."""
+    """Return the value at the point whose coordinate k is 1 and whose others are 0."""
     point = isl.Point.zero(space.domain.get_space())
     point = point.set_coordinate_val(isl.dim_type.set, k, space.val(1))
     total: Int = 0
@@ -312,80 +306,88 @@ def _at_unit(value: Value, k: int, space: Space) -> Int:
     return total
 
 
-EQUAL: Final = "do both expressions have the same value everywhere?"
-SAME: Final = "do both maps give every coordinate the same offset?"
+EQUAL: Final = "equal"
+EQUIVALENT: Final = "equivalent"
 
 
 def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
-    """Whether two maps over one shape give each coordinate the same offset.
+    """Decide whether two maps over one shape give each coordinate the same offset.
 
     Raises:
-        ShapeError: where the shapes differ.
+        ShapeError: if the shapes differ.
     """
     answer = _decided(a, b, budget=budget)
-    return answer if answer.holds is not None else by_sampling(answer, (a, b), _decided)
+    if answer.holds is not None:
+        return answer
+    return by_sampling(answer, (a, b), _decided, _effect)
 
 
-@ask_isl(SAME)
-def _decided(a: AnyMap, b: AnyMap, *, context: Any) -> Proof:
-    if shape_of(a) != shape_of(b):
+@ask_isl(EQUIVALENT)
+def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
+    if sizes_of(a) != sizes_of(b):
         raise ShapeError(
-            f"the maps have the shapes {a.shape} and {b.shape}",
-            "maps are compared coordinate by coordinate, so over one shape",
+            f"shapes of two maps: expected equal ones, got {a.shape} and {b.shape}",
+            "maps are compared coordinate by coordinate",
             "give both at the same shape",
         )
-    sizes = _spans(a, b)
-    if prod(shape_of(a)) == 0:
-        return Proof(SAME, True, f"the array has no elements{sizes}")
+    spans = ""
+    if isinstance(a, IndexMap) and isinstance(b, IndexMap) and a.size != b.size:
+        spans = f"; the buffers have {a.size} and {b.size} slots"
+    if prod(sizes_of(a)) == 0:
+        return Proof(EQUIVALENT, True, f"the arrays are empty{spans}", decider="")
+    reason = f"every coordinate has the same offset{spans}"
     difference = _difference(a, b, context)
     if not difference.space.parameters.monomials:
         at = difference.concrete
         if at.is_empty():
-            return Proof(SAME, True, f"ISL: there is no coordinate at which they differ{sizes}")
+            return Proof(EQUIVALENT, True, reason)
         first = first_point(at)
-        values = [_value_at(m, first, other) for m, other in ((a, b), (b, a))]
-        reason = f"at {first} the offsets are {values[0]} and {values[1]}{sizes}"
-        return Proof(SAME, False, reason, first)
-    equal, left = difference.for_sizes()
-    found = Condition(equal, difference.space)
-    if not left.is_empty() and found.is_never and left.is_equal(difference.space.sizes):
-        return Proof(SAME, None, "too many kinds of sizes, or a difference without one sign")
-    return parametric(SAME, found, (a, b), _decided, more=sizes, open_for=left)
+        one, other = _values_at((a, b), first)
+        reason = f"{first} has offsets {one} and {other}{spans}"
+        return Proof(EQUIVALENT, False, reason, counterexample=first)
+    equal, undecided = difference.by_sizes()
+    proved = SizeSet(equal, difference.space)
+    if not undecided.is_empty() and proved.is_never and undecided.is_equal(proved.space.sizes):
+        reason = "too many kinds of sizes, or a difference whose sign varies"
+        return Proof(EQUIVALENT, None, reason)
+    return parametric(
+        EQUIVALENT, proved, (a, b), _decided, _effect, reason=reason, undecided=undecided
+    )
+
+
+def _effect(maps: Sequence[AnyMap], proof: Proof) -> str:
+    one, other = _values_at(maps, proof.counterexample)
+    return f"puts {proof.counterexample} at offsets {one} and {other}"
 
 
 @ask_isl(EQUAL)
-def are_equal(a: AffineExpr, b: AffineExpr, *, context: Any) -> Proof:
-    """Whether two expressions have the same value wherever their variables may be.
+def are_equal(a: AffineExpr, b: AffineExpr, *, context: isl.Context) -> Proof:
+    """Decide whether two expressions have the same value for all values of their variables.
 
     A counterexample gives the variables' values by name.
-
-    Raises:
-        UnsupportedError: where a size is symbolic.
     """
     bounds = {v.name: v.interval for form in (a, b) for v in form.variables()}
     space = Space.within(bounds, context)
     wrong = differ(value_of_form(a, space).function, value_of_form(b, space).function, space.domain)
     if wrong.is_empty():
-        return Proof(EQUAL, True, "ISL: there are no values at which they differ")
+        return Proof(EQUAL, True, "both have the same value everywhere")
     values = dict(zip(bounds, first_point(wrong), strict=True))
     reason = f"at {values} they are {a.evaluate(values)} and {b.evaluate(values)}"
-    return Proof(EQUAL, False, reason, values)
+    return Proof(EQUAL, False, reason, counterexample=values)
 
 
-def _spans(a: AnyMap, b: AnyMap) -> str:
-    if isinstance(a, IndexMap) and isinstance(b, IndexMap) and a.size != b.size:
-        return f"; the buffers span {a.size} and {b.size} elements"
-    return ""
+def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]:
+    """Return what each map gives at a coordinate, in the terms in which they are compared."""
+    several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in maps)
+    return [
+        m.physical_coordinates(*coordinate)
+        if several and isinstance(m, IndexMap)
+        else m(*coordinate)
+        for m in maps
+    ]
 
 
-def _value_at(m: AnyMap, coordinate: tuple[int, ...], other: AnyMap) -> Any:
-    """What a map gives at a coordinate, in the terms in which it is compared with another."""
-    if isinstance(m, IndexMap) and isinstance(other, AffineMap) and len(other.given) > 1:
-        return m.physical_coordinates(*coordinate)
-    return m(*coordinate)
-
-
-def _difference(a: AnyMap, b: AnyMap, context: Any) -> Difference:
+def _difference(a: AnyMap, b: AnyMap, context: Any) -> OffsetDifference:
     assumptions = meet_all((*a.assumptions, *b.assumptions))
     if isinstance(a, AffineMap) or isinstance(b, AffineMap):
         return _difference_of_values(a, b, assumptions, context)
@@ -398,47 +400,45 @@ def _difference(a: AnyMap, b: AnyMap, context: Any) -> Difference:
                 return _difference_of(*shared, assumptions, context)
         parameters = parameters_of([a.recipe, b.recipe], assumptions)
         one, other = (linear_offset(m.recipe, parameters, context) for m in (a, b))
-        return Difference((one - other,), Space.of(a.recipe.shape, context, parameters))
+        return OffsetDifference((one - other,), Space.of(a.recipe.shape, context, parameters))
 
 
 def _difference_of_values(
     a: AnyMap, b: AnyMap, assumptions: Sequence[Assumption], context: Any
-) -> Difference:
-    """The differences of numbers that two maps give, of which one at least is but a formula."""
+) -> OffsetDifference:
+    """Return the differences of two maps, of which at least one has no recipe."""
     recipes = [m.recipe for m in (a, b) if isinstance(m, IndexMap)]
-    shape = shape_of(a)
+    shape = sizes_of(a)
     space = Space.of(shape, context, parameters_of([*recipes, Recipe(shape)], assumptions))
     several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in (a, b))
     one, other = (_values(m, space, several) for m in (a, b))
     if len(one) != len(other):
         raise ShapeError(
-            f"one map gives {len(one)} numbers, the other {len(other)}",
-            "several formulas are compared with as many, or with coordinates over axes in memory",
-            "give as many formulas",
+            f"formulas of two maps: expected equally many, got {len(one)} and {len(other)}",
+            "several formulas are compared one by one, or with physical coordinates",
+            "give equally many formulas",
         )
-    return Difference(tuple(x - y for x, y in zip(one, other, strict=True)), space)
+    return OffsetDifference(tuple(x - y for x, y in zip(one, other, strict=True)), space)
 
 
 def _values(m: AnyMap, space: Space, several: bool) -> list[Value]:
     if isinstance(m, AffineMap):
         return [value_of_form(form, space) for form in m.given]
-    return physical_coordinates(m.recipe, space) if several else [offset_of_recipe(m.recipe, space)]
+    return axis_values(m.recipe, space) if several else [offset_value(m.recipe, space)]
 
 
 def _difference_of(
     a: Recipe, b: Recipe, assumptions: Sequence[Assumption], context: Any
-) -> Difference:
+) -> OffsetDifference:
     space = Space.of(a.shape, context, parameters_of([a, b], assumptions))
-    one, other = (
-        list(zip(physical_coordinates(r, space), r.physical_shape, strict=True)) for r in (a, b)
-    )
-    return Difference.of(one, other, space)
+    one, other = (list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in (a, b))
+    return OffsetDifference.of(one, other, space)
 
 
 def _without_common_start(a: Recipe, b: Recipe) -> tuple[Recipe, Recipe] | None:
-    """Both without the steps that they begin with alike, up to the first that pads.
+    """Return both recipes without the steps that they share at their start, up to a padding.
 
-    What is left out is one-to-one and onto, so the rest differs where the whole does.
+    These steps are bijective, so the rest differs if and only if the whole does.
     """
     count = 0
     for one, other in zip(a.steps, b.steps, strict=False):

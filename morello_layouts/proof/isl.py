@@ -1,12 +1,10 @@
-"""Sets, relations and quasi-affine values in ISL's terms."""
+"""Spaces of coordinates and quasi-affine values over them, as ISL objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
-from typing import Any
 
 import islpy as isl
 
@@ -14,13 +12,15 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, Monomial, Quotient, SizeExpr
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+from morello_layouts.limits import ISL_BITS
+from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
 
-_MOST_BITS = 10_000
+_PRESBURGER = "products of symbols are outside of Presburger arithmetic"
+_ASK_NUMBERS = "ask at given sizes"
 
 
 class NotAffineError(UnsupportedError):
-    """A value that is no sum of quasi-affine functions times symbolic sizes.
+    """A value that is not a sum of quasi-affine functions times symbolic sizes.
 
     >>> issubclass(NotAffineError, UnsupportedError)
     True
@@ -29,13 +29,13 @@ class NotAffineError(UnsupportedError):
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters that stand for symbolic sizes, and what is known of them.
+    """The ISL parameters for symbolic sizes, and the assumptions about them.
 
-    A product of sizes is a parameter of its own, of which ISL knows that it is positive.
+    A product of sizes is a parameter of its own; ISL only knows that it is positive.
 
     Attributes:
-        monomials: what each parameter stands for: a name or a product.
-        assumptions: what is assumed of names, of those in products too.
+        monomials: the name or the product behind each parameter.
+        assumptions: facts about names, also about those in products.
     """
 
     monomials: tuple[Monomial, ...] = ()
@@ -43,7 +43,7 @@ class Parameters:
 
     @staticmethod
     def of(numbers: Iterable[Int], assumptions: Iterable[Assumption] = ()) -> Parameters:
-        """The parameters that some numbers need."""
+        """Return the parameters in some numbers."""
         found: dict[Monomial, None] = {}
         for number in numbers:
             if isinstance(number, SizeExpr):
@@ -52,11 +52,11 @@ class Parameters:
 
     @property
     def are_names(self) -> bool:
-        """Whether each is the size of one name."""
+        """True if each parameter is the size of one name."""
         return all(_is_name(monomial) for monomial in self.monomials)
 
     def sizes(self) -> list[SizeExpr]:
-        """Each parameter as a symbolic size."""
+        """Return each parameter as a symbolic size."""
         return [SizeExpr(((monomial, 1),)) for monomial in self.monomials]
 
 
@@ -77,13 +77,13 @@ def _is_name(monomial: Monomial) -> bool:
 
 @dataclass(frozen=True)
 class Space:
-    """Integer variables within bounds, in an ISL context of their own.
+    """Integer variables within bounds, in one ISL context.
 
     Attributes:
-        context: the context, which holds the budget.
-        domain: the values that the variables may have together.
+        context: the context, which counts the budget.
+        domain: the set of values that the variables take together.
         variables: each variable, by name, as an affine function on the domain.
-        parameters: what the parameters stand for.
+        parameters: the symbolic sizes in the bounds.
     """
 
     context: isl.Context
@@ -95,7 +95,7 @@ class Space:
     def of(
         shape: Sequence[Int], context: isl.Context, parameters: Parameters | None = None
     ) -> Space:
-        """The coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
+        """Return the coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
         bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
         return Space.within(bounds, context, parameters or Parameters.of(shape))
 
@@ -105,7 +105,7 @@ class Space:
         context: isl.Context,
         parameters: Parameters = Parameters(),
     ) -> Space:
-        """Named variables within their bounds, either of which may be absent."""
+        """Return named variables within their bounds, either of which may be None."""
         space = isl.Space.set_alloc(context, len(parameters.monomials), len(bounds))
         for k in range(len(parameters.monomials)):
             space = space.set_dim_name(isl.dim_type.param, k, f"p{k}")
@@ -144,7 +144,7 @@ class Space:
 
     @cached_property
     def sizes(self) -> isl.Set:
-        """The values that the parameters may have: a set of parameters."""
+        """The assumed values of the parameters, as a parameter set."""
         known = isl.Set.universe(self.domain.get_space().params())
         assumed = {one.name: one for one in self.parameters.assumptions}
         local = isl.LocalSpace.from_space(known.get_space())
@@ -162,10 +162,10 @@ class Space:
         return known
 
     def number(self, value: Int) -> isl.Aff:
-        """A constant function on the domain, perhaps of the parameters.
+        """Return a function of the parameters alone.
 
         Raises:
-            UnsupportedError: of a product of sizes that is no parameter.
+            NotAffineError: if the number has a product of sizes that is not a parameter.
         """
         if isinstance(value, int):
             return isl.Aff.val_on_domain(self._local, self.val(value))
@@ -185,37 +185,28 @@ class Space:
                 d = quotient.divisor
                 raised = quotient.numerator + (0 if quotient.exact else d - 1)
                 return self.number(raised).scale_down_val(self.val(d)).floor()
-        raise NotAffineError(
-            f"ISL cannot decide with the symbolic factor or bound {SizeExpr(((monomial, 1),))}",
-            "products of symbols are outside of Presburger arithmetic",
-            "ask at given sizes",
-        )
+        what = f"ISL cannot decide with the symbolic factor or bound {SizeExpr(((monomial, 1),))}"
+        raise NotAffineError(what, _PRESBURGER, _ASK_NUMBERS)
 
     def val(self, value: int) -> isl.Val:
-        """A number of the context."""
+        """Return a number in the context."""
         return _val(self.context, value)
 
 
 def at_least(function: isl.Aff, least: int) -> isl.Set:
-    """Where a function is at least a number."""
+    """Return the points at which a function is at least a number."""
     bound = _val(function.get_ctx(), least)
     return function.add_constant_val(bound.neg()).to_pw_aff().nonneg_set()
 
 
-def _val(context: Any, value: Any) -> isl.Val:
-    if isinstance(value, SizeExpr):
+def _val(context: isl.Context, value: int) -> isl.Val:
+    if value.bit_length() > ISL_BITS:
         raise UnsupportedError(
-            f"ISL cannot decide with the symbolic factor or bound {value}",
-            "products of symbols are outside of Presburger arithmetic",
-            "ask at given sizes",
-        )
-    if value.bit_length() > _MOST_BITS:
-        raise UnsupportedError(
-            f"a number of {value.bit_length()} bits is too large for a proof",
-            f"numbers are handed to ISL as text, up to {_MOST_BITS} bits",
+            f"number in a proof: expected at most {ISL_BITS} bits, got {value.bit_length()}",
+            "ISL reads numbers as text",
             "ask at smaller sizes",
         )
-    # ISL's own integers are unbounded; only text carries one past 64 bits.
+    # ISL's integers are unbounded, but only text carries one past 64 bits.
     return isl.Val.read_from_str(context, str(value))
 
 
@@ -224,8 +215,8 @@ class Value:
     """``Σ monomial · function`` over a space.
 
     Attributes:
-        parts: the function that each monomial is a factor of; ``()`` is the monomial 1.
-        space: where the functions are defined.
+        parts: the function by which each monomial is multiplied; ``()`` is the monomial 1.
+        space: the space on which the functions are defined.
     """
 
     parts: Mapping[Monomial, isl.Aff]
@@ -233,27 +224,24 @@ class Value:
 
     @staticmethod
     def of(function: isl.Aff, space: Space) -> Value:
-        """A quasi-affine function as a value."""
+        """Return a quasi-affine function as a value."""
         return Value({(): function}, space)
 
     @staticmethod
     def constant(number: Int, space: Space) -> Value:
-        """A number, perhaps symbolic."""
+        """Return a number or a symbolic size as a value."""
         return Value.of(space.number(1), space) * number
 
     @property
     def function(self) -> isl.Aff:
-        """The one function that it is.
+        """The value as one quasi-affine function.
 
         Raises:
-            NotAffineError: where it has symbolic factors.
+            NotAffineError: if it has symbolic factors.
         """
-        if any(monomial for monomial in self.parts):
-            raise NotAffineError(
-                f"a value with the factor {SizeExpr(((next(m for m in self.parts if m), 1),))}",
-                "products of symbols are outside of Presburger arithmetic",
-                "ask at given sizes",
-            )
+        for monomial in filter(None, self.parts):
+            what = f"a value with the factor {SizeExpr(((monomial, 1),))}"
+            raise NotAffineError(what, _PRESBURGER, _ASK_NUMBERS)
         return self.parts.get((), self.space.number(0))
 
     def __add__(self, other: Value) -> Value:
@@ -279,7 +267,7 @@ class Value:
         return total
 
     def __floordiv__(self, divisor: Int) -> Value:
-        """The floor of the quotient, where symbolic factors leave no remainder."""
+        """Return the floor of the quotient; symbolic factors must leave no remainder."""
         if isinstance(divisor, SizeExpr):
             self._require_below(divisor)
             return Value.of(self.space.number(0), self.space)
@@ -290,7 +278,7 @@ class Value:
         return Value(parts, self.space)
 
     def __mod__(self, modulus: Int) -> Value:
-        """The remainder, where symbolic factors leave none."""
+        """Return the remainder; symbolic factors must leave none."""
         if isinstance(modulus, SizeExpr):
             self._require_below(modulus)
             return self
@@ -301,26 +289,31 @@ class Value:
         return Value.of(function.mod_val(self.space.val(modulus)), self.space)
 
     def _require_below(self, size: SizeExpr) -> None:
-        """Raise NotAffineError unless the value is at least 0 and below a symbolic size."""
+        """Raise NotAffineError unless 0 <= value < size everywhere."""
         x = self.function
         wrong = at_least(x.neg(), 1).union(at_least(x.sub(self.space.number(size)), 0))
         if not wrong.is_disjoint(self.space.domain):
             raise NotAffineError(
                 f"a floor of a quotient by {size}",
                 "quotients by symbols are outside of Presburger arithmetic",
-                "ask at given sizes",
+                _ASK_NUMBERS,
             )
 
     def _exactly(self, function: isl.Aff, divisor: int) -> isl.Aff:
         val = self.space.val(divisor)
         remainder = function.mod_val(val).to_pw_aff().intersect_domain(self.space.domain)
         if not remainder.non_zero_set().is_empty():
-            raise NotAffineError(
-                "a floor of a product of symbolic sizes",
-                "products of symbols are outside of Presburger arithmetic",
-                "ask at given sizes, or assume what divides them",
-            )
+            raise floor_of_product()
         return function.scale_down_val(val)
+
+
+def floor_of_product() -> NotAffineError:
+    """Return the error about a symbolic product that a divisor may not divide."""
+    return NotAffineError(
+        "a floor of a product of symbolic sizes",
+        _PRESBURGER,
+        "ask at given sizes, or assume divisors of them",
+    )
 
 
 def _product(a: Monomial, b: Monomial) -> SizeExpr:
@@ -330,12 +323,12 @@ def _product(a: Monomial, b: Monomial) -> SizeExpr:
 
 
 def differ(one: isl.Aff, other: isl.Aff, domain: isl.Set) -> isl.Set:
-    """Where in a domain two functions differ."""
+    """Return the points of a domain at which two functions differ."""
     return one.sub(other).to_pw_aff().intersect_domain(domain).non_zero_set()
 
 
-def together(functions: Sequence[isl.Aff], space: Space) -> isl.Map:
-    """The relation from the points of a space to the values of several functions there."""
+def relation(functions: Sequence[isl.Aff], space: Space) -> isl.Map:
+    """Return the relation of the points of a space to the values of some functions."""
     first, *others = map(isl.Map.from_aff, functions)
     for one in others:
         first = first.flat_range_product(one)
@@ -343,7 +336,7 @@ def together(functions: Sequence[isl.Aff], space: Space) -> isl.Map:
 
 
 def first_point(points: isl.Set) -> tuple[int, ...]:
-    """The lexicographically first point of a set without parameters; some point if unbounded."""
+    """Return the lexicographically first point of a set; any point if it is unbounded."""
     single = (points.lexmin() if points.is_bounded() else points).sample_point()
     return tuple(
         single.get_coordinate_val(isl.dim_type.set, k).to_python()
@@ -352,58 +345,39 @@ def first_point(points: isl.Set) -> tuple[int, ...]:
 
 
 def union(sets: Iterable[isl.Set], space: isl.Space) -> isl.Set:
-    """Sets joined, the empty one of a space to begin with."""
+    """Return the union of some sets of one space."""
     joined = isl.Set.empty(space)
     for one in sets:
         joined = joined.union(one)
     return joined
 
 
-def physical_coordinates(recipe: Recipe, space: Space) -> list[Value]:
-    """The coordinate over each physical axis as a function of the logical ones.
+def axis_values(recipe: Recipe, space: Space) -> list[Value]:
+    """Return the coordinate over each physical axis as a function of the logical ones.
 
     Raises:
-        NotAffineError: where a product of symbolic sizes is split.
+        NotAffineError: if a product of symbolic sizes is split.
     """
+    # The recipe's own reading: the independent judge is the reference formula of the notation.
     at = [Value.of(x, space) for x in space.coordinates]
-    for step, shape in zip(recipe.steps, recipe.shapes, strict=False):
-        match step:
-            case Pad():
-                pass
-            case Split(tiles):
-                at = [
-                    part
-                    for x, t in zip(at, tiles, strict=True)
-                    for part in ((x,) if t is None else (x // t, x % t))
-                ]
-            case Transpose(order):
-                at = [at[axis] for axis in order]
-            case Merge():
-                runs = step.groups(range(len(at)))
-                at = [
-                    row_major([at[i] for i in run], [shape[i] for i in run], space) for run in runs
-                ]
-    return at
+    return list(physical_coordinates(recipe, at, Value.constant(0, space)))
 
 
 def row_major(coordinate: Sequence[Value], sizes: Sequence[Int], space: Space) -> Value:
-    """The row-major position of a coordinate in a box, as a sum of coordinates times strides."""
-    total = Value.of(space.number(0), space)
-    for k, x in enumerate(coordinate):
-        total = total + x * prod(sizes[k + 1 :])
-    return total
+    """Return the row-major position of a coordinate in a box."""
+    return linear_index(coordinate, sizes, Value.constant(0, space))
 
 
-def offset_of_recipe(recipe: Recipe, space: Space) -> Value:
-    """The offset in the buffer: row-major order of the physical coordinates."""
-    return row_major(physical_coordinates(recipe, space), recipe.physical_shape, space)
+def offset_value(recipe: Recipe, space: Space) -> Value:
+    """Return the offset in the buffer: row-major order of the physical coordinates."""
+    return row_major(axis_values(recipe, space), recipe.physical_shape, space)
 
 
 def value_of_form(form: AffineExpr, space: Space) -> Value:
-    """A linear form over the space's variables and sizes as a value.
+    """Return an affine expression over the space's variables and sizes as a value.
 
     Raises:
-        NotAffineError: where it divides by a symbolic size, or a product of one.
+        NotAffineError: if it divides by a symbolic size, or divides a product of one.
     """
     total = Value.constant(form.const, space)
     for atom, coefficient in form.terms:
@@ -420,12 +394,12 @@ def value_of_form(form: AffineExpr, space: Space) -> Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A position by its digits, the most major first.
+class MixedRadix:
+    """A number by its mixed-radix digits, the most major first.
 
     Attributes:
-        digits: values from 0 up to below their sizes.
-        sizes: the sizes.
+        digits: values from 0 to below their sizes.
+        sizes: the radices.
         space: the space of the digits.
     """
 
@@ -435,21 +409,21 @@ class Position:
 
     @property
     def value(self) -> Value:
-        """The position as a sum of its digits times strides."""
+        """The number as a sum of its digits times strides."""
         return row_major(self.digits, self.sizes, self.space)
 
-    def __floordiv__(self, divisor: Int) -> Position | Value:
-        """The position of the outer digits, where inner ones have the divisor as their size."""
+    def __floordiv__(self, divisor: Int) -> MixedRadix | Value:
+        """Return the outer digits if inner ones make up the divisor, else a quotient."""
         cut = self._cut(divisor)
         return cut[0] if cut is not None else self.value // divisor
 
-    def __mod__(self, modulus: Int) -> Position | Value:
-        """The position of the inner digits, where they have the modulus as their size."""
+    def __mod__(self, modulus: Int) -> MixedRadix | Value:
+        """Return the inner digits if they make up the modulus, else a remainder."""
         cut = self._cut(modulus)
         return cut[1] if cut is not None else self.value % modulus
 
-    def _cut(self, size: Int) -> tuple[Position, Position] | None:
-        """The outer and the inner digits, these of a size in all; a digit may be split."""
+    def _cut(self, size: Int) -> tuple[MixedRadix, MixedRadix] | None:
+        """Split into outer and inner digits, the inner ones of a size; a digit may be cut."""
         outer = list(zip(self.digits, self.sizes, strict=True))
         inner: list[tuple[Value, Int]] = []
         while size != 1:
@@ -467,5 +441,5 @@ class Position:
                 return None
         return self._of(outer), self._of(inner)
 
-    def _of(self, pairs: list[tuple[Value, Int]]) -> Position:
-        return Position(tuple(x for x, _ in pairs), tuple(n for _, n in pairs), self.space)
+    def _of(self, pairs: list[tuple[Value, Int]]) -> MixedRadix:
+        return MixedRadix(tuple(x for x, _ in pairs), tuple(n for _, n in pairs), self.space)

@@ -1,114 +1,179 @@
-"""What an answer looks like."""
+"""The values that proofs return: a verdict, its reason, and a counterexample."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from itertools import groupby
+from typing import Any, ClassVar, Final
 
 from morello_layouts.errors import LayoutError
 
-_MARK = {True: "✓", False: "✗", None: "?"}
-_VERDICT = {True: "holds", False: "does not hold", None: "undecided"}
+_MARKS: Final = {True: "✓", False: "✗", None: "?"}
+_WORDS: Final = {"verified": ("refuted", "the formulas agree")}
+"""The denial of a claim and the question about it, if they are not "not" and the claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The symbolic sizes for which a claim holds.
+
+    Attributes:
+        text: the condition as mathematics writes it, "all sizes", or "no sizes".
+        expr: the condition as a SymPy Boolean over the sizes; None if it has no short form.
+
+    >>> from morello_layouts import is_surjective
+    >>> print(is_surjective("f32[M,N]{1,0:T(8,128)}").condition)
+    8 | M and 128 | N
+    """
+
+    text: str
+    expr: Any
+
+    @property
+    def is_always(self) -> bool:
+        """True if the claim holds for all sizes."""
+        return bool(self.expr == True)  # noqa: E712  SymPy's true
+
+    @property
+    def is_never(self) -> bool:
+        """True if the claim holds for no sizes."""
+        return bool(self.expr == False)  # noqa: E712
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolicCounterexample:
-    """A counterexample of symbolic sizes: the smallest sizes that have one, and the first there.
+    """The smallest symbolic sizes that have a counterexample, and the first one there.
 
     Attributes:
         sizes: the smallest sizes, by name.
-        at: the counterexample at these sizes, as a proof at numbers has it.
+        at: the counterexample at these sizes, of the kind that a proof for numbers has.
+        effect: what happens at these sizes, as a verb and its object.
 
-    >>> print(SymbolicCounterexample({"M": 1, "N": 129}, (0, 128)))
-    (0, 128) at M = 1, N = 129
+    >>> print(SymbolicCounterexample({"M": 1, "N": 129}, (0, 128), "moves (0, 128)"))
+    M = 1, N = 129 moves (0, 128)
     """
 
     sizes: Mapping[str, int]
     at: Any
+    effect: str = field(default="", compare=False)
+
+    json_keys: ClassVar[tuple[str, ...]] = ("sizes", "at", "effect")
 
     def __hash__(self) -> int:
         return hash((tuple(self.sizes.items()), str(self.at)))
 
     def __str__(self) -> str:
-        return f"{self.at} at {', '.join(f'{name} = {n}' for name, n in self.sizes.items())}"
+        return f"{sizes_text(self.sizes)} {self.effect or f'(at {self.at})'}"
 
 
-@dataclass(frozen=True, slots=True)
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Sizes as equations.
+
+    >>> sizes_text({"M": 1, "N": 1}), sizes_text({"M": 1, "N": 2})
+    ('M = N = 1', 'M = 1, N = 2')
+    """
+    runs = groupby(sizes.items(), key=lambda size: size[1])
+    return ", ".join(" = ".join([*(name for name, _ in run), str(n)]) for n, run in runs)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Proof:
     """The answer to a yes-or-no question about index maps.
 
     Attributes:
-        question: what was asked, one line.
-        holds: True if it was proved, False if it was disproved, None if it was not decided.
-        reason: how it was decided or why it was not, one line.
-        counterexample: what shows that it does not hold: two coordinates that share an offset,
-            a coordinate at which two maps differ, or the smallest offset that holds padding.
-            With symbolic sizes an :class:`SymbolicCounterexample`: the smallest sizes, and that.
-        condition: with symbolic sizes, a SymPy Boolean: for which of them it holds.
-        when: the same in words.
-        padding: elements of the buffer that hold nothing, where the question asks about them; a
-            SymPy expression of symbolic sizes.
-        assumptions: what was assumed of symbolic sizes.
+        claim: the property in question, such as ``"injective"`` or ``"equivalent"``.
+        holds: True if the claim was proved, False if it was disproved, None if undecided.
+        reason: why it holds, fails, or is undecided; one line.
+        decider: the method that decided: ISL, enumeration, sampling; empty if the claim is trivial.
+        counterexample: two coordinates that share an offset, a coordinate at which two maps differ,
+            or the smallest padding slot. For symbolic sizes a :class:`SymbolicCounterexample`.
+        condition: the symbolic sizes for which the claim holds; None for numbers, and if unknown.
+        padding: elements of the buffer that are padding, if the claim is about them; a SymPy
+            expression for symbolic sizes.
+        assumptions: the facts assumed about symbolic sizes.
 
-    >>> proof = Proof("is it one-to-one?", True, "ISL: no two coordinates share an offset")
-    >>> bool(proof), print(proof)
-    is it one-to-one? holds: ISL: no two coordinates share an offset
-    (True, None)
+    >>> from morello_layouts import is_bijective
+    >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
+    not bijective: injective, but 9 of 24 slots are padding (first: 9). Decided by ISL.
     """
 
-    question: str
+    claim: str
     holds: bool | None
     reason: str
+    decider: str = "ISL"
     counterexample: Any = None
-    condition: Any = None
-    when: str | None = None
+    condition: Condition | None = None
     padding: Any = None
     assumptions: tuple[str, ...] = ()
+
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "claim", "holds", "verdict", "reason", "decider", "counterexample", "condition", "padding",
+        "assumptions",
+    )  # fmt: skip
+
+    @property
+    def verdict(self) -> str:
+        """The answer and its reason in one line.
+
+        >>> from morello_layouts import is_bijective
+        >>> is_bijective("bf16[M,N]{1,0:T(8,128)(2,1)}").verdict
+        'bijective iff 8 | M and 128 | N'
+        """
+        denial, question = self._words
+        match self.holds, self.condition:
+            case None, _:
+                return f"undecided whether {question}: {self.reason}"
+            case True, None:
+                return f"{self.claim}: {self.reason}"
+            case True, _:
+                return f"{self.claim} for all sizes: {self.reason}"
+            case _, Condition(is_never=True):
+                return f"{denial} for any sizes"
+            case _, Condition():
+                return f"{self.claim} iff {self.condition}"
+        if isinstance(self.counterexample, SymbolicCounterexample):
+            return f"not always {self.claim}: {self.reason}"
+        return f"{denial}: {self.reason}"
+
+    @property
+    def _words(self) -> tuple[str, str]:
+        return _WORDS.get(self.claim, (f"not {self.claim}", self.claim))
 
     def __bool__(self) -> bool:
         if self.holds is None:
             raise LayoutError(
-                f"{self.question} was not decided",
+                f"undecided whether {self._words[1]}",
                 self.reason,
                 "look at .holds, which is None, or raise the budget",
             )
         return self.holds
 
     def __str__(self) -> str:
-        lines = [f"{self.question} {_VERDICT[self.holds]}: {self.reason}"]
-        if self.counterexample is not None:
-            lines.append(f"  counterexample: {self.counterexample}")
-        if self.when is not None:
-            lines.append(f"  holds {self.when}")
-        if self.assumptions:
-            lines.append(f"  assuming: {'; '.join(self.assumptions)}")
-        if self.padding is not None:
-            lines.append(f"  padding: {self.padding} elements")
-        return "\n".join(lines)
+        sentences = [self.verdict]
+        if isinstance(self.counterexample, SymbolicCounterexample):
+            sentences.append(f"Counterexample: {self.counterexample}")
+        if self.holds is not None and self.decider:
+            sentences.append(f"Decided by {self.decider}")
+        return "\n".join([" ".join(f"{one}." for one in sentences), *self._details()])
+
+    def _details(self) -> list[str]:
+        padding, assumed = self.padding, "; ".join(self.assumptions)
+        found = (
+            [] if padding is None or isinstance(padding, int) else [f"Padding: {padding} slots."]
+        )
+        return [*found, *([f"Assumed: {assumed}."] if assumed else [])]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        verdict, *details = (escape(line.strip()) for line in str(self).split("\n"))
+        verdict, *details = (escape(line) for line in str(self).split("\n"))
         rows = "".join(f"<li>{line}</li>" for line in details)
-        return f"<p><b>{_MARK[self.holds]}</b> {verdict}</p>" + (f"<ul>{rows}</ul>" if rows else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON takes them."""
-        return {
-            "question": self.question,
-            "holds": self.holds,
-            "reason": self.reason,
-            "counterexample": _plain(self.counterexample),
-            "condition": None if self.condition is None else str(self.condition),
-            "when": self.when,
-            "padding": _plain(self.padding),
-            "assumptions": list(self.assumptions),
-        }
-
-
-def _plain(value: Any) -> Any:
-    """A counterexample or a count as JSON takes it."""
-    if isinstance(value, SymbolicCounterexample):
-        return {"sizes": dict(value.sizes), "at": _plain(value.at)}
-    return value if isinstance(value, int | tuple | list | dict | None) else str(value)
+        return f"<p><b>{_MARKS[self.holds]}</b> {verdict}</p>" + (
+            f"<ul>{rows}</ul>" if rows else ""
+        )

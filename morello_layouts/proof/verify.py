@@ -1,10 +1,10 @@
-"""Decide whether the formulas, the recipe and the inverse of a map agree."""
+"""Decide whether a map's formulas, recipe and inverse agree, as SymPy holds them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -15,49 +15,50 @@ from morello_layouts.expr.conversions import number_from_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, exact_quotient
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import ask_isl
-from morello_layouts.proof.bijective import Stage, parameters_of, stages
-from morello_layouts.proof.equivalent import Difference
+from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of
+from morello_layouts.proof.equivalent import OffsetDifference
 from morello_layouts.proof.isl import (
+    MixedRadix,
     NotAffineError,
-    Position,
     Space,
     Value,
     at_least,
     differ,
     first_point,
-    offset_of_recipe,
-    row_major,
+    floor_of_product,
+    offset_value,
+    union,
 )
 from morello_layouts.proof.proof import Proof
-from morello_layouts.recipe import linear_index
+from morello_layouts.recipe import known, linear_index
 
-Readable: TypeAlias = Value | Position
+Readable: TypeAlias = Value | MixedRadix
 
 
 def value_of_expr(expr: Any, space: Space, names: Mapping[str, Readable] | None = None) -> Value:
-    """A SymPy expression of coordinates and sizes as a value.
+    """Return a SymPy expression of coordinates and sizes as a value.
 
     Args:
         expr: the expression.
-        space: where it is a function; symbols that are not named are its parameters.
-        names: what symbols stand for; the space's own coordinates if that is not given.
+        space: the space of the coordinates; symbols without a name are its parameters.
+        names: the values of symbols; by default the space's own coordinates.
 
     Raises:
-        UnsupportedError: where it is no quasi-affine function times sizes.
+        NotAffineError: if it is not a sum of quasi-affine functions times sizes.
     """
     if names is None:
         names = {name: Value.of(x, space) for name, x in space.variables.items()}
-    return _Reader(space, names).value(expr)
+    return _SympyReader(space, names).value(expr)
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _SympyReader:
     space: Space
     names: Mapping[str, Readable]
 
     def value(self, expr: Any) -> Value:
         found = self.read(expr)
-        return found.value if isinstance(found, Position) else found
+        return found.value if isinstance(found, MixedRadix) else found
 
     def read(self, expr: Any) -> Readable:
         if expr.is_Rational:
@@ -72,7 +73,7 @@ class _Reader:
                 total = total + self.value(arg)
             return total
         if expr.is_Mul:
-            varying, factors = self.sorted_by_kind(expr)
+            varying, factors = self.split_factors(expr)
             product = self.value(varying)
             for factor in factors:
                 product = self.scaled(product, factor)
@@ -85,22 +86,22 @@ class _Reader:
         raise _unreadable(expr)
 
     def floor(self, quotient: Any) -> Readable:
-        """The floor of x / s, or of a sum with rational factors."""
+        """Return the floor of x / s, or of a sum with rational factors."""
         if quotient.is_Mul and self.varies(quotient):
-            varying, factors = self.sorted_by_kind(quotient)
+            varying, factors = self.split_factors(quotient)
             below = [1 / factor for factor in factors]
             if not any(b.is_Rational and not b.is_Integer for b in below):
-                # In one go: digits are cut off where their sizes make the whole divisor.
+                # All at once, because only the whole divisor may be a product of radices.
                 return self.read(varying) // prod(map(self.number, below))
         value = self.value(quotient)
         for monomial, function in value.parts.items():
             whole = differ(function, function.floor(), self.space.domain).is_empty()
             if monomial and not whole:
-                raise _unreadable("a floor of a product of symbolic sizes")
+                raise floor_of_product()
         return Value({m: f.floor() for m, f in value.parts.items()}, self.space)
 
-    def sorted_by_kind(self, expr: Any) -> tuple[Any, list[Any]]:
-        """A product's factor that varies over the space, of which there is one, and the others."""
+    def split_factors(self, expr: Any) -> tuple[Any, list[Any]]:
+        """Return a product's one factor that varies over the space, and its other factors."""
         varying: list[Any] = []
         fixed: list[Any] = []
         for arg in expr.args:
@@ -119,7 +120,7 @@ class _Reader:
         return value * self.number(factor)
 
     def number(self, expr: Any) -> Int:
-        """A size, with the rational factors that exact quotients have."""
+        """Return a size; exact quotients have rational factors."""
         if expr.is_Integer:
             return int(expr)
         numerator, denominator = expr.as_numer_denom()
@@ -129,9 +130,9 @@ class _Reader:
         return exact_quotient(size, int(denominator))
 
     def size(self, expr: Any) -> Value:
-        """A sum or product of sizes as a value."""
+        """Return a sum or product of sizes as a value."""
         if expr.is_Add:
-            total = Value.of(self.space.number(0), self.space)
+            total = Value.constant(0, self.space)
             for arg in expr.args:
                 total = total + self.size(arg)
             return total
@@ -149,17 +150,17 @@ def _over(value: Value, divisor: int) -> Value:
 def _unreadable(expr: Any) -> NotAffineError:
     return NotAffineError(
         f"ISL cannot read {expr}",
-        "it decides on sums of coordinates, integer factors, floor and Mod by integers",
+        "ISL reads sums of coordinates times integers, floor, and Mod by integers",
         "write the formula with these, or ask at given sizes",
     )
 
 
-AGREE: Final = "do the formulas, the inverse and the recipe agree everywhere?"
+VERIFIED: Final = "verified"
 
 
-@ask_isl(AGREE)
-def verify(m: IndexMap, *, context: Any) -> Proof:
-    """Whether ``m.expr``, ``m.reference`` and ``m.inverse`` say what the recipe says.
+@ask_isl(VERIFIED)
+def verify(m: IndexMap, *, context: isl.Context) -> Proof:
+    """Decide whether ``m.expr``, ``m.reference`` and ``m.inverse`` agree with the recipe.
 
     They are read as SymPy holds them, which is what users get.
     """
@@ -168,15 +169,15 @@ def verify(m: IndexMap, *, context: Any) -> Proof:
         wrong = _inverse(m, context)
     if wrong is not None:
         return wrong
-    return Proof(AGREE, True, "ISL: there is no place at which any two of them differ")
+    return Proof(VERIFIED, True, "simplified formula, reference and inverse agree everywhere")
 
 
-def _formulas(m: IndexMap, context: Any) -> Proof | None:
-    """Where a formula differs from the recipe, or that it is open; None if it does not."""
+def _formulas(m: IndexMap, context: isl.Context) -> Proof | None:
+    """Return the proof that a formula differs from the recipe or may differ; None if none does."""
     space = Space.of(m.recipe.shape, context, parameters_of([m.recipe], m.assumptions))
-    offset = offset_of_recipe(m.recipe, space)
-    for name, expr in (("expr", m.expr), ("reference", m.reference)):
-        wrong = _unequal(name, value_of_expr(expr, space) - offset, "at")
+    offset = offset_value(m.recipe, space)
+    for name, expr in (("simplified", m.expr), ("reference", m.reference)):
+        wrong = _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
         if wrong is not None:
             return wrong
     return None
@@ -185,20 +186,21 @@ def _formulas(m: IndexMap, context: Any) -> Proof | None:
 def _unequal(name: str, difference: Value, where: str) -> Proof | None:
     space = difference.space
     if space.parameters.monomials:
-        equal, _ = Difference((difference,), space).for_sizes()
+        equal, _ = OffsetDifference((difference,), space).by_sizes()
         if space.sizes.is_subset(equal):
             return None
-        return Proof(AGREE, None, f"{name} is not seen to equal the recipe for all sizes")
-    points = Difference((difference,), space).concrete
+        return Proof(VERIFIED, None, f"{name} may differ from the recipe at some sizes")
+    points = OffsetDifference((difference,), space).concrete
     if points.is_empty():
         return None
     at = first_point(points)
-    return Proof(AGREE, False, f"{name} differs from the recipe {where} {at}", at)
+    reason = f"{name} differs from the recipe at {where}{at}"
+    return Proof(VERIFIED, False, reason, counterexample=at)
 
 
-def _inverse(m: IndexMap, context: Any) -> Proof | None:
-    """Where the inverse differs from the recipe read backwards; None if nowhere."""
-    pieces = stages(m.recipe, parameters_of([m.recipe], m.assumptions), context)
+def _inverse(m: IndexMap, context: isl.Context) -> Proof | None:
+    """Return the proof that the inverse differs from the recipe's, or may; None if it does not."""
+    pieces = relations_of(m, context)
     if len(pieces) > 1:
         raise NotAffineError(
             "the inverse divides by a product of symbolic sizes",
@@ -206,89 +208,82 @@ def _inverse(m: IndexMap, context: Any) -> Proof | None:
             "ask at given sizes",
         )
     (piece,) = pieces
-    if piece.collisions is not None or not piece.outside.is_empty() or piece.misjudged:
-        return Proof(AGREE, False, "the recipe read backwards is not its inverse")
+    if piece.collisions is not None or not piece.outside.is_empty() or piece.inverse_is_wrong:
+        return Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
     for check in (_coordinates, _padding, _tail):
         wrong = check(m, piece)
-        if wrong is not None:  # a proof that fails is not true, so `or` would pass over it
+        if wrong is not None:  # `or` would skip it: a failed proof is false
             return wrong
     return None
 
 
-def _memory(m: IndexMap, space: Space) -> Position:
-    """The offset, by the coordinates over the axes in memory."""
+def _memory(m: IndexMap, space: Space) -> MixedRadix:
+    """Return the offset by its digits, the physical coordinates."""
     digits = tuple(Value.of(x, space) for x in space.coordinates)
-    return Position(digits, m.recipe.physical_shape, space)
+    return MixedRadix(digits, m.recipe.physical_shape, space)
 
 
-def _coordinates(m: IndexMap, piece: Stage) -> Proof | None:
-    """Where an element lies, the inverse must give its coordinate."""
+def _coordinates(m: IndexMap, piece: RecipeRelation) -> Proof | None:
+    """Check that the inverse gives the coordinate of the element at each slot."""
     space = piece.physical
-    elements = Space(
-        space.context,
-        space.domain.subtract(piece.padding),
-        space.variables,
-        space.parameters,
-    )
-    claimed, _ = piece.back(elements.coordinates, elements)
+    elements = replace(space, domain=space.domain.subtract(piece.padding))
+    expected, _ = piece.inverse(elements.coordinates, elements)
     names = {"p": _memory(m, elements)}
-    for k, (expr, x) in enumerate(zip(m.inverse.exprs, claimed, strict=True)):
+    for k, (expr, x) in enumerate(zip(m.inverse.exprs, expected, strict=True)):
         found = value_of_expr(expr, elements, names)
-        wrong = _unequal(f"coordinate {k} of the inverse", found - x, "at the place")
+        wrong = _unequal(f"coordinate {k} of the inverse", found - x, "physical ")
         if wrong is not None:
             return wrong
     return None
 
 
-def _padding(m: IndexMap, piece: Stage) -> Proof | None:
-    """The condition for padding must hold where padding is, and only there."""
+def _padding(m: IndexMap, piece: RecipeRelation) -> Proof | None:
+    """Check that the inverse's condition for padding holds at padding, and only there."""
     space = piece.physical
-    said = _where(m.inverse.padding, space, {"p": _memory(m, space)}).intersect(space.domain)
-    for points in (said.subtract(piece.padding), piece.padding.subtract(said)):
+    claimed = _points(m.inverse.padding, space, {"p": _memory(m, space)}).intersect(space.domain)
+    reason = "the padding of the inverse differs from the recipe"
+    for points in (claimed.subtract(piece.padding), piece.padding.subtract(claimed)):
         if not points.is_empty():
             if m.recipe.names:
-                return Proof(AGREE, False, "padding of the inverse differs from the recipe")
-            offset = linear_index(first_point(points), m.recipe.physical_shape, 0)
-            reason = f"padding of the inverse differs from the recipe at the offset {offset}"
-            return Proof(AGREE, False, reason, offset)
+                return Proof(VERIFIED, False, reason)
+            slot = linear_index(first_point(points), known(m.recipe.physical_shape), 0)
+            return Proof(VERIFIED, False, f"{reason} at slot {slot}", counterexample=slot)
     return None
 
 
-def _tail(m: IndexMap, piece: Stage) -> Proof | None:
-    """Past the axes everything is padding."""
+def _tail(m: IndexMap, piece: RecipeRelation) -> Proof | None:
+    """Check that the inverse calls the tail of the buffer padding."""
     tail = m.recipe.tail_padding
     if tail == 0:
         return None
     space = Space.of((tail,), piece.space.context, piece.space.parameters)
     start = prod(m.recipe.physical_shape)
-    past = row_major([Value.of(space.coordinates[0], space)], [tail], space)
-    names = {"p": past + Value.constant(start, space)}
-    said = isl.Set.empty(space.domain.get_space())
+    names = {"p": Value.of(space.coordinates[0], space) + Value.constant(start, space)}
+    claimed = isl.Set.empty(space.domain.get_space())
     condition = m.inverse.padding
     for part in condition.args if condition.func.__name__ == "Or" else (condition,):
-        # A part that cannot be read may only say of more places that they are padding.
+        # A part that cannot be read can only call more slots padding.
         with suppress(NotAffineError):
-            said = said.union(_where(part, space, names))
-    if space.domain.is_subset(said):
+            claimed = claimed.union(_points(part, space, names))
+    if space.domain.is_subset(claimed):
         return None
-    return Proof(AGREE, False, "padding of the inverse misses padding at the buffer's end")
+    return Proof(VERIFIED, False, "the padding of the inverse misses the buffer's tail")
 
 
-def _where(condition: Any, space: Space, names: Any) -> isl.Set:
-    """Where a condition ``x >= n`` holds, or one of several."""
-    if condition.is_Boolean and condition.func.__name__ == "Or":
-        found = _where(condition.args[0], space, names)
-        for part in condition.args[1:]:
-            found = found.union(_where(part, space, names))
-        return found
+def _points(condition: Any, space: Space, names: Mapping[str, Readable]) -> isl.Set:
+    """Return the points at which a condition ``x >= n`` holds, or one of several."""
+    if condition.func.__name__ == "Or":
+        return union(
+            (_points(part, space, names) for part in condition.args), space.domain.get_space()
+        )
     if condition == False:  # noqa: E712  SymPy's false
         return isl.Set.empty(space.domain.get_space())
     if condition == True:  # noqa: E712
         return isl.Set.universe(space.domain.get_space())
     left, right = condition.gts, condition.lts
     p = names["p"]
-    if isinstance(p, Position) and str(left) == "p":
-        # An offset in the box is below the box's size, even where that is a product of sizes.
+    if isinstance(p, MixedRadix) and str(left) == "p":
+        # An offset in the box is below the box's size, which may be a product of sizes.
         size = value_of_expr(right, space, names) - Value.constant(prod(p.sizes), space)
         if all(function.is_cst() and not _negative(function) for function in size.parts.values()):
             return isl.Set.empty(space.domain.get_space())
@@ -302,10 +297,10 @@ def _negative(function: isl.Aff) -> bool:
 
 
 def _affine(value: Value) -> isl.Aff:
-    """A value whose symbolic factors are factors of numbers, as a function of parameters.
+    """Return a value whose symbolic factors multiply numbers as a function of parameters.
 
     Raises:
-        NotAffineError: where one is a factor of a coordinate.
+        NotAffineError: if one multiplies a coordinate.
     """
     total = value.space.number(0)
     for monomial, function in value.parts.items():

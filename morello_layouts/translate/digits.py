@@ -122,7 +122,7 @@ def have_same_offsets(m: IndexMap, found: Layout) -> proof.Proof:
     shape = m.recipe.shape
     if meet_all((*m.assumptions, *found.assumptions(shape))) != m.assumptions:
         why = f"{found} assumes more of the sizes than {m.source}"
-        return proof.Proof("are they equal?", None, why)
+        return proof.Proof("equivalent", None, why)
     recipe = found.recipe(shape)
     other = IndexMap.of(recipe, found.reference, str(found), assumptions=m.assumptions)
     return proof.are_equivalent(m, other)

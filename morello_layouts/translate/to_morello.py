@@ -181,8 +181,7 @@ def _sizes(one: Assumption, tiles: Iterable[int]) -> list[int]:
 
 def _remedy(m: IndexMap) -> str:
     """The assumptions about symbolic sizes under which nothing is padded, if they are known."""
-    surjective = proof.is_surjective(m)
-    condition = surjective.when or ""
-    if surjective.holds or not condition.startswith("exactly when "):
+    condition = proof.is_surjective(m).condition
+    if condition is None or condition.expr is None or condition.is_always or condition.is_never:
         return "give numbers for the sizes"
-    return f"assume that {condition.removeprefix('exactly when ')}: then nothing is padded"
+    return f"assume that {condition}: then nothing is padded"

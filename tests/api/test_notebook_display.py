@@ -46,11 +46,13 @@ def test_what_is_long_is_short_in_a_console() -> None:
 def test_proofs_say_how_they_ended_and_why() -> None:
     padded = ml.is_bijective(TILED)._repr_html_()
     assert "<b>✗</b>" in padded
-    assert "<li>counterexample: 9</li>" in padded
+    assert "9 of 24 slots are padding (first: 9)" in padded
     assert "<b>✓</b>" in ml.is_injective(TILED)._repr_html_()
-    assert "<b>?</b>" in ml.Proof("is it?", None, "ISL gave up")._repr_html_()
+    assert "<b>?</b>" in ml.Proof("bijective", None, "ISL gave up")._repr_html_()
     tall = ml.are_equivalent("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}")._repr_html_()
-    assert "N &lt;= 128" in tall
+    assert "equivalent iff N &lt;= 128" in tall
+    padding = ml.is_bijective("f32[M,N]{1,0:T(8,128)}")._repr_html_()
+    assert "<li>Padding: -M*N + 1024*ceiling(M/8)*ceiling(N/128) slots.</li>" in padding
     assert "✓" in ml.is_bitcast("f32[6,8]", "f32[48]")._repr_html_()
 
 

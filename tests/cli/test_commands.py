@@ -22,12 +22,13 @@ from morello_layouts.proof import Proof
 from tests.support.tables import each_row
 
 PROOF_KEYS = {
-    "question",
+    "claim",
     "holds",
+    "verdict",
     "reason",
+    "decider",
     "counterexample",
     "condition",
-    "when",
     "padding",
     "assumptions",
 }
@@ -44,9 +45,9 @@ def run(*arguments: str) -> Result:
         (("prove", "f32[3,5]{1,0:T(2,2)}"), 1),
         (("prove", "f32[3,5]{1,0:T(2,2)}", "--bijective"), 1),
         (("prove", "f32[3,5]{1,0:T(2,2)}", "--injective"), 0),
-        (("prove", "f32[3,5]{1,0:T(2,2)}", "--onto"), 1),
-        (("prove", "f32[4,6]{1,0:T(2,2)}", "--onto"), 0),
-        (("prove", "f32[3,5]{1,0:T(2,2)}", "--formula"), 0),
+        (("prove", "f32[3,5]{1,0:T(2,2)}", "--surjective"), 1),
+        (("prove", "f32[4,6]{1,0:T(2,2)}", "--surjective"), 0),
+        (("prove", "f32[3,5]{1,0:T(2,2)}", "--verify"), 0),
         (("prove", "[0, 1]"), 2),
         (("prove", "nothing"), 2),
         (("equal", "f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]"), 0),
@@ -75,12 +76,12 @@ def test_exit_statuses(arguments: tuple[str, ...], status: int) -> None:
 
 @pytest.mark.parametrize("command", [("prove", "f32[6]"), ("equal", "f32[6]", "f32[6]")])
 def test_undecided(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    undecided = Proof("is it so?", None, "ISL spent its budget of 5 operations")
+    undecided = Proof("bijective", None, "ISL spent its budget of 5 operations")
     monkeypatch.setitem(proof_commands._QUESTIONS, "bijective", lambda *_, **__: undecided)
     monkeypatch.setattr(api, "are_equivalent", lambda *_, **__: undecided)
     result = run(*command)
     assert result.exit_code == 3
-    assert result.stdout == "is it so? undecided: ISL spent its budget of 5 operations\n"
+    assert result.stdout == "undecided whether bijective: ISL spent its budget of 5 operations.\n"
     assert json.loads(run(*command, "--json").stdout)["holds"] is None
 
 
@@ -93,9 +94,9 @@ def test_one_disproof_outweighs_the_undecided() -> None:
 def test_a_proof_prints_itself() -> None:
     text = "f32[3,5]{1,0:T(2,2)}"
     assert run("prove", text).stdout == f"{ml.is_bijective(text)}\n"
-    assert run("prove", "--formula", text).stdout == f"{ml.verify(text)}\n"
+    assert run("prove", "--verify", text).stdout == f"{ml.verify(text)}\n"
     result = run("equal", "[0, 1]", "[1, 0]", "--shape", "2x3")
-    assert result.stdout.endswith("counterexample: (0, 1)\n")
+    assert result.stdout == "not equivalent: (0, 1) has offsets 1 and 2. Decided by ISL.\n"
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,8 @@ def test_the_whole_explanation() -> None:
         "  where    d0 = y, d1 = x\n"
         "  formula  12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2   (the reference's own)\n"
         "Proof by ISL\n"
-        "  one-to-one  yes: no two coordinates share a physical coordinate\n"
-        "  onto        no: 9 of 24 offsets hold padding, the first is 9\n"
-        "  formulas    right: there is no place at which any two of them differ\n"
+        "  layout    not bijective: injective, but 9 of 24 slots are padding (first: 9)\n"
+        "  formulas  verified: simplified formula, reference and inverse agree everywhere\n"
         "Offsets\n"
         "  y ↓ x →  0  1 │  2  3 │  4  5\n"
         "        0  0  1 │  4  5 │  8 ░░\n"
@@ -88,7 +87,7 @@ def test_a_morello_layout_with_its_derivation() -> None:
     assert "  reference   24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
     assert "  simplified  24*(d1//4) + 4*d0 + d1%4\n" in text
     assert "drop-mod, since d0 is in 0..5" in text
-    assert "  onto        yes: as many offsets as elements\n" in text
+    assert "  layout    bijective: injective, and all 48 slots hold an element\n" in text
     assert "        5 20 21 22 23 │ 44 45 46 47\n" in text
 
 
@@ -163,13 +162,13 @@ def test_huge_shapes() -> None:
 
 
 def test_proofs_that_do_not_hold() -> None:
-    """No layout that parses is so; the words for it are there."""
-    wrong = Proof("q", False, "(0,) and (1,) share an offset", ((0,), (1,)))
-    unknown = Proof("q", None, "ISL spent its budget of 5 operations")
+    """No layout that parses has such proofs."""
+    wrong = Proof("injective", False, "(0,) and (1,) share an offset")
+    unknown = Proof("verified", None, "ISL spent its budget of 5 operations")
     rows = [(row.label, row.text) for row in proof_rows(Proofs(wrong, wrong, unknown))]
     assert rows == [
-        ("one-to-one", "NO: (0,) and (1,) share an offset"),
-        ("formulas", "undecided: ISL spent its budget of 5 operations"),
+        ("layout", "not injective: (0,) and (1,) share an offset"),
+        ("formulas", "undecided whether the formulas agree: ISL spent its budget of 5 operations"),
     ]
 
 
@@ -192,9 +191,9 @@ def test_explaining_is_done_whatever_the_proofs_say(arguments: tuple[str, ...], 
 
 def test_an_answer_that_depends_on_sizes() -> None:
     rows = explain("bf16[M,N]{1,0:T(8,128)(2,1)}")
-    assert "onto        depends: exactly when 8 divides M and 128 divides N" in rows
+    assert "  layout    bijective iff 8 | M and 128 | N\n" in rows
     assert "slots        1024*ceiling(M/8)*ceiling(N/128), of which hold padding:" in rows
-    assert "onto        yes: for all sizes" in explain("[1, 0, 1 p(4)]", "--shape", "MxN")
+    assert "  layout    bijective for all sizes: " in explain("[1, 0, 1 p(4)]", "--shape", "MxN")
 
 
 KEYS = {

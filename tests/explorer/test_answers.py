@@ -49,8 +49,8 @@ def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
     ]  # fmt: skip
     assert found["code"][0]["offset"] == ml.code(m, "c", function=True)
     assert found["code"][2]["coordinates"] == ml.code(m.inverse, "python", function=True)
-    assert texts(found["proofs"])["one-to-one"].startswith("yes")
-    assert texts(found["proofs"])["formulas"].startswith("right")
+    assert "not injective" not in texts(found["proofs"])["layout"]
+    assert texts(found["proofs"])["formulas"].startswith("verified")
     assert (found["comparison"] is not None) == bool(question.other)
     is_pair = question.other and not is_formula(question.other)
     assert len(found["picture"]["panels"]) == (2 if is_pair else 1)
@@ -185,8 +185,8 @@ def test_equivalent_layouts() -> None:
     found = asked("f32[6,8]{1,0:T(6,4)}", other="[1, 0, 1 p(4)]")["comparison"]
     assert found["verdict"].startswith("equivalent: every element")
     assert found["sign"] == "="
-    assert texts(found["rows"])["same places"].startswith("yes")
-    assert texts(found["rows"])["same bytes"].startswith("yes")
+    assert texts(found["rows"])["same offsets"].startswith("equivalent: ")
+    assert texts(found["rows"])["same bytes"].startswith("a bitcast: ")
     assert found["relayout"] == "p -> p"
 
 
@@ -196,7 +196,7 @@ def test_different_layouts_have_a_counterexample_and_a_relayout() -> None:
     rows = texts(found["comparison"]["rows"])
     at = tuple(map(int, re.findall(r"\d+", rows["counterexample"])))
     assert ml.index_map(a)(*at) != ml.index_map(b)(*at)
-    assert rows["same bytes"].startswith("no: elements move")
+    assert rows["same bytes"].startswith("not a bitcast: elements move")
     assert found["comparison"]["sign"] == "≠"
     assert found["comparison"]["relayout"] == str(ml.relayout(a, b))
     assert found["comparison"]["way_back"] == str(ml.relayout(b, a))
@@ -232,7 +232,7 @@ def test_a_formula_that_is_wrong_has_a_counterexample_with_a_dot() -> None:
     *at, here, there = map(int, re.findall(r"\d+", rows["counterexample"]))
     assert at == [0, 3], "the first"
     assert (here, there) == (m(*at), 24 * (3 // 4) + 3 % 3)
-    assert f"the offsets are {here} and {there}" in rows["same places"]
+    assert rows["same offsets"] == f"not equivalent: (0, 3) has offsets {here} and {there}"
     assert found["comparison"]["sign"] == "≠"
     assert found["comparison"]["verdict"].startswith("wrong")
     plain = asked("[1, 0, 1 p(4)]", shape="6x8")["picture"]["markup"]
@@ -244,8 +244,8 @@ def test_a_formula_that_is_wrong_has_a_counterexample_with_a_dot() -> None:
 def test_a_formula_of_names_is_right_for_some_sizes() -> None:
     found = asked("f32[M,N]{1,0:T(8,128)}", other="N*d0 + d1", assuming="8 | M, 128 | N")
     assert found["comparison"]["sign"] == "?"
-    assert found["comparison"]["verdict"] == "equivalent exactly when N = 128"
-    assert "at M = 8, N = 256" in texts(found["comparison"]["rows"])["counterexample"]
+    assert found["comparison"]["verdict"] == "equivalent iff N = 128"
+    assert "M = 8, N = 256 puts (0, 128) at" in texts(found["comparison"]["rows"])["counterexample"]
     assert found["picture"]["panels"]
 
 
@@ -267,17 +267,16 @@ def test_what_is_a_formula() -> None:
 
 def test_layouts_that_are_equivalent_for_some_sizes() -> None:
     found = asked("f32[M,N]{1,0:T(2,128)}", other="{1,0:T(8,128)}")["comparison"]
-    assert (found["sign"], found["verdict"]) == ("?", "equivalent exactly when N <= 128")
-    assert "at M = 1, N = 129" in texts(found["rows"])["counterexample"]
+    assert (found["sign"], found["verdict"]) == ("?", "equivalent iff N <= 128")
+    assert "M = 1, N = 129 puts (0, 128) at" in texts(found["rows"])["counterexample"]
 
 
 def test_symbolic_sizes_with_and_without_assumptions() -> None:
     plain = asked("bf16[M,N]{1,0:T(8,128)(2,1)}")
-    onto = texts(plain["proofs"])["onto"]
-    assert onto.startswith("depends: exactly when 8 divides M and 128 divides N")
+    assert texts(plain["proofs"])["layout"] == "bijective iff 8 | M and 128 | N"
     assert plain["formula"]["symbols"] == ["M", "N"]
     known = asked("bf16[M,N]{1,0:T(8,128)(2,1)}", assuming="8 | M, N % 128 == 0")
-    assert texts(known["proofs"])["onto"].startswith("yes")
+    assert texts(known["proofs"])["layout"].startswith("bijective for all sizes")
     assert "ceil" in plain["formula"]["simplified"]
     assert "ceil" not in known["formula"]["simplified"]
     assert "padding" in texts(plain["tpu"])

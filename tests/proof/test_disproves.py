@@ -1,16 +1,20 @@
-"""The judge says no, and undecided, where it should."""
+"""Wrong formulas, inverses and recipes are disproved, and hard questions undecided."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 import morello_layouts as ml
 from morello_layouts import proof
 from morello_layouts.expr import variable
+from morello_layouts.proof.isl import Space, Value
 from morello_layouts.recipe import Recipe
+
+Question: TypeAlias = Callable[..., ml.Proof]
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
 
@@ -21,7 +25,7 @@ def test_a_wrong_formula_is_found() -> None:
     answer = ml.verify(wrong)
     assert answer.holds is False
     assert answer.counterexample == (0, 0)
-    assert answer.reason == "expr differs from the recipe at (0, 0)"
+    assert answer.reason == "the simplified formula differs from the recipe at (0, 0)"
 
 
 def test_a_formula_that_is_wrong_at_one_place() -> None:
@@ -39,20 +43,20 @@ def test_expressions_that_differ() -> None:
 
 
 @pytest.mark.parametrize("question", [ml.is_injective, ml.is_surjective, ml.is_bijective])
-def test_a_map_that_collides(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A relation that forgets the column: no recipe of ours does, so it is put in its place."""
-    from morello_layouts.proof import isl as relation
+def test_a_map_that_collides(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a relation that forgets the column in the place of a recipe's: no recipe has one."""
+    from morello_layouts.proof import bijective
 
-    real = relation.physical_coordinates
+    real = bijective.axis_values
 
-    def forgetful(recipe: Recipe, space: Any) -> list[Any]:
+    def forgetful(recipe: Recipe, space: Space) -> list[Value]:
         return [axis * int(k == 0) for k, axis in enumerate(real(recipe, space))]
 
-    monkeypatch.setattr(relation, "physical_coordinates", forgetful)
+    monkeypatch.setattr(bijective, "axis_values", forgetful)
     answer = question("f32[3,5]{1,0}")
     if question is ml.is_surjective:
         assert answer.holds is None
-        assert "not counted" in answer.reason
+        assert answer.reason.startswith("padding is counted of injective maps only")
     else:
         assert answer.holds is False
         assert answer.counterexample == ((0, 0), (0, 1))
@@ -62,7 +66,7 @@ def test_a_spent_budget_is_undecided() -> None:
     answer = proof.is_bijective(ml.index_map("bf16[100,300]{1,0:T(8,128)(2,1)}"), budget=1)
     assert answer.holds is None
     assert answer.reason == "ISL spent its budget of 1 operations"
-    with pytest.raises(ml.LayoutError, match="was not decided"):
+    with pytest.raises(ml.LayoutError, match="undecided whether bijective"):
         bool(answer)
 
 
@@ -150,21 +154,21 @@ def test_a_wrong_inverse_is_found() -> None:
         for k, limit in enumerate(limits):
             answer = ml.verify(with_inverse(layout, limits=limits[:k] + limits[k + 1 :]))
             assert answer.holds is False, limit
-            assert answer.reason.startswith("padding of the inverse")
+            assert answer.reason.startswith("the padding of the inverse")
         tighter = tuple((form, n - 1) for form, n in limits)
         assert ml.verify(with_inverse(layout, limits=tighter)).holds is False
 
 
 @pytest.mark.parametrize("wrong", ["more padding", "less padding", "another element"])
-def test_a_wrong_claim_of_the_way_back_is_found(
+def test_a_wrong_inverse_of_the_recipe_is_found(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ISL holds the recipe read backwards against the relation; a lie decides nothing."""
-    from morello_layouts.proof import bijective as stages
+    """ISL compares the recipe read backwards with the relation; a lie decides nothing."""
+    from morello_layouts.proof import bijective
 
-    real = stages.logical_coordinates
+    real = bijective.logical_coordinates
 
-    def lying(recipe: Any, physical: Any) -> Any:
+    def lying(recipe: Recipe, physical: Sequence[Any]) -> tuple[Any, Any]:
         at, limits = real(recipe, physical)
         if wrong == "more padding":
             return at, tuple((x, n - 1) for x, n in limits)
@@ -172,7 +176,7 @@ def test_a_wrong_claim_of_the_way_back_is_found(
             return at, limits[:1]
         return (at[0], at[1] * 1 + at[1] // 4), limits
 
-    monkeypatch.setattr(stages, "logical_coordinates", lying)
+    monkeypatch.setattr(bijective, "logical_coordinates", lying)
     assert ml.is_surjective(TILED).holds is None
     assert ml.verify(TILED).holds is False
 

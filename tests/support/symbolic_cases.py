@@ -271,11 +271,11 @@ def at_sizes(expr: Any, sizes: Mapping[str, int]) -> Any:
     return expr.subs({s: sizes[s.name] for s in expr.free_symbols if s.name in sizes})
 
 
-def words_hold(when: str, sizes: Mapping[str, int]) -> bool:
-    """Whether what a proof says in words of sizes is so at some; of words alone."""
-    if when in ("for all sizes", "for no sizes"):
-        return when == "for all sizes"
-    parts = when.removeprefix("exactly when ").split(", or ")
+def text_holds(condition: str, sizes: Mapping[str, int]) -> bool:
+    """Whether the text of a condition is true at some sizes; of the text alone."""
+    if condition in {"all sizes", "no sizes"}:
+        return condition == "all sizes"
+    parts = condition.split(", or ")
     return any(all(_fact_holds(one, sizes) for one in part.split(" and ")) for part in parts)
 
 
@@ -283,7 +283,7 @@ def _fact_holds(fact: str, sizes: Mapping[str, int]) -> bool:
     def value(text: str) -> int:
         return int(eval(text, {"ceil": ceil}, dict(sizes)))
 
-    if found := re.fullmatch(r"(\d+) divides (.+)", fact):
+    if found := re.fullmatch(r"(\d+) \| (.+)", fact):
         return value(found[2]) % int(found[1]) == 0
     said = re.fullmatch(r"(.+) (=|<=|>=) (.+)", fact)
     assert said is not None, fact

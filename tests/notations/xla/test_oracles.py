@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.proof.isl import Space, offset_of_recipe
+from morello_layouts.proof.isl import Space, offset_value
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 
@@ -156,7 +156,7 @@ def test_every_element_order(row: dict[str, Any]) -> None:
 def isl_offsets(m: ml.IndexMap) -> Any:
     """The offset at a coordinate, read from ISL's function of the recipe."""
     space = Space.of(m.shape, isl.Context())
-    function = offset_of_recipe(m.recipe, space).function
+    function = offset_value(m.recipe, space).function
 
     def at(coordinate: tuple[int, ...]) -> int:
         point = isl.Point.zero(space.domain.get_space())
