@@ -11,17 +11,18 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """The cost of each operation, in any unit; a tree's cost is the sum, nothing shared.
+    """The cost of each operation, in any unit.
 
-    A sum of k terms is k - 1 additions. A factor of -1 in a sum is free.
+    An expression costs the sum over its tree, without sharing. A sum of k terms takes k - 1
+    additions; a factor of -1 in a sum is free.
 
     Attributes:
         add: an addition or subtraction.
         multiply: a multiplication by a constant.
         divide: a floor division by a constant.
         modulo: a remainder by a constant.
-        power_of_two: a multiplication, division or remainder by a power of two, where that is
-            cheaper (a shift or a mask); None where it is not.
+        power_of_two: a multiplication, division or remainder by a power of two, if it is cheaper
+            (a shift or a mask); otherwise None.
 
     >>> from morello_layouts.expr.affine import variable
     >>> CostModel().cost(24 * (variable("d1") // 4) + variable("d1") % 4)
@@ -35,11 +36,11 @@ class CostModel:
     power_of_two: int | None = None
 
     def cost(self, form: AffineExpr) -> int:
-        """The cost of computing a form as it is written."""
+        """Return the cost of computing a form as written."""
         return self._cost(form, {})
 
     def _cost(self, form: AffineExpr, known: dict[AffineExpr, int]) -> int:
-        # Forms share parts: written out, one may be exponentially longer than it is in memory.
+        # Forms share parts: a form may be exponentially longer in print than in memory.
         total = self.add * max(len(form.terms) + (form.const != 0) - 1, 0)
         for atom, factor in form.terms:
             total += self.times(factor)
@@ -51,11 +52,11 @@ class CostModel:
         return total
 
     def times(self, factor: Int) -> int:
-        """The cost of multiplying by a constant."""
+        """Return the cost of multiplying by a constant."""
         return 0 if factor in (1, -1) else self._by(factor, self.multiply)
 
     def digit(self, divisor: Int, modulus: Int | None) -> int:
-        """The cost of a division and a remainder, either of which may be absent."""
+        """Return the cost of a division and a remainder, either of which may be absent."""
         total = 0 if divisor == 1 else self._by(divisor, self.divide)
         return total if modulus is None else total + self._by(modulus, self.modulo)
 
@@ -69,4 +70,4 @@ OPERATIONS: Final = CostModel()
 """Operations, with each division and remainder counted twice."""
 
 SHIFTS: Final = CostModel(multiply=3, divide=12, modulo=12, power_of_two=1)
-"""A machine on which powers of two are shifts and masks, and other divisions are slow."""
+"""A machine with shifts and masks for powers of two, and slow other divisions."""

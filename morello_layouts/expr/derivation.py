@@ -1,4 +1,4 @@
-"""How the reference formula became the simplified one, rule by rule."""
+"""The derivation of the simplified formula from the reference formula, rule by rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from morello_layouts.expr.conversions import latex
 from morello_layouts.expr.simplify import RewriteStep, canonicalize_with_steps
 
 Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteStep, ...]]]
-"""What gives a simplified form and the rules that fired."""
+"""A function that returns a simplified form and the rules that fired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Derivation:
 
     @staticmethod
     def of(form: AffineExpr, simplify: Simplifier = canonicalize_with_steps) -> Derivation:
-        """Simplify a form and keep what happened."""
+        """Simplify a form and record every step."""
         end, steps = simplify(form)
-        # A few rules only change how a digit is stored; the page would show no difference.
+        # A few rules only change the representation of a digit, not its text.
         shown = tuple(step for step in steps if str(step.before) != str(step.after))
         return Derivation(form, shown, end)
 
@@ -49,7 +49,7 @@ class Derivation:
         return len(self.steps)
 
     def __repr__(self) -> str:
-        return f"<Derivation: {self.start} = {self.end} by {len(self)} rewritings>"
+        return f"<Derivation: {self.start} = {self.end} by {len(self)} steps>"
 
     def __str__(self) -> str:
         lines = [str(self.start)]
@@ -59,12 +59,12 @@ class Derivation:
         return "\n".join([*lines, f"= {self.end}"])
 
     def latex(self) -> str:
-        """The derivation as an ``aligned`` block, without dollar signs."""
+        """Return the derivation as an ``aligned`` block, without dollar signs."""
         rows = [rf"& {latex(self.start)}"]
         for step in self.steps:
             rows.append(
                 rf"& \quad {latex(step.before)} = {latex(step.after)}"
-                rf" && \text{{{step.rule}, {_text(step.because)}}}"
+                rf" && \text{{{step.rule}, {_latex_text(step.because)}}}"
             )
         rows.append(rf"={{}} & {latex(self.end)}")
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
@@ -73,5 +73,5 @@ class Derivation:
         return f"$$\n{self.latex()}\n$$"
 
 
-def _text(words: str) -> str:
+def _latex_text(words: str) -> str:
     return words.replace("%", r" \% ").replace("_", r"\_").replace("∞", r"$\infty$")

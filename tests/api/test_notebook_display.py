@@ -36,7 +36,7 @@ def test_what_is_long_is_short_in_a_console() -> None:
     m = ml.index_map("f32[6,8]{1,0:T(8,8)}")
     assert (
         repr(m.derivation)
-        == "<Derivation: 64*(d0//8) + 64*(d1//8) + 8*(d0%8) + d1%8 = 8*d0 + d1 by 3 rewritings>"
+        == "<Derivation: 64*(d0//8) + 64*(d1//8) + 8*(d0%8) + d1%8 = 8*d0 + d1 by 3 steps>"
     )
     text = "HloModule small\n\nENTRY main {\n  ROOT a = f32[8,128]{1,0} parameter(0)\n}\n"
     assert len(repr(ml.diagnose(text, "v5e"))) < 100
