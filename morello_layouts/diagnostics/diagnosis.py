@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import ClassVar, Final
 
+from morello_layouts.checks import integer
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import (
     Buffer,
@@ -234,7 +235,7 @@ class Diagnosis(Report):
             (totals.outputs, "entry outputs"),
             (totals.results, "results of instructions"),
         )
-        left_out = "results inside fusions, and names for the bytes of others, are left out"
+        left_out = "results inside fusions and names for other buffers are left out"
         return (
             table_of("Bytes", _sum_columns("of"), named, note=left_out),
             self._wasteful_table(),
@@ -364,12 +365,8 @@ def diagnose(
     >>> print(found.alternative.suggestion.shape, found.alternative.suggestion.factor)
     s32[1024,8,4]{0,2,1:T(4,128)} 1.0
     """
-    if top is not None and (not isinstance(top, int) or isinstance(top, bool) or top < 0):
-        raise LayoutError(
-            f"top: expected an int from 0, or None, got {top!r}",
-            "it is the number of arrays to list; None lists all",
-            "give for example top=10",
-        )
+    if top is not None:
+        top = integer(top, 0, "top", (), "give an int from 0, or None for all arrays")
     module = program if isinstance(program, HloModule) else read_hlo(program)
     shapes = (array for i in module.instructions for _, array in i.shape.arrays())
     parameters, outputs = entry_arrays(module)

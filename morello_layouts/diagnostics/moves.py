@@ -34,7 +34,7 @@ _EFFECT_TEXTS: Final[dict[Effect, str]] = {
     "retiles": "rewrites the array in another layout",
     "transposes": "rewrites the array in another order of dimensions",
     "reshapes": "rewrites the array for another shape",
-    "unknown": "not known",
+    "unknown": "unknown",
 }
 
 _ORDER: Final = re.compile(r"\{\s*(?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*+)?\s*\}", re.ASCII)
@@ -136,6 +136,9 @@ def effect_text(effect: Effect) -> str:
     return _EFFECT_TEXTS[effect] + more
 
 
+_NO_OPERAND: Final = "the operand's type is not in the text"
+_NOT_AN_ARRAY: Final = "the value is a tuple, not an array"
+
 _Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
 
 
@@ -170,10 +173,9 @@ def _operand(instruction: HloInstruction) -> XlaValue | None:
 
 def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdict:
     if not isinstance(x, XlaShape) or not isinstance(y, XlaShape):
-        what = "operand's type is not in the text" if x is None else "value is a tuple, no array"
-        return Verdict(
-            "unknown", None, None, None if x is None else str(x), str(y), None, 0, f"the {what}"
-        )
+        if x is None:
+            return Verdict("unknown", None, None, None, str(y), None, 0, _NO_OPERAND)
+        return Verdict("unknown", None, None, str(x), str(y), None, 0, _NOT_AN_ARRAY)
     spaces = (_space(x), _space(y))
     try:
         size = y.byte_size
@@ -191,9 +193,9 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
     one, other = without_memory_space(x), without_memory_space(y)
     if not _keeps_elements(opcode, x, y):
         raise LayoutError(
-            f"{opcode} does not make {y} of {x}",
-            "it keeps every element",
-            "look at the text: another shape must have been meant",
+            f"{opcode}: expected a result with the elements of {x}, got {y}",
+            f"a {opcode} keeps every element",
+            "correct one of the shapes",
         )
     if 0 in x.dims and 0 in y.dims:
         return True, "same", "there are no elements"
@@ -203,8 +205,8 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
     if opcode == "transpose":
         if _ORDER.fullmatch(order) is None:
             raise LayoutError(
-                "the attribute dimensions is no order of dimensions",
-                "a transpose says there which dimension each of its result is",
+                "the attribute dimensions is not an order of dimensions",
+                "it names the operand's dimension for each dimension of a transpose's result",
                 "write for example dimensions={1,0}",
             )
         how = tuple(map(int, _NUMBER.findall(order)))

@@ -192,8 +192,8 @@ class OomReport(Report):
         differing, unknown = answers.count(False), answers.count(None)
         lines = [
             count(len(answers), "allocation"),
-            f"numbers as the layouts give them: {answers.count(True):,}"
-            + (f"; other numbers: {differing:,}" if differing else "")
+            f"numbers that agree with the layout: {answers.count(True):,}"
+            + (f"; that differ: {differing:,}" if differing else "")
             + (f"; without a layout: {unknown:,}" if unknown else ""),
         ]
         if unknown < len(answers):
@@ -291,9 +291,9 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     space, used, capacity = header_of(text)
     if not blocks and space is None:
         raise LayoutError(
-            "there is no out-of-memory report in this text",
+            "the text holds no out-of-memory report",
             "an allocation is a line 'Size: 4.00G' with 'Shape: …' below it",
-            "give the compiler's message as it was printed; the whole log will do",
+            "give the compiler's message as it was printed, or the whole log",
         )
     warnings = () if blocks else ("the report lists no allocations",)
     scalars = (parse(match[0]) for match in _SCALAR.finditer(text))
@@ -351,15 +351,15 @@ def _allocation(block: Block, generation: str) -> OomAllocation:
 def _wastes(text: str | None) -> tuple[XlaValue | None, tuple[Waste, ...], str]:
     """Return the type of an allocation, the waste of its arrays, and why that is unknown."""
     if not text:
-        return None, (), "the report gives no shape: no array of the program"
+        return None, (), "the report gives no shape: this is not an array of the program"
     try:
         shape = parse(text)
         if not isinstance(shape, XlaShape | XlaTuple | XlaBuffer):
-            return None, (), f"the shape {text:.80} is not one of XLA"
+            return None, (), f"{text:.80} is not an XLA shape"
         arrays = (array for _, array in shape.arrays())
         return shape, tuple(waste(array) for array in arrays if array.layout is not None), ""
     except LayoutError as error:
-        return None, (), f"the shape {text:.80} is not understood: {error.what}"
+        return None, (), f"the shape {text:.80} cannot be read: {error.what}"
 
 
 def _differences(values: dict[str, str], wastes: Sequence[Waste]) -> tuple[NumberDifference, ...]:

@@ -1,4 +1,4 @@
-"""HLO text, XLA's printed programs: modules, computations, instructions."""
+"""HLO text, the programs that XLA prints: modules, computations, instructions."""
 
 from morello_layouts.hlo.attributes import HloMetadata
 from morello_layouts.hlo.module import HloComputation, HloInstruction, HloModule, HloProgramShape

@@ -14,7 +14,7 @@ from morello_layouts.hlo.scanner import (
     TABLE_ROW,
     Incomplete,
     Scanner,
-    depth_of,
+    bracket_depth,
 )
 from morello_layouts.limits import HLO_DIGITS
 
@@ -24,19 +24,19 @@ _LETTERS: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 
 
 def fields_of(text: str) -> Iterator[tuple[str, str]]:
-    """Fields of a record such as ``{op_name="a" source_line=3}``."""
+    """Return the fields of a record such as ``{op_name="a" source_line=3}``."""
     return ((match[1], match[2]) for match in _FIELD.finditer(text))
 
 
 def number_of(text: str | None) -> int | None:
-    """The number that a text is; None where it is none, or too large to be a line or a row."""
+    """Return the number in a text; None without one, or if it has too many digits."""
     if text is None or not text.isascii() or not text.isdecimal() or len(text) > HLO_DIGITS:
         return None
     return int(text)
 
 
 def unquoted(text: str) -> str:
-    r"""What a string stands for; bytes written as escapes are UTF-8.
+    r"""Return the value of a string; bytes written as escapes are UTF-8.
 
     >>> unquoted(r'"a \"b\" \303\274"')
     'a "b" ü'
@@ -72,7 +72,7 @@ class SourceTables:
     tables: Mapping[str, Mapping[int, str]]
 
     def locate(self, frame: int) -> tuple[str | None, int | None, str | None]:
-        """File, line and function of a stack frame; None for what the tables do not hold."""
+        """Return file, line and function of a stack frame; None for what the tables lack."""
         row = self._row("StackFrames", frame)
         place = self._row("FileLocations", number_of(row.get("file_location_id")))
         file = self._text("FileNames", number_of(place.get("file_name_id")))
@@ -95,20 +95,20 @@ class SourceTables:
 
 
 def row_of(scan: Scanner) -> tuple[int, str]:
-    """Number and text of the row that begins where the scanner stands.
+    """Return number and text of the row at the scanner's position.
 
     Raises:
-        ParseError: where it is no row.
-        Incomplete: where the text ends inside of it.
+        ParseError: if it is not a row.
+        Incomplete: if the text ends inside the row.
     """
     match = TABLE_ROW.match(scan.text, scan.position)
     if match is None:
         text = scan.text[scan.position :]
-        if text.strip().isdigit() or text.count('"') % 2 or depth_of(text) > 0:
+        if text.strip().isdigit() or text.count('"') % 2 or bracket_depth(text) > 0:
             raise Incomplete("expected the end of this row", scan.position)
         scan.fail(
-            "this row of a table has another form",
-            why="a row is a number, then a text or a record",
+            "expected a row of a table: a number, then a text or a record",
+            why="the rows of a table follow its name, one a line",
             fix='write for example 1 "model.py", or 1 {file_name_id=1 line=90}',
         )
     scan.position = match.end()
@@ -118,14 +118,14 @@ def row_of(scan: Scanner) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class HloMetadata:
-    """Where an instruction comes from in the user's program; None where the dump does not say.
+    """The origin of an instruction in the user's program; None for what the dump leaves out.
 
     Attributes:
         op_name: the path of traced functions, such as ``jit(f)/while/body/add``.
         op_type: the operation of the framework.
         source_file: the user's file.
         source_line: the line there, from 1.
-        source_function: the function around it, which only dumps with stack frames name.
+        source_function: the function around it; only dumps with stack frames name it.
         stack_frame_id: the row of the dump's table ``StackFrames``.
 
     >>> HloMetadata(op_name="jit(f)/add", source_file="model.py", source_line=7).source
@@ -141,14 +141,14 @@ class HloMetadata:
 
     @property
     def source(self) -> str | None:
-        """File and line as editors read them, None where there is no file."""
+        """File and line as editors read them; None without a file."""
         if self.source_file is None or self.source_line is None:
             return self.source_file
         return f"{self.source_file}:{self.source_line}"
 
 
 def attributes_of(text: str) -> dict[str, str]:
-    r"""Names and values of attributes, as they are written.
+    r"""Return names and values of attributes, as they are written.
 
     >>> attributes_of("kind=kLoop, calls=%f, metadata={op_name=\"a, b\"}")["metadata"]
     '{op_name="a, b"}'
@@ -157,7 +157,7 @@ def attributes_of(text: str) -> dict[str, str]:
 
 
 def called_names(attributes: Mapping[str, str]) -> tuple[str, ...]:
-    """The computations that attributes name, in XLA's order: a body before its condition.
+    """Return the computations that attributes name, in XLA's order: body before condition.
 
     >>> called_names({"condition": "%c", "body": "%b", "index": "0"})
     ('b', 'c')
@@ -165,18 +165,18 @@ def called_names(attributes: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
         name
         for attribute in CALLED_BY
-        if "=" not in (value := attributes.get(attribute, ""))  # else a computation stands there
+        if "=" not in (value := attributes.get(attribute, ""))  # else it is a computation
         for name in names_in(value)
     )
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names in a list such as ``{%a, %b}``."""
+    """Return the names in a list such as ``{%a, %b}``."""
     return tuple(NAME.findall(text))
 
 
 def metadata_of(text: str | None, tables: SourceTables | None) -> HloMetadata:
-    """What the attribute ``metadata`` says, with the source of its stack frame."""
+    """Return the attribute ``metadata``, with the source of its stack frame."""
     fields = dict(fields_of(text or ""))
     frame = number_of(fields.get("stack_frame_id"))
     file, line = fields.get("source_file"), number_of(fields.get("source_line"))

@@ -30,9 +30,8 @@ from morello_layouts.limits import HLO_FAST_TUPLES, HLO_FAST_TYPE, HLO_LITERAL
 from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue, parse_xla
 
-# An array with sizes that are numbers, and a layout that has tiles, E and S at most. The grammar
-# takes ten times as long over it.
-_PLAIN: Final = re.compile(
+# An array whose sizes are numbers and whose layout has at most tiles, E and S: the usual form.
+_USUAL: Final = re.compile(
     r"([a-z][a-z0-9]*+)\[([0-9,]*+)\]"
     r"\{([0-9,]*+)(?::(?:T((?:\([0-9,]++\))++))?(?:E\(([0-9]++)\))?(?:S\(([0-9]++)\))?)?\}",
     re.ASCII,
@@ -40,10 +39,10 @@ _PLAIN: Final = re.compile(
 
 
 class ShapeTable:
-    """Text to shape. Values are shared: instructions of one type hold one shape.
+    """Shapes by their text. Instructions of one type share one shape.
 
     Attributes:
-        by_text: the shapes that are known.
+        by_text: the known shapes.
 
     >>> table = ShapeTable()
     >>> table["f32[8]{0}"] is table["f32[8]{0}"]
@@ -54,33 +53,33 @@ class ShapeTable:
         self.by_text: dict[str, XlaValue] = {}
 
     def __getitem__(self, text: str) -> XlaValue:
-        """The shape that a text is.
+        """Return the shape in a text.
 
         Raises:
-            ParseError: where it is none.
+            ParseError: if the text is not a shape.
         """
         known = self.by_text.get(text)
         if known is None:
-            known = self._tuple(text) or _plain(text) or parse_xla(text)
+            known = self._tuple(text) or _usual_array(text) or parse_xla(text)
             self.by_text[text] = known
         return known
 
     def at(self, scan: Scanner, begin: int, end: int) -> XlaValue:
-        """The type between two positions, with the error, if any, at its place in the text."""
+        """Return the type between two positions; an error points to its place in the text."""
         try:
             return self[scan.text[begin:end]]
         except ParseError as error:
             scan.fail(error.what, begin + error.position, error.why, error.fix)
 
     def _tuple(self, text: str) -> XlaTuple | None:
-        """A tuple by its elements; None where the text is no tuple, or not an easy one."""
+        """Return a tuple; None if the text is not one, or the grammar must read it."""
         found = self._elements(text, 0, 0) if text[:1] == "(" else None
         return found[0] if found is not None and found[1] == len(text) else None
 
     def _elements(self, text: str, opening: int, depth: int) -> tuple[XlaTuple, int] | None:
-        """The tuple whose parenthesis stands at a position, and where it ends.
+        """Return the tuple whose parenthesis is at a position, and the position of its end.
 
-        None where the grammar must look at it: at a buffer, at what is wrong, to say where.
+        None if the grammar must read it: a buffer, or an error, whose place it finds.
         """
         shapes: list[XlaValue] = []
         position = _skip(text, opening + 1)
@@ -115,13 +114,14 @@ def _skip(text: str, position: int) -> int:
     return SPACE.match(text, position).end()  # type: ignore[union-attr]
 
 
-def _plain(text: str) -> XlaShape | None:
-    """An array of the usual form; None where the grammar must look at the text.
+def _usual_array(text: str) -> XlaShape | None:
+    """Return an array of the usual form; None if the grammar must read the text.
 
-    >>> print(_plain("bf16[8,1]{1,0:T(8,128)(2,1)S(1)}"), _plain("bf16[8,1]{1,0:S(1)T(8,128)}"))
-    bf16[8,1]{1,0:T(8,128)(2,1)S(1)} None
+    >>> print(_usual_array("bf16[8,1]{1,0:T(8,128)(2,1)S(1)}"))
+    bf16[8,1]{1,0:T(8,128)(2,1)S(1)}
+    >>> _usual_array("bf16[8,1]{1,0:S(1)T(8,128)}")
     """
-    match = _PLAIN.fullmatch(text) if len(text) <= HLO_FAST_TYPE else None
+    match = _USUAL.fullmatch(text) if len(text) <= HLO_FAST_TYPE else None
     if match is None:
         return None
     element_type, dims, order, tiles, bits, space = match.groups()
@@ -141,8 +141,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(","))) if text else ()
 
 
-class _Open:
-    """A computation whose closing brace is not read yet; without a name that of no computation."""
+class _OpenComputation:
+    """A computation before its closing brace; one without a name holds bare instructions."""
 
     def __init__(
         self, module: ModuleScope, name: str, is_entry: bool, signature: str, line: int
@@ -165,11 +165,12 @@ class _Open:
 
 
 class ModuleBuilder:
-    """What was read so far.
+    """The module as far as it was read.
 
     Attributes:
-        shapes: the types of the dump; tables: those of sources, by name.
-        is_begun: whether anything was read that a truncated dump can be left with.
+        shapes: the types of the dump.
+        tables: the source tables by name.
+        is_begun: whether there is anything to return if the dump ends here.
     """
 
     def __init__(self) -> None:
@@ -182,7 +183,7 @@ class ModuleBuilder:
         self.computations: list[HloComputation] = []
         self.warnings: list[str] = []
         self.scope = ModuleScope()
-        self.bare = _Open(self.scope, "", False, "", 0)
+        self.bare = _OpenComputation(self.scope, "", False, "", 0)
         self.current = self.bare
 
     @property
@@ -191,11 +192,11 @@ class ModuleBuilder:
         return self.current is self.bare
 
     def warn(self, text: str) -> None:
-        """Note what a reader should know."""
+        """Add a warning."""
         self.warnings.append(text)
 
     def begin(self, name: str, attributes: str, scan: Scanner, at: int) -> None:
-        """Take the line ``HloModule``, which begins at a position."""
+        """Begin the module with the line ``HloModule`` at a position."""
         if self.name is not None or not self.at_top:
             scan.fail(
                 "a second module begins",
@@ -229,7 +230,7 @@ class ModuleBuilder:
             scan.fail(
                 f"entry_computation_layout is wrong: {what}",
                 max(scan.text.find(text, at), at) + position,
-                "it lists the types of the parameters, then that of the result",
+                "it lists the types of the parameters, then the type of the result",
                 "write for example entry_computation_layout={(f32[8]{0}, s32[])->f32[8]{0}}",
             )
         return HloProgramShape(tuple(parameters), result)
@@ -246,13 +247,13 @@ class ModuleBuilder:
                 f"computation {name!r} begins inside computation {self.current.name!r}",
                 at,
                 "a computation ends with a line '}' before the next begins",
-                "look for lines that are missing above",
+                "look for missing lines above",
             )
         if name in self.scope.computations:
             scan.fail(
-                f"computation {name!r} is there twice",
+                f"computation {name!r} appears twice",
                 at,
-                "computations are called by name",
+                "instructions call computations by name",
                 "give one of them another name",
             )
         if is_entry and any(computation.is_entry for computation in self.computations):
@@ -262,7 +263,7 @@ class ModuleBuilder:
                 "a module has exactly one entry computation",
                 "remove ENTRY from one of them",
             )
-        self.current = _Open(self.scope, name, is_entry, signature, scan.line_at(at))
+        self.current = _OpenComputation(self.scope, name, is_entry, signature, scan.line_at(at))
         self.is_begun = True
 
     def close(self, attributes: str, scan: Scanner, at: int) -> None:
@@ -274,10 +275,10 @@ class ModuleBuilder:
             self.warn(f"the text begins inside a computation, which ends on line {scan.line}")
         else:
             scan.fail(
-                "a '}' that closes nothing",
+                "unexpected '}'",
                 at,
-                "'}' ends a computation, and none is open here",
-                "look for lines that are missing above",
+                "'}' ends a computation, and no computation is open here",
+                "look for missing lines above",
             )
 
     def _keep(self, computation: HloComputation) -> None:
@@ -285,7 +286,7 @@ class ModuleBuilder:
         self.scope.computations[computation.name] = computation
 
     def add(self, instruction: HloInstruction) -> bool:
-        """Add an instruction to the computation that is open; False where its rules forbid it."""
+        """Add an instruction to the open computation; False if its name or ROOT appears twice."""
         current, name = self.current, instruction.name
         known, is_root = current.scope.instructions, instruction.is_root
         if current is not self.bare and (name in known or (is_root and current.has_root)):
@@ -297,20 +298,20 @@ class ModuleBuilder:
         return True
 
     def refuse(self, name: str, scan: Scanner, at: int) -> None:
-        """Say why ``add`` did not take an instruction."""
+        """Raise the error for an instruction that ``add`` refused."""
         if name in self.current.scope.instructions:
             first = self.current.scope.instructions[name].line
-            what = f"instruction {name!r} is there twice, first on line {first}"
-            scan.fail(what, at, "operands are given by name", "give one of them another name")
+            what = f"instruction {name!r} appears twice, first on line {first}"
+            scan.fail(what, at, "instructions name their operands", "give one of them another name")
         scan.fail(
             f"computation {self.current.name!r} has a second ROOT",
             at,
-            "the root is the one instruction whose result the computation gives",
+            "the root is the one instruction whose result the computation returns",
             "remove ROOT from one of them",
         )
 
     def extend(self, attributes: str) -> bool:
-        """Add attributes to the last instruction; False where there is none."""
+        """Add attributes to the last instruction; False if there is no instruction."""
         last = self.current.instructions[-1] if self.current.instructions else None
         if last is None:
             return False
@@ -319,10 +320,10 @@ class ModuleBuilder:
         return True
 
     def finish(self, line: int) -> HloModule:
-        """The module; ``line`` is the last that was read."""
+        """Return the module; ``line`` is the last line that was read."""
         if not self.is_begun:
             raise ParseError(
-                "there is no HLO in this text",
+                "the text holds no HLO",
                 "it has neither a line HloModule nor a computation nor an instruction",
                 "give a dump, or an instruction such as %c = f32[8]{0} add(%a, %b)",
                 text="",
@@ -365,15 +366,15 @@ class ModuleBuilder:
             )
 
 
-_LITERALS: Final = ("constant", "parameter")  # opcodes with a value there, and no operands
+_LITERALS: Final = ("constant", "parameter")  # opcodes with a literal instead of operands
 _ELIDED: Final = "{...}"
 
-_WHY_OPERAND: Final = "operands are names with commas between them, each with its type or without"
+_WHY_OPERAND: Final = "operands are names separated by commas, each with its type or without"
 _FIX_OPERAND: Final = "write for example add(%a, %b), or add(f32[8]{0} %a, f32[8]{0} %b)"
 
 
 class Arguments(NamedTuple):
-    """Operands by name, their types where given, or what stands there instead of operands."""
+    """Operands by name, their types if given, or the literal instead of operands."""
 
     names: tuple[str, ...] = ()
     shapes: tuple[XlaValue | None, ...] = ()
@@ -384,15 +385,19 @@ _NONE: Final = Arguments()
 
 
 class Operands:
-    """Reads arguments; types are looked up in the table of the dump."""
+    """Reads the text in an instruction's parentheses.
+
+    Args:
+        shapes: the types of the dump.
+    """
 
     def __init__(self, shapes: ShapeTable) -> None:
         self.shapes = shapes
 
-    def quickly(self, opcode: str, text: str) -> Arguments | None:
-        """Arguments in the usual form; None where the scanner must look at them."""
+    def match(self, opcode: str, text: str) -> Arguments | None:
+        """Return arguments in the usual form; None if ``scan`` must read them."""
         if opcode in _LITERALS:
-            return Arguments(literal=_kept(text))
+            return Arguments(literal=_shortened(text))
         text = text.rstrip()
         if not text:
             return _NONE
@@ -415,11 +420,11 @@ class Operands:
             position = match.end()
         return None if text[-1] == "," else Arguments(tuple(names), tuple(shapes))
 
-    def slowly(self, scan: Scanner, opcode: str, begin: int, end: int) -> Arguments:
-        """The same, with an error at what cannot stand there."""
+    def scan(self, scan: Scanner, opcode: str, begin: int, end: int) -> Arguments:
+        """Return arguments in any form, or raise an error at the position of a mistake."""
         text = scan.text[begin:end]
         if opcode in _LITERALS:
-            return Arguments(literal=_kept(text))
+            return Arguments(literal=_shortened(text))
         scan.position = begin
         names: list[str] = []
         shapes: list[XlaValue | None] = []
@@ -443,15 +448,15 @@ class Operands:
                 return Arguments(tuple(names), given)
             if mark == "(":
                 scan.fail(
-                    "an operand is an instruction of its own",
+                    "an operand is an instruction itself",
                     None,
-                    "instructions inside of operands are not read",
-                    "print the program with a line for each instruction",
+                    "an operand is the name of an instruction, which has its own line",
+                    "print the program with one line for each instruction",
                 )
             if mark != ",":
                 scan.fail("expected ',' or ')' after an operand", None, _WHY_OPERAND, _FIX_OPERAND)
             scan.position += 1
 
 
-def _kept(literal: str) -> str:
+def _shortened(literal: str) -> str:
     return literal if len(literal) <= HLO_LITERAL else _ELIDED

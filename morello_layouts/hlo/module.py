@@ -1,4 +1,4 @@
-"""HLO as values: modules, computations, instructions."""
+"""HLO as values: modules, computations and instructions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from morello_layouts.notations.xla.reader import XlaValue
 
 @dataclass(slots=True, eq=False)
 class ModuleScope:
-    """What the instructions of one module share: its computations by name, its source tables."""
+    """The computations of a module by name, and its source tables; its instructions share them."""
 
     computations: dict[str, HloComputation] = field(default_factory=dict)
     tables: SourceTables | None = None
@@ -27,7 +27,7 @@ class ModuleScope:
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """What the instructions of one computation share: each other by name, and their module."""
+    """The instructions of a computation by name, and their module; they share this."""
 
     instructions: dict[str, HloInstruction] = field(default_factory=dict)
     module: ModuleScope = field(default_factory=ModuleScope)
@@ -39,16 +39,16 @@ class HloInstruction:
 
     Attributes:
         name: its name, without %.
-        opcode: what it does, as the dump writes it, such as ``fusion`` or ``copy-start``.
-        shape: type and layout of its result; a tuple's for several results.
+        opcode: its operation as the dump writes it, such as ``fusion`` or ``copy-start``.
+        shape: type and layout of its result; a tuple for several results.
         operand_names: its operands by name, without %.
-        operand_shapes: their types where the dump repeats them at the use, None where it does not;
-            empty where it gives none of them.
-        literal: what stands in the parentheses instead of operands: the value of a ``constant``
-            (``{...}`` where it is longer than 1,024 characters), the number of a ``parameter``.
-        attribute_text: all that follows the operands, as it is written.
+        operand_shapes: the type of each operand if the dump repeats it at the use, else None;
+            empty if the dump repeats none.
+        literal: the text in the parentheses instead of operands: the value of a ``constant``
+            (``{...}`` if it is longer than 1,024 characters), the number of a ``parameter``.
+        attribute_text: the text after the operands, as it is written.
         is_root: whether it is marked as the result of its computation.
-        line: its line in the dump, from 1; no part of its value.
+        line: its line in the dump, from 1; equality ignores it.
 
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo("%add.1 = f32[8,3]{1,0} add(%a, f32[8,3]{0,1} %b), index=0")
@@ -72,7 +72,7 @@ class HloInstruction:
 
     @property
     def operands(self) -> tuple[HloInstruction | str, ...]:
-        """The instructions that it takes; a name where the computation does not hold it."""
+        """Its operands; a name for an instruction that the computation does not define."""
         if self._scope is None:
             return self.operand_names
         known = self._scope.instructions
@@ -80,19 +80,19 @@ class HloInstruction:
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """Its attributes by name, each as it is written; metadata and backend_config too."""
+        """Its attributes by name, each as it is written, metadata and backend_config included."""
         return attributes_of(self.attribute_text)
 
     @property
     def metadata(self) -> HloMetadata:
-        """Where it comes from in the user's program."""
+        """Its origin in the user's program."""
         tables = None if self._scope is None else self._scope.module.tables
         text = self.attributes.get("metadata") if "metadata=" in self.attribute_text else None
         return metadata_of(text, tables)
 
     @property
     def called_computations(self) -> tuple[HloComputation | str, ...]:
-        """The computations that it calls; a name where the module does not hold it."""
+        """The computations that it calls; a name for one that the module does not define."""
         if "=" not in self.attribute_text:
             return ()
         known = {} if self._scope is None else self._scope.module.computations
@@ -100,14 +100,14 @@ class HloInstruction:
 
     @property
     def control_predecessors(self) -> tuple[HloInstruction | str, ...]:
-        """Instructions that run before it though it takes nothing of them."""
+        """Instructions that run before it without being operands."""
         known = {} if self._scope is None else self._scope.instructions
         names = names_in(self.attributes.get("control-predecessors", ""))
         return tuple(known.get(name, name) for name in names)
 
     @property
     def parameter_number(self) -> int | None:
-        """Which parameter of its computation it is; None where it is none."""
+        """Its number among the parameters of its computation; None if it is not a parameter."""
         text = (self.literal or "").strip()
         is_number = self.opcode == "parameter" and text.isascii() and text.isdecimal()
         return int(text) if is_number and len(text) < 19 else None
@@ -119,7 +119,7 @@ class HloInstruction:
         return f"HloInstruction({self._head()!r})"
 
     def _head(self) -> str:
-        """All but the attributes."""
+        """Return the text without the attributes."""
         arguments = self.literal
         if arguments is None:
             shapes = self.operand_shapes or (None,) * len(self.operand_names)
@@ -136,13 +136,13 @@ class HloComputation:
     r"""A computation: the entry of a module, or one that an instruction calls.
 
     Attributes:
-        name: its name, without %; empty where bare instructions were read.
-        instructions: in the order of the text, which of a scheduled module is the order they run.
-        is_entry: whether the module begins here.
+        name: its name, without %; empty for instructions outside of a computation.
+        instructions: in the order of the text; a scheduled module runs them in this order.
+        is_entry: whether the program begins here.
         signature: parameters and result as the dump writes them, such as
-            ``(a: f32[8]) -> f32[8]``; empty where it does not.
-        attribute_text: what follows its closing brace, such as ``execution_thread="host"``.
-        line: the line of the dump on which it begins, from 1; no part of its value.
+            ``(a: f32[8]) -> f32[8]``; empty if the dump leaves them out.
+        attribute_text: the text after its closing brace, such as ``execution_thread="host"``.
+        line: the line of the dump on which it begins, from 1; equality ignores it.
 
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo("ENTRY %main (a: f32[8]) -> f32[8] {\n"
@@ -163,10 +163,10 @@ class HloComputation:
 
     @property
     def root(self) -> HloInstruction:
-        """The instruction whose result is the computation's: the one marked, or else the last.
+        """The instruction whose result the computation returns: the marked one, or the last.
 
         Raises:
-            LayoutError: where there are no instructions.
+            LayoutError: if there are no instructions.
         """
         for instruction in reversed(self.instructions):
             if instruction.is_root:
@@ -176,7 +176,7 @@ class HloComputation:
         raise LayoutError(
             f"computation {self.name!r} has no root",
             "it has no instructions",
-            "ask where len(computation) is not 0",
+            "check that len(computation) is not 0",
         )
 
     @property
@@ -187,27 +187,27 @@ class HloComputation:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What follows its closing brace, by name."""
+        """The attributes after its closing brace, by name."""
         return attributes_of(self.attribute_text)
 
     def get(self, name: str) -> HloInstruction | None:
-        """The instruction of a name, with % or without; None where there is none."""
+        """Return the instruction of a name, with % or without; None if it is unknown."""
         bare = name.removeprefix("%")
         if self._scope is not None:
             return self._scope.instructions.get(bare)
         return next((i for i in self.instructions if i.name == bare), None)
 
     def __getitem__(self, name: str) -> HloInstruction:
-        """The instruction of a name, with % or without.
+        """Return the instruction of a name, with % or without.
 
         Raises:
-            LayoutError: where there is none.
+            LayoutError: if the name is unknown.
         """
         found = self.get(name)
         if found is None:
             raise LayoutError(
-                f"{name!r} names no instruction of computation {self.name!r}",
-                f"it has {len(self)} instructions",
+                f"{name!r} is not an instruction of computation {self.name!r}",
+                f"the computation has {len(self)} instructions",
                 "iterate over the computation to see their names",
             )
         return found
@@ -237,11 +237,11 @@ class HloComputation:
 
 @dataclass(frozen=True, slots=True)
 class HloProgramShape:
-    """Types and layouts of what a program takes and gives.
+    """Types and layouts of a program's parameters and result.
 
     Attributes:
-        parameters: types and layouts of what it takes.
-        result: type and layout of what it gives.
+        parameters: type and layout of each parameter.
+        result: type and layout of the result.
 
     >>> import morello_layouts as ml
     >>> text = "HloModule m, entry_computation_layout={(f32[8]{0}, s32[])->f32[8]{0}}"
@@ -258,18 +258,18 @@ class HloProgramShape:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HloModule:
-    """A program as the compiler prints it: computations, exactly one of them the entry.
+    """A program as the compiler prints it: computations, one of which is the entry.
 
     Attributes:
-        name: its name; empty where a part of a dump was read.
-        computations: in the order of the text. Instructions outside of any are in one without a
-            name.
+        name: its name; empty for a part of a dump.
+        computations: in the order of the text. A computation without a name holds the instructions
+            outside of computations.
         attribute_text: the rest of the line ``HloModule``, as it is written.
-        entry_computation_layout: what the program takes and gives; None where that line does not
-            say.
-        source_tables: the tables that metadata refers to; None where there are none.
-        warnings: what a reader should know, one line each: that the text ends early, for example.
-        distinct_shapes: how many types of different text there are; each was analysed once.
+        entry_computation_layout: types and layouts of parameters and result; None if the line
+            ``HloModule`` leaves them out.
+        source_tables: the tables that metadata refers to; None without tables.
+        warnings: problems that a reader should know of, such as that the text ends early.
+        distinct_shapes: the number of types of different text; each was read once.
 
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo("add.9 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)} add(x.1, y.2)")
@@ -289,12 +289,12 @@ class HloModule:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What the line ``HloModule`` says, by name, each as it is written."""
+        """The attributes of the line ``HloModule`` by name, each as it is written."""
         return attributes_of(self.attribute_text)
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether the order of the instructions is the order in which they run."""
+        """Whether the instructions run in the order of the text."""
         return self.attributes.get("is_scheduled") == "true"
 
     @property
@@ -302,7 +302,7 @@ class HloModule:
         """The computation that the program begins with.
 
         Raises:
-            LayoutError: where there is none.
+            LayoutError: if no computation is marked ENTRY.
         """
         for computation in self.computations:
             if computation.is_entry:
@@ -310,46 +310,45 @@ class HloModule:
         raise LayoutError(
             f"module {self.name!r} has no entry",
             "no computation of the text is marked ENTRY",
-            "take one of module.computations, or read the whole dump",
+            "use one of module.computations, or read the whole dump",
         )
 
     @property
     def instructions(self) -> Iterator[HloInstruction]:
-        """The instructions of all computations."""
+        """All instructions of all computations."""
         return (i for computation in self.computations for i in computation.instructions)
 
     def computation(self, name: str) -> HloComputation:
-        """The computation of a name, with % or without.
+        """Return the computation of a name, with % or without.
 
         Raises:
-            LayoutError: where there is none.
+            LayoutError: if the name is unknown.
         """
         bare = name.removeprefix("%")
         for computation in self.computations:
             if computation.name == bare:
                 return computation
         raise LayoutError(
-            f"{name!r} names no computation of module {self.name!r}",
-            f"it has {len(self.computations)} computations",
+            f"{name!r} is not a computation of module {self.name!r}",
+            f"the module has {len(self.computations)} computations",
             "look through module.computations",
         )
 
     def instruction(self, name: str) -> HloInstruction:
-        """The instruction of a name, with % or without, in whatever computation it is.
+        """Return the instruction of a name, with % or without, from any computation.
 
-        Where several computations have one of that name, the entry's comes first, then that of
-        the computation which comes first in the text.
+        If several computations have one, the entry's comes first, then the first in the text.
 
         Raises:
-            LayoutError: where there is none.
+            LayoutError: if the name is unknown.
         """
         for computation in sorted(self.computations, key=lambda c: not c.is_entry):
             found = computation.get(name)
             if found is not None:
                 return found
         raise LayoutError(
-            f"{name!r} names no instruction of module {self.name!r}",
-            f"it has {len(self)} instructions in {len(self.computations)} computations",
+            f"{name!r} is not an instruction of module {self.name!r}",
+            f"the module has {len(self)} instructions in {len(self.computations)} computations",
             "iterate over module.instructions to see their names",
         )
 

@@ -1,7 +1,7 @@
-"""The statements of a dump, one after the other, and the module that they make.
+"""Read HLO: the statements of a dump, one after the other, into a module.
 
-Nearly every line is a whole instruction, which one pattern reads. What it does not match goes to
-``Scanner``, joined with the lines that go on with it.
+Nearly every line is a whole instruction, which one pattern matches. ``Scanner`` reads the other
+lines, joined with the lines that continue them.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from morello_layouts.hlo.scanner import (
 
 _MODULE_NAME: Final = re.compile(r"[^\s,{}=\"]++")
 
-_WHY: Final = "a dump is a line HloModule, then computations, each with an instruction a line"
+_WHY: Final = "a dump is a line HloModule, then computations with one instruction a line"
 _FIX: Final = "give the text as the compiler wrote it, without the prefixes of a log"
 
 
 def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None) -> HloModule:
-    """The module that HLO text describes: a compiler's dump, or a part of one.
+    """Return the module in HLO text: a compiler's dump, or a part of one.
 
-    Instructions alone are read too, their lines broken or not. An operand or computation that the
-    text does not define stays a name. Text that ends too early gives what was read, and says so
-    in ``warnings``.
+    The text may be instructions alone, their lines broken or not. An operand or computation that
+    the text does not define stays a name. If the text ends too early, the module holds the
+    statements before the end, and ``warnings`` says so.
 
     Args:
         source: a path, or the text itself, which has a newline, '=' or the word HloModule.
-        progress: called now and then with what was read and all there is: bytes of a file,
-            characters of a text.
+        progress: called now and then with the amount that was read and the amount of all: bytes of
+            a file, characters of a text.
 
     Raises:
-        ParseError: with line and caret, where the text is no HLO.
-        LayoutError: where a file cannot be read.
+        ParseError: if the text is not HLO; it has line and caret.
+        LayoutError: if a file cannot be read.
 
     >>> module = read_hlo('''
     ... HloModule double
@@ -68,7 +68,7 @@ def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None
     return module
 
 
-class _Truncated(Exception):  # noqa: N818  (a state of the reader, no error of the caller's)
+class _Truncated(Exception):  # noqa: N818  (a state of the reader, not an error of the caller)
     """The text ended inside a statement."""
 
 
@@ -80,7 +80,7 @@ class _Reader:
         self.table: dict[int, str] | None = None
 
     def read(self) -> HloModule:
-        """All statements, to the end of the text."""
+        """Read all statements, to the end of the text."""
         match_instruction, add = INSTRUCTION.match, self.add_match
         lines = self.lines
         try:
@@ -93,12 +93,12 @@ class _Reader:
         return self.module.finish(lines.number)
 
     def add_match(self, match: re.Match[str], line: int) -> bool:
-        """Add the instruction that a pattern found; False where its parts want the scanner."""
+        """Add the instruction that the pattern matched; False if the scanner must read it."""
         root, name, shape, opcode, arguments, attributes = match.groups()
         known = self.module.shapes.by_text.get(shape)
         if known is None:
             return False
-        operands = self.operands.quickly(opcode, arguments)
+        operands = self.operands.match(opcode, arguments)
         if operands is None:
             return False
         return self.module.add(
@@ -115,7 +115,7 @@ class _Reader:
         )
 
     def statements(self, line: str) -> None:
-        """The statements that begin on a line, and what of other lines belongs to them."""
+        """Read the statements that begin on a line, with the lines that continue them."""
         scan = Scanner(line, self.lines.number)
         joins = 0
         while True:
@@ -132,7 +132,7 @@ class _Reader:
                 scan.position = begin
 
     def join(self, scan: Scanner, stop: Incomplete, joins: int) -> None:
-        """Append the lines that a statement goes on with, or say that there are none."""
+        """Append the lines that continue a statement; at the end of the text, warn."""
         if self.lines.peek() is not None:
             join(scan, stop, self.lines, joins)
             return
@@ -143,7 +143,7 @@ class _Reader:
         raise _Truncated
 
     def statement(self, scan: Scanner) -> None:
-        """The statement that begins where the scanner stands."""
+        """Read the statement at the scanner's position."""
         begin, mark = scan.position, scan.text[scan.position]
         if mark == "}":
             scan.position += 1
@@ -160,7 +160,7 @@ class _Reader:
         self.table = None
         word = NAME.match(scan.text, begin + (mark == "%"))
         if word is None:
-            scan.fail("no statement of HLO begins like this", why=_WHY, fix=_FIX)
+            scan.fail("this is not the beginning of an HLO statement", why=_WHY, fix=_FIX)
         after = scan.text[word.end() : word.end() + 1]
         if word[0] == "HloModule" and mark != "%":
             scan.position = word.end()
@@ -175,7 +175,7 @@ class _Reader:
             self.named(scan, is_entry=word[0] == "ENTRY" and mark != "%", end=word.end())
 
     def header(self, scan: Scanner, begin: int) -> None:
-        """The line ``HloModule``."""
+        """Read the line ``HloModule``."""
         scan.space()
         name = _MODULE_NAME.match(scan.text, scan.position)
         if name is None:
@@ -184,7 +184,7 @@ class _Reader:
         self.module.begin(name[0], _attributes(scan), scan, begin)
 
     def named(self, scan: Scanner, *, is_entry: bool, end: int) -> None:
-        """A computation's beginning, or an instruction: both begin with a name."""
+        """Read a computation's beginning or an instruction: both begin with a name."""
         begin = scan.position
         if not is_entry:
             scan.position = end
@@ -210,7 +210,7 @@ class _Reader:
         self.module.open(name, is_entry, signature, scan, begin)
 
     def instruction(self, scan: Scanner, *, is_root: bool) -> None:
-        """An instruction, part by part."""
+        """Read an instruction, part by part."""
         begin = scan.position
         name = scan.name()
         scan.take("=", "'=' and a type")
@@ -225,7 +225,7 @@ class _Reader:
         scan.position = opcode.end()
         inside = scan.parentheses()
         after = scan.position
-        operands = self.operands.slowly(scan, opcode[0], *inside)
+        operands = self.operands.scan(scan, opcode[0], *inside)
         scan.position = after
         text = _attributes(scan)
         instruction = HloInstruction(
@@ -243,5 +243,5 @@ class _Reader:
 
 
 def _attributes(scan: Scanner) -> str:
-    """The attributes that follow, as they are written."""
+    """Read the attributes at the scanner's position; return them as they are written."""
     return ", ".join(f"{name}={value}" for name, value in scan.attributes())

@@ -1,4 +1,4 @@
-"""Scan HLO text: lines, tokens, joined statements."""
+"""Scan HLO text: patterns, tokens, lines, and statements over several lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS: Final = re.ASCII | re.DOTALL
 
 
 def _nested(opening: str, closing: str, other: str, levels: int) -> str:
-    """Brackets of one kind around what has no quote, around strings, and around more brackets."""
+    """Return a pattern for nested brackets of one kind, with strings inside if quotes count."""
     content = f"[^{other}{opening}{closing}]++"
     if other:
         content += f"|{_STRING}"
@@ -35,7 +35,7 @@ _PARENTHESES: Final = _nested("(", ")", "", 5)
 _BRACES: Final = _nested("{", "}", '"', 6)
 _ARRAY: Final = r"[a-z]\w*+\[[^\]\[]*+\](?:\{[^{}]*+\})?+"
 _TYPE: Final = rf"(?:{_ARRAY}|(?:b\s*+)?+{_PARENTHESES})"
-# Square brackets and parentheses count in a value outside of braces only, as in [2,4]<=[8]T(1,0).
+# In a value, square brackets and parentheses count only outside of braces: [2,4]<=[8]T(1,0).
 _WORD: Final = r"[^\s,\"(){}\[\]]++"
 _VALUE: Final = rf'(?:{_STRING}|{_BRACES}|\[[^\]"{{}}]*+\]|\([^)"{{}}]*+\)|{_WORD})++'
 _ATTRIBUTE: Final = rf"\s*+,\s*+({_NAME})=\s*+({_VALUE})"
@@ -51,10 +51,10 @@ ARRAY: Final = re.compile(_ARRAY, _FLAGS)
 VALUE: Final = re.compile(_VALUE, _FLAGS)
 ATTRIBUTE: Final = re.compile(_ATTRIBUTE, _FLAGS)
 
-# Where a text ends after this, the type may go on.
+# A type that may continue after the end of the text.
 TYPE_BEGINNING: Final = re.compile(r"[a-z]\w*+(?:\[[^\]\[]*+(?:\](?:\{[^{}]*+)?+)?+)?+\Z", _FLAGS)
 
-# root, name, type, opcode, what stands in the parentheses, attributes
+# root, name, type, opcode, text in the parentheses, attributes
 INSTRUCTION: Final = re.compile(
     rf"\s*+(ROOT\s++)?+%?+({_NAME})\s*+=\s*+({_TYPE})\s*+([a-z][\w\-]*+)"
     rf"\(((?:[^()\"]++|{_PARENTHESES})*+)\)({_ATTRIBUTES})\s*+\Z",
@@ -66,7 +66,7 @@ TYPED_OPERAND: Final = re.compile(rf"{_FILL}(?:({_TYPE})\s*+)?+%?+({_NAME}){_FIL
 # Number and entry: 1 "progs.py", or 1 {file_name_id=1 line=90}
 TABLE_ROW: Final = re.compile(rf"\s*+([0-9]++)\s++({_STRING}|{_BRACES})", _FLAGS)
 
-# A line that begins a statement, hence does not go on with the one before.
+# A line that begins a statement, so that it does not continue the one before.
 STATEMENT: Final = re.compile(
     rf"\s*+(?:(?:ROOT|ENTRY|HloModule)\s|\}}|%?+{_NAME}\s++=\s|%{_NAME}(?:=|\s++\()"
     rf"|{_NAME}\s++\(.*\)\s*+->.*\{{\s*+\Z)",
@@ -97,11 +97,11 @@ _WHY: Final = "an instruction is name = type opcode(operands), attributes"
 _FIX: Final = 'write for example %add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}'
 
 
-class Incomplete(LayoutError):  # noqa: N818  (a state, which the reader turns into an error)
-    """The text ends inside a statement; the next line may go on with it.
+class Incomplete(LayoutError):  # noqa: N818  (a state that the reader turns into an error)
+    """The text ends inside a statement; the next line may continue it.
 
     Attributes:
-        what: what was expected where it ends; position: where the part begins that has no end.
+        position: the beginning of the part without an end.
     """
 
     def __init__(self, what: str, position: int) -> None:
@@ -115,7 +115,7 @@ class Scanner:
     Args:
         text: one statement, or several.
         line: the line of the file on which the text begins.
-        position: where reading begins.
+        position: the position to begin at.
     """
 
     def __init__(self, text: str, line: int = 1, position: int = 0) -> None:
@@ -123,7 +123,7 @@ class Scanner:
         self._counted = (0, line)
 
     def line_at(self, position: int) -> int:
-        """The line of the file at a position; asked from left to right, it counts once."""
+        """Return the line of the file at a position; calls from left to right count once."""
         begin, line = self._counted
         if position < begin:
             begin, line = 0, self.line
@@ -133,20 +133,20 @@ class Scanner:
     def fail(
         self, what: str, position: int | None = None, why: str = _WHY, fix: str = _FIX
     ) -> NoReturn:
-        """Raise a ParseError with its caret at a position, by default where reading stands."""
+        """Raise a ParseError with its caret at a position, by default the current one."""
         at = self.position if position is None else position
         what = f"line {self.line_at(at)}: {what}"
         raise ParseError(what, why, fix, text=self.text, position=at, first_line=self.line)
 
     def expected(self, what: str) -> NoReturn:
-        """Fail for want of something here; Incomplete where the text is at its end."""
+        """Raise a ParseError for a missing part; Incomplete at the end of the text."""
         if self.position >= len(self.text):
             raise Incomplete(f"expected {what}", len(self.text.rstrip()))
         found = self.text[self.position : self.position + 16].split(maxsplit=1)
         self.fail(f"expected {what}, found {found[0]!r}" if found else f"expected {what}")
 
     def space(self) -> str:
-        """Skip blanks and comments; the character after them, '' at the end of the text."""
+        """Skip blanks and comments; return the next character, '' at the end of the text."""
         self.position = SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
         mark = self.text[self.position : self.position + 1]
         if mark == "/" and self.text.startswith("/*", self.position):
@@ -154,14 +154,14 @@ class Scanner:
         return mark
 
     def take(self, mark: str, what: str | None = None) -> None:
-        """Skip blanks, then a text that must stand here."""
+        """Skip blanks, then a text that must follow."""
         self.space()
         if not self.text.startswith(mark, self.position):
             self.expected(what or f"'{mark}'")
         self.position += len(mark)
 
     def name(self, what: str = "a name") -> str:
-        """A name, with its % or without; the % is not part of it."""
+        """Read a name, with or without %; return it without."""
         if self.space() == "%":
             self.position += 1
         match = NAME.match(self.text, self.position)
@@ -171,7 +171,7 @@ class Scanner:
         return match[0]
 
     def type_end(self) -> int:
-        """Where the type ends that begins here."""
+        """Return the end of the type at the position."""
         if self.position >= len(self.text):
             self.expected("a type")
         if TYPE_BEGINNING.match(self.text, self.position):
@@ -184,19 +184,19 @@ class Scanner:
         return self.closing(_PARENTHESIS, self.text.index("(", self.position))
 
     def begins_tuple(self) -> bool:
-        """Whether a tuple's or a buffer's type may stand here."""
+        """Whether the type of a tuple or a buffer may begin here."""
         text, at = self.text, self.position
         return text.startswith("(", at) or _BUFFER.match(text, at) is not None
 
     def parentheses(self) -> tuple[int, int]:
-        """Skip what stands in parentheses, which may hold more; begin and end of the inside."""
+        """Skip parentheses, which may nest; return begin and end of the inside."""
         self.take("(", "'(' and operands")
         begin = self.position
         self.position = self.closing(_PARENTHESIS, begin - 1)
         return begin, self.position - 1
 
     def closing(self, brackets: re.Pattern[str], opening: int) -> int:
-        """Where the bracket that opens here is closed, brackets of other kinds left aside."""
+        """Return the end of the bracket that opens at a position, other kinds ignored."""
         depth, at = 0, opening
         while (match := brackets.search(self.text, at)) is not None:
             at = match.end()
@@ -211,14 +211,14 @@ class Scanner:
         raise Incomplete(f"expected the end of this '{self.text[opening]}'", opening)
 
     def string_end(self, opening: int) -> int:
-        """Where the string ends that begins here."""
+        """Return the end of the string at a position."""
         match = STRING.match(self.text, opening)
         if match is None:
             raise Incomplete("expected the end of this string", opening)
         return match.end()
 
     def attributes(self) -> Iterator[tuple[str, str]]:
-        """The attributes that follow here, each after a comma: name and value as written."""
+        """Read the attributes that follow, each after a comma: name and value as written."""
         while True:
             match = ATTRIBUTE.match(self.text, self.position)
             if match is not None and self._ends_value(match.end()):
@@ -236,7 +236,7 @@ class Scanner:
             yield name, self.text[begin : self.position]
 
     def _ends_value(self, position: int) -> bool:
-        """Whether a value that a pattern found is whole: no bracket or quote follows it."""
+        """Whether a value that the pattern matched is whole: no bracket or quote follows it."""
         mark = self.text[position : position + 1]
         return mark not in ("(", "[", "{", '"')
 
@@ -262,10 +262,10 @@ class Scanner:
 
 
 Progress: TypeAlias = Callable[[int, int], object]
-"""Called with what was read and all there is, in bytes of a file, in characters of a text."""
+"""Called with the amount that was read and the amount of all: bytes of a file, or characters."""
 
 _LINES_PER_CALL: Final = 4096
-# A line that is no path: blank, the beginning of a module or computation, an instruction.
+# A line that is not a path: blank, the beginning of a module or computation, an instruction.
 _TEXT: Final = re.compile(
     r"\s*+(?:\Z|HloModule\s|(?:ROOT\s++)?+%?+[\w.\-]++\s++=\s|[^=]++=[^(]*+\(|[^{]++\{\s*+\Z)",
     re.ASCII,
@@ -273,7 +273,7 @@ _TEXT: Final = re.compile(
 
 
 class Lines:
-    """The lines of a dump, one at a time, and how many there were.
+    """The lines of a dump, one at a time, and their number.
 
     Args:
         lines: the lines, each with its newline.
@@ -304,7 +304,7 @@ class Lines:
         return line
 
     def peek(self) -> str | None:
-        """The line that comes next, None at the end."""
+        """Return the next line without reading it; None at the end."""
         if self.ahead is None:
             self.ahead = next(self.lines, None)
         return self.ahead
@@ -365,42 +365,42 @@ _OPENING: Final = "([{"
 
 
 def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:
-    """Append to a text the lines that go on with it: more than one where brackets are open.
+    """Append to a text the lines that continue it: more than one while brackets are open.
 
     Args:
-        scan: the text, which is not at its end.
-        stop: why it is incomplete.
-        lines: what follows it, one line at least.
-        joins: how often lines were appended to this statement.
+        scan: the text.
+        stop: the reason why it is incomplete.
+        lines: the lines after it, at least one.
+        joins: the number of times that lines were appended to this statement.
 
     Raises:
-        ParseError: where the next line cannot go on with it.
+        ParseError: if the next line cannot continue it.
     """
     text = scan.text.rstrip()
-    # After these any line may come: a computation inside an attribute, a name.
+    # Any line may follow these: a computation inside an attribute, a name.
     takes_all = text[-1:] == "{" or text.endswith(("ROOT", "ENTRY"))
-    if joins > HLO_JOINS or not (takes_all or _goes_on(lines.peek())):
+    if joins > HLO_JOINS or not (takes_all or _may_continue(lines.peek())):
         scan.fail(f"{stop.what} before line {lines.number + 1}", stop.position)
     parts = [scan.text]
-    depth = depth_of(scan.text[stop.position :])
+    depth = bracket_depth(scan.text[stop.position :])
     for part in lines:
         parts.append(part)
-        depth += depth_of(part)
+        depth += bracket_depth(part)
         is_open = depth > 0 or part.rstrip()[-1:] == ","
-        if not is_open or not (takes_all or _goes_on(lines.peek())):
+        if not is_open or not (takes_all or _may_continue(lines.peek())):
             break
     scan.text = "".join(parts)
 
 
-def _goes_on(line: str | None) -> bool:
-    """Whether a line may be the rest of a statement; where there is none, nobody knows."""
+def _may_continue(line: str | None) -> bool:
+    """Whether a line may continue a statement; also true at the end of the text."""
     return line is None or STATEMENT.match(line) is None
 
 
-def depth_of(text: str) -> int:
-    """How many more brackets open in a text than close.
+def bracket_depth(text: str) -> int:
+    """Return the number of brackets that open in a text minus those that close.
 
-    >>> depth_of("add(%a, {1, 2}"), depth_of("})")
+    >>> bracket_depth("add(%a, {1, 2}"), bracket_depth("})")
     (1, -2)
     """
     return sum(1 if mark in _OPENING else -1 for mark in _BRACKET.findall(text))

@@ -1,4 +1,4 @@
-"""What the TPU compiler does with layouts: its defaults, their cost, and what would cost less."""
+"""Layouts on TPUs: the compiler's defaults, their padding, and layouts with less of it."""
 
 from morello_layouts.notations.xla.words import FORMATS, Format
 from morello_layouts.tpu.defaults import default_layout

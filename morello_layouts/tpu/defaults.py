@@ -1,6 +1,6 @@
-"""The layout that the TPU compiler chooses for a parameter.
+"""The layout that the TPU compiler chooses for a parameter, and the generation that chose one.
 
-The rule was read off the layouts that the compiler printed; no part of it is documented.
+The rule is not documented: it follows the layouts that the compiler printed.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from typing import Final, NamedTuple
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import XlaLayout, XlaShape
+from morello_layouts.notations.xla.lowering import round_up
 from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing, sizes_of
 
 _LARGEST_TILE: Final = 1024  # elements, of an array of one dimension
 
 
 def default_layout(element_type: str, shape: Sequence[int], generation: str) -> XlaShape:
-    """The layout that the TPU compiler chooses for a parameter of a type and shape.
+    """Return the layout that the TPU compiler chooses for a parameter of a type and shape.
 
-    Of all pairs of dimensions those become minor and second-minor that leave the fewest padded
-    bytes; on a tie the minor dimension nearest the end wins, then the second-minor nearest it.
+    The compiler takes the pair of minor and second-minor dimension that pads the fewest bytes. On
+    a tie the minor dimension nearest the end wins, then the second-minor dimension nearest it.
 
     Args:
-        element_type: XLA's name of it, such as ``bf16``; one of :data:`TYPES`.
+        element_type: XLA's name of the type, such as ``bf16``; one of :data:`TYPES`.
         shape: sizes in elements, dimension 0 first.
         generation: one of :data:`GENERATIONS`.
 
     Raises:
-        LayoutError: where the type, a size or the generation means nothing.
-        UnsupportedError: for a type that was not measured, or a size that is no number.
+        LayoutError: if the type, a size or the generation is unknown.
+        UnsupportedError: if the type was not measured, or a size is not a number.
 
     >>> print(default_layout("bf16", (8, 1, 1280, 1000), "v5e"))
     bf16[8,1,1280,1000]{2,3,1,0:T(8,128)(2,1)}
@@ -52,7 +53,7 @@ def default_layout(element_type: str, shape: Sequence[int], generation: str) -> 
 def tiled(
     element_type: str, sizes: Sequence[int], pair: tuple[int, int], rows: int, kind: Packing
 ) -> XlaShape:
-    """An array whose minor and second-minor dimension are a pair, under a tile of so many rows.
+    """Return an array with a pair of minor and second-minor dimension, and the rows of its tile.
 
     >>> print(tiled("f32", (16, 3, 128), (2, 0), 8, packing("f32", "v5e")))
     f32[16,3,128]{2,0,1:T(8,128)}
@@ -66,7 +67,7 @@ def tiled(
 
 
 def _ordered(rank: int, pair: tuple[int, int]) -> tuple[int, ...]:
-    """Minor-to-major order that begins with a pair, the other dimensions descending.
+    """Return the minor-to-major order that begins with a pair; the other dimensions descend.
 
     >>> _ordered(4, (0, 2))
     (0, 2, 3, 1)
@@ -75,7 +76,7 @@ def _ordered(rank: int, pair: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _tiles(first: tuple[int, int], kind: Packing) -> tuple[tuple[int, ...], ...]:
-    """A tile of rows and columns and, for packed types, the one that fills 32-bit words.
+    """Return a tile of rows and columns and, for packed types, the tile of 32-bit words.
 
     >>> _tiles((8, 128), packing("bf16", "v5e"))
     ((8, 128), (2, 1))
@@ -84,7 +85,7 @@ def _tiles(first: tuple[int, int], kind: Packing) -> tuple[tuple[int, ...], ...]
 
 
 def pairs(rank: int) -> Iterator[tuple[int, int]]:
-    """Minor and second-minor dimensions, those nearest the end first.
+    """Return the pairs of minor and second-minor dimension, those nearest the end first.
 
     >>> list(pairs(3))
     [(2, 1), (2, 0), (1, 2), (1, 0), (0, 2), (0, 1)]
@@ -93,7 +94,7 @@ def pairs(rank: int) -> Iterator[tuple[int, int]]:
 
 
 def fewest_rows(size: int, kind: Packing, least: int | None = None) -> int:
-    """Rows of the tile for a second-minor dimension of a size.
+    """Return the rows of the tile for a second-minor dimension of a size.
 
     >>> [fewest_rows(n, packing("f32", "v5e")) for n in (1, 2, 3, 5, 9)]
     [1, 2, 4, 8, 8]
@@ -110,14 +111,14 @@ def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
 
     def elements(pair: tuple[int, int]) -> int:
         minor, second = sizes[pair[0]], sizes[pair[1]]
-        rows = _round_up(second, fewest_rows(second, kind, least))
-        return whole // (minor * second) * rows * _round_up(minor, LANES)
+        rows = round_up(second, fewest_rows(second, kind, least))
+        return whole // (minor * second) * rows * round_up(minor, LANES)
 
     return min(pairs(len(sizes)), key=elements)
 
 
 def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:
-    """Scalars too: they take the smallest tile."""
+    """Return the layout of an array of at most one dimension; a scalar takes the smallest tile."""
     register = LANES * kind.per_word
     shortest = min(2 * register, _LARGEST_TILE) if kind.is_old else register
     longest = 2 * _LARGEST_TILE if kind.bits == 2 else _LARGEST_TILE
@@ -135,12 +136,8 @@ def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) 
 
 
 def _power_of_two(n: int) -> int:
-    """The smallest power of two that is not below a number from 1."""
+    """Return the smallest power of two that is not below a number from 1."""
     return 1 << (n - 1).bit_length()
-
-
-def _round_up(n: int, multiple: int) -> int:
-    return -(-n // multiple) * multiple
 
 
 # A generation for each of the two kinds of layouts: the tiles of its scalars, and its kin.
@@ -194,7 +191,7 @@ def generation_of(
     for name, (_, kin) in _KINDS.items():
         if chosen_by == {name}:
             return Generation(name, f"a guess: parameters and outputs lie as {kin} choose")
-    return Generation("v5e", "assumed: nothing in the text tells")
+    return Generation("v5e", "assumed: the text does not tell")
 
 
 def _chosen_by(x: XlaShape) -> str | None:

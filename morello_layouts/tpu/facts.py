@@ -1,4 +1,4 @@
-"""How an array lies in a TPU's vector registers, in words."""
+"""The place of an array in a TPU's vector registers, in words."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from morello_layouts.tpu.waste import waste_formula
 
 @dataclass(frozen=True, slots=True)
 class TpuFacts:
-    """What a TPU makes of a layout.
+    """A layout on a TPU, in words.
 
     Attributes:
-        lanes: what lies along the 128 lanes of a vector register.
-        sublanes: what lies along its 8 sublanes.
+        lanes: the dimension along the 128 lanes of a vector register.
+        sublanes: the dimension along its 8 sublanes.
         packing: how elements share the 32-bit words of a lane, or take several.
-        default_on: the generations whose compiler chooses this layout by itself.
-        default: the same in words, and what the others choose.
-        padding: for which dimensions more is reserved than the data takes.
+        default_on: the generations whose compiler chooses this layout for a parameter.
+        default: the same in words, and the choice of the other generations.
+        padding: the reasons for padding.
     """
 
     lanes: str
@@ -36,7 +36,7 @@ class TpuFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """A tile of a TPU: so many words of 32 bits in so many lanes, with elements packed in them."""
+    """A tile of a TPU: its rows, and the elements that are packed into a 32-bit word."""
 
     rows: int
     packed: int
@@ -50,7 +50,7 @@ class _Tile:
 
 
 def tpu_facts(x: XlaShape, names: Sequence[str]) -> TpuFacts | None:
-    """The facts about an array in tiles of a TPU; None for other arrays.
+    """Return the facts about an array in tiles of a TPU; None for other arrays.
 
     Args:
         x: the array.
@@ -76,7 +76,7 @@ def tpu_facts(x: XlaShape, names: Sequence[str]) -> TpuFacts | None:
 
 
 def _tile_of(layout: XlaLayout, bits: int) -> _Tile | None:
-    """The tile, where every lane of it holds whole 32-bit words."""
+    """Return the tile if every lane of it holds whole 32-bit words, else None."""
     packed = WORD // bits if 0 < bits < WORD and WORD % bits == 0 else 1
     if (bits < WORD and packed == 1) or bits % min(bits, WORD) or not layout.tiles:
         return None
@@ -98,7 +98,7 @@ def _tile_of(layout: XlaLayout, bits: int) -> _Tile | None:
 
 
 def _places(x: XlaShape, names: Sequence[str], tile: _Tile) -> tuple[str, str, str]:
-    """What lies along lanes and sublanes, and how it is packed."""
+    """Return the texts on lanes, sublanes and packing."""
     assert x.layout is not None
     order = [names[dim] for dim in x.layout.minor_to_major]
     if not order:
@@ -146,7 +146,7 @@ def _packing(bits: int, minor: str, second: str, tile: _Tile) -> str:
 
 
 def _defaults(x: XlaShape) -> tuple[tuple[str, ...], str]:
-    """Which generations choose the layout themselves, and in words what the others choose."""
+    """Return the generations that choose the layout, and all choices in words."""
     if any(x.dynamic_dimensions) or x.layout is None:
         return (), "not known for dynamic sizes"
     try:

@@ -12,7 +12,7 @@ from morello_layouts.notations.xla import XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.words import FORMATS, Format
 
 GENERATIONS: Final = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x")
-"""The generations of TPUs that are known, oldest first."""
+"""The known generations of TPUs, oldest first."""
 
 LANES: Final = 128
 """Columns of a vector register: the minor dimension lies along them."""
@@ -25,7 +25,7 @@ WORD: Final = 32
 
 _OLD: Final = ("v2", "v3")
 
-# What else they are called, for those who look for their name.
+# Other names of the generations.
 _ALIASES: Final = {"v5e": " (v5litepod)", "v6e": " (Trillium)", "tpu7x": " (Ironwood)"}
 
 # Bits that a value needs; on v2 and v3 those of less than a byte take a whole one.
@@ -64,7 +64,7 @@ class Packing:
 
     @property
     def element_size_in_bits(self) -> int:
-        """What the layout's ``E(bits)`` says; 0 where it has none."""
+        """The layout's ``E(bits)``; 0 without one."""
         return self.stored if self.stored < 8 else 0
 
     @property
@@ -81,11 +81,11 @@ class Packing:
 
 
 def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of an array.
+    """Return the sizes of an array.
 
     Raises:
-        LayoutError: where the type or a size means nothing.
-        UnsupportedError: where a size is no number.
+        LayoutError: if the type is unknown, or a size is not a size.
+        UnsupportedError: if a size is not a number.
 
     >>> sizes_of("f32", [3, 5])
     (3, 5)
@@ -95,26 +95,26 @@ def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def packing(element_type: str, generation: str) -> Packing:
-    """How a generation stores an element type.
+    """Return how a generation stores an element type.
 
     Raises:
-        LayoutError: where there is no such generation, or no such type.
-        UnsupportedError: for a type whose layouts were not measured.
+        LayoutError: if the generation or the type is unknown.
+        UnsupportedError: if the type's layouts were not measured.
 
     >>> packing("s4", "v5e").per_word, packing("s4", "v3").per_word
     (8, 4)
     """
     if not isinstance(generation, str) or generation not in GENERATIONS:
         raise LayoutError(
-            f"{generation!r} is no generation of TPUs that is known",
+            f"{generation!r} is not a known generation of TPUs",
             "tiles and packing differ from one to the next",
             f"give one of {', '.join(g + _ALIASES.get(g, '') for g in GENERATIONS)}",
         )
     own = bits_of(element_type)
     if element_type not in TYPES:
         raise UnsupportedError(
-            f"the default layout of {element_type} is not known",
-            "it was measured for other types, and this one may be packed in another way",
+            f"the default layout of {element_type} was not measured",
+            "its elements may be packed in another way than those of other types",
             f"give one of {', '.join(TYPES)}",
         )
     bits = _NARROW.get(element_type, own)
@@ -131,14 +131,14 @@ _COMPACT_ROWS: Final = {1: 2, 2: 2, 3: 4, 4: 4, 5: 6, 6: 6, 9: 6, 10: 6, 11: 6, 
 def format_layout(
     name: str, element_type: str, shape: Sequence[int], minor_to_major: Sequence[int] | None = None
 ) -> XlaShape:
-    """An array in one of the document's formats, row-major where no order is given.
+    """Return an array in one of the document's formats, by default in row-major order.
 
-    The name ``compact second minor`` takes the tile by the second-minor size: 2x128 for 1 and 2,
+    The format ``compact second minor`` takes the tile by the second-minor size: 2x128 for 1 and 2,
     4x128 for 3 and 4, 6x128 for 5, 6 and 9 to 12 as the document proposes, 8x128 for others.
 
     Raises:
-        LayoutError: where there is no such format, or a part means nothing.
-        UnsupportedError: where the format is for types of another width.
+        LayoutError: if the format, the type, a size or the order is unknown.
+        UnsupportedError: if the format is for types of another width.
 
     >>> print(format_layout("16 bit", "bf16", (10, 200)))
     bf16[10,200]{1,0:T(8,128)(2,1)}
@@ -152,8 +152,8 @@ def format_layout(
     chosen = _compact(layout, sizes) if name == COMPACT else FORMATS.get(str(name))
     if chosen is None:
         raise LayoutError(
-            f"{name!r} is no format of XLA's document",
-            "it names those for one tile or two of a TPU",
+            f"{name!r} is not a format of XLA's document",
+            "the document names tile formats of TPUs",
             f"give one of {', '.join([*FORMATS, COMPACT])}",
         )
     bits = bits_of(element_type)
@@ -163,7 +163,7 @@ def format_layout(
         raise UnsupportedError(
             f"the format {chosen.name!r} is not for {element_type}",
             f"its tiles fill 32-bit words with {kind}",
-            "give another type, or take the format 8x128, which packs nothing",
+            "give another type, or the format 8x128, which does not pack elements",
         )
     layout = XlaLayout(
         layout.minor_to_major,

@@ -8,11 +8,11 @@ from itertools import combinations, pairwise
 from math import prod
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from morello_layouts.checks import LARGEST
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.checks import LARGEST, integer
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.notations.xla.lowering import bytes_of
+from morello_layouts.notations.xla.lowering import bytes_of, round_up
 from morello_layouts.tpu.defaults import default_layout, fewest_rows, pairs, tiled
 from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
 from morello_layouts.tpu.waste import Waste, waste
@@ -21,12 +21,12 @@ _MODULE = "jax.experimental.layout"
 
 
 def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]) -> str:
-    """What to write for the array ``a`` of the program, in words.
+    """Return advice in words: the expression to write for the array ``a`` of the program.
 
     Args:
         x: the array after folding, with its layout.
         groups: for each of its dimensions the dimensions that are folded into it.
-        changes: what the compiler would not do unasked: some of fold, order and tile.
+        changes: the differences from the compiler's own choice: some of fold, order and tile.
 
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (32, 128), XlaLayout((1, 0), ((8, 128),)))
@@ -45,12 +45,12 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
     if "tile" in changes:
         tiling = _tuple(_tuple(tile) for tile in x.layout.tiles)
         layout = f"Layout({layout}, tiling={tiling}) of {_MODULE}"
-        return f"{use}; the compiler takes this tile only where it is told to: {layout}"
+        return f"{use}; the compiler takes this tile only if told to: {layout}"
     if "order" in changes and is_row_major:
         layout = f"Layout({layout}) of {_MODULE}"
         return (
-            f"{use}; for a parameter or result the compiler takes the row-major order only where "
-            f"it is told to: {layout}"
+            f"{use}; for a parameter or result the compiler takes the row-major order only if "
+            f"told to: {layout}"
         )
     if "order" in changes:
         return f"write {transposed}, whose row-major layout this is{words}"
@@ -71,7 +71,7 @@ def _folds(sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> list[str]:
 
 
 def _tuple(values: Iterable[object]) -> str:
-    """A tuple as Python writes it.
+    """Return a tuple as Python writes it.
 
     >>> _tuple([8]), _tuple([8, 128])
     ('(8,)', '(8, 128)')
@@ -88,12 +88,12 @@ class Suggestion:
     """One way to lay out an array.
 
     Attributes:
-        shape: the array, with folded dimensions where it has some, and the layout.
+        shape: the array after folding, with its layout.
         waste: its bytes, factor and padding.
         groups: for each dimension of ``shape`` the dimensions that are folded into it.
-        changes: what differs from what the compiler does unasked: some of ``fold``, ``order``
-            and ``tile``; none where nothing does.
-        hint: what to write in the program, in words.
+        changes: the differences from the compiler's own choice: some of ``fold``, ``order`` and
+            ``tile``; empty for that choice.
+        hint: advice in words: the expression to write in the program.
 
     >>> best = suggest("s32", (8388608, 8, 4), "v5e")[0]
     >>> print(best.shape, best.factor, best.changes)
@@ -128,10 +128,11 @@ class Suggestion:
 
 
 class _Candidate(NamedTuple):
-    """A candidate, in the order in which candidates rank.
+    """A candidate; candidates rank in the order of these fields.
 
-    Few bytes come first; then what the compiler does unasked, another order, a folding, both, and
-    last another tile; then the fewest folded dimensions, and the order that the compiler prefers.
+    The fewest bytes come first. Of equal bytes the compiler's own choice comes first, then another
+    order, a folding, both, and last another tile; then the fewest folded dimensions, and the order
+    that the compiler prefers.
     """
 
     bytes: int
@@ -147,21 +148,21 @@ class _Candidate(NamedTuple):
 def suggest(
     element_type: str, shape: Sequence[int], generation: str, *, limit: int | None = 10
 ) -> tuple[Suggestion, ...]:
-    """Layouts of an array that cost the fewest bytes, the cheapest first.
+    """Return the layouts of an array that take the fewest bytes, the smallest first.
 
-    Tried are each folding of adjacent dimensions, for each of them every pair of minor and
-    second-minor dimensions, and every tile of a power of two rows up to a whole vector register.
-    Of layouts of as many bytes that which asks for the smallest change comes first.
+    The search tries each folding of adjacent dimensions, each pair of minor and second-minor
+    dimension, and each tile of a power of two rows up to a whole vector register. Of layouts of
+    equal bytes the one with the smallest change comes first.
 
     Args:
-        element_type: XLA's name of it; one of :data:`TYPES`.
+        element_type: XLA's name of the type; one of :data:`TYPES`.
         shape: sizes in elements, dimension 0 first.
         generation: one of :data:`GENERATIONS`.
-        limit: how many to return at most; None for all.
+        limit: the largest number of layouts to return; None for all.
 
     Raises:
-        LayoutError, UnsupportedError: as of :func:`default_layout`; and for more than eight
-            dimensions.
+        LayoutError: as :func:`default_layout`, and if ``limit`` is not a number of layouts.
+        UnsupportedError: as :func:`default_layout`, and if there are more than eight dimensions.
 
     >>> for each in suggest("f32", (9, 1024), "v5e", limit=3):
     ...     print(each.shape, each.byte_size, each.changes)
@@ -169,19 +170,15 @@ def suggest(
     f32[9,1024]{1,0:T(1,128)} 36864 ('tile',)
     f32[9,1024]{1,0:T(8,128)} 65536 ()
     """
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
-        raise LayoutError(
-            f"limit is {limit!r}",
-            "it is a number of suggestions, or None for all of them",
-            "give an int from 1",
-        )
+    if limit is not None:
+        limit = integer(limit, 1, "limit", (), "give an int from 1, or None for all layouts")
     kind = packing(element_type, generation)
     sizes = sizes_of(element_type, shape)
     if len(sizes) > SUGGESTED_DIMENSIONS:
         raise UnsupportedError(
-            f"the array has {len(sizes)} dimensions",
-            f"the orders and foldings of at most {SUGGESTED_DIMENSIONS} are tried",
-            "fold some of them first",
+            f"shape: expected at most {SUGGESTED_DIMENSIONS} dimensions, got {len(sizes)}",
+            "the number of foldings doubles with each dimension",
+            "fold some dimensions first",
         )
     candidates = sorted(_candidates(element_type, sizes, generation, kind))
     return tuple(
@@ -236,7 +233,7 @@ def _suggestion(
 
 
 def _foldings(rank: int) -> Iterator[Groups]:
-    """Each way to fold adjacent dimensions, as the dimensions that become one.
+    """Return each way to fold adjacent dimensions, as groups that become one dimension.
 
     >>> list(_foldings(2))
     [((0,), (1,)), ((0, 1),)]
@@ -253,14 +250,14 @@ def _folded(shape: Sequence[int], groups: Groups) -> tuple[int, ...]:
 
 
 def _rows(size: int, kind: Packing) -> tuple[int, int | None]:
-    """Rows of the compiler's tile, and of the largest tile that pads less; None for none.
+    """Return the rows of the compiler's tile, and of the largest tile that pads less, or None.
 
     >>> _rows(9, packing("f32", "v5e")), _rows(16, packing("f32", "v5e"))
     ((8, 1), (8, None))
     """
 
     def padded(rows: int) -> int:
-        return -(-size // rows) * rows
+        return round_up(size, rows)
 
     usual, powers = fewest_rows(size, kind), kind.register_rows.bit_length()
     tiles = [1 << k for k in range(powers) if 1 << k >= kind.least_rows]
@@ -270,5 +267,5 @@ def _rows(size: int, kind: Packing) -> tuple[int, int | None]:
 
 def _bytes(sizes: Sequence[int], pair: tuple[int, int], rows: int, kind: Packing) -> int:
     minor, second = sizes[pair[0]], sizes[pair[1]]
-    tiles = -(-minor // LANES) * -(-second // rows)
-    return bytes_of(prod(sizes) // (minor * second) * tiles * rows * LANES, kind.stored)
+    tiled = round_up(minor, LANES) * round_up(second, rows)
+    return bytes_of(prod(sizes) // (minor * second) * tiled, kind.stored)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.checks import instance
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.layout import largest_piece
@@ -24,11 +25,11 @@ class Padding:
     """One reason why an array takes more than its data.
 
     Attributes:
-        dimensions: the logical dimensions that are padded, several where a tile's ``*`` joins
-            them; none where the padding is not along a dimension.
-        size: what there is: elements along the dimension, elements of the buffer, or bits; a
-            polynomial where sizes are symbolic.
-        padded: what it takes.
+        dimensions: the logical dimensions that are padded: several if a tile's ``*`` joins them;
+            none if the padding is not along a dimension.
+        size: before padding: elements along the dimension, elements of the buffer, or bits; a
+            polynomial if sizes are symbolic.
+        padded: the same after padding.
         text: the reason in words.
 
     >>> from morello_layouts.notations.xla import XlaLayout
@@ -51,8 +52,8 @@ class Waste:
         shape: the array and its layout.
         data_bytes: bytes of the elements alone.
         reserved_bytes: bytes that XLA reserves.
-        reasons: why it reserves more, minor dimension first; together they account for all of it,
-            but for bits that fill up the last byte.
+        reasons: the reasons for padding, minor dimension first; together they account for all of
+            it, except for bits that fill the last byte.
 
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))
@@ -87,7 +88,7 @@ class Waste:
 
     @property
     def factor(self) -> float:
-        """The buffer's bytes over the data's; 1 where there are neither, infinity past a float.
+        """Reserved bytes over data bytes; 1 if both are 0, infinity past a float.
 
         >>> waste(XlaShape("f32", (3, 5))).factor
         1.0
@@ -106,35 +107,30 @@ class Waste:
 
 
 def waste(shape: XlaShape) -> Waste:
-    """What an array's layout costs, exactly, and why.
+    """Return the exact bytes of an array, and the reasons for its padding.
 
     Raises:
-        LayoutError: where it is given anything but an XlaShape.
-        UnsupportedError: for a token or opaque value, and where a size is no number.
+        LayoutError: if the array is not an XlaShape.
+        UnsupportedError: if it is a token or opaque value, or a size is not a number.
 
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> print(waste(XlaShape("f32", (7, 3, 128), XlaLayout((2, 1, 0), ((8, 128),)))))
     f32[7,3,128]{2,1,0:T(8,128)}: 10,752 bytes of data in 28,672, 2.67x
       second-minor dimension 1 of size 3 is padded to 8: tiles (8,128) have 8 rows
     """
-    if not isinstance(shape, XlaShape):
-        raise LayoutError(
-            f"{shape!r} is no array",
-            "bytes are counted for an XlaShape",
-            "give one; ml.parse reads it from text",
-        )
+    instance(shape, XlaShape, "shape", "read one from text with ml.parse")
     data, reserved = data_bytes(shape), shape.byte_size
     layout = shape.layout
-    assert layout is not None  # byte_size raises where there is none
+    assert layout is not None  # byte_size raises without one
     sizes = largest_piece(layout.physical_sizes(shape.shape), layout.split_configs)
     reasons = reasons_of(shape, sizes) if reserved else ()
     return Waste(shape, data, reserved, tuple(reasons))
 
 
 def data_bytes(shape: XlaShape) -> int:
-    """Bytes of the elements alone, at the width of the type or of a narrower ``E(bits)``.
+    """Return the bytes of the elements, at the width of the type or of a narrower ``E(bits)``.
 
-    Where SC cuts the array into pieces, those of the largest, as in ``byte_size``.
+    If SC cuts the array into pieces, these are the bytes of the largest, as in ``byte_size``.
 
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> data_bytes(XlaShape("pred", (5,), XlaLayout((0,), ((8,),), element_size_in_bits=32)))
@@ -152,15 +148,15 @@ def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int: ...
 
 
 def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int:
-    """The bytes of :func:`data_bytes` for other sizes than the array's own."""
+    """Return the bytes of :func:`data_bytes` for other sizes than the array's own."""
     bits = min(shape.bits, bits_of(shape.element_type))
-    assert shape.layout is not None  # bits raises where there is none
+    assert shape.layout is not None  # bits raises without one
     bare = replace(shape.layout, tiles=(), tail_padding_alignment_in_elements=1)
     return bytes_of(bare.reserved_elements(sizes), bits)
 
 
 def reasons_of(shape: XlaShape, sizes: Sequence[Int]) -> list[Padding]:
-    """Why an array takes more than its data, by XLA's own rule, in which only the first tile pads.
+    """Return the reasons for padding by XLA's own rule: only the first tile pads.
 
     Args:
         shape: the array.
@@ -186,7 +182,7 @@ def reasons_of(shape: XlaShape, sizes: Sequence[Int]) -> list[Padding]:
 def _tile_padding(
     sizes: Sequence[Int], layout: XlaLayout, tile: Sequence[int]
 ) -> tuple[list[Padding], Int]:
-    """The dimensions that a tile pads, the minor one first, and the elements with that padding."""
+    """Return the dimensions that a tile pads, minor first, and the elements with this padding."""
     missing = max(0, len(tile) - len(sizes))
     dims = [None] * missing + list(layout.major_to_minor)
     every = [*(1,) * missing, *sizes]
@@ -228,7 +224,7 @@ def _subject(place: int, dims: Sequence[int], size: Int) -> str:
 
 
 def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
-    """What a tile's size in one place is called."""
+    """Return a tile's size in one place in words."""
     if rank == 1:
         return f"{t:,} element{'' if t == 1 else 's'}"
     if rank > 2:
@@ -245,7 +241,7 @@ class WasteFormula:
         shape: the array and its layout.
         data: bytes of the elements alone: a polynomial in the names of sizes.
         reserved: bytes that XLA reserves: a polynomial in names and quotients rounded up.
-        reasons: why it reserves more; a reason applies unless the size is a multiple already.
+        reasons: the reasons for padding; a reason applies unless the size is a multiple.
 
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> f = waste_formula(XlaShape("bf16", ("M", "N"), XlaLayout((1, 0), ((8, 128), (2, 1)))))
@@ -262,7 +258,7 @@ class WasteFormula:
 
     @property
     def data_bytes(self) -> sympy.Expr:
-        """Bytes of the elements alone, in SymPy.
+        """Bytes of the elements, in SymPy.
 
         >>> waste_formula(XlaShape("s32", ("M", 3))).data_bytes
         12*M
@@ -289,7 +285,7 @@ class WasteFormula:
 
     @property
     def factor(self) -> sympy.Expr:
-        """Bytes reserved over bytes of data, in SymPy; 1 where there are neither.
+        """Reserved bytes over data bytes, in SymPy; 1 if both are equal.
 
         >>> waste_formula(XlaShape("s32", ("M", 3))).factor
         1
@@ -299,10 +295,10 @@ class WasteFormula:
         return self.reserved_bytes / self.data_bytes
 
     def at(self, **sizes: int) -> Waste:
-        """The bytes and reasons where the sizes have these values.
+        """Return the bytes and reasons for values of the sizes.
 
         Raises:
-            ShapeError: where a name is not one of the array's, or one of these has no value.
+            ShapeError: unless each symbolic size of the array has a value, and no other name.
 
         >>> waste_formula(XlaShape("s32", ("M", 3))).at(M=5).data_bytes
         60
@@ -311,8 +307,8 @@ class WasteFormula:
         if names != sizes.keys():
             given = ", ".join(sorted(sizes)) or "none"
             raise ShapeError(
-                f"values are given for {given}",
-                f"the symbolic sizes of {self.shape} are {', '.join(sorted(names)) or 'none'}",
+                f"sizes: expected {', '.join(sorted(names)) or 'none'}, got {given}",
+                f"these are the symbolic sizes of {self.shape}",
                 "give one value for each of them",
             )
         dims = tuple(sizes[n] if isinstance(n, str) else n for n in self.shape.dims)
@@ -325,11 +321,11 @@ class WasteFormula:
 
 
 def waste_formula(shape: XlaShape) -> WasteFormula:
-    """What an array's layout costs, as a formula in its symbolic sizes, each at least 1.
+    """Return the bytes of an array as formulas in its symbolic sizes, each at least 1.
 
     Raises:
-        LayoutError: where it is given anything but an XlaShape.
-        UnsupportedError: for a token or opaque value, an unbounded size, and where SC splits an
+        LayoutError: if the array is not an XlaShape.
+        UnsupportedError: if it is a token or opaque value, a size is unbounded, or SC splits an
             array of symbolic sizes.
 
     >>> from morello_layouts.notations.xla import XlaLayout
@@ -338,13 +334,8 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
       minor dimension 1 of size 200 is padded to 256: tiles (8,128) have 128 columns
       second-minor dimension 0 of size N is padded to 8*ceil(N/8): tiles (8,128) have 8 rows
     """
-    if not isinstance(shape, XlaShape):
-        raise LayoutError(
-            f"{shape!r} is no array",
-            "bytes are counted for an XlaShape",
-            "give one; ml.parse reads it from text",
-        )
-    bits = shape.bits  # raises where there is no layout
+    instance(shape, XlaShape, "shape", "read one from text with ml.parse")
+    bits = shape.bits  # raises without a layout
     layout = shape.layout
     assert layout is not None
     if all(isinstance(n, int) for n in shape.dims):
@@ -353,7 +344,7 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
     if layout.splits_array:
         raise UnsupportedError(
             f"{shape} splits the array at fixed places",
-            "which piece is the largest depends on the symbolic sizes",
+            "the symbolic sizes decide which piece is the largest",
             "write numbers for the sizes, or leave SC out",
         )
     sizes = tuple(map(_size_of(shape), shape.dims))
@@ -367,7 +358,7 @@ def _size_of(shape: XlaShape) -> Callable[[Any], Int]:
         if n is None:
             raise UnsupportedError(
                 f"{shape} has an unbounded size",
-                "'?' has no name, so no formula can speak of it",
+                "'?' has no name that a formula could use",
                 "write a name, such as N, for each '?'",
             )
         return SizeExpr.named(n) if isinstance(n, str) else int(n)

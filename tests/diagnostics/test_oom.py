@@ -146,14 +146,14 @@ def test_a_whole_report() -> None:
     assert report.generation.name == "v3"  # by the scalar in a label
     spill, fusion, several = report.allocations[12:]
     assert (spill.shape, spill.wastes, spill.alternative) == (None, (), None)
-    assert spill.note == "the report gives no shape: no array of the program"
+    assert spill.note == "the report gives no shape: this is not an array of the program"
     assert spill.reported_bytes == bytes_of_text("29.66M")
     assert (fusion.instruction, fusion.source) == ("fusion.1668", "a/b c.py:12")
     assert several.reserved_bytes == 1024 + 1024 + 4096
     assert [d.field for d in several.differences] == ["Size"]
     text = str(report)
     assert "Out of memory in hbm: 41.74G used of 16.00G" in text
-    assert "numbers as the layouts give them: 13; other numbers: 1; without a layout: 1" in text
+    assert "numbers that agree with the layout: 13; that differ: 1; without a layout: 1" in text
     assert "14. HLO temp fusion.1668 (a/b c.py:12)" in text
 
 
@@ -244,9 +244,9 @@ def test_buffers_of_other_compilers() -> None:
 @pytest.mark.parametrize(
     ("shape", "note"),
     [
-        ("f33[8]", "is not understood: "),
-        ("f32[8]{0:T(8", "is not understood: "),
-        ("{1,0}", "is not one of XLA"),
+        ("f33[8]", "cannot be read: "),
+        ("f32[8]{0:T(8", "cannot be read: "),
+        ("{1,0}", "is not an XLA shape"),
         ("f32[N]", "sizes that are not numbers"),
     ],
 )
@@ -286,7 +286,7 @@ def test_sources_that_cannot_be_read(source: object, what: str) -> None:
 
 
 def test_an_unknown_generation_is_refused() -> None:
-    with pytest.raises(ml.LayoutError, match="no generation"):
+    with pytest.raises(ml.LayoutError, match="not a known generation"):
         ml.read_oom(WHOLE, "v9")
 
 

@@ -172,7 +172,7 @@ def test_the_default_is_no_alternative_to_itself(limit: int) -> None:
         (
             ("f32[3]", "--tpu", "v5"),
             (
-                "'v5' is no generation of TPUs that is known\n"
+                "'v5' is not a known generation of TPUs\n"
                 "tiles and packing differ from one to the next\n"
                 "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)\n"
             ),
@@ -345,7 +345,7 @@ def test_other_tiles_have_no_registers(text: str) -> None:
         (
             "u1[8,128]{1,0:T(32,128)(4,1)}",
             (),
-            "not known: the default layout of u1 is not known",
+            "not known: the default layout of u1 was not measured",
         ),
     ],
 )

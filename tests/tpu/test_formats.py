@@ -60,8 +60,8 @@ def test_the_compiler_chooses_other_tiles_today() -> None:
 @pytest.mark.parametrize(
     ("name", "element_type", "order", "what"),
     [
-        ("16x128", "f32", None, "'16x128' is no format of XLA's document"),
-        (["untiled"], "f32", None, "['untiled'] is no format of XLA's document"),
+        ("16x128", "f32", None, "'16x128' is not a format of XLA's document"),
+        (["untiled"], "f32", None, "['untiled'] is not a format of XLA's document"),
         ("16 bit", "f32", None, "the format '16 bit' is not for f32"),
         ("8 bit", "bf16", None, "the format '8 bit' is not for bf16"),
         ("1 bit", "s8", None, "the format '1 bit' is not for s8"),

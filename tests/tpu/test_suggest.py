@@ -56,7 +56,7 @@ def test_the_padded_third_report_fits_without_padding() -> None:
             2,
             (
                 "keep the shape; for a parameter or result the compiler takes the row-major "
-                "order only where it is told to: Layout(major_to_minor=(0, 1)) of "
+                "order only if told to: Layout(major_to_minor=(0, 1)) of "
                 "jax.experimental.layout"
             ),
         ),
@@ -78,7 +78,7 @@ def test_the_padded_third_report_fits_without_padding() -> None:
             ("f32", (9, 1024), "v5e"),
             1,
             (
-                "keep the shape; the compiler takes this tile only where it is told to: "
+                "keep the shape; the compiler takes this tile only if told to: "
                 "Layout(major_to_minor=(0, 1), tiling=((1, 128),)) of jax.experimental.layout"
             ),
         ),
@@ -98,7 +98,7 @@ def test_the_hint_of_everything_at_once() -> None:
     )
     assert hint_of(x, groups, ("fold", "order", "tile")) == (
         "write jnp.reshape(a, (24, 24)): dimensions 0, 1 and 2 become one of 24; dimensions 3 and "
-        "4 become one of 24; the compiler takes this tile only where it is told to: "
+        "4 become one of 24; the compiler takes this tile only if told to: "
         "Layout(major_to_minor=(1, 0), tiling=((8, 128),)) of jax.experimental.layout"
     )
 
@@ -199,9 +199,9 @@ def test_empty_arrays_and_scalars() -> None:
             ("f32", (1,) * 9, "v5e"),
             10,
             (
-                "the array has 9 dimensions",
-                "the orders and foldings of at most 8 are tried",
-                "fold some of them first",
+                "shape: expected at most 8 dimensions, got 9",
+                "the number of foldings doubles with each dimension",
+                "fold some dimensions first",
             ),
         ),
         (
@@ -209,15 +209,15 @@ def test_empty_arrays_and_scalars() -> None:
             0,
             (
                 "limit is 0",
-                "it is a number of suggestions, or None for all of them",
-                "give an int from 1",
+                "it is at least 1",
+                "give an int from 1, or None for all layouts",
             ),
         ),
         (
             ("f32", (3,), "v9"),
             10,
             (
-                "'v9' is no generation of TPUs that is known",
+                "'v9' is not a known generation of TPUs",
                 "tiles and packing differ from one to the next",
                 "give one of v2, v3, v4, v5e (v5litepod), v5p, v6e (Trillium), tpu7x (Ironwood)",
             ),
