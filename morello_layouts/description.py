@@ -2,70 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import log10
 from typing import Any
 
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.recipe import Recipe
+from morello_layouts.recipe.digits import Digits, axes_of, axis_text
+
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """An axis of the array in memory: coordinate ``(of // stride) % modulus``.
+class MemoryAxis:
+    """An axis of the array in memory.
 
     Attributes:
-        of: what it is a digit of: a dimension's name, or several joined.
-        size: how many coordinates it has, None where that depends on a size that is no number.
-        dims: the logical dimensions behind it; none for an axis that a tile added.
-        stride: steps along ``of`` for one step along the axis.
-        modulus: None for the outermost digit.
-        exact: whether it is a plain digit of one logical index.
-
-    >>> [axis.label for axis in Axis("y", 16, (0,)).split(8)]
-    ['y//8', 'y%8']
+        label: the axis's coordinate as a formula of the dimensions' names.
+        size: how many coordinates it has; None if that depends on a size that is not a number.
+        digits: the digits that make up the coordinate.
     """
 
-    of: str
+    label: str
     size: int | None
-    dims: tuple[int, ...]
-    stride: int = 1
-    modulus: int | None = None
-    exact: bool = True
-
-    @property
-    def label(self) -> str:
-        """The axis's coordinate as text."""
-        if self.modulus == 1 or not self.dims:
-            return "0"
-        inner = self.of if self.stride == 1 else f"{self.of}//{self.stride}"
-        if self.modulus is None:
-            return inner
-        return f"{inner}%{self.modulus}" if self.stride == 1 else f"({inner})%{self.modulus}"
-
-    def split(self, t: int) -> tuple[Axis, Axis]:
-        """The axis in tiles of t: the tile's index, and the index in the tile."""
-        outer_size = None if self.size is None else -(-self.size // t)
-        if self.modulus is None:
-            outer, rest = self, None
-        elif self.modulus % t == 0:
-            outer, rest = self, self.modulus // t
-        else:  # the tile does not divide the block, so its digits are not digits of the index
-            outer, rest = Axis(f"({self.label})", self.size, self.dims, exact=False), None
-        stride = outer.stride
-        return (
-            Axis(outer.of, outer_size, outer.dims, stride * t, rest, outer.exact),
-            Axis(outer.of, t, outer.dims, stride, t, outer.exact),
-        )
-
-    @staticmethod
-    def joined(axes: tuple[Axis, ...]) -> Axis:
-        """Neighbouring axes as one; of none an axis of size 1."""
-        if len(axes) == 1:
-            return axes[0]
-        size: int | None = 1
-        for axis in axes:
-            size = None if size is None or axis.size is None else size * axis.size
-        name = f"({','.join(axis.label for axis in axes)})"
-        return Axis(name, size, tuple(d for axis in axes for d in axis.dims), exact=False)
+    digits: Digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +149,7 @@ class Description:
     headline: str
     dimensions: tuple[Dimension, ...]
     parts: tuple[Part, ...]
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[MemoryAxis, ...] = ()
     word: Word | None = None
 
     @property
@@ -262,4 +221,37 @@ def dimensions(
     return tuple(
         Dimension(name, f"d{k}", size, flag)
         for k, (name, size, flag) in enumerate(zip(names, sizes, flags, strict=True))
+    )
+
+
+def sizes_in(dims: Iterable[Dimension]) -> tuple[Int, ...]:
+    """Return the sizes of dimensions; one that is not a number is symbolic.
+
+    >>> [str(n) for n in sizes_in(dimensions((8, "N", None)))]
+    ['8', 'N', 'd2']
+    """
+    return tuple(
+        n if isinstance(n := dim.size, int) else SizeExpr.named(n or dim.symbol) for dim in dims
+    )
+
+
+def memory_axes(recipe: Recipe, dims: Sequence[Dimension]) -> tuple[MemoryAxis, ...]:
+    """Return the axes in memory of an array of these dimensions, most major first.
+
+    >>> from morello_layouts.recipe import Split, Transpose
+    >>> tiled = Recipe((8, 6), (Split((4, None)), Transpose((0, 2, 1))))
+    >>> [axis.label for axis in memory_axes(tiled, dimensions((8, 6)))]
+    ['y//4', 'x', 'y%4']
+    """
+    return named_axes(axes_of(recipe), recipe.physical_shape, dims)
+
+
+def named_axes(
+    axes: Sequence[Digits], sizes: Sequence[Int], dims: Sequence[Dimension]
+) -> tuple[MemoryAxis, ...]:
+    """Return axes of these digits and sizes, with formulas of the dimensions' names."""
+    names = [dim.name for dim in dims]
+    return tuple(
+        MemoryAxis(axis_text(digits, names), n if isinstance(n, int) else None, digits)
+        for digits, n in zip(axes, sizes, strict=True)
     )

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
-from morello_layouts.description import Axis, Description, Word, listed
+from morello_layouts.description import Description, Word, listed
 from morello_layouts.layout import Layout
+from morello_layouts.recipe.digits import Digits
 
 _WORD: Final = 32
 _SPELLED_OUT: Final = 4
 
-Digit = tuple[int | None, int, int]
-Offset = tuple[int, ...]
+Offset: TypeAlias = tuple[int, ...]
+
+
+class _Run(NamedTuple):
+    """Slots of a word along a dimension, None for padding, ``unit`` indices apart."""
+
+    dim: int | None
+    unit: int
+    length: int
 
 
 def word_of(layout: Layout, description: Description) -> Word | None:
@@ -21,66 +29,67 @@ def word_of(layout: Layout, description: Description) -> Word | None:
     is_tiled = len(description.axes) > len(sizes)
     if layout.element is None or not is_tiled or 0 in sizes:
         return None
-    return shared_word(description.axes, layout.element.bits, sizes)
+    digits = tuple(digit for axis in description.axes for digit in axis.digits)
+    return shared_word(digits, layout.element.bits, sizes)
 
 
-def shared_word(axes: Sequence[Axis], bits: int, sizes: Sequence[object]) -> Word | None:
-    """What shares a 32-bit word, where every word is filled in the same way; else None.
+def shared_word(buffer: Digits, bits: int, sizes: Sequence[object]) -> Word | None:
+    """Return what shares a 32-bit word, if every word is filled in the same way.
 
     Args:
-        axes: the axes in memory, most major first.
+        buffer: the digits of the buffer.
         bits: bits of a stored element.
         sizes: the logical sizes.
 
-    >>> axes = (Axis("y", 2, (0,)).split(2)[0], Axis("x", 4, (1,)), Axis("y", 4, (0,)).split(2)[1])
-    >>> shared_word(axes, 16, (4, 4)).text
+    >>> from morello_layouts.recipe.digits import Digit
+    >>> shared_word((Digit(0, 2, 2), Digit(1, 1, 4), Digit(0, 1, 2, 2)), 16, (4, 4)).text
     '(2r, c) and (2r+1, c) share a 32-bit word, the first in its lowest bits'
     """
     if bits >= _WORD or _WORD % bits:
         return None
     slots = _WORD // bits
-    digits = _innermost(axes, slots)
-    if digits is None:
+    runs = _innermost(buffer, slots)
+    if runs is None:
         return None
-    offsets = tuple(_offset(k, digits, sizes) for k in range(slots))
-    text = _text(offsets, digits, sizes)
+    offsets = tuple(_offset(k, runs, sizes) for k in range(slots))
+    text = _text(offsets, runs, sizes)
     return None if text is None else Word(_WORD, slots, offsets, text)
 
 
-def _innermost(axes: Sequence[Axis], slots: int) -> list[Digit] | None:
-    """Digits (dimension, stride, count) that the slots of one word run through, fastest first."""
-    digits: list[Digit] = []
+def _innermost(buffer: Digits, slots: int) -> list[_Run] | None:
+    """The digits that the slots of one word run through, fastest first."""
+    found: list[_Run] = []
     left = slots
-    for axis in reversed(axes):
+    for digit in reversed(buffer):
         if left == 1:
             break
-        if axis.size == 1:
+        if digit.radix == 1:
             continue
-        if axis.size is None or not axis.exact or len(axis.dims) > 1:
+        if not isinstance(digit.radix, int) or not (digit.is_exact or digit.is_zero):
             return None
-        taken = min(axis.size, left)
-        if left % taken or axis.size % taken:
+        taken = min(digit.radix, left)
+        if left % taken or digit.radix % taken:
             return None
-        digits.append((axis.dims[0] if axis.dims else None, axis.stride, taken))
+        found.append(_Run(None if digit.is_zero else digit.dim, digit.unit, taken))
         left //= taken
-    return digits if left == 1 else None
+    return found if left == 1 else None
 
 
-def _offset(slot: int, digits: Sequence[Digit], sizes: Sequence[object]) -> Offset | None:
-    """How far a slot's element lies from the first one along each dimension; None for padding."""
+def _offset(slot: int, runs: Sequence[_Run], sizes: Sequence[object]) -> Offset | None:
+    """The steps from the first element of a word to a slot's element; None for padding."""
     offset = [0] * len(sizes)
-    for dim, stride, taken in digits:
-        slot, digit = divmod(slot, taken)
-        if dim is not None:
-            offset[dim] += digit * stride
-        elif digit:
+    for run in runs:
+        slot, value = divmod(slot, run.length)
+        if run.dim is not None:
+            offset[run.dim] += value * run.unit
+        elif value:
             return None
     inside = all(not isinstance(n, int) or o < n for o, n in zip(offset, sizes, strict=True))
     return tuple(offset) if inside else None
 
 
 def _text(
-    offsets: Sequence[Offset | None], digits: Sequence[Digit], sizes: Sequence[object]
+    offsets: Sequence[Offset | None], runs: Sequence[_Run], sizes: Sequence[object]
 ) -> str | None:
     present = [offset for offset in offsets if offset is not None]
     missing = len(offsets) - len(present)
@@ -91,7 +100,7 @@ def _text(
     bases: list[str] = []
     conditions: list[str] = []
     for dim, letter in enumerate(letters):
-        own = [(stride, taken) for d, stride, taken in digits if d == dim]
+        own = [(run.unit, run.length) for run in runs if run.dim == dim]
         covered = 1
         for stride, taken in sorted(own):
             covered = covered * taken if stride == covered else 0

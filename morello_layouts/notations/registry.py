@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morello_layouts.checks import shown
-from morello_layouts.description import Description, Part, dimensions
+from morello_layouts.description import Description, Part, dimensions, memory_axes
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout
 from morello_layouts.notations.expression import parse_expression
@@ -151,4 +151,6 @@ def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
             return notation.describe(layout, sizes)
     text = str(layout)
     kind = f"{type(layout).__name__} layout"
-    return Description(text, kind, text, dimensions(sizes or ()), (Part(text, kind),))
+    dims = dimensions(sizes or ())
+    axes = () if sizes is None else memory_axes(layout.recipe(sizes), dims)
+    return Description(text, kind, text, dims, (Part(text, kind),), axes)

@@ -81,7 +81,12 @@ class Digit:
         """
         if self.is_zero:
             return "0"
-        index = names[self.of] if isinstance(self.of, int) else text_of(self.of, names)
+        if isinstance(self.of, int):
+            index = names[self.of]
+        elif len(self.of) == 1:
+            index = f"({axis_text(self.of, names)})"
+        else:
+            index = axis_text(self.of, names)
         inner = index if self.unit == 1 else f"{index}//{self.unit}"
         if self.modulus is None:
             return inner
@@ -100,9 +105,16 @@ def index_of(digits: Digits, coordinate: Sequence[Any]) -> Any:
     return sum(digit.stride * digit.value(coordinate) for digit in digits)
 
 
-def text_of(digits: Digits, names: Sequence[str]) -> str:
-    """The index that digits make up, as text: each digit but those of one value, in parentheses."""
-    return f"({','.join(digit.text(names) for digit in digits if digit.radix != 1)})"
+def axis_text(digits: Digits, names: Sequence[str]) -> str:
+    """The index that digits make up, as text: the digits that have more than one value.
+
+    >>> axis_text((Digit(0, 1, 4), Digit(1, 8, 2)), ["y", "x"])
+    '(y,x//8)'
+    """
+    parts = [digit.text(names) for digit in digits if digit.radix != 1]
+    if len(parts) > 1:
+        return f"({','.join(parts)})"
+    return parts[0] if parts else next((digit.text(names) for digit in digits), "0")
 
 
 def digits_of(recipe: Recipe) -> Digits:
@@ -122,8 +134,8 @@ def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
     An axis of no digits is one that a merge of no axes made; it has one value.
 
     >>> cut_across = Recipe((4, 6), (Merge((2,)), Split((4,))))
-    >>> [text_of(axis, "yx") for axis in axes_of(cut_across)]
-    ['((y,x)//4)', '((y,x)%4)']
+    >>> [axis_text(axis, "yx") for axis in axes_of(cut_across)]
+    ['(y,x)//4', '(y,x)%4']
     """
     return stages_of(recipe)[-1]
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.description import Description, Word, amount, dimension_names
+from morello_layouts.description import Description, Part, Word, amount
 from morello_layouts.explanations.report import sizes_of
 from morello_layouts.explanations.word import word_of
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import ELEMENT_BITS
 from morello_layouts.notations.xla.words import type_in_words
+from morello_layouts.recipe.digits import index_of
 from tests.support.tables import each_row
 
 
@@ -231,18 +236,51 @@ def test_words_agree_with_the_index_map(text: str) -> None:
 def test_axes_agree_with_the_index_map(text: str, shape: tuple[int, ...] | None) -> None:
     m, axes = ml.index_map(text, shape), words(text, shape).axes
     assert tuple(axis.size for axis in axes) == m.physical_shape
-    names = dimension_names(len(m.shape))
     corner = tuple(n - 1 for n in m.shape)
-    values = dict(zip(names, corner, strict=True))
-    for axis, x in zip(axes, m.physical_coordinates(*corner), strict=True):
-        if axis.exact:
-            of = values[axis.of] // axis.stride
-            assert (of if axis.modulus is None else of % axis.modulus) == x
+    physical = m.physical_coordinates(*corner)
+    assert tuple(index_of(axis.digits, corner) for axis in axes) == physical
+
+
+class EvenFirst(ml.Layout):
+    """A layout of a notation that says nothing but its recipe and formula."""
+
+    def recipe(self, shape: Sequence[Int], /) -> ml.Recipe:
+        return ml.Recipe(tuple(shape), (ml.Split((None, 2)), ml.Transpose((2, 0, 1))))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        raise NotImplementedError
+
+
+def test_axes_of_another_notation() -> None:
+    assert [axis.label for axis in describe(EvenFirst(), (3, 4)).axes] == ["x%2", "y", "x//2"]
+
+
+def test_axes_of_unknown_sizes() -> None:
+    axes = words("f32[?,N]{1,0:T(*,8)(2,1)}").axes
+    labels = ["(y,x)//16", "(y,x)%8", "((y,x)//8)%2", "0"]
+    assert [(axis.label, axis.size) for axis in axes] == list(
+        zip(labels, [None, 8, 2, 1], strict=True)
+    )
+
+
+def test_very_many_tiles() -> None:
+    *_, tile, _ = words(f"f32[2]{{0:T{'(2)' * 101}}}").parts
+    assert tile == Part("(2)", "not explained: one tile of very many")
 
 
 def test_axes_of_morello_layouts() -> None:
     axes = words("[1, 0 oe(4), 1 p(4), 0 p(2)]", (8, 8)).axes
-    assert [axis.label for axis in axes] == ["x//4", "y//2", "x%4", "y%2"]
+    assert [axis.label for axis in axes] == ["x//4", "((y//2)%2,y//4)", "x%4", "y%2"]
+    axes = words("[1, 0 oe(4), 1 p(4), 0 p(2)]").axes
+    assert [(axis.label, axis.size) for axis in axes] == [
+        ("x//4", None),
+        ("((y//2)%2,y//4)", 4),
+        ("x%4", 4),
+        ("y%2", 2),
+    ]
+    assert not words("[]").axes
+    axes = words("[7, 1000000, 7 p(4)]").axes
+    assert [axis.label for axis in axes] == ["d7//4", "d1000000", "d7%4"]
 
 
 @pytest.mark.parametrize(

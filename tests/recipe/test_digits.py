@@ -26,11 +26,11 @@ from morello_layouts.recipe.digits import (
     Digit,
     Digits,
     axes_of,
+    axis_text,
     digits_of,
     index_of,
     major_order,
     stages_of,
-    text_of,
 )
 
 MOST_ELEMENTS = 3000
@@ -154,8 +154,8 @@ def test_joined_symbolic_dimensions() -> None:
     along, across = (
         axes_of(Recipe(shape, (Merge((2,)), Split((8,))))) for shape in ((m, n), (n, m))
     )
-    assert [text_of(axis, "yx") for axis in along] == ["(y,x//8)", "(x%8)"]
-    assert [text_of(axis, "yx") for axis in across] == ["((y,x)//8)", "((y,x)%8)"]
+    assert [axis_text(axis, "yx") for axis in along] == ["(y,x//8)", "x%8"]
+    assert [axis_text(axis, "yx") for axis in across] == ["(y,x)//8", "(y,x)%8"]
 
 
 def test_what_a_digit_says_of_padding() -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from morello_layouts.description import Axis, Description, Dimension, Part, count, dimensions
+from morello_layouts.description import (
+    Description,
+    Dimension,
+    MemoryAxis,
+    Part,
+    count,
+    dimensions,
+    memory_axes,
+)
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
 
@@ -27,62 +37,67 @@ def _headline(layout: MorelloLayout) -> str:
     return "column-major" if layout.is_col_major else "neither row- nor column-major"
 
 
-def memory_axes(
+def _axes(
+    layout: MorelloLayout, dims: Mapping[int, Dimension], shape: Sequence[int] | None
+) -> tuple[MemoryAxis, ...]:
+    """The axes in memory, most major first."""
+    named = list(dims)
+    phys_dims = tuple((named.index(dim), phys) for dim, phys in layout.phys_dims)
+    sizes = _smallest_sizes(layout, dims) if shape is None else tuple(shape)
+    return memory_axes(lowering.recipe(phys_dims, sizes), tuple(dims.values()))
+
+
+def _smallest_sizes(layout: MorelloLayout, dims: Mapping[int, Dimension]) -> tuple[Int, ...]:
+    """Sizes that the layout fits, symbolic along each dimension that has a Dynamic."""
+    dynamic = {dim for dim, phys in layout.phys_dims if isinstance(phys, Dynamic)}
+    return tuple(
+        layout.demand(dim) * (SizeExpr.named(f"d{dim}") if dim in dynamic else 1) for dim in dims
+    )
+
+
+def _parts(
     layout: MorelloLayout, dims: Mapping[int, Dimension], sizes: Sequence[int] | None
-) -> tuple[Axis, ...]:
-    """The axes in memory, most major first; of an OddEven the digit before evens go first.
+) -> list[Part]:
+    """Each physical dimension, outermost first, and how many are contiguous.
 
     Args:
         layout: the layout.
         dims: the logical dimensions by their numbers; at least those that the layout names.
-        sizes: sizes of the physical dimensions; None where no shape is known.
+        sizes: sizes of the physical dimensions; None if the shape is not known.
     """
+    parts: list[Part] = []
     within = dict.fromkeys(dims, 1)
-    axes: list[Axis] = []
-    for k in reversed(range(len(layout.phys_dims))):
-        dim, phys = layout.phys_dims[k]
+    last = len(layout.phys_dims) - 1
+    for k, (dim, phys) in reversed(list(enumerate(layout.phys_dims))):
         size = sizes[k] if sizes is not None else _size_of(phys)
-        outermost = all(d != dim for d, _ in layout.phys_dims[:k])
-        exact = not isinstance(phys, OddEven)
-        modulus = None if outermost else size
-        axes.append(Axis(dims[dim].name, size, (dim,), within[dim], modulus, exact))
+        place = "slowest: " if k == 0 < last else "fastest: " if k == last > 0 else ""
+        meaning = _meaning(phys, dims[dim].name, size, within[dim])
+        parts.insert(0, Part(f"{dim}{phys}", place + meaning))
         within[dim] *= size or 1
-    return tuple(reversed(axes))
+    if not layout.is_fully_contiguous:
+        parts.append(Part(f"c{layout.contig}", _contiguity(layout.contig)))
+    return parts
 
 
 def _size_of(phys: PhysDim) -> int | None:
     return None if isinstance(phys, Dynamic) else phys.size
 
 
-def _parts(
-    layout: MorelloLayout, dims: Mapping[int, Dimension], axes: Sequence[Axis]
-) -> list[Part]:
-    """Each physical dimension, outermost first, and what is contiguous."""
-    parts: list[Part] = []
-    last = len(axes) - 1
-    for k, ((dim, phys), axis) in enumerate(zip(layout.phys_dims, axes, strict=True)):
-        place = "slowest: " if k == 0 < last else "fastest: " if k == last > 0 else ""
-        parts.append(Part(f"{dim}{phys}", place + _meaning(phys, dims[dim].name, axis)))
-    if not layout.is_fully_contiguous:
-        parts.append(Part(f"c{layout.contig}", _contiguity(layout.contig)))
-    return parts
-
-
-def _meaning(phys: PhysDim, name: str, axis: Axis) -> str:
-    size = axis.size
+def _meaning(phys: PhysDim, name: str, size: int | None, unit: int) -> str:
+    """A physical dimension of some size, one step of which is ``unit`` steps of the logical one."""
     if isinstance(phys, Dynamic):
-        if axis.stride == 1:
+        if unit == 1:
             return f"all of {name}" + ("" if size is None else f", {size:,}")
         blocks = "blocks" if size is None else count(size, "block")
-        return f"what remains of {name}: {blocks} of {axis.stride}"
+        return f"what remains of {name}: {blocks} of {unit}"
     size = phys.size if size is None else size
     short = f" ({phys.size} asked for, {size} left)" if size < phys.size else ""
     if isinstance(phys, OddEven):
-        unit = "indices" if axis.stride == 1 else f"blocks of {axis.stride}"
-        return f"{size} neighbouring {unit} of {name}, even before odd: {_order(size)}{short}"
-    if axis.stride == 1:
+        steps = "indices" if unit == 1 else f"blocks of {unit}"
+        return f"{size} neighbouring {steps} of {name}, even before odd: {_order(size)}{short}"
+    if unit == 1:
         return f"{size} neighbours along {name}{short}"
-    return f"{count(size, 'block')} of {axis.stride} along {name}{short}"
+    return f"{count(size, 'block')} of {unit} along {name}{short}"
 
 
 def _order(size: int) -> str:
@@ -110,8 +125,8 @@ def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Descr
     """
     sizes = None if shape is None else layout.physical_shape(shape)
     dims = _named_dimensions(layout) if shape is None else dict(enumerate(dimensions(shape)))
-    axes = memory_axes(layout, dims, sizes)
-    parts = tuple(_parts(layout, dims, axes))
+    axes = _axes(layout, dims, shape)
+    parts = tuple(_parts(layout, dims, sizes))
     headline = _headline(layout)
     return Description(str(layout), "Morello layout", headline, tuple(dims.values()), parts, axes)
 

@@ -13,7 +13,7 @@ from morello_layouts.notations.xla.types import COMBINE, Tile
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
 
 _ZERO: Final = AffineExpr((), 0)
-_MOST_TILES: Final = 100
+MOST_TILES: Final = 100
 
 
 def recipe(
@@ -125,10 +125,10 @@ def _subsume(
 
 
 def _check_count(tiles: Sequence[Tile]) -> None:
-    if len(tiles) > _MOST_TILES:
+    if len(tiles) > MOST_TILES:
         raise UnsupportedError(
             f"the layout has {len(tiles)} tiles, one within the other",
-            f"offsets are computed through at most {_MOST_TILES}",
+            f"offsets are computed through at most {MOST_TILES}",
             "leave out tiles of ones, which change nothing",
         )
 

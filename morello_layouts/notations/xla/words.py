@@ -8,18 +8,24 @@ from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.description import (
-    Axis,
     Description,
     Dimension,
+    MemoryAxis,
     Part,
     count,
     dimensions,
     listed,
+    memory_axes,
+    named_axes,
+    sizes_in,
     times,
 )
+from morello_layouts.notations.xla import lowering
 from morello_layouts.notations.xla.layout import XlaLayout
 from morello_layouts.notations.xla.shape import XlaShape
 from morello_layouts.notations.xla.types import COMBINE, bits_of
+from morello_layouts.recipe import Merge, Pad, Recipe, Split
+from morello_layouts.recipe.digits import stages_of
 
 Tiles = tuple[tuple[int, ...], ...]
 
@@ -162,19 +168,17 @@ class TileLevel:
 
     Attributes:
         sizes: the tile's sizes without its stars.
-        acted: the axes that it splits, joined where a star says so; one for each size.
-        joined: the groups of axes that stars join.
-        added: axes of size 1 that it adds, having more sizes than there are axes.
+        acted: the axes that it splits, joined if a star says so; one for each size.
+        joined: the groups of axes that stars join, each with the axis that results.
+        added: the number of axes of size 1 that it adds, having more sizes than there are axes.
         previous: sizes of the tile before it; () for the first.
-        after: all axes after it.
     """
 
     sizes: tuple[int, ...]
-    acted: tuple[Axis, ...]
-    joined: tuple[tuple[Axis, ...], ...]
+    acted: tuple[MemoryAxis, ...]
+    joined: tuple[tuple[tuple[MemoryAxis, ...], MemoryAxis], ...]
     added: int
     previous: tuple[int, ...]
-    after: tuple[Axis, ...]
 
     @property
     def is_inside(self) -> bool:
@@ -197,8 +201,8 @@ class TileLevel:
     def _joining(self) -> list[str]:
         words = [
             f"takes {listed([axis.label for axis in group])} as one dimension"
-            + ("" if (size := Axis.joined(group).size) is None else f" of {size:,}")
-            for group in self.joined
+            + ("" if joined.size is None else f" of {joined.size:,}")
+            for group, joined in self.joined
         ]
         if self.added:
             words.insert(0, f"adds {count(self.added, 'leading dimension')} of 1")
@@ -225,7 +229,7 @@ class TileLevel:
             return f"across tiles: {t} neighbours along {axis.label} interleaved element by element"
         return f"{blocks} over {where}"
 
-    def _across(self) -> tuple[Axis, int] | None:
+    def _across(self) -> tuple[MemoryAxis, int] | None:
         """The one axis of whole tiles that it splits, and by how much; None if it does more."""
         split = [k for k, t in enumerate(self.sizes) if t > 1]
         if len(split) != 1 or split[0] >= len(self.sizes) - len(self.previous):
@@ -241,41 +245,43 @@ class TileLevel:
         return [f"pads {listed(words)}"] if words else []
 
 
-def tile_levels(axes: Sequence[Axis], tiles: Sequence[Sequence[int]]) -> tuple[TileLevel, ...]:
-    """What each tile of a list acts on, in order.
+def tile_levels(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[TileLevel, ...]:
+    """Return the axes that each tile of a layout acts on, in order.
 
-    >>> axes = (Axis("y", 32, (0,)), Axis("x", 256, (1,)))
-    >>> for level in tile_levels(axes, ((8, 128), (2, 1))):
+    >>> for level in tile_levels(XlaLayout((1, 0), ((8, 128), (2, 1))), dimensions((32, 256))):
     ...     print(level.in_words())
     8 × 128 tiles over (y, x): 4 × 2 of them
     within each tile of 8 × 128: 2 × 1 blocks of (y%8, x%128), each in one piece
     """
+    recipe = _recipe(layout, dims)
+    stages = [
+        named_axes(axes, shape, dims)
+        for axes, shape in zip(stages_of(recipe), recipe.shapes, strict=True)
+    ]
     levels: list[TileLevel] = []
-    current = tuple(axes)
-    previous: tuple[int, ...] = ()
-    for tile in tiles:
-        level = _level(current, tile, previous)
-        levels.append(level)
-        current, previous = level.after, level.sizes
+    for k, step in enumerate(recipe.steps):
+        if not isinstance(step, Split):
+            continue
+        start = k - isinstance(recipe.steps[k - 1], Pad) if k else 0
+        merge = recipe.steps[start - 1] if start else None
+        runs = merge.groups(stages[start - 1]) if isinstance(merge, Merge) else []
+        sizes = tuple(t for t in step.tiles if t is not None)
+        levels.append(
+            TileLevel(
+                sizes,
+                stages[start][len(step.tiles) - len(sizes) :],
+                tuple(pair for pair in zip(runs, stages[start], strict=False) if len(pair[0]) > 1),
+                sum(not run for run in runs),
+                levels[-1].sizes if levels else (),
+            )
+        )
     return tuple(levels)
 
 
-def _level(axes: tuple[Axis, ...], tile: Sequence[int], previous: tuple[int, ...]) -> TileLevel:
-    added = max(0, len(tile) - len(axes))
-    axes = (Axis("1", 1, ()),) * added + axes
-    first = len(axes) - len(tile)
-    groups: list[tuple[Axis, ...]] = []
-    group: tuple[Axis, ...] = ()
-    for axis, t in zip(axes[first:], tile, strict=True):
-        group = (*group, axis)
-        if t != COMBINE:
-            groups.append(group)
-            group = ()
-    acted = tuple(map(Axis.joined, groups))
-    sizes = tuple(t for t in tile if t != COMBINE)
-    outer, inner = zip(*(a.split(t) for a, t in zip(acted, sizes, strict=True)), strict=True)
-    joined = tuple(group for group in groups if len(group) > 1)
-    return TileLevel(sizes, acted, joined, added, previous, (*axes[:first], *outer, *inner))
+def _recipe(layout: XlaLayout, dims: Sequence[Dimension]) -> Recipe:
+    """The steps of the tiles that words explain."""
+    tiles = layout.tiles[: lowering.MOST_TILES]
+    return lowering.recipe(sizes_in(dims), layout.major_to_minor, tiles, 1)
 
 
 def _tiles(counts: Sequence[int | None]) -> str:
@@ -288,8 +294,8 @@ def _blocks(sizes: Sequence[int], noun: str) -> str:
     return f"{noun} of {sizes[0]}" if len(sizes) == 1 else f"{times(sizes)} {noun}"
 
 
-def _name(axis: Axis) -> str:
-    return axis.label if axis.dims else "an added one"
+def _name(axis: MemoryAxis) -> str:
+    return axis.label if any(digit.dims for digit in axis.digits) else "an added one"
 
 
 _MEMORY_SPACES: Final = {
@@ -337,28 +343,17 @@ def _size_words(dim: Dimension) -> str:
     return f"at most {dim.size:,} (dynamic)" if dim.is_dynamic else f"{dim.size:,}"
 
 
-def memory_axes(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[Axis, ...]:
-    """The axes in memory, most major first."""
-    levels = tile_levels(_untiled_axes(layout, dims), layout.tiles)
-    return levels[-1].after if levels else _untiled_axes(layout, dims)
-
-
-def _untiled_axes(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[Axis, ...]:
-    return tuple(
-        Axis(dims[k].name, n if isinstance(n := dims[k].size, int) else None, (k,))
-        for k in layout.major_to_minor
-    )
-
-
 def layout_parts(layout: XlaLayout, dims: Sequence[Dimension], element_type: str) -> list[Part]:
     """Every field of the layout, in the order of its text; ``element_type`` '' where unknown."""
     parts: list[Part] = []
     order = layout.minor_to_major
     if order:
         parts.append(Part(f"{{{','.join(map(str, order))}}}", _order(layout, dims)))
-    for k, level in enumerate(tile_levels(_untiled_axes(layout, dims), layout.tiles)):
-        sizes = ",".join("*" if t == COMBINE else str(t) for t in layout.tiles[k])
-        parts.append(Part(f"{'' if k else 'T'}({sizes})", level.in_words()))
+    levels = tile_levels(layout, dims)
+    for k, tile in enumerate(layout.tiles):
+        sizes = ",".join("*" if t == COMBINE else str(t) for t in tile)
+        words = levels[k].in_words() if k < len(levels) else "not explained: one tile of very many"
+        parts.append(Part(f"{'' if k else 'T'}({sizes})", words))
     parts += _tail(layout)
     for letter, name, what in (
         ("#", layout.index_primitive_type, "indices of a sparse array"),
@@ -463,7 +458,7 @@ def _describe_shape(x: XlaShape) -> Description:
         shape_part(dims),
         *layout_parts(layout, dims, x.element_type),
     )
-    axes = memory_axes(layout, dims)
+    axes = memory_axes(_recipe(layout, dims), dims)
     return Description(str(x), "XLA array", _headline(layout, dims), dims, parts, axes)
 
 
@@ -472,7 +467,7 @@ def _describe_layout(layout: XlaLayout, shape: Sequence[int | str | None] | None
         layout.physical_sizes(shape)  # raises where the ranks differ
     dims = dimensions(shape or (None,) * len(layout.minor_to_major))
     parts = tuple(layout_parts(layout, dims, ""))
-    axes = memory_axes(layout, dims)
+    axes = memory_axes(_recipe(layout, dims), dims)
     return Description(str(layout), "XLA layout", _headline(layout, dims), dims, parts, axes)
 
 
