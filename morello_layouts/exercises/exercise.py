@@ -1,4 +1,4 @@
-"""Exercises: questions that check an answer and reply with a counterexample."""
+"""The class of exercises: a question that checks an answer, and gives a counterexample."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from morello_layouts.notations import parse, parse_expression
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-_LONGEST: Final = 2000  # characters; what learners write has a few dozen
+_LONGEST: Final = 2000  # characters; real answers have a few dozen
 _TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
 _OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads answers about one array.
+class AnswerReader:
+    """Reads the answers to a question about one array.
 
     Attributes:
         shape: the sizes of the array, in elements; symbolic ones as names.
-        names: how formulas call the coordinates; ``d0, d1, …`` where empty, and always besides.
-        size: elements of the buffer, which a formula alone does not say.
+        names: the coordinates in formulas, beside ``d0, d1, …``.
+        size: elements of the buffer, for answers that are formulas.
 
-    >>> print(Reader((3, 4), ("i", "j")).read("4*i + j"))
+    >>> print(AnswerReader((3, 4), ("i", "j")).read("4*i + j"))
     (d0, d1) -> 4*d0 + d1
     """
 
@@ -42,10 +42,10 @@ class Reader:
     size: int | None = None
 
     def read(self, answer: Any) -> IndexMap | AffineMap:
-        """The map that an answer gives: text, a SymPy expression, a map, or a function.
+        """Return the map of an answer: text, a SymPy expression, a map, or a function.
 
         Raises:
-            LayoutError: where it is none of these, or one of another array.
+            LayoutError: if it is none of these, or a map of another array.
         """
         if isinstance(answer, str):
             return self._text(answer)
@@ -61,8 +61,8 @@ class Reader:
         if len(text) > _LONGEST:
             raise LayoutError(
                 f"the answer has {len(text):,} characters",
-                f"an answer has {_LONGEST:,} at most",
-                "a layout, or a formula of a few terms, will do",
+                f"an answer may have {_LONGEST:,}",
+                "give a layout, or a formula of a few terms",
             )
         if _TILES.fullmatch(text.strip()):
             raise self._tiles_alone(text.strip())
@@ -74,33 +74,33 @@ class Reader:
         return given
 
     def _formula(self, formula: Any) -> AffineMap:
-        # Formulas elsewhere are of d0, d1, …; an answer may be, whatever the question calls them.
+        # An answer may name the coordinates d0, d1, … instead of the question's names.
         named = {"names": self.names} if self.names and not _is_ours(formula) else {}
         return self._one_formula(from_sympy({"shape": self.shape, **named}, formula))
 
     def _one_formula(self, given: AffineMap) -> AffineMap:
-        """A formula's map, with the question's buffer where it says nothing of one."""
+        """Return a formula's map, with the question's buffer if it has none."""
         self._require_same_array(given)
         if len(given.given) != 1:
             raise LayoutError(
-                f"the answer has {len(given.given)} formulas",
-                "each element has one number",
+                f"expected one formula, got {len(given.given)}",
+                "an offset is one number",
                 "give one formula",
             )
         return given if given.buffer_size is not None else replace(given, buffer_size=self.size)
 
     def _require_same_array(self, given: IndexMap | AffineMap) -> None:
-        # As text: a layout whose packs divide M has the size 2*(M//2), which shows itself as M.
+        # As text: a layout whose packs divide M has the size 2*(M//2), which is printed as M.
         here, asked = (",".join(map(str, shape)) for shape in (given.shape, self.shape))
         if here != asked:
             raise ShapeError(
-                f"the answer is about an array of shape [{here}]",
-                f"the array of the question has the shape [{asked}]",
-                "leave the shape out, or give that one",
+                f"expected an answer for the shape [{asked}], got the shape [{here}]",
+                "the answer is about the array of the question",
+                "leave the shape out, or give the expected one",
             )
 
     def _called(self, function: Callable[..., Any]) -> Any:
-        """What a function gives for coordinates that are symbols, so for all at once."""
+        """Call a function with a symbol for each coordinate, which gives its formula."""
         symbols = from_sympy({"shape": self.shape}, "0").symbols
         names = ", ".join(self.names or map(str, symbols))
         try:
@@ -108,25 +108,25 @@ class Reader:
         except TypeError:
             raise LayoutError(
                 f"your function does not take {len(symbols)} coordinates",
-                f"an element of the array has {names}",
+                f"an element of the array has the coordinates {names}",
                 f"write it as: lambda {names}: …",
             ) from None
         except ValueError:
-            pass  # a builtin that does not say what it takes
+            pass  # a builtin without a signature
         try:
             return function(*symbols)
         except TypeError as error:
             raise LayoutError(
                 f"your function does not take symbols: {error}",
-                "it is called once, with a SymPy symbol for each coordinate, and gives a formula",
-                "write it with + - * // % alone, without if, or give text",
+                "it is called once, with a SymPy symbol for each coordinate, and returns a formula",
+                "write it only with + - * // %, without if, or give text",
             ) from None
 
     def _tiles_alone(self, tiles: str) -> LayoutError:
         order = ",".join(str(k) for k in reversed(range(len(self.shape))))
         return LayoutError(
-            f"{tiles} are tiles alone",
-            "a layout says in which order the dimensions lie, from fast to slow, before its tiles",
+            f"{tiles} are only tiles",
+            "a layout begins with the order of its dimensions, from fast to slow",
             f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
         )
 
@@ -141,14 +141,14 @@ def _is_formula(answer: Any) -> bool:
 
 
 def _is_ours(formula: Any) -> bool:
-    """Whether a formula calls its coordinates d0, d1 and so on."""
+    """Return whether a formula has coordinates d0, d1 and so on."""
     return _OUR_NAMES.search(str(formula)) is not None
 
 
 def _is_layout(text: str) -> bool:
-    """Whether a text is a layout rather than a formula; where it is neither, what it resembles."""
+    """Return whether a text is a layout, or if it is neither, closer to a layout than a formula."""
     if text.strip().isdecimal():
-        return False  # Morello's short form of one dimension, but nobody means that here
+        return False  # also Morello's short form of one dimension, which is not meant here
     try:
         parse(text)
     except ParseError as layout:
@@ -166,12 +166,12 @@ Check: TypeAlias = "Callable[[Any], Feedback]"
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a checker says of an answer; true where the answer is right.
+    """The reply to an answer; true if the answer is right.
 
     Attributes:
-        right: whether the answer is right; None where that was not decided.
-        comment: why, and where the answer goes wrong.
-        counterexample: a coordinate at which it does, or what else shows it.
+        right: whether the answer is right; None if undecided.
+        comment: the reason, with the place at which the answer is wrong.
+        counterexample: a coordinate at which the answer is wrong, or another value that shows it.
 
     >>> print(Feedback(False, "at (0, 3) the offset is 18, yours is 3", (0, 3)))
     Not yet: at (0, 3) the offset is 18, yours is 3
@@ -198,25 +198,23 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A question; call it with an answer, and it says whether that is right.
+    """A question; call it with an answer to learn whether the answer is right.
 
     An answer is the text of a layout or of a formula, a SymPy expression, an index map, or a
-    function of the coordinates. It is right where it gives every coordinate the offset that the
-    solution gives, whatever it looks like; that is proved, not tried. Where both are layouts,
-    their buffers have one size too.
+    function of the coordinates. It is right if it is proved to give every coordinate the same
+    offset as the solution, in any form. If both are layouts, their buffers must have one size too.
 
     Attributes:
-        question: what is asked, as Markdown.
+        question: the question, as Markdown.
         shape: the sizes of the array, in elements; symbolic ones as names.
-        solution: a layout or a formula, as text; what ``check`` takes, where there is one.
-        names: how formulas call the coordinates; ``d0, d1, …`` where empty.
-        hint: what helps, as Markdown.
-        judge: for questions with many right answers: takes the answer's map, and the proof or
-            the feedback that it gives says whether it is right.
-        value: what a formula of the answer gives, in words.
-        most: how many floors and mods an answer may have; None where that does not matter.
-        size: elements of the buffer, which a formula alone does not say.
-        check: for answers that are no maps, such as coordinates: takes the answer as it is.
+        solution: a layout or a formula, as text; or an answer that ``check`` accepts.
+        names: the coordinates in formulas; ``d0, d1, …`` if empty.
+        hint: a hint, as Markdown.
+        judge: decides about the answer's map, for questions with many right answers.
+        value: the name of the quantity that a formula gives.
+        most: the most floors and mods of an answer; None for any number.
+        size: elements of the buffer, for answers that are formulas.
+        check: decides about an answer that is not a map, such as coordinates.
 
     >>> exercise = Exercise("Where does `(i, j)` of a 3 by 4 matrix lie, row by row?", (3, 4),
     ...                     "4*i + j", names=("i", "j"))
@@ -238,7 +236,7 @@ class Exercise:
     check: Check | None = None
 
     def __call__(self, answer: Any) -> Feedback:
-        """Whether an answer is right; wrong text is an answer that is not."""
+        """Check an answer; text that cannot be read is a wrong answer."""
         if self.check is not None:
             return self.check(answer)
         try:
@@ -257,25 +255,25 @@ class Exercise:
         return Feedback(False, self._difference(proof.counterexample, given), proof.counterexample)
 
     def _right(self, given: IndexMap | AffineMap) -> Feedback:
-        """What is said of an answer that equals the solution, but may take or write too much."""
+        """Return the reply to an answer that equals the solution, but may be too large."""
         same = f"the same {self.value} at every coordinate"
         slots = _slots(self._map(self.solution)), _slots(given)
         if None not in slots and slots[0] != slots[1]:
-            said = f"{same}, but in a buffer of {slots[1]} slots, where {slots[0]} are right"
+            said = f"{same}, but the buffer has {slots[1]} slots instead of {slots[0]}"
             return Feedback(False, said, slots[1])
         found = _divisions(given)
         if self.most is None or found <= self.most:
             return Feedback(True, same)
-        return Feedback(False, f"{same}, by {found} floors and mods; {self.most} will do")
+        return Feedback(False, f"{same}, with {found} floors and mods; {self.most} are enough")
 
     def _equals_solution(self, given: IndexMap | AffineMap) -> Proof:
         return are_equivalent(given, self._map(self.solution))
 
     def _map(self, answer: Any) -> IndexMap | AffineMap:
-        return Reader(self.shape, self.names, self.size).read(answer)
+        return AnswerReader(self.shape, self.names, self.size).read(answer)
 
     def _difference(self, found: Any, given: IndexMap | AffineMap) -> str:
-        """Where the two differ, in the words of the question."""
+        """Return a sentence with the first difference, in the question's terms."""
         right = self._map(self.solution)
         sizes = getattr(found, "sizes", {})
         at = found.at if sizes else found
@@ -299,12 +297,12 @@ class Exercise:
 
 
 def _slots(given: IndexMap | AffineMap) -> int | None:
-    """Slots of a layout's buffer; None for a formula, and for sizes that are names."""
+    """Return the slots of a layout's buffer; None for a formula, and for symbolic sizes."""
     return given.size if isinstance(given, IndexMap) and isinstance(given.size, int) else None
 
 
 def _divisions(given: IndexMap | AffineMap) -> int:
-    """Floors and mods as an answer writes them; a layout has those of its simplified formula."""
+    """Return the number of floors and mods of a formula, or of a layout's simplified formula."""
     forms = given.given if isinstance(given, AffineMap) else (given.form,)
     digits = [atom for form in forms for atom in form.atoms() if isinstance(atom, Digit)]
     return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)

@@ -201,7 +201,7 @@ def test_answers_come_in_many_forms(answer: Any) -> None:
     assert MATRIX(answer).right is True
 
 
-def test_what_is_said_of_a_wrong_answer() -> None:
+def test_the_reply_to_a_wrong_answer() -> None:
     said = MATRIX("24*(j//4) + 4*i + j%3")
     assert str(said) == "Not yet: at i = 0, j = 3 the offset is 3, yours is 0"
     assert not said
@@ -216,12 +216,15 @@ def test_what_is_said_of_a_wrong_answer() -> None:
         ("[1, 0, 1 p(3)]", "8"),
         ("[1, 0, 1 p(4]", "expected"),
         ("k", "holds k"),
-        ("f32[6,9]", "array of shape [6,9]\nthe array of the question has the shape [6,8]"),
-        (ml.index_map("[0, 1]", (8, 6)), "array of shape [8,6]"),
-        (ml.from_sympy((8, 6), "d0"), "array of shape [8,6]"),
-        (ml.from_sympy((6, 8), ("d0", "d1")), "2 formulas"),
-        (lambda i, j: (i, j), "2 formulas"),
-        (lambda i: i, "does not take 2 coordinates\nan element of the array has i, j"),
+        ("f32[6,9]", "expected an answer for the shape [6,8], got the shape [6,9]"),
+        (ml.index_map("[0, 1]", (8, 6)), "got the shape [8,6]"),
+        (ml.from_sympy((8, 6), "d0"), "got the shape [8,6]"),
+        (ml.from_sympy((6, 8), ("d0", "d1")), "expected one formula, got 2"),
+        (lambda i, j: (i, j), "expected one formula, got 2"),
+        (
+            lambda i: i,
+            "does not take 2 coordinates\nan element of the array has the coordinates i, j",
+        ),
         (lambda i, j: 0 if i < 2 else j, "does not take symbols"),
         (max, "does not take symbols"),
         (MATRIX, "does not take 2 coordinates"),
@@ -232,7 +235,7 @@ def test_what_is_said_of_a_wrong_answer() -> None:
         (iter("ij"), "is not a layout"),
         ("i + j\0", "expected"),
         ("<b>i</b>", "expected"),
-        ("(" * 1000 + "i" + ")" * 1000, "2,000 at most"),
+        ("(" * 1000 + "i" + ")" * 1000, "an answer may have 2,000"),
         ("+".join("i" * 1001), "2,001 characters"),
         ("(" * 999 + "i", "expected"),
         ("9**9**9**9", ""),
@@ -242,7 +245,7 @@ def test_what_is_said_of_a_wrong_answer() -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_answer_is_told_why(answer: Any, told: str) -> None:
+def test_texts_that_are_not_answers_get_a_reason(answer: Any, told: str) -> None:
     said = MATRIX(answer)
     assert said.right is False
     assert told in said.comment
@@ -252,7 +255,7 @@ def test_a_layout_in_a_larger_buffer_is_another_one() -> None:
     tiled = ml.Exercise("which layout?", (8, 8), "{1,0:T(4,8)}")
     said = tiled("{1,0:T(4,8)L(128)}")
     assert (said.right, said.counterexample) == (False, 128)
-    assert "in a buffer of 128 slots, where 64 are right" in said.comment
+    assert "the buffer has 128 slots instead of 64" in said.comment
     where = ml.Exercise("where?", (3, 4), "4*d0 + d1")  # asks for no buffer
     assert where("{1,0:T(4,4)}").right is True
 
@@ -297,10 +300,10 @@ def test_questions_for_a_short_formula() -> None:
     assert exercise("{1,0:T(4,4)}").right is True
     said = exercise("16*((j//4)%2) + 4*(i%4) + j%4")
     assert (said.right, said.counterexample) == (False, None)
-    assert "by 4 floors and mods; 2 will do" in said.comment
+    assert "with 4 floors and mods; 2 are enough" in said.comment
     assert exercise("16*(j//4) + 4*i + j").counterexample == (0, 4)
     pairs = ml.Exercise("?", (8,), "4*((d0//2)%2) + 2*(d0//4) + d0%2", most=3)
-    assert "by 4 floors and mods" in pairs("[0, 0 oe(4), 0 p(2)]").comment
+    assert "with 4 floors and mods" in pairs("[0, 0 oe(4), 0 p(2)]").comment
 
 
 def test_answers_that_are_no_maps() -> None:
