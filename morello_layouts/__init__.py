@@ -83,8 +83,7 @@ if TYPE_CHECKING:
         HloProgramShape,
         read_hlo,
     )
-    from morello_layouts.kernels.compiled import CompiledRelayout
-    from morello_layouts.kernels.sized import SizedRelayout
+    from morello_layouts.kernels.compiled import CompiledRelayout, SizedRelayout
     from morello_layouts.picture import Picture
     from morello_layouts.proof import Bitcast, Proof, SymbolicCounterexample
 
@@ -186,7 +185,7 @@ _LAZY = {
     "OomReport": "diagnostics",
     "Picture": "picture",
     "Proof": "proof",
-    "SizedRelayout": "kernels.sized",
+    "SizedRelayout": "kernels.compiled",
     "SymbolicCounterexample": "proof",
     "compare_hlo": "diagnostics",
     "diagnose": "diagnostics",

@@ -3,12 +3,13 @@
 from morello_layouts.kernels.compiled import (
     BuiltRelayout,
     CompiledRelayout,
+    SizedRelayout,
     compiled_relayout,
+    sized_relayout,
     thread_count,
 )
-from morello_layouts.kernels.moves import Kernel
-from morello_layouts.kernels.sized import SizedRelayout, sized_relayout
-from morello_layouts.kernels.source import KERNEL_TARGETS, kernel_text
+from morello_layouts.kernels.emit import KERNEL_TARGETS, kernel_text
+from morello_layouts.kernels.plan import Kernel
 
 __all__ = [
     "KERNEL_TARGETS",

@@ -1,4 +1,4 @@
-"""The system's C compiler, a cache of what it built, and functions from it by way of ctypes."""
+"""Build kernels: the system's C compiler, a cache of libraries, and their functions by ctypes."""
 
 from __future__ import annotations
 
@@ -9,36 +9,156 @@ import platform
 import shlex
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError
-
-_LIMIT: Final = 120  # seconds that the compiler may take
-_OTHER: Final = "set CC to another C compiler, or to nothing to do without one"
+from morello_layouts.expr.sizes import Int
+from morello_layouts.kernels.domains import evaluate
+from morello_layouts.kernels.emit_c import CallArguments, c_file
+from morello_layouts.kernels.plan import Kernel
+from morello_layouts.kernels.threads import run_parts
 
 FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
 
+_SECONDS: Final = 120  # that the compiler may take
+_OTHER_COMPILER: Final = "set CC to another C compiler, or to nothing to do without one"
+
+# Bytes of a target below which one thread does all: to wake a helper and to wait for it takes about
+# ten microseconds (measured), in which one thread moves most of a MiB within the caches.
+LEAST_SHARED: Final = 1 << 20
+
+# A function that moves one buffer to the other, given the addresses of the target and the source.
+MoveFunction: TypeAlias = Callable[[Any, Any], object]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """A kernel that was built.
+
+    Attributes:
+        text: the kernel in C.
+        by: the compiler's command, or ``"NumPy"`` without a compiler.
+        extra: the arguments of a call after the buffers.
+        phases: for each phase, whether threads are worth it; see :class:`CallArguments`.
+        reach: bytes of the target.
+        entry: the function in C; None without a compiler.
+    """
+
+    text: str
+    by: str
+    extra: CallArguments
+    phases: tuple[bool, ...]
+    reach: Int
+    entry: Callable[..., object] | None
+
+    def move(self, sizes: Sequence[int], fill: bytes | None, threads: int) -> MoveFunction | None:
+        """Return the function at given sizes, with a fill and at most ``threads`` threads.
+
+        None without a compiler.
+        """
+        entry = self.entry
+        if entry is None:
+            return None
+        if self.extra != CallArguments():
+            entry = partial(entry, struct.pack(f"{len(sizes)}N", *sizes) + (fill or b""))
+        if not self.extra.share:
+            return entry
+        reach = evaluate(self.reach, dict(zip(self.extra.sizes, sizes, strict=True)))
+        return partial(_run_phases, entry, self.phases, 1 if reach < LEAST_SHARED else threads)
+
+
+def _run_phases(
+    entry: Callable[..., object], phases: tuple[bool, ...], threads: int, target: Any, source: Any
+) -> None:
+    """Run each phase on threads, one of them the caller's; C runs without Python's lock."""
+    for phase, is_long in enumerate(phases):
+        if not is_long or threads == 1:
+            entry(target, source, 0, 1, phase)
+            continue
+
+        def call(part: int, phase: int = phase) -> object:
+            return entry(target, source, part, threads, phase)
+
+        run_parts(call, threads)
+
+
+def build_kernel(kernel: Kernel, command: tuple[str, ...] | None, *, share: bool) -> BuiltKernel:
+    """Build a kernel. The result is kept: to ask again, or for another fill, builds nothing.
+
+    Args:
+        kernel: the kernel to be built.
+        command: the compiler's command; None for the text alone.
+        share: whether threads share the work.
+    """
+    fill = None if kernel.fill is None else bytes(kernel.itemsize)
+    return _built(replace(kernel, fill=fill, name="relayout"), command, share)
+
+
+@lru_cache(maxsize=256)
+def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> BuiltKernel:
+    extra = CallArguments(kernel.names, kernel.fill is not None, share)
+    file = c_file(kernel, fill=extra.fill, share=share)
+    text, name = str(file), kernel.name
+    if extra != CallArguments():
+        text, name = f"{text}\n{_entry_text(name, extra)}", f"{name}_call"
+    reach = kernel.target.size * kernel.itemsize
+    if command is None:
+        return BuiltKernel(text, "NumPy", extra, file.phases, reach, None)
+    entry = load(text, name, command)
+    packed = [ctypes.c_char_p] if extra != CallArguments() else []
+    shares = [ctypes.c_size_t] * (3 if share else 0)
+    entry.argtypes = (*packed, ctypes.c_void_p, ctypes.c_void_p, *shares)
+    entry.restype = None
+    return BuiltKernel(text, " ".join(command), extra, file.phases, reach, entry)
+
+
+def _entry_text(name: str, extra: CallArguments) -> str:
+    """Return a function that takes packed sizes and fill: Python's calls cost by the argument."""
+    count = len(extra.sizes)
+    shares = CallArguments(share=extra.share)
+    head = (
+        f"void {name}_call(\n    const void *given, void *restrict target, "
+        f"const void *restrict source{shares.declared})"
+    )
+    sizes = "".join(f", n[{k}]" for k in range(count))
+    fill = f", (const unsigned char *)given + {count} * sizeof(size_t)" if extra.fill else ""
+    lines = [
+        "/* The entry for Python: sizes and fill lie side by side. */",
+        f"{head};",
+        head,
+        "{",
+        *([f"    size_t n[{count}];", "    memcpy(n, given, sizeof n);"] if count else []),
+        *([] if count or extra.fill else ["    (void)given;"]),
+        f"    {name}(target, source{sizes}{fill}{shares.passed});",
+        "}",
+    ]
+    return "\n".join([*lines, ""])
+
 
 def compiler() -> tuple[str, ...] | None:
-    """The command of a C compiler: ``CC`` where that is set, else gcc, clang or cc; None if none.
+    """Return the command of a C compiler: ``CC`` if it is set, else gcc, clang or cc; else None.
 
-    An empty ``CC`` says that there is none.
+    An empty ``CC`` means that there is no compiler.
 
     Raises:
-        LayoutError: where ``CC`` is no command.
+        LayoutError: if ``CC`` cannot be read as a command.
     """
     given = os.environ.get("CC")
     for name in ("gcc", "clang", "cc") if given is None else (given,):
         try:
             words = shlex.split(name)
         except ValueError as error:
-            raise LayoutError(f"CC is no command: {name}", str(error), _OTHER) from None
+            raise LayoutError(
+                f"CC: expected a command, got {name}", str(error), _OTHER_COMPILER
+            ) from None
         path = shutil.which(words[0]) if words else None
         if path is not None:
             return (path, *words[1:])
@@ -46,50 +166,50 @@ def compiler() -> tuple[str, ...] | None:
 
 
 def cache_folder() -> Path:
-    """Where built kernels are kept: ``MORELLO_LAYOUTS_CACHE``, else the user's cache folder.
+    """Return the folder of built kernels: ``MORELLO_LAYOUTS_CACHE``, or in the user's cache.
 
     Raises:
-        LayoutError: where neither is known.
+        LayoutError: if neither folder is known.
     """
     own, home = os.environ.get("MORELLO_LAYOUTS_CACHE"), os.environ.get("XDG_CACHE_HOME")
     try:
         if own:
-            return Path(own).resolve()  # a bare file name would be looked for among the system's
+            return Path(own).resolve()  # the loader looks up a bare file name elsewhere
         return ((Path(home) if home else Path.home() / ".cache") / "morello_layouts").resolve()
     except RuntimeError as error:
         raise LayoutError(
-            "there is no folder to keep kernels in",
+            "there is no folder for built kernels",
             str(error),
             "set MORELLO_LAYOUTS_CACHE to a folder that can be written",
         ) from error
 
 
 def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...] = FLAGS) -> Any:
-    """The C function of a name in a source, built unless that was done before.
+    """Return a C function of a source, from the cache or built anew.
 
-    What was kept but is damaged or does not load is built again.
+    A library of the cache that is damaged or does not load is built again.
 
     Raises:
-        LayoutError: where the compiler refuses the source or writes no library, or the cache
-            cannot be written, or others can write to it.
+        LayoutError: if the compiler refuses the source or writes no library, if the cache cannot be
+            written, or if other users can write to it.
     """
     key = "\0".join((source, *command, *flags, _version(command), _processor()))
-    asked = _digest(key.encode(errors="surrogateescape"))
+    wanted = _digest(key.encode(errors="surrogateescape"))
     try:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _refuse_of_others(folder)
-        for library in folder.glob(f"{asked}-*.so"):
+        _require_private(folder)
+        for library in folder.glob(f"{wanted}-*.so"):
             with suppress(OSError, AttributeError):
-                if library.name == _file_name(asked, library):
+                if library.name == _file_name(wanted, library):
                     return _function(library, name)
         with tempfile.TemporaryDirectory(dir=folder) as place:
             text, built = Path(place) / "kernel.c", Path(place) / "kernel.so"
             text.write_text(source, encoding="utf-8")
-            _run([*command, *flags, str(text), "-o", str(built)])
+            _compile([*command, *flags, str(text), "-o", str(built)])
             function = _loaded(built, name, command)
-            # Whoever builds the same at the same time loses nothing.
-            built.replace(folder / _file_name(asked, built))
+            # Another process that builds the same at the same time loses nothing.
+            built.replace(folder / _file_name(wanted, built))
     except OSError as error:
         raise LayoutError(
             "the kernel could not be built",
@@ -99,22 +219,22 @@ def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...
     return function
 
 
-def _refuse_of_others(folder: Path) -> None:
-    """Code is loaded from the folder: nobody but the user and the system's may put some there."""
+def _require_private(folder: Path) -> None:
+    """Require that only the user and the system can write to a folder: code is loaded from it."""
     about = folder.stat()
     if not hasattr(os, "geteuid"):  # Windows has neither owners nor modes of this kind
         return
     if about.st_uid not in (os.geteuid(), 0) or about.st_mode & stat.S_IWOTH:
         raise LayoutError(
             f"other users can write to {folder}",
-            "kernels are loaded from there, and would be theirs",
+            "kernels are loaded from there, and would run the code of others",
             "set MORELLO_LAYOUTS_CACHE to a folder of your own that only you can write to",
         )
 
 
-def _file_name(asked: str, library: Path) -> str:
-    """By what was asked for and by what came out: to load a damaged library can end the process."""
-    return f"{asked}-{_digest(library.read_bytes())}.so"
+def _file_name(wanted: str, library: Path) -> str:
+    """Name a library by its input and its content: to load a damaged one can end the process."""
+    return f"{wanted}-{_digest(library.read_bytes())}.so"
 
 
 def _digest(data: bytes) -> str:
@@ -136,18 +256,18 @@ def _loaded(library: Path, name: str, command: tuple[str, ...]) -> Any:
         ) from error
 
 
-def _run(words: list[str]) -> None:
+def _compile(words: list[str]) -> None:
     run = _finished(words)
     if run.returncode:
         raise LayoutError(
             f"{words[0]} refused the kernel",
             (run.stderr.strip() or f"exit status {run.returncode}")[:2000],
-            _OTHER,
+            _OTHER_COMPILER,
         )
 
 
 def _finished(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """A command that was run; its output in whatever encoding."""
+    """Run a command to its end; its output may have any encoding."""
     try:
         return subprocess.run(
             words,
@@ -155,18 +275,18 @@ def _finished(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=_LIMIT,
+            timeout=_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise LayoutError(
-            f"{words[0]} did not end", f"it may take {_LIMIT} seconds", _OTHER
+            f"{words[0]} did not end", f"it may take {_SECONDS} seconds", _OTHER_COMPILER
         ) from None
     except OSError as error:
         raise LayoutError(
-            f"{words[0]} is no C compiler that runs here: CC names it, or PATH",
+            f"{words[0]}, from CC or PATH, is not a C compiler that runs here",
             f"{type(error).__name__}: {error}",
-            _OTHER,
+            _OTHER_COMPILER,
         ) from error
 
 
@@ -177,10 +297,10 @@ def _version(command: tuple[str, ...]) -> str:
 
 @lru_cache
 def _processor() -> str:
-    """What ``-march=native`` depends on; caches may be shared between machines."""
+    """Return what ``-march=native`` depends on: machines may share a cache."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    told = {line for line in lines if line.startswith(("model name", "flags", "Features"))}
-    return "\n".join([platform.machine(), platform.processor(), *sorted(told)])
+    found = {line for line in lines if line.startswith(("model name", "flags", "Features"))}
+    return "\n".join([platform.machine(), platform.processor(), *sorted(found)])

@@ -1,4 +1,4 @@
-"""Loops in C, and the names in them."""
+"""Loops in C: from loop nests to lines of text, with hoisted scalars."""
 
 from __future__ import annotations
 
@@ -7,63 +7,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from morello_layouts.codegen.language import Language
-from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage
+from morello_layouts.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom
-from morello_layouts.kernels import c_vectors as micro_c
-from morello_layouts.kernels.domains import Axis, Extent, upper
+from morello_layouts.kernels.c_vectors import Helper, interleave_call, transposition_lines
+from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
 from morello_layouts.kernels.nests import (
-    WIDEST,
-    Copy,
-    Fill,
-    Move,
+    CACHE_LINE,
+    CopyElement,
+    CopyRun,
+    Deinterleave,
+    FillRun,
+    FusedLoop,
+    Interleave,
+    LoopTree,
     Nest,
-    Shared,
     Transposition,
-    Tree,
-    Unzip,
-    Zip,
-    fused,
+    fuse_loops,
 )
-from morello_layouts.kernels.plan import MOST_STRIPPED
-from morello_layouts.kernels.staging import Staged
-from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
+from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
+from morello_layouts.kernels.staging import StagedBlocks
+from morello_layouts.kernels.vectorize import (
+    MOST_PREFETCHED,
+    SMALL_ROWS,
+    axes_in_bytes,
+    fuse_axes,
+)
+from morello_layouts.recipe import Recipe, known, linear_index, physical_coordinates
 
-# What the loops of a kernel call their own, and so do the headers that they include.
+INDENT: Final = "    "
+_MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count as far
+
+# The names that the text of a kernel uses, and those that its headers use.
 _OWN: Final = re.compile(
-    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|k|tile|dim3|cuda\w*|(block|thread|grid)\w*|g|u|n|fill|fill_item|from|strip|blocks|end|b|parts?|phase|size_\w*|row|rows|stage|column|stream|source|target|size_t|NULL|linux|unix"
+    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|k|tile|dim3|cuda\w*|(block|thread|grid)\w*|g|u|n|b|end"
+    r"|fill|fill_item|from|strip|blocks|parts?|phase|size_\w*|rows?|stage|column|stream|source"
+    r"|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
 
-# What a kernel's text and the headers that it includes define outside of functions: string.h, and
-# stdlib.h by way of immintrin.h.
-_C: Final = (
-    r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+|RELAYOUT\w*"
-    r"|relayout_(copy|copy_row|fill|strip|lanes|vector|index|u64_\d+|(zip|unzip|transpose)_\d\w*)"
-    r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
-    r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort|quick_exit"
-    r"|rand|realloc|srand|system|wcstombs|wctomb"
-)
-_CUDA: Final = rf"{_C}|cuda\w*|dim3|(u?(char|short|int|long|longlong)|float|double)[1-4](_\d+a)?"
-_TAKEN: Final[dict[str, tuple[Language, re.Pattern[str]]]] = {
-    "c": (CLanguage(), re.compile(_C)),
-    "cuda": (CudaLanguage(), re.compile(_CUDA)),
-    "python": (PythonLanguage(), re.compile(r"moved|int|__\w+__")),
-}
-
-
-def is_function_name(name: str, language: str) -> bool:
-    """Whether a kernel in one of the target languages may be called so.
-
-    >>> is_function_name("tile", "c"), is_function_name("memcpy", "c")
-    (True, False)
-    """
-    words, taken = _TAKEN[language]
-    return words.is_name(name) and taken.fullmatch(name) is None
-
 
 def argument(name: str) -> str:
-    """The name of a size in C.
+    """Return the name of a size in C.
 
     >>> argument("M"), argument("t"), argument("λ")
     ('M', 'size_t_', 'size_x3bb')
@@ -74,27 +58,27 @@ def argument(name: str) -> str:
     return f"size_{name}_" if own else name
 
 
-class Values:
-    """Constants of a C function, each computed once: strides and counts that depend on sizes.
+class Hoisted:
+    """The scalars of a C function that depend on sizes, each hoisted to its entry.
 
     >>> from morello_layouts.expr.sizes import SizeExpr
-    >>> values = Values()
-    >>> values(8), values(4 * SizeExpr.named("N")), values.lines
+    >>> hoist = Hoisted()
+    >>> hoist(8), hoist(4 * SizeExpr.named("N")), hoist.lines
     ('8', 'v0', ['const size_t v0 = 4 * N;'])
     """
 
     def __init__(self) -> None:
-        """No constants yet."""
+        """Begin without scalars."""
         self._names: dict[Int, str] = {}
         self._tests: dict[str, str] = {}
         self.lines: list[str] = []
 
     def __call__(self, number: Int) -> str:
-        """The text of a number: digits, an argument, or the name of a constant."""
+        """Return the text of a number: digits, an argument, or the name of a hoisted scalar."""
         if isinstance(number, int):
             return str(number)
         atom = number.as_atom()
-        if isinstance(atom, str) and not isinstance(atom, Extent):
+        if isinstance(atom, str) and not isinstance(atom, DerivedCount):
             return argument(atom)
         if number not in self._names:
             text = expression(number, self)
@@ -102,203 +86,214 @@ class Values:
             self.lines.append(f"const size_t {self._names[number]} = {text};")
         return self._names[number]
 
-    def some(self, products: Sequence[Sequence[Int]]) -> str:
-        """The name of whether one of some products of counts is not 0; none of these is of ints.
+    def any_nonzero(self, products: Sequence[Sequence[Int]]) -> str:
+        """Return the name of the test whether any product of counts is not 0.
+
+        Each product has a count that is not an int.
 
         >>> from morello_layouts.expr.sizes import SizeExpr
-        >>> values = Values()
-        >>> values.some([(SizeExpr.named("M"), 2), (SizeExpr.named("N"),)]), values.lines
+        >>> hoist = Hoisted()
+        >>> hoist.any_nonzero([(SizeExpr.named("M"), 2), (SizeExpr.named("N"),)]), hoist.lines
         ('some0', ['const int some0 = (M) || (N);'])
         """
-        known = [[n for n in counts if not isinstance(n, int)] for counts in products]
-        tests = " || ".join(f"({' && '.join(map(self, counts))})" for counts in known)
+        symbolic = [[n for n in counts if not isinstance(n, int)] for counts in products]
+        tests = " || ".join(f"({' && '.join(map(self, counts))})" for counts in symbolic)
         if tests not in self._tests:
             self._tests[tests] = f"some{len(self._tests)}"
             self.lines.append(f"const int {self._tests[tests]} = {tests};")
         return self._tests[tests]
 
 
-def expression(number: Int, say: Values | None = None) -> str:
-    """A number in C, or in Python where nothing says how its parts are called.
+def expression(number: Int, hoist: Hoisted | None = None) -> str:
+    """Return a number in C; in Python if its parts are not hoisted.
 
-    >>> from morello_layouts.kernels.domains import quotient
+    >>> from morello_layouts.kernels.domains import floor_quotient
     >>> from morello_layouts.expr.sizes import SizeExpr
-    >>> expression(3 * quotient(SizeExpr.named("N"), 8) - 1)
+    >>> expression(3 * floor_quotient(SizeExpr.named("N"), 8) - 1)
     '3 * (N // 8) - 1'
     """
     if isinstance(number, int):
         return str(number)
     text = ""
-    # Terms that are taken away come last: numbers in C are unsigned.
+    # Subtracted terms come last: numbers in C are unsigned.
     for monomial, c in sorted(number.printing_order(), key=lambda term: term[1] < 0):
-        factors = [_atom(name, say) for name, power in monomial for _ in range(power)]
+        factors = [_atom(name, hoist) for name, power in monomial for _ in range(power)]
         if abs(c) != 1 or not factors:
             factors.insert(0, str(abs(c)))
         text += f" {'-' if c < 0 else '+'} {' * '.join(factors)}"
     return text[3:] if text.startswith(" +") else f"0{text}"
 
 
-def _atom(name: SizeAtom, say: Values | None) -> str:
+def _atom(name: SizeAtom, hoist: Hoisted | None) -> str:
     def part(number: Int) -> str:
-        if say is not None:
-            return say(number)
+        if hoist is not None:
+            return hoist(number)
         text = expression(number)
         return text if text.isidentifier() or text.isdigit() else f"({text})"
 
-    over = "//" if say is None else "/"
+    over = "//" if hoist is None else "/"
     if isinstance(name, Quotient):
         lift = 0 if name.exact else name.divisor - 1
         return f"({part(name.numerator + lift)} {over} {name.divisor})"
-    if not isinstance(name, Extent):
-        return name if say is None else argument(name)
+    if not isinstance(name, DerivedCount):
+        return name if hoist is None else argument(name)
     of = part(name.of)
     match name.kind:
         case "/":
             return f"({of} {over} {name.by})"
         case "<":
             return f"({of} * ({of} < {name.by}))"
-        case ">" | ">=" if say is None:
+        case ">" | ">=" if hoist is None:
             return f"int({of} {name.kind} {name.by})"
         case kind:
             return f"({of} {kind} {name.by})"
 
 
-INDENT = "    "
-_MOST_UNROLLED = 4
-
-
 def tree_lines(
-    tree: Tree,
-    say: Values,
+    tree: LoopTree,
+    hoist: Hoisted,
     at: tuple[str, str] = ("t", "s"),
     depth: int = 0,
     divided: int | None = None,
 ) -> list[str]:
-    """The loops of a tree.
+    """Return the loops of a tree.
 
     Args:
         tree: the loops.
-        say: what names numbers.
-        at: the texts of where target and source start.
-        depth: how many loops there are around it.
-        divided: which loop, from the outermost on, a call does a share of.
+        hoist: the scalars of the function.
+        at: the texts of the addresses at which target and source start.
+        depth: the number of loops around the tree.
+        divided: the number of the loop that threads divide, 0 for the outermost.
     """
-    if isinstance(tree, Shared):
-        heads, at = _over((tree.axis,), at, depth, say, divided)
-        texts = [(_ends(part), tree_lines(part, say, at, depth + 1, divided)) for part in tree.body]
-        always = [line for ends, text in texts if not ends for line in text]
-        rest = [line for ends, text in texts if ends for line in text]
-        ends = [counts for part, _ in texts for counts in part]
-        if always and len(ends) > 1:  # one test for all the ends of a row
-            rest = looped([f"if ({say.some(ends)}) {{"], rest)
-        return looped(heads, always + rest)
-    nest = tree
-    at = f"{at[0]} + {say(nest.target)}", f"{at[1]} + {say(nest.source)}"
-    if nest.strip != 0:
-        return _strip_lines(nest, say, at, depth, divided)
-    heads, (t, s) = _over(nest.loops, at, depth, say, divided)
-    unrolled = _unrolled(nest)
+    if isinstance(tree, FusedLoop):
+        return _fused_lines(tree, hoist, at, depth, divided)
+    at = f"{at[0]} + {hoist(tree.target)}", f"{at[1]} + {hoist(tree.source)}"
+    if tree.prefetch != 0:
+        return _prefetching_lines(tree, hoist, at, depth, divided)
+    heads, (t, s) = _heads(tree.loops, at, depth, hoist, divided)
+    unrolled = _unrolled(tree)
     if unrolled is not None:
         heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
-    reads = [] if isinstance(nest.micro, Fill) else [f"const unsigned char *s0 = {s};"]
-    body = [*reads, f"unsigned char *t0 = {t};", *_micro_lines(nest, say)]
-    return looped(heads, body)
+    reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
+    return nested(heads, [*reads, f"unsigned char *t0 = {t};", *_micro_lines(tree, hoist)])
 
 
-def staged_lines(part: Staged, say: Values, divided: int | None = None) -> list[str]:
-    """The loops over blocks, of which a call may do a share, and both ways within."""
-    at = f"t + {say(part.target)}", f"s + {say(part.source)}"
-    heads, (t, s) = _over(part.loops, at, 0, say, divided)
-    depth = len(part.loops)
-    body = [f"_Alignas({WIDEST}) unsigned char block[{part.size}];"]
-    for ways, buffers in ((part.into, ("block", "from")), (part.out, ("to", "block"))):
-        body += [line for tree in fused(ways) for line in tree_lines(tree, say, buffers, depth)]
-    return looped(heads, [f"const unsigned char *from = {s};", f"unsigned char *to = {t};", *body])
-
-
-def _strip_lines(
-    nest: Nest, say: Values, at: tuple[str, str], depth: int, divided: int | None
+def _fused_lines(
+    tree: FusedLoop, hoist: Hoisted, at: tuple[str, str], depth: int, divided: int | None
 ) -> list[str]:
-    """Loops in which a strip of the source is copied, and the loops over it."""
-    outer = len(nest.loops) - nest.inner
-    around, at = _over(nest.loops[:outer], at, depth, say, divided)
-    fixed, start = isinstance(nest.strip, int), at[1]
+    """Return a loop of several nests; one test guards all nests over the ends of rows."""
+    heads, at = _heads((tree.axis,), at, depth, hoist, divided)
+    texts = [(_ends(part), tree_lines(part, hoist, at, depth + 1, divided)) for part in tree.body]
+    always = [line for ends, text in texts if not ends for line in text]
+    rest = [line for ends, text in texts if ends for line in text]
+    ends = [counts for part, _ in texts for counts in part]
+    if always and len(ends) > 1:
+        rest = nested([f"if ({hoist.any_nonzero(ends)}) {{"], rest)
+    return nested(heads, always + rest)
+
+
+def _ends(tree: LoopTree) -> list[tuple[Int, ...]]:
+    """Return the loop counts of each part of a tree that is the end of a row, which may be empty.
+
+    The list is empty if some part is not the end of a row.
+    """
+    loops = (tree.axis,) if isinstance(tree, FusedLoop) else tree.loops
+    counts = tuple(axis.count for axis in loops)
+    if isinstance(tree, Nest) and isinstance(tree.micro, CopyRun | FillRun):
+        counts += (tree.micro.size,)
+    if any(not isinstance(n, int) and upper_bound(n) is not None for n in counts):
+        return [counts]
+    inner = [_ends(part) for part in tree.body] if isinstance(tree, FusedLoop) else [[]]
+    return [counts for part in inner for counts in part] if all(inner) else []
+
+
+def staged_lines(part: StagedBlocks, hoist: Hoisted, divided: int | None = None) -> list[str]:
+    """Return the loops over blocks, one of which threads may divide, and both ways within."""
+    at = f"t + {hoist(part.target)}", f"s + {hoist(part.source)}"
+    heads, (t, s) = _heads(part.loops, at, 0, hoist, divided)
+    depth = len(part.loops)
+    body = [f"_Alignas({CACHE_LINE}) unsigned char block[{part.size}];"]
+    for way, buffers in ((part.into, ("block", "from")), (part.out, ("to", "block"))):
+        for tree in fuse_loops(way):
+            body += tree_lines(tree, hoist, buffers, depth)
+    starts = [f"const unsigned char *from = {s};", f"unsigned char *to = {t};"]
+    return nested(heads, [*starts, *body])
+
+
+def _prefetching_lines(
+    nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int, divided: int | None
+) -> list[str]:
+    """Return loops that copy a strip of the source to a prefetch buffer, and the loops over it."""
+    outer = len(nest.loops) - nest.prefetch_loops
+    around, at = _heads(nest.loops[:outer], at, depth, hoist, divided)
+    fixed, start = isinstance(nest.prefetch, int), at[1]
     from_strip = at[0], "strip" if fixed else "from"
-    heads, (t, s) = _over(nest.loops[outer:], from_strip, depth + outer, say, divided)
+    heads, (t, s) = _heads(nest.loops[outer:], from_strip, depth + outer, hoist, divided)
     body = [
         f"const unsigned char *s0 = {s};",
         f"unsigned char *t0 = {t};",
-        *_micro_lines(nest, say),
+        *_micro_lines(nest, hoist),
         "RELAYOUT_KEEP();",
     ]
-    room = f"_Alignas({WIDEST}) unsigned char strip[{nest.strip if fixed else MOST_STRIPPED}];"
+    room = nest.prefetch if fixed else MOST_PREFETCHED
+    copied = [f"_Alignas({CACHE_LINE}) unsigned char strip[{room}];"]
     if fixed:
-        copied = [room, f"relayout_strip(strip, {start}, {nest.strip});"]
+        copied.append(f"relayout_strip(strip, {start}, {nest.prefetch});")
     else:
         counts = [axis.count for axis in nest.loops[outer:] if not isinstance(axis.count, int)]
-        size = say(nest.strip)
-        test = " && ".join(
-            [*map(say, counts), f"{size} % {WIDEST} == 0 && {size} <= {MOST_STRIPPED}"]
-        )
+        size = hoist(nest.prefetch)
+        fits = f"{size} % {CACHE_LINE} == 0 && {size} <= {MOST_PREFETCHED}"
+        test = " && ".join([*map(hoist, counts), fits])
         # The compiler sees that no bytes are left, and so needs no call in this loop.
-        copy = f"relayout_strip(strip, from, {size} / {WIDEST} * {WIDEST}), from = strip;"
-        copied = [room, f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
-    inner = looped([f"RELAYOUT_LOOP {head}" for head in heads], body)
-    return looped(around, [*copied, *inner])
+        copy = f"relayout_strip(strip, from, {size} / {CACHE_LINE} * {CACHE_LINE}), from = strip;"
+        copied += [f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
+    inner = nested([f"RELAYOUT_LOOP {head}" for head in heads], body)
+    return nested(around, [*copied, *inner])
 
 
 def _unrolled(nest: Nest) -> int | None:
-    """Which loop the compiler is to unroll: as it would if it knew how many vectors a row has."""
-    if not isinstance(nest.micro, Zip | Unzip) or nest.stream or nest.micro.rows > 4:
+    """Return the loop to unroll: the one that compilers would if they knew its count."""
+    if not isinstance(nest.micro, Interleave | Deinterleave):
+        return None
+    if nest.non_temporal or nest.micro.rows > 4:
         return None
     steps = 1
     for k, axis in reversed(list(enumerate(nest.loops))):
         if not isinstance(axis.count, int):
-            return k if axis.clamp is None and upper(axis.count) is None else None
+            return k if axis.clamp is None and upper_bound(axis.count) is None else None
         steps *= axis.count
         if steps > _MOST_UNROLLED:
             return None
     return None
 
 
-def _ends(tree: Tree) -> list[tuple[Int, ...]]:
-    """For each part of a tree that is the end of a row, there or not, how often its loops run.
-
-    Empty where some part is always there.
-    """
-    loops = (tree.axis,) if isinstance(tree, Shared) else tree.loops
-    counts = tuple(axis.count for axis in loops)
-    if isinstance(tree, Nest) and isinstance(tree.micro, Copy | Fill):
-        counts += (tree.micro.size,)
-    if any(not isinstance(n, int) and upper(n) is not None for n in counts):
-        return [counts]
-    inner = [_ends(part) for part in tree.body] if isinstance(tree, Shared) else [[]]
-    return [counts for part in inner for counts in part] if all(inner) else []
-
-
-def _over(
-    loops: Sequence[Axis], at: tuple[str, str], first: int, say: Values, divided: int | None
+def _heads(
+    loops: Sequence[LoopAxis],
+    at: tuple[str, str],
+    first: int,
+    hoist: Hoisted,
+    divided: int | None,
 ) -> tuple[list[str], tuple[str, str]]:
-    """Heads of loops, and the pointers within; of the divided loop a call does its share."""
+    """Return the heads of loops, and the addresses within; a call does its share of one loop."""
     heads, (t, s) = [], at
     for k, axis in enumerate(loops, first):
-        i, n = f"i{k}", say(axis.count)
+        i, n = f"i{k}", hoist(axis.count)
         head = f"for (size_t {i} = 0; {i} < {n}; {i}++) {{"
         if k == divided:
-            head = divided_head(i, n, clamped=axis.clamp is not None)
+            head = _divided_head(i, n, clamped=axis.clamp is not None)
         if axis.clamp is not None:
-            start, last = say(axis.clamp.first), say(axis.clamp.last)
+            start, last = hoist(axis.clamp.first), hoist(axis.clamp.last)
             step = f"{start} + {i} * {axis.clamp.unit}"
             head += f" const size_t p{k} = {step} < {last} ? {step} : {last};"
             i = f"p{k}"
         heads.append(head)
-        t += f" + {i} * {say(axis.target)}" if axis.target != 0 else ""
-        s += f" + {i} * {say(axis.source)}" if axis.source != 0 else ""
+        t += f" + {i} * {hoist(axis.target)}" if axis.target != 0 else ""
+        s += f" + {i} * {hoist(axis.source)}" if axis.source != 0 else ""
     return heads, (t, s)
 
 
-def divided_head(i: str, n: str, *, clamped: bool) -> str:
-    """The head of a loop of which a call does its share."""
+def _divided_head(i: str, n: str, *, clamped: bool) -> str:
+    """Return the head of a loop of which a call does its share."""
     start, end = (f"RELAYOUT_SHARE({n}, {part}, parts)" for part in ("part", "part + 1"))
     if clamped:  # the last two steps may write to the same places
         start, end = (x.replace(f"({n},", f"({n} - ({n} > 0),") for x in (start, end))
@@ -306,63 +301,165 @@ def divided_head(i: str, n: str, *, clamped: bool) -> str:
     return f"for (size_t {i} = {start}, e{i} = {end}; {i} < e{i}; {i}++) {{"
 
 
-def looped(heads: list[str], body: list[str]) -> list[str]:
-    """Lines within loops, or within a block where there is no loop."""
+def nested(heads: list[str], body: list[str]) -> list[str]:
+    """Return lines within loops, or within a block if there is no loop."""
     heads = heads or ["{"]
     lines = [INDENT * k + head for k, head in enumerate(heads)]
     lines += [INDENT * len(heads) + line for line in body]
     return lines + [INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _micro_lines(nest: Nest, say: Values) -> list[str]:
-    stream = "stream" if nest.stream else "0"
+def _micro_lines(nest: Nest, hoist: Hoisted) -> list[str]:
+    stream = "stream" if nest.non_temporal else "0"
     match nest.micro:
         case Transposition():
-            return micro_c.transposition_lines(nest.micro, stream, say)
-        case Copy(size):
+            return transposition_lines(nest.micro, stream, hoist)
+        case CopyRun(size):
             copy = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
-            return [f"{copy}(t0, s0, {say(size)}, {stream});"]
-        case Move(size):
+            return [f"{copy}(t0, s0, {hoist(size)}, {stream});"]
+        case CopyElement(size):
             return [f"memcpy(t0, s0, {size});"]
-        case Fill(size):
-            return [f"relayout_fill(t0, {say(size)}, fill_item, sizeof fill_item);"]
+        case FillRun(size):
+            return [f"relayout_fill(t0, {hoist(size)}, fill_item, sizeof fill_item);"]
         case micro:
-            return [micro_c.call(micro, "t0", "s0", stream, say)]
+            return [interleave_call(micro, stream, hoist)]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class DirectTransposition:
+    """A whole kernel of symbolic sizes that is one transposition without a staging buffer.
+
+    Attributes:
+        element: bytes of an element.
+        x: the axis that is dense in the source.
+        y: the axis that is dense in the target.
+        outer: all other axes.
+    """
+
+    element: int
+    x: LoopAxis
+    y: LoopAxis
+    outer: tuple[LoopAxis, ...]
+
+    @property
+    def helpers(self) -> list[Helper]:
+        """The helpers that the loops call."""
+        rows = 16 // self.element
+        return [Helper("across", self.element, rows, width) for width in (16, 32, CACHE_LINE)]
+
+    def condition(self, hoist: Hoisted) -> str:
+        """Return the condition under which this is the fastest way, in C.
+
+        There are enough vectors, rows of the target do not start at cache lines, and the rows of
+        source and target spread over the sets of the first cache.
+        """
+        e, x, y = self.element, self.x, self.y
+        rows, row, column = hoist(y.count), hoist(y.source), hoist(x.target)
+        return (
+            f"{hoist(x.count)} >= {16 // e} && {rows} >= {CACHE_LINE // e}"
+            f" && {column} % {CACHE_LINE} != 0"
+            f" && RELAYOUT_PLACES({row}) >= RELAYOUT_LEAST({rows}, {SMALL_ROWS})"
+            f" && RELAYOUT_PLACES({column}) >= {16 // e}"
+        )
+
+    def lines(self, hoist: Hoisted) -> list[str]:
+        """Return the loops; the last vectors of a row and of a column start early."""
+        e, x, y = self.element, self.x, self.y
+        across, unit = 16 // e, CACHE_LINE // e
+        rows, columns, row, column = (
+            hoist(y.count),
+            hoist(x.count),
+            hoist(y.source),
+            hoist(x.target),
+        )
+        heads, (t, s) = _heads(self.outer, ("t", "s"), 0, hoist, None)
+        return [
+            f"const size_t blocks = ({rows} + {SMALL_ROWS - 1}) / {SMALL_ROWS};",
+            f"const size_t block = ({rows} / blocks + {unit}) / {unit} * {unit};",
+            *(head.removesuffix(" {") for head in heads),
+            f"for (size_t b = 0; b < {rows}; b += block)",
+            f"for (size_t j0 = 0; j0 < {columns}; j0 += {across}) {{",
+            f"    const size_t x = RELAYOUT_LEAST(j0, {columns} - {across});",
+            f"    const size_t end = RELAYOUT_LEAST(b + block, {rows});",
+            f"    for (size_t j1 = b; j1 < end; j1 += {unit}) {{",
+            f"        const size_t y = RELAYOUT_LEAST(j1, {rows} - {unit});",
+            f"        {self.helpers[-1].name}(",
+            f"            {t} + x * {column} + y * {e}, {s} + y * {row} + x * {e}, {row},",
+            f"            {across}, {column}, {1 << 20}, 0, 0, 0);",
+            "    }",
+            "}",
+        ]
+
+
+def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
+    """Return the transposition that a kernel is; None if it is not exactly one.
+
+    >>> from morello_layouts import relayout
+    >>> r = relayout("f32[M,N]{1,0}", "{0,1}")
+    >>> direct_transposition(Kernel(r.source.recipe, r.target.recipe, 4)).x
+    LoopAxis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
+    """
+    elements, padding = domains_of(kernel.source, kernel.target)
+    e = kernel.itemsize
+    if elements is None or len(elements) != 1 or padding or e not in (1, 2, 4, 8):
+        return None
+    axes = fuse_axes(axes_in_bytes(elements[0], e))
+    x = next((a for a in axes if a.source == e), None)
+    y = next((a for a in axes if a.target == e), None)
+    if x is None or y is None or x is y or any(upper_bound(a.count) is not None for a in (x, y)):
+        return None
+    outer = [a for a in axes if a is not x and a is not y]
+    return DirectTransposition(e, x, y, tuple(sorted(outer, key=lambda a: -estimate(a.target))))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexText:
     """An expression of unsigned integers in C, or with ``//`` as division in Python.
 
-    >>> str(Text("d0") // 8 * 128 + Text("d0") % 8)
+    >>> str(IndexText("d0") // 8 * 128 + IndexText("d0") % 8)
     '(d0 / 8 * 128 + d0 % 8)'
     """
 
     text: str
     division: str = "/"
 
-    def __add__(self, other: object) -> Text:
-        return self if str(other) == "0" else Text(f"({self} + {other})", self.division)
+    def __add__(self, other: object) -> IndexText:
+        return self if str(other) == "0" else IndexText(f"({self} + {other})", self.division)
 
-    def __mul__(self, other: object) -> Text:
-        return self if other == 1 else Text(f"{self} * {other}", self.division)
+    def __mul__(self, other: object) -> IndexText:
+        return self if other == 1 else IndexText(f"{self} * {other}", self.division)
 
-    def __floordiv__(self, other: object) -> Text:
-        return self if other == 1 else Text(f"{self} {self.division} {other}", self.division)
+    def __floordiv__(self, other: object) -> IndexText:
+        return self if other == 1 else IndexText(f"{self} {self.division} {other}", self.division)
 
-    def __mod__(self, other: object) -> Text:
-        return Text("0") if other == 1 else Text(f"{self} % {other}", self.division)
+    def __mod__(self, other: object) -> IndexText:
+        return IndexText("0") if other == 1 else IndexText(f"{self} % {other}", self.division)
 
     def __str__(self) -> str:
         return self.text
 
 
-def offset_text(recipe: Recipe, coordinates: Sequence[Text]) -> str:
-    """The offset in elements of a coordinate, as an expression in C.
+def offset_text(recipe: Recipe, division: str = "/") -> str:
+    """Return the offset in elements of the coordinate d0, d1, … in C, or in Python.
 
     >>> from morello_layouts import index_map
-    >>> offset_text(index_map("f32[3,5]{1,0:T(2,2)}").recipe, [Text("d0"), Text("d1")])
+    >>> offset_text(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
     '(((d0 / 2 * 3 + d1 / 2) * 2 + d0 % 2) * 2 + d1 % 2)'
     """
-    physical = physical_coordinates(recipe, coordinates, Text("0"))
-    return str(linear_index(physical, recipe.physical_shape, Text("0")))
+    coordinates = [IndexText(f"d{k}", division) for k in range(len(recipe.shape))]
+    physical = physical_coordinates(recipe, coordinates, IndexText("0"))
+    return str(linear_index(physical, recipe.physical_shape, IndexText("0")))
+
+
+def elementwise_lines(of: Elementwise, itemsize: int, divided: int | None = None) -> list[str]:
+    """Return a loop for each dimension, in which each element goes through both formulas."""
+    lines = []
+    shape = known(of.source.shape)
+    for k, n in enumerate(shape):
+        head = f"for (size_t d{k} = 0; d{k} < {n}; d{k}++)"
+        if k == divided:
+            head = _divided_head(f"d{k}", str(n), clamped=False).removesuffix(" {")
+        lines.append(f"{INDENT * k}{head}")
+    pad = INDENT * len(shape)
+    t, s = (f"{itemsize} * ({offset_text(recipe)})" for recipe in (of.target, of.source))
+    return [*lines, f"{pad}memcpy(t + {t},\n{pad}    s + {s}, {itemsize});"]

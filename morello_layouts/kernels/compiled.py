@@ -1,276 +1,43 @@
-"""Compiled relayouts: calls on NumPy arrays, and threads."""
+"""Compiled relayouts: functions on NumPy buffers, at fixed sizes and at the sizes of each call."""
 
 from __future__ import annotations
 
-import os
-import struct
 import warnings
-from collections import deque
-from collections.abc import Callable, Sequence
-from ctypes import c_char_p, c_size_t, c_void_p
+from collections.abc import Callable
+from ctypes import c_void_p
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
 from math import prod
 from operator import index
-from queue import SimpleQueue
-from threading import RLock, Thread
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.build import compiler, load
-from morello_layouts.kernels.domains import value_of
-from morello_layouts.kernels.emit_c import Given, c_file
-from morello_layouts.kernels.moves import Kernel
+from morello_layouts.expr.assumptions import Assumption, checked_sizes
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.kernels.build import BuiltKernel, build_kernel, compiler
+from morello_layouts.kernels.nests import CACHE_LINE
+from morello_layouts.kernels.plan import Kernel
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
 
-# What to do with a part, the parts that nobody has taken, and where to tell that one is done.
-_Job: TypeAlias = "tuple[Callable[[int], object], deque[int], SimpleQueue[int]]"
-
-_jobs: SimpleQueue[_Job] = SimpleQueue()
-_helpers: list[Thread] = []
-_hiring = RLock()  # a handler of signals may call a relayout too
-
-
-def run_parts(call: Callable[[int], object], parts: int) -> None:
-    """Do each part once, by as many threads as there are parts, the caller's among them.
-
-    Args:
-        call: does a part, given its number; raises nothing. It holds what it works on: where the
-            user interrupts, a helper still ends its part.
-        parts: how many there are.
-
-    >>> done = []
-    >>> run_parts(done.append, 3)
-    >>> sorted(done)
-    [0, 1, 2]
-    """
-    left, told = deque(range(parts)), SimpleQueue[int]()
-    _hire(parts - 1)
-    for _ in range(parts - 1):
-        _jobs.put((call, left, told))
-    own = _done(call, left)
-    for _ in range(parts - own):
-        told.get()
-
-
-def _done(
-    call: Callable[[int], object], left: deque[int], told: SimpleQueue[int] | None = None
-) -> int:
-    """Take part after part; how many they were."""
-    count = 0
-    while True:
-        try:
-            part = left.popleft()
-        except IndexError:
-            return count
-        call(part)
-        count += 1
-        if told is not None:
-            told.put(part)
-
-
-def _help() -> None:
-    while True:
-        _done(*_jobs.get())
-
-
-def _hire(most: int) -> None:
-    if len(_helpers) >= most:
-        return
-    with _hiring:
-        try:
-            while len(_helpers) < most:
-                helper = Thread(target=_help, name="relayout", daemon=True)
-                helper.start()
-                _helpers.append(helper)
-        except RuntimeError:  # the system has no more threads: there are fewer helpers
-            return
-
-
-def _forget() -> None:
-    """A forked process has none of the threads of the one before."""
-    global _jobs, _hiring
-    _jobs, _hiring = SimpleQueue(), RLock()
-    _helpers.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
-
-_NAME: Final = "relayout"
 _MOST_THREADS: Final = 1024
-
-# Bytes of a target below which one thread does it all: to wake a helper and to wait for it takes
-# about ten microseconds (measured), in which one thread moves most of a MiB within the caches.
-LEAST_SHARED: Final = 1 << 20
-
-# What moves one buffer to the other, given where the target and the source are: addresses, or what
-# ctypes takes for one.
-Move: TypeAlias = Callable[[Any, Any], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """A kernel that was built.
-
-    Attributes:
-        text: the kernel in C.
-        by: the compiler's command, or ``"NumPy"`` where none was found.
-        given: what the kernel is given at each call besides the buffers.
-        phases: whether several threads are worth it, of each phase; see :class:`Given`.
-        reach: bytes of the target.
-        entry: the function in C; None without a compiler.
-    """
-
-    text: str
-    by: str
-    given: Given
-    phases: tuple[bool, ...]
-    reach: Int
-    entry: Callable[..., object] | None
-
-    def move(self, sizes: Sequence[int], fill: bytes | None, threads: int) -> Move | None:
-        """The function at sizes, with a fill and at most so many threads.
-
-        None without a compiler.
-        """
-        entry = self.entry
-        if entry is None:
-            return None
-        if self.given != Given():
-            told = struct.pack(f"{len(sizes)}N", *sizes) + (fill or b"")
-            entry = partial(entry, told)
-        if not self.given.share:
-            return entry
-        small = value_of(self.reach, dict(zip(self.given.sizes, sizes, strict=True))) < LEAST_SHARED
-        return partial(_run, entry, self.phases, 1 if small else threads)
-
-
-def _run(
-    entry: Callable[..., object], phases: tuple[bool, ...], threads: int, target: Any, source: Any
-) -> None:
-    """Each phase by several threads, of which the caller's is one; C runs without Python's lock."""
-    for phase, many in enumerate(phases):
-        if not many or threads == 1:
-            entry(target, source, 0, 1, phase)
-            continue
-
-        def call(part: int, phase: int = phase) -> object:
-            return entry(target, source, part, threads, phase)
-
-        run_parts(call, threads)
-
-
-def thread_count(threads: Any) -> int:
-    """How many threads are asked for; None asks for one.
-
-    Raises:
-        LayoutError: where it is no number of threads.
-
-    >>> thread_count(None), thread_count(2)
-    (1, 2)
-    """
-    if threads is None:
-        return 1
-    try:
-        count = 0 if isinstance(threads, bool) else index(threads)
-    except TypeError:
-        count = 0
-    if not 1 <= count <= _MOST_THREADS:
-        raise LayoutError(
-            f"{threads!r} is no number of threads",
-            f"a kernel runs on 1 to {_MOST_THREADS} of them",
-            "give for example threads=2, or leave it out for one",
-        )
-    return count
-
-
-def found_compiler() -> tuple[str, ...] | None:
-    """The command of a C compiler; a warning where there is none."""
-    command = compiler()
-    if command is None:
-        warnings.warn(
-            "no C compiler was found (gcc, clang, cc, or what CC names): "
-            "this relayout runs by NumPy, several times slower",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-    return command
-
-
-def build_of(kernel: Kernel, command: tuple[str, ...] | None, *, share: bool) -> Build:
-    """The kernel, built; kept, so asking twice costs nothing, nor does another fill.
-
-    Args:
-        kernel: what is asked for.
-        command: the compiler's; None for the text alone.
-        share: whether several threads are to share the work.
-    """
-    fill = None if kernel.fill is None else bytes(kernel.itemsize)
-    return _built(replace(kernel, fill=fill, name=_NAME), command, share)
-
-
-@lru_cache(maxsize=256)
-def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> Build:
-    given = Given(kernel.names, kernel.fill is not None, share)
-    file = c_file(kernel, fill=given.fill, share=share)
-    if given == Given():
-        text, name = str(file), kernel.name
-    else:
-        text, name = f"{file}\n{_entry_text(kernel.name, given)}", f"{kernel.name}_call"
-    reach = kernel.target.size * kernel.itemsize
-    if command is None:
-        return Build(text, "NumPy", given, file.phases, reach, None)
-    entry = load(text, name, command)
-    told = [c_char_p] if given != Given() else []
-    shares = [c_size_t] * (3 if share else 0)
-    entry.argtypes = (*told, c_void_p, c_void_p, *shares)
-    entry.restype = None
-    return Build(text, " ".join(command), given, file.phases, reach, entry)
-
-
-def _entry_text(name: str, given: Given) -> str:
-    """A function that takes sizes and fill from one place: Python's calls cost by the argument."""
-    count = len(given.sizes)
-    shares = Given(share=given.share)
-    head = (
-        f"void {name}_call(\n    const void *given, void *restrict target, "
-        f"const void *restrict source{shares.declared})"
-    )
-    sizes = "".join(f", n[{k}]" for k in range(count))
-    fill = f", (const unsigned char *)given + {count} * sizeof(size_t)" if given.fill else ""
-    lines = [
-        f"{head};",
-        head,
-        "{",
-        *([f"    size_t n[{count}];", "    memcpy(n, given, sizeof n);"] if count else []),
-        *([] if count or given.fill else ["    (void)given;"]),
-        f"    {name}(target, source{sizes}{fill}{shares.passed});",
-        "}",
-    ]
-    return "\n".join(["/* As Python calls it: sizes and fill lie side by side. */", *lines, ""])
-
-
-_LINE = 64
+_MOST_KEPT: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltRelayout:
-    """What every relayout that runs knows.
+    """The attributes of every compiled relayout.
 
     Attributes:
         source: the recipe of the buffer that is read.
         target: the recipe of the buffer that is written.
         dtype: the type of an item.
-        fill: the bytes of an item that padding holds; None leaves padding as it is.
-        threads: how many threads share the work at most; a small target is one thread's.
+        fill: the bytes of an item of padding; None leaves padding as it is.
+        threads: the most threads that share the work; a small target is the work of one.
         text: the kernel in C, as Python calls it: the bytes of padding are an argument.
-        by: the compiler's command, or ``"NumPy"`` where none was found.
-        function: what was built, of the addresses of target and source; None without a compiler.
+        by: the compiler's command, or ``"NumPy"`` without a compiler.
+        function: the built function of the addresses of target and source; None without a compiler.
     """
 
     source: Recipe
@@ -285,7 +52,7 @@ class BuiltRelayout:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRelayout(BuiltRelayout):
-    """A relayout that runs: it takes one buffer, and gives the other.
+    """A relayout as a function: it takes one buffer and returns the other.
 
     Its attributes are those of :class:`BuiltRelayout`.
 
@@ -298,22 +65,22 @@ class CompiledRelayout(BuiltRelayout):
     _spans: tuple[int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Both buffers' sizes, once: they are asked for at each call."""
+        """Compute both buffers' sizes once: each call needs them."""
         have, want = known((self.source.size, self.target.size))
         object.__setattr__(self, "_spans", (have, want))
 
     def __call__(self, buffer: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The other buffer.
+        """Return the other buffer.
 
         Args:
-            buffer: one item for each slot of the source layout, 1-D; NumPy items of the type's
-                size, whatever their kind: padding holds the same bytes beside all of them.
-            out: where to write, one item for each slot of the target layout, of the buffer's
-                type, in one piece, and no part of the buffer. Left out, a new array.
+            buffer: one item for each slot of the source layout, 1-D. NumPy items need the size of
+                the type, not its kind: padding holds the same bytes with any kind.
+            out: the array to write to, one item for each slot of the target layout, contiguous, of
+                the buffer's type, and apart from the buffer. By default a new array.
 
         Raises:
-            ShapeError: where a buffer is not of its layout's size.
-            LayoutError: where it holds no items of the type, or ``out`` cannot take them.
+            ShapeError: if a buffer does not have its layout's size.
+            LayoutError: if the buffer holds no items of the type, or ``out`` cannot take them.
         """
         buffer = as_items(buffer, self.dtype)
         have, want = self._spans
@@ -321,18 +88,11 @@ class CompiledRelayout(BuiltRelayout):
         buffer = np.ascontiguousarray(buffer)
         if out is None:
             out = _aligned(want, buffer.dtype, np.zeros if self.fill is None else np.empty)
-        elif not isinstance(out, np.ndarray):
-            raise LayoutError(
-                f"out cannot take the result: it is of type {type(out).__name__}",
-                "the kernel writes to the memory of an array",
-                "leave it out, or give a NumPy array",
-            )
         else:
-            _check("out", out, want, self.dtype)
-            _check_writable(out, buffer)
+            _check_out(out, want, self.dtype, buffer)
         if self.function is None:
             self._by_numpy(buffer, out)
-        elif self.threads > 1:  # the addresses hold the arrays, where the user interrupts the call
+        elif self.threads > 1:  # the addresses hold the arrays if the user interrupts the call
             self.function(out.ctypes.data_as(c_void_p), buffer.ctypes.data_as(c_void_p))
         else:
             self.function(out.ctypes.data, buffer.ctypes.data)
@@ -349,11 +109,126 @@ class CompiledRelayout(BuiltRelayout):
         out.view(raw)[held] = packed[held]
 
 
+@dataclass(frozen=True, slots=True)
+class SizedRelayout(BuiltRelayout):
+    """A relayout at all sizes as a function: it takes a buffer and the sizes.
+
+    Its attributes are those of :class:`BuiltRelayout`, and one more. ``function`` takes the sizes
+    after the addresses, in the order of ``names``.
+
+    Attributes:
+        assumptions: the assumptions on the sizes, which each call checks.
+
+    >>> from morello_layouts import relayout
+    >>> f = relayout("u8[M,N]{1,0}", "u8[M,N]{1,0:T(2,2)}").compile()
+    >>> f([1, 2, 3, 4, 5, 6], M=2, N=3)
+    array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
+    >>> f([[1, 2], [3, 4]])
+    array([1, 2, 3, 4], dtype=uint8)
+    """
+
+    assumptions: tuple[Assumption, ...]
+    _build: BuiltKernel = field(repr=False)
+    _kept: dict[tuple[int | None, ...], CompiledRelayout] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sizes of a call, in the order of the C function's arguments.
+
+        >>> from morello_layouts import relayout
+        >>> relayout("u8[M,N]{1,0}", "u8[M,N]{0,1}").compile().names
+        ('M', 'N')
+        """
+        return self.source.names
+
+    def __call__(
+        self, buffer: Any, /, out: NDArray[Any] | None = None, **sizes: int
+    ) -> NDArray[Any]:
+        """Return the other buffer.
+
+        Args:
+            buffer: one item for each slot of the source layout, 1-D. If that layout is plain
+                row-major order, it may be the array itself, whose shape then gives the sizes.
+            out: the array to write to, one item for each slot of the target layout; by default a
+                new one.
+            sizes: each symbolic size by its name; for a size named ``out``, see :meth:`at`.
+
+        Raises:
+            ShapeError: if a size is missing, unknown or not as assumed, or if a buffer does not
+                have its layout's size.
+        """
+        buffer = as_items(buffer, self.dtype)
+        plain = not self.source.steps and self.source.tail_padding == 0
+        whole = plain and buffer.ndim == len(self.source.shape)
+        if not sizes and whole:
+            sizes = _sizes_of(self.source.shape, buffer.shape)
+        move = self.at(**sizes)
+        if whole and buffer.shape == move.source.shape:
+            buffer = np.ascontiguousarray(buffer).reshape(-1)
+        return move(buffer, out)
+
+    def at(self, /, **sizes: int) -> CompiledRelayout:
+        """Return the relayout at given sizes, by the same kernel.
+
+        Raises:
+            ShapeError: if a size is missing, unknown or not as assumed.
+
+        >>> from morello_layouts import relayout
+        >>> f = relayout("u8[M,N]{1,0}", "u8[M,N]{0,1}").compile()
+        >>> f.at(M=2, N=3).target.size
+        6
+        """
+        key = tuple(sizes.get(name) for name in self.names)
+        if len(sizes) == len(self.names) and all(type(size) is int for size in key):
+            kept = self._kept.get(key)
+            if kept is not None:
+                return kept
+        values = checked_sizes(sizes, self.names, self.assumptions)
+        ordered = tuple(values[name] for name in self.names)
+        if max(ordered) >= 1 << 63:
+            raise ShapeError(
+                f"a size is {max(ordered)}",
+                "the machine's integers hold sizes below 2**63",
+                f"give smaller sizes for {', '.join(self.names)}",
+            )
+
+        def value_of(n: Int) -> Int:
+            return n if isinstance(n, int) else n.evaluate(values)
+
+        found = CompiledRelayout(
+            self.source.map_sizes(value_of),
+            self.target.map_sizes(value_of),
+            self.dtype,
+            self.fill,
+            self.threads,
+            self.text,
+            self.by,
+            self._build.move(ordered, self.fill, self.threads),
+        )
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[ordered] = found
+        return found
+
+
+def _sizes_of(shape: tuple[Int, ...], counts: tuple[int, ...]) -> dict[str, int]:
+    """Return the symbolic sizes that an array's shape gives."""
+    values: dict[str, int] = {}
+    for size, n in zip(shape, counts, strict=True):
+        names = size.names() if isinstance(size, SizeExpr) else ()
+        for name in names if len(names) == 1 else ():
+            if isinstance(size, SizeExpr) and size.evaluate({name: n}) == n:
+                values.setdefault(name, n)
+    return values
+
+
 def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array as it is, anything else as one of items of a type that hold its values.
+    """Return an array as it is, anything else as an array of a type that holds its values.
 
     Raises:
-        LayoutError: where they do not.
+        LayoutError: if the type does not hold them.
 
     >>> as_items([1, 2], np.dtype("float32"))
     array([1., 2.], dtype=float32)
@@ -367,51 +242,85 @@ def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             fits = dtype.kind not in "biufc" or own.dtype.kind in "biufc"
             if fits and dtype.kind in "biu":
                 fits = bool((items == own).all())
-        why = f"an item is of {dtype}, and not each value is"
+        why = f"each item must be a value of {dtype}"
     except (TypeError, ValueError, OverflowError) as error:
-        fits, why = False, f"an item is of {dtype}: {error}"
+        fits, why = False, f"each item must be a value of {dtype}: {error}"
     if not fits:
         raise LayoutError(
-            "buffer holds what is no item", why, f"give a NumPy array of {dtype}, or its values"
+            f"buffer: expected items of {dtype}, got other values",
+            why,
+            f"give a NumPy array of {dtype}, or its values",
         )
     return items
 
 
 def _aligned(size: int, dtype: np.dtype[Any], make: Callable[..., NDArray[Any]]) -> NDArray[Any]:
-    """A new array that starts at a cache line."""
-    data = make(size * dtype.itemsize + _LINE, np.uint8)
-    start = -data.ctypes.data % _LINE
+    """Return a new array that starts at a cache line."""
+    data = make(size * dtype.itemsize + CACHE_LINE, np.uint8)
+    start = -data.ctypes.data % CACHE_LINE
     return data[start : start + size * dtype.itemsize].view(dtype)
 
 
 def _check(name: str, buffer: NDArray[Any], size: int, dtype: np.dtype[Any]) -> None:
     if buffer.shape != (size,):
         raise ShapeError(
-            f"{name} has the shape {buffer.shape}",
+            f"{name}: expected the shape ({size},), got {buffer.shape}",
             f"the layout spans {size} elements",
             f"give a 1-D array of {size} items",
         )
     if buffer.dtype.itemsize != dtype.itemsize or buffer.dtype.hasobject:
         raise LayoutError(
-            f"{name} is an array of {buffer.dtype}",
+            f"{name}: expected an array of {dtype}, got one of {buffer.dtype}",
             f"the kernel moves items of {dtype.itemsize} bytes",
             f"give an array of {dtype}, or compile for {buffer.dtype}",
         )
 
 
-def _check_writable(out: NDArray[Any], buffer: NDArray[Any]) -> None:
+def _check_out(out: Any, size: int, dtype: np.dtype[Any], buffer: NDArray[Any]) -> None:
+    if not isinstance(out, np.ndarray):
+        raise LayoutError(
+            f"out: expected a NumPy array, got {type(out).__name__}",
+            "the kernel writes to the memory of an array",
+            "leave it out, or give a NumPy array",
+        )
+    _check("out", out, size, dtype)
     if not (out.flags.c_contiguous and out.flags.writeable) or out.dtype != buffer.dtype:
         raise LayoutError(
-            f"out cannot take the result: an array of {out.dtype}",
-            f"it must be in one piece, writable, and of the buffer's type, {buffer.dtype}",
+            f"out: expected a contiguous, writable array of {buffer.dtype}, got another array of "
+            f"{out.dtype}",
+            "the kernel writes items of the buffer's type one after the other",
             "leave it out, or give a new array",
         )
     if np.may_share_memory(out, buffer):
         raise LayoutError(
             "out shares memory with the buffer",
-            "elements would be overwritten before they are moved",
+            "the kernel would overwrite elements before it moves them",
             "leave it out, or give a new array",
         )
+
+
+def thread_count(threads: Any) -> int:
+    """Return the number of threads that a caller asks for; None asks for one.
+
+    Raises:
+        LayoutError: if it is not a number of threads.
+
+    >>> thread_count(None), thread_count(2)
+    (1, 2)
+    """
+    if threads is None:
+        return 1
+    try:
+        count = 0 if isinstance(threads, bool) else index(threads)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= _MOST_THREADS:
+        raise LayoutError(
+            f"threads: expected an integer from 1 to {_MOST_THREADS}, got {threads!r}",
+            "a kernel runs on that many threads at most",
+            "give for example threads=2, or leave it out for one",
+        )
+    return count
 
 
 def compiled_relayout(
@@ -422,13 +331,52 @@ def compiled_relayout(
     *,
     threads: int = 1,
 ) -> CompiledRelayout:
-    """Build the kernel between two layouts of one array; kept, so asking twice costs nothing.
+    """Build the kernel between two layouts of one array; the result is kept.
 
-    Without a C compiler the result works by the recipes on NumPy arrays, and a warning says so.
+    Without a C compiler the function applies the recipes to NumPy arrays, and a warning says so.
     """
-    padded = target.size != prod(known(target.shape))
-    comment = f"{source}\nto {target}"
-    kernel = Kernel(source, target, dtype.itemsize, fill if padded else None, comment=comment)
-    build = build_of(kernel, found_compiler(), share=threads > 1)
-    told = (build.text, build.by, build.move((), kernel.fill, threads))
-    return CompiledRelayout(source, target, dtype, fill, threads, *told)
+    own_fill = fill if target.size != prod(known(target.shape)) else None
+    build = _built(Kernel(source, target, dtype.itemsize, own_fill), threads)
+    function = build.move((), own_fill, threads)
+    return CompiledRelayout(source, target, dtype, fill, threads, build.text, build.by, function)
+
+
+def sized_relayout(
+    source: Recipe,
+    target: Recipe,
+    dtype: np.dtype[Any],
+    fill: bytes | None = None,
+    assumptions: tuple[Assumption, ...] = (),
+    *,
+    threads: int = 1,
+) -> SizedRelayout:
+    """Build the kernel between two layouts of symbolic sizes; the result is kept.
+
+    Raises:
+        UnsupportedError: if the layouts share no digits at all sizes.
+    """
+    kernel = Kernel(source, target, dtype.itemsize, fill, assumptions=assumptions)
+    build = _built(kernel, threads)
+
+    def function(to: int, of: int, *sizes: int) -> None:
+        move = build.move(sizes, fill, threads)
+        if move is not None:
+            move(to, of)
+
+    entry = None if build.entry is None else function
+    told = (build.text, build.by, entry, assumptions, build)
+    return SizedRelayout(source, target, dtype, fill, threads, *told)
+
+
+def _built(kernel: Kernel, threads: int) -> BuiltKernel:
+    """Build a kernel for a function that calls this; warn without a compiler."""
+    command = compiler()
+    if command is None:
+        warnings.warn(
+            "no C compiler was found (gcc, clang, cc, or the command in CC): "
+            "this relayout runs in NumPy, several times slower",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    comment = f"{kernel.source}\nto {kernel.target}"
+    return build_kernel(replace(kernel, comment=comment), command, share=threads > 1)

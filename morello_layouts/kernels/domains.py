@@ -1,4 +1,7 @@
-"""Iteration domains: the boxes of elements that a kernel visits, and how they are cut."""
+"""Iteration domains: ranges of digits over which a kernel loops, and how loops are peeled.
+
+The counts of a domain may depend on symbolic sizes. No loop over a domain tests a bound.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ from morello_layouts.recipe.digits import Digit
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 
-# What orders loops where sizes are not known: any size that is large and no multiple of a tile.
+# The value that estimates give an unknown size: a large number that is not a multiple of a tile.
 _TYPICAL: Final = 1000
 
 
-class Extent(str):
-    """A count that depends on sizes in a way that no polynomial does; at least 0.
+class DerivedCount(str):
+    """A count of at least 0 that is not a polynomial in the sizes.
 
     Attributes:
-        kind: ``"/"`` a // b, ``"%"`` a mod b, ``">"`` whether a > b, ``"<"`` a where a < b and
-            else 0, ``">="`` whether a >= b.
+        kind: ``"/"`` a // b, ``"%"`` a mod b, ``">"`` 1 if a > b and else 0, ``"<"`` a if a < b and
+            else 0, ``">="`` 1 if a >= b and else 0.
         of: a.
         by: b.
-        most: the largest value, None where there is none.
+        most: the largest value, None if there is none.
 
-    >>> full = Extent("/", SizeExpr.named("N"), 8)
+    >>> full = DerivedCount("/", SizeExpr.named("N"), 8)
     >>> full, full.value({"N": 20})
     ('(N / 8)', 2)
     """
@@ -39,19 +42,19 @@ class Extent(str):
     by: int
     most: int | None
 
-    def __new__(cls, kind: Kind, of: SizeExpr, by: int) -> Extent:
-        """The number, and its text, by which equal ones are equal."""
+    def __new__(cls, kind: Kind, of: SizeExpr, by: int) -> DerivedCount:
+        """Make the name of the count: two counts are equal if their names are."""
         self = super().__new__(cls, f"({of} {kind} {by})")
         self.kind, self.of, self.by = kind, of, by
-        largest = upper(of)
+        largest = upper_bound(of)
         whole = None if largest is None else largest // by if kind == "/" else largest
         bound = {"/": None, "%": by - 1, "<": by - 1, ">": 1, ">=": 1}[kind]
         self.most = min((n for n in (whole, bound) if n is not None), default=None)
         return self
 
     def value(self, values: Mapping[str, int]) -> int:
-        """The number where the sizes have these values."""
-        a = value_of(self.of, values)
+        """Return the count at given sizes."""
+        a = evaluate(self.of, values)
         match self.kind:
             case "/":
                 return a // self.by
@@ -65,14 +68,14 @@ class Extent(str):
                 return int(a >= self.by)
 
 
-def _extent(kind: Kind, of: SizeExpr, by: int) -> SizeExpr:
-    return SizeExpr.named(Extent(kind, of, by))
+def _derived(kind: Kind, of: SizeExpr, by: int) -> SizeExpr:
+    return SizeExpr.named(DerivedCount(kind, of, by))
 
 
-def value_of(number: Int, values: Mapping[str, int]) -> int:
-    """The number where the sizes have these values.
+def evaluate(number: Int, values: Mapping[str, int]) -> int:
+    """Return a number at given sizes.
 
-    >>> value_of(3 * quotient(SizeExpr.named("N"), 8) + 1, {"N": 20})
+    >>> evaluate(3 * floor_quotient(SizeExpr.named("N"), 8) + 1, {"N": 20})
     7
     """
     if isinstance(number, int):
@@ -80,8 +83,8 @@ def value_of(number: Int, values: Mapping[str, int]) -> int:
 
     def value(name: SizeAtom) -> Any:
         if isinstance(name, Quotient):
-            return -(-value_of(name.numerator, values) // name.divisor)
-        return name.value(values) if isinstance(name, Extent) else values[name]
+            return -(-evaluate(name.numerator, values) // name.divisor)
+        return name.value(values) if isinstance(name, DerivedCount) else values[name]
 
     return int(number.fold(value))
 
@@ -92,18 +95,18 @@ class _Typical(dict[str, int]):
 
 
 def estimate(number: Int) -> int:
-    """The number itself, or what it is at sizes in the thousands: only speed may depend on it.
+    """Return the number itself, or its value at sizes in the thousands. Only speed depends on it.
 
     >>> estimate(8 * SizeExpr.named("N")), estimate(5)
     (8000, 5)
     """
-    return value_of(number, _Typical())
+    return evaluate(number, _Typical())
 
 
-def upper(number: Int) -> int | None:
-    """A number that is not below this one at any sizes; None where there is none.
+def upper_bound(number: Int) -> int | None:
+    """Return an upper bound of a number for all sizes; None if there is none.
 
-    >>> upper(16 - 2 * positive(SizeExpr.named("N"))), upper(SizeExpr.named("N"))
+    >>> upper_bound(16 - 2 * nonzero(SizeExpr.named("N"))), upper_bound(SizeExpr.named("N"))
     (16, None)
     """
     if isinstance(number, int):
@@ -112,7 +115,7 @@ def upper(number: Int) -> int | None:
     for monomial, c in number.terms:
         most = 1
         for name, power in monomial:
-            bound = name.most if isinstance(name, Extent) else None
+            bound = name.most if isinstance(name, DerivedCount) else None
             if bound is None and c > 0:
                 return None
             most *= (bound or 0) ** power
@@ -120,63 +123,63 @@ def upper(number: Int) -> int | None:
     return total
 
 
-def parted(number: Int, unit: int) -> tuple[Int, Int]:
-    """How many whole units there are, and what is left.
+def divide(number: Int, unit: int) -> tuple[Int, Int]:
+    """Divide a number by a unit: return the quotient and the remainder.
 
-    >>> parted(20, 8), parted(8 * SizeExpr.named("N"), 8)
+    >>> divide(20, 8), divide(8 * SizeExpr.named("N"), 8)
     ((2, 4), (SizeExpr(N), 0))
     """
     if isinstance(number, int):
         return divmod(number, unit)
     if unit == 1 or number % unit == 0:
         return number // unit, 0
-    most = upper(number)
+    most = upper_bound(number)
     if most is not None and most < unit:
         return 0, number
-    return _extent("/", number, unit), _extent("%", number, unit)
+    return _derived("/", number, unit), _derived("%", number, unit)
 
 
-def quotient(number: Int, unit: int) -> Int:
-    """How many whole units there are.
+def floor_quotient(number: Int, unit: int) -> Int:
+    """Return the number divided by a unit, rounded down.
 
-    >>> print(quotient(SizeExpr.named("N"), 8))
+    >>> print(floor_quotient(SizeExpr.named("N"), 8))
     (N / 8)
     """
-    return parted(number, unit)[0]
+    return divide(number, unit)[0]
 
 
-def positive(number: Int) -> Int:
-    """1 where the number is not 0, else 0."""
+def nonzero(number: Int) -> Int:
+    """Return 1 if the number is not 0, else 0."""
     if isinstance(number, int):
         return int(number > 0)
-    return number if upper(number) == 1 else _extent(">", number, 0)
+    return number if upper_bound(number) == 1 else _derived(">", number, 0)
 
 
-def reaches(number: Int, least: int) -> Int:
-    """1 where the number is at least another, else 0."""
-    return int(number >= least) if isinstance(number, int) else _extent(">=", number, least)
+def at_least(number: Int, least: int) -> Int:
+    """Return 1 if the number is at least another, else 0."""
+    return int(number >= least) if isinstance(number, int) else _derived(">=", number, least)
 
 
-def below(number: Int, end: int) -> Int:
-    """The number where it is less than another, else 0."""
+def if_below(number: Int, end: int) -> Int:
+    """Return the number if it is less than another, else 0."""
     if isinstance(number, int):
         return number if number < end else 0
-    most = upper(number)
-    return number if most is not None and most < end else _extent("<", number, end)
+    most = upper_bound(number)
+    return number if most is not None and most < end else _derived("<", number, end)
 
 
-# Above this many, elements are moved one by one: each box is a loop nest of its own.
-MOST_BOXES = 200
+# With more domains than this, elements are moved one by one: each domain is a loop nest.
+MOST_DOMAINS = 200
 
-# For each digit, from the largest unit on, the first value and how many.
+# The first value and the count of each digit, from the largest unit to the smallest.
 _Ranges = tuple[tuple[Int, Int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Clamp:
-    """Steps of ``unit`` items that stop at a last one: step k is at min(first + k·unit, last).
+    """Steps of ``unit`` items, clamped to the last one: step k is at min(first + k·unit, last).
 
-    So the last vector of a row starts early, where only the call says how long rows are.
+    The last vector of a row then starts early, so a loop of vectors covers a row of any length.
     """
 
     unit: int
@@ -185,16 +188,16 @@ class Clamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """One loop of a box: how many steps, and how far each moves in either buffer.
+class LoopAxis:
+    """An axis of a domain, which becomes a loop: its count, and its stride in either buffer.
 
     Attributes:
-        count: steps; items as long as a clamped axis is no loop yet.
-        source, target: how far a step moves; an item where the axis is clamped.
-        clamp: where steps of several items are, if they do not lie side by side.
+        count: the number of steps; of a clamped axis, the number of items until it is strip-mined.
+        source, target: the strides of a step; of an item if the axis is clamped.
+        clamp: the positions of steps of several items that may overlap.
 
-    >>> Axis(8, source=4, target=32)
-    Axis(count=8, source=4, target=32, clamp=None)
+    >>> LoopAxis(8, source=4, target=32)
+    LoopAxis(count=8, source=4, target=32, clamp=None)
     """
 
     count: Int
@@ -204,72 +207,74 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """Places moved, or filled, by loops without bound checks: where they start, and the loops."""
+class Domain:
+    """An iteration domain without bound checks: the offsets at which it starts, and its axes."""
 
     source: Int
     target: Int
-    axes: tuple[Axis, ...]
+    axes: tuple[LoopAxis, ...]
 
     @property
     def size(self) -> Int:
-        """How many places the box has.
+        """The number of places.
 
-        >>> Box(0, 0, (Axis(8, 4, 32), Axis(3, 1, 1))).size
+        >>> Domain(0, 0, (LoopAxis(8, 4, 32), LoopAxis(3, 1, 1))).size
         24
         """
         return prod(axis.count for axis in self.axes)
 
 
-def element_boxes(
+def element_domains(
     sizes: Sequence[Int], shared: Sequence[Sequence[SharedDigit]]
-) -> list[Box] | None:
-    """Boxes that together hold every element once, over common digits; None for very many.
+) -> list[Domain] | None:
+    """Return domains that together hold every element once, over common digits.
 
-    >>> boxes = element_boxes((20,), ((SharedDigit(1, 1, 4), SharedDigit(8, 8, 1)),))
-    >>> [(box.target, box.size) for box in boxes]
+    None for more than ``MOST_DOMAINS``.
+
+    >>> domains = element_domains((20,), ((SharedDigit(1, 1, 4), SharedDigit(8, 8, 1)),))
+    >>> [(domain.target, domain.size) for domain in domains]
     [(0, 16), (2, 4)]
     """
     per_dim = [
         _within([digit.unit for digit in reversed(chain)], size)
         for size, chain in zip(sizes, shared, strict=False)
     ]
-    if prod(map(len, per_dim)) > MOST_BOXES:
+    if prod(map(len, per_dim)) > MOST_DOMAINS:
         return None
     digits = [digit for chain in shared for digit in reversed(chain)]
-    boxes = []
+    domains = []
     for choice in product(*per_dim):
         ranges = [r for part in choice for r in part]
         pairs = list(zip(digits, ranges, strict=True))
-        boxes.append(
-            Box(
+        domains.append(
+            Domain(
                 sum(digit.source * lo for digit, (lo, _) in pairs),
                 sum(digit.target * lo for digit, (lo, _) in pairs),
                 tuple(_axis(n, d.source, d.target) for d, (_, n) in pairs if n != 1),
             )
         )
-    return boxes
+    return domains
 
 
-def _axis(count: Int, source: Int, target: Int) -> Axis:
-    """An axis; one of at most a single step moves nowhere, and only says whether there is a box."""
-    return Axis(count, 0, 0) if upper(count) == 1 else Axis(count, source, target)
+def _axis(count: Int, source: Int, target: Int) -> LoopAxis:
+    """Return an axis. One of at most one step has no strides: it guards the domain."""
+    return LoopAxis(count, 0, 0) if upper_bound(count) == 1 else LoopAxis(count, source, target)
 
 
-def padding_boxes(target: DigitChains, tail: Int, size: Int) -> list[Box] | None:
-    """Boxes of the places that hold no element, ``tail`` of them at the end of ``size`` places.
+def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] | None:
+    """Return domains of the places without an element, ``tail`` of them at the end of the buffer.
 
-    None for very many.
+    None for more than ``MOST_DOMAINS``.
 
     >>> from morello_layouts import index_map
     >>> from morello_layouts.kernels.digits import chains_of
     >>> digits = chains_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
-    >>> first, *_ = padding_boxes(digits, 0, 24)
+    >>> first, *_ = padding_domains(digits, 0, 24)
     >>> first.target, [(axis.count, axis.target) for axis in first.axes]
     (14, [(3, 4), (2, 1)])
     """
     order = sorted(range(len(target.sizes)), key=lambda dim: _reach(target.chains[dim]))[::-1]
-    boxes: list[Box] = []
+    domains: list[Domain] = []
     for k in range(len(order)):
         parts: list[list[_Ranges]] = []
         for j, dim in enumerate(order):
@@ -280,7 +285,7 @@ def padding_boxes(target: DigitChains, tail: Int, size: Int) -> list[Box] | None
                 parts.append(_outside(chain, target.sizes[dim]))
             else:
                 parts.append([tuple((0, digit.radix) for digit in chain)])
-        if prod(map(len, parts)) + len(boxes) > MOST_BOXES:
+        if prod(map(len, parts)) + len(domains) > MOST_DOMAINS:
             return None
         digits = [digit for dim in order for digit in target.chains[dim][::-1]]
         for choice in product(*parts):
@@ -288,10 +293,10 @@ def padding_boxes(target: DigitChains, tail: Int, size: Int) -> list[Box] | None
             start = sum(digit.stride * lo for digit, (lo, _) in pairs)
             axes = [_axis(n, 0, digit.stride) for digit, (_, n) in pairs if n != 1]
             axes.sort(key=lambda axis: -estimate(axis.target))
-            boxes.append(Box(0, start, tuple(axes)))
+            domains.append(Domain(0, start, tuple(axes)))
     if tail:
-        boxes.append(Box(0, size - tail, (Axis(tail, 0, 1),) if tail != 1 else ()))
-    return boxes
+        domains.append(Domain(0, size - tail, (LoopAxis(tail, 0, 1),) if tail != 1 else ()))
+    return domains
 
 
 def _reach(chain: Sequence[Digit]) -> int:
@@ -299,56 +304,60 @@ def _reach(chain: Sequence[Digit]) -> int:
 
 
 def _within(units: Sequence[int], size: Int) -> list[_Ranges]:
-    """Boxes of digits of 0 … size - 1, units from the largest on."""
+    """Return the ranges of the digits of 0 … size - 1, units from the largest on."""
     if size == 0:
         return []
     if not units:
         return [()]
-    full, rest = parted(size, units[0])
-    boxes: list[_Ranges] = []
+    full, rest = divide(size, units[0])
+    found: list[_Ranges] = []
     if full:
-        boxes += [((0, full), *inner) for inner in _within(units[1:], units[0])]
+        found += [((0, full), *inner) for inner in _within(units[1:], units[0])]
     if rest:
-        boxes += [((full, 1), *inner) for inner in _within(units[1:], rest)]
-    return boxes
+        found += [((full, 1), *inner) for inner in _within(units[1:], rest)]
+    return found
 
 
 def _outside(chain: Sequence[Digit], size: Int) -> list[_Ranges]:
-    """Boxes of digits that no coordinate below the size has, digits from the largest unit on."""
+    """Return the ranges of digits that no coordinate below the size has, largest unit first."""
     if not chain:
         return [] if size != 0 else [()]
     first, *minor = chain
-    full, rest = parted(size, first.unit)
-    boxes: list[_Ranges] = []
+    full, rest = divide(size, first.unit)
+    found: list[_Ranges] = []
     if full:
-        boxes += [((0, full), *inner) for inner in _outside(minor, first.unit)]
+        found += [((0, full), *inner) for inner in _outside(minor, first.unit)]
     if rest:
-        boxes += [((full, positive(rest)), *inner) for inner in _outside(minor, rest)]
-    start = ceil_quotient(size, first.unit) if _is_size(size) else full + positive(rest)
+        found += [((full, nonzero(rest)), *inner) for inner in _outside(minor, rest)]
+    start = ceil_quotient(size, first.unit) if _is_size(size) else full + nonzero(rest)
     if start != first.radix:
         every: _Ranges = tuple((0, digit.radix) for digit in minor)
-        boxes.append(((start, first.radix - start), *every))
-    return boxes
+        found.append(((start, first.radix - start), *every))
+    return found
 
 
 def _is_size(size: Int) -> bool:
-    """Whether a symbolic size is at least 1, as recipes' are."""
-    return isinstance(size, SizeExpr) and not any(isinstance(name, Extent) for name in size.atoms())
+    """Whether a number is a symbolic size of a recipe, which is at least 1."""
+    return isinstance(size, SizeExpr) and not any(
+        isinstance(name, DerivedCount) for name in size.atoms()
+    )
 
 
-def cut(box: Box, axis: Axis, whole: int, unit: int, *, early: bool = False) -> list[Box] | None:
-    """Two boxes, where an axis is longer than ``whole`` and no multiple of it.
+def peel(
+    domain: Domain, axis: LoopAxis, whole: int, unit: int, *, early: bool = False
+) -> list[Domain] | None:
+    """Peel an axis that is longer than ``whole`` and not a multiple of it.
 
-    The second is the smallest multiple of ``unit`` that holds the rest; it may start within the
-    first. None where nothing needs to be cut. ``early``: where only the call says how long the axis
-    is, whole blocks may start early too.
+    The second domain is the smallest multiple of ``unit`` that covers the rest; it may start within
+    the first. None if nothing needs to be peeled. With ``early``, whole blocks may start early too
+    if only the call knows the length of the axis.
     """
     if axis.count % whole == 0:
         return None
-    others = tuple(a for a in box.axes if a is not axis)
+    others = tuple(a for a in domain.axes if a is not axis)
     if not isinstance(axis.count, int):
-        parts = _early_parts if early and unit < whole and axis.clamp is None else _parts
-        return [replace(box, axes=(*others, *part)) for part in parts(axis, whole, unit)]
+        parts = _peeled_early if early and unit < whole and axis.clamp is None else _peeled
+        return [replace(domain, axes=(*others, *part)) for part in parts(axis, whole, unit)]
     if axis.count < whole:
         whole = unit
     if axis.count % whole == 0:
@@ -357,84 +366,84 @@ def cut(box: Box, axis: Axis, whole: int, unit: int, *, early: bool = False) -> 
     rest = -(-(axis.count - main) // unit) * unit
     start = axis.count - rest
     return [
-        replace(box, axes=(*others, replace(axis, count=main))),
-        Box(
-            box.source + start * axis.source,
-            box.target + start * axis.target,
+        replace(domain, axes=(*others, replace(axis, count=main))),
+        Domain(
+            domain.source + start * axis.source,
+            domain.target + start * axis.target,
             (*others, replace(axis, count=rest)),
         ),
     ]
 
 
-def _parts(axis: Axis, whole: int, unit: int) -> Iterator[tuple[Axis, ...]]:
-    """The parts of an axis whose length only the call says, each perhaps empty.
+def _peeled(axis: LoopAxis, whole: int, unit: int) -> Iterator[tuple[LoopAxis, ...]]:
+    """Return the parts of an axis whose length only the call knows; each may be empty.
 
-    They are multiples of ``whole``; vectors of ``unit`` items over the rest, the last of which ends
-    with the axis; and where not even one such vector fits, the items.
+    First multiples of ``whole``; then vectors of ``unit`` items over the rest, of which the last
+    ends with the axis; then single items, for an axis that is shorter than a vector.
     """
-    most, left = upper(axis.count), axis.count
+    most, left = upper_bound(axis.count), axis.count
     main: Int = 0
     if most is None or most >= (4 * whole if whole == unit else whole):
-        blocks, left = parted(axis.count, whole)
+        blocks, left = divide(axis.count, whole)
         main = blocks * whole
         yield (replace(axis, count=main),)
-    fits = reaches(axis.count, unit)
-    vectors = quotient(left + (unit - 1), unit)
-    if upper(vectors) == 1:
-        vectors = positive(left)
+    fits = at_least(axis.count, unit)
+    vectors = floor_quotient(left + (unit - 1), unit)
+    if upper_bound(vectors) == 1:
+        vectors = nonzero(left)
     clamp = Clamp(unit, main, axis.count - unit)
-    guard = () if fits == 1 else (Axis(fits, 0, 0),)
+    guard = () if fits == 1 else (LoopAxis(fits, 0, 0),)
     yield (*guard, replace(axis, count=vectors * unit, clamp=clamp))
     if unit > 1:
-        yield (replace(axis, count=below(axis.count, unit)),)
+        yield (replace(axis, count=if_below(axis.count, unit)),)
 
 
-def _early_parts(axis: Axis, whole: int, unit: int) -> Iterator[tuple[Axis, ...]]:
-    """The same, but a rest of more than a quarter of a block is a block that starts early."""
-    if upper(axis.count) is not None:
-        yield from _parts(axis, whole, unit)
+def _peeled_early(axis: LoopAxis, whole: int, unit: int) -> Iterator[tuple[LoopAxis, ...]]:
+    """Return the same; a rest of more than a quarter of a block is a block that starts early."""
+    if upper_bound(axis.count) is not None:
+        yield from _peeled(axis, whole, unit)
         return
     n, few = axis.count, whole // 4
-    steps = quotient(n + (whole - 1 - few), whole)
-    guard = Axis(reaches(n, whole), 0, 0)
+    steps = floor_quotient(n + (whole - 1 - few), whole)
+    guard = LoopAxis(at_least(n, whole), 0, 0)
     yield (guard, replace(axis, count=steps * whole, clamp=Clamp(whole, 0, n - whole)))
-    full, rest = parted(n, whole)
-    left = guard.count * below(rest, few + 1) + below(n, whole)
+    full, rest = divide(n, whole)
+    left = guard.count * if_below(rest, few + 1) + if_below(n, whole)
     clamp = Clamp(unit, full * whole, n - unit)
-    vectors = quotient(left + (unit - 1), unit)
-    yield (Axis(reaches(n, unit), 0, 0), replace(axis, count=vectors * unit, clamp=clamp))
+    vectors = floor_quotient(left + (unit - 1), unit)
+    yield (LoopAxis(at_least(n, unit), 0, 0), replace(axis, count=vectors * unit, clamp=clamp))
     if unit > 1:
-        yield (replace(axis, count=below(n, unit)),)
+        yield (replace(axis, count=if_below(n, unit)),)
 
 
-def left_of(axes: list[Axis], taken: list[tuple[Axis, int]]) -> list[Axis]:
-    """The axes without what a block takes of them; the last one taken must be a multiple."""
-    rest = resolved([a for a in axes if all(a is not b for b, _ in taken)])
+def remaining_axes(axes: list[LoopAxis], taken: list[tuple[LoopAxis, int]]) -> list[LoopAxis]:
+    """Return the axes without the counts that a block takes of them, which divide theirs."""
+    rest = strip_mined([a for a in axes if all(a is not b for b, _ in taken)])
     for axis, count in taken:
         if axis.clamp is not None:
             rest.append(replace(axis, count=axis.count // count))
         elif axis.count != count:
-            rest.append(Axis(axis.count // count, axis.source * count, axis.target * count))
+            rest.append(LoopAxis(axis.count // count, axis.source * count, axis.target * count))
     return rest
 
 
-def resolved(axes: list[Axis]) -> list[Axis]:
-    """The axes as loops: a clamped one of items becomes steps, and the items of a step."""
+def strip_mined(axes: list[LoopAxis]) -> list[LoopAxis]:
+    """Strip-mine clamped axes: an axis of items becomes one of steps and one within a step."""
     found = []
     for axis in axes:
         if axis.clamp is None:
             found.append(axis)
         else:
             found.append(replace(axis, count=axis.count // axis.clamp.unit))
-            found.append(Axis(axis.clamp.unit, axis.source, axis.target))
+            found.append(LoopAxis(axis.clamp.unit, axis.source, axis.target))
     return found
 
 
-def holds(axis: Axis, unit: int) -> bool:
-    """Whether an axis may be cut into vectors of so many items."""
+def holds_vectors(axis: LoopAxis, unit: int) -> bool:
+    """Whether an axis has room for a vector of ``unit`` items."""
     if isinstance(axis.count, int):
         return unit <= axis.count
     if axis.clamp is not None:
         return axis.clamp.unit % unit == 0
-    most = upper(axis.count)
+    most = upper_bound(axis.count)
     return most is None or most >= unit

@@ -1,53 +1,54 @@
-"""Loop nests: order, fusion and cost."""
+"""Loop nests: micro-kernels, the loops around them, and the order, fusion and cost of loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.domains import Axis, Box, estimate
+from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
 
-# Pairs (count, stride in bytes), the fastest first: where item i of a chain of axes lies.
+# Pairs (count, stride in bytes), the fastest first: the mixed-radix digits of an item's number, and
+# how far each of them moves.
 Levels: TypeAlias = tuple[tuple[int, Int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """Move bytes that are neighbours in both buffers.
+class CopyRun:
+    """Copy bytes that are contiguous in both buffers.
 
-    >>> Copy(512)
-    Copy(size=512)
+    >>> CopyRun(512)
+    CopyRun(size=512)
     """
 
     size: Int
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """Move one element of 1, 2, 4, 8 or 16 bytes."""
+class CopyElement:
+    """Copy one element of 1, 2, 4, 8 or 16 bytes."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
-    """Write padding over neighbouring bytes."""
+class FillRun:
+    """Write padding over contiguous bytes."""
 
     size: Int
 
 
 @dataclass(frozen=True, slots=True)
-class Zip:
+class Interleave:
     """Interleave the elements of ``rows`` rows of ``width`` bytes into one run.
 
     Attributes:
         element: bytes of an element.
-        rows: how many, a power of two.
+        rows: the number of rows, a power of two.
         width: bytes of each row, 16, 32 or 64.
-        source: where the rows lie.
+        source: the addresses of the rows.
     """
 
     element: int
@@ -57,8 +58,8 @@ class Zip:
 
 
 @dataclass(frozen=True, slots=True)
-class Unzip:
-    """Take one run apart into ``rows`` rows of ``width`` bytes: the way back of :class:`Zip`."""
+class Deinterleave:
+    """Distribute one run over ``rows`` rows of ``width`` bytes: the inverse of Interleave."""
 
     element: int
     rows: int
@@ -68,31 +69,31 @@ class Unzip:
 
 @dataclass(frozen=True, slots=True)
 class Transposition:
-    """Transpose a block: runs of the source become columns, runs of the target rows.
+    """Transpose a block: runs of the source become columns, runs of the target become rows.
 
-    Rows that lie a power of two apart evict one another from the caches: they are first copied side
-    by side. Then the block is transposed in registers, 16 bytes of ``width / element`` rows at a
-    time. Other rows are read where they lie.
+    Rows that lie a power of two apart evict one another from the caches. They are first copied side
+    by side to a staging buffer. Then registers transpose the block, 16 bytes of ``width / element``
+    rows at a time. A direct transposition does without the staging buffer.
 
     Attributes:
         element: bytes of an element, at most 8.
         width: bytes of a vector in the target, 16, 32 or 64.
-        source: where the rows of the source lie; a multiple of width / element of them.
-        target: where the rows of the target lie; a multiple of 16 / element of them.
-        ahead: how far from this block the next one lies in the source, in bytes.
-        direct: whether rows are read where they lie; ``source`` is then one level.
+        source: the addresses of the rows of the source, a multiple of width / element rows.
+        target: the addresses of the rows of the target, a multiple of 16 / element rows.
+        prefetch_distance: bytes in the source from this block to the next one.
+        direct: whether there is no staging buffer; ``source`` then has one level.
     """
 
     element: int
     width: int
     source: Levels
     target: Levels
-    ahead: Int = 0
+    prefetch_distance: Int = 0
     direct: bool = False
 
     @property
     def rows(self) -> int:
-        """Rows of the source.
+        """The number of rows of the source.
 
         >>> Transposition(4, 64, ((16, 1024),), ((32, 4096),)).rows
         16
@@ -101,7 +102,7 @@ class Transposition:
 
     @property
     def columns(self) -> int:
-        """Rows of the target.
+        """The number of rows of the target.
 
         >>> Transposition(4, 64, ((16, 1024),), ((32, 4096),)).columns
         32
@@ -109,11 +110,11 @@ class Transposition:
         return prod(count for count, _ in self.target)
 
 
-Micro: TypeAlias = Copy | Move | Fill | Zip | Unzip | Transposition
+MicroKernel: TypeAlias = CopyRun | CopyElement | FillRun | Interleave | Deinterleave | Transposition
 
 
 def offsets(levels: Levels) -> list[Int]:
-    """Where each item lies, in bytes.
+    """Return the offset of each item, in bytes.
 
     >>> offsets(((2, 10), (3, 100)))
     [0, 10, 100, 110, 200, 210]
@@ -124,11 +125,12 @@ def offsets(levels: Levels) -> list[Int]:
     return found
 
 
-SOURCE_BLOCK = 128
-TARGET_BLOCK = 256
-SMALL_BLOCK = 128  # where the target stays in the caches
-WIDEST = 64
-MOST_LEVELS = 3
+# Bytes of a block along the source, and along a target that exceeds the caches or fits in them.
+SOURCE_BLOCK: Final = 128
+TARGET_BLOCK: Final = 256
+SMALL_BLOCK: Final = 128
+CACHE_LINE: Final = 64  # bytes, as many as the widest vector has
+MOST_LEVELS: Final = 3  # as many as the helpers in C take
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,34 +138,30 @@ class Nest:
     """Loops around one micro-kernel.
 
     Attributes:
-        source, target: where it starts, in bytes.
-        loops: from the outermost on, strides in bytes.
-        micro: what the innermost loop does.
-        stream: whether its stores may go past the caches, where the target starts at a line.
-        box: which box it is part of; nests of one box may write some places twice. None where no
-            other nest writes to its places.
-        strip: bytes of the source that are first copied to the first cache; 0 if none are. Where
-            only the call says how many, they are if they are at most ``MOST_STRIPPED``.
-        inner: how many of the innermost loops are over such a strip.
+        source, target: the offsets at which it starts, in bytes.
+        loops: from the outermost to the innermost, strides in bytes.
+        micro: what the innermost loop executes.
+        non_temporal: whether its stores may bypass the caches if the target starts at a cache line.
+        domain: the number of its iteration domain. Nests of one domain may write a place twice.
+            None if no other nest writes to its places.
+        prefetch: bytes of the source that are first copied to a prefetch buffer; 0 for none. If
+            only the call knows how many, they are copied if they are at most ``MOST_PREFETCHED``.
+        prefetch_loops: how many of the innermost loops read the prefetch buffer.
     """
 
     source: Int
     target: Int
-    loops: tuple[Axis, ...]
-    micro: Micro
-    stream: bool = False
-    box: int | None = None
-    strip: Int = 0
-    inner: int = 0
+    loops: tuple[LoopAxis, ...]
+    micro: MicroKernel
+    non_temporal: bool = False
+    domain: int | None = None
+    prefetch: Int = 0
+    prefetch_loops: int = 0
 
 
-# What an attempt at a box comes to: loops, boxes that are to be planned instead, or neither.
-Plan: TypeAlias = "Nest | list[Box] | None"
-
-
-def chain_of(axes: list[Axis], start: int, *, source: bool) -> list[Axis]:
-    """The axes that are neighbours in one buffer, each continuing the one before."""
-    chain: list[Axis] = []
+def dense_chain(axes: list[LoopAxis], start: int, *, source: bool) -> list[LoopAxis]:
+    """Return the axes that are contiguous in one buffer: each continues the one before."""
+    chain: list[LoopAxis] = []
     at: Int = start
     left = list(axes)
     while True:
@@ -175,128 +173,143 @@ def chain_of(axes: list[Axis], start: int, *, source: bool) -> list[Axis]:
         at *= following.count
 
 
-def levels_of(taken: list[tuple[Axis, int]], *, source: bool) -> Levels:
-    """Where items of a block lie, in one of the buffers."""
+def levels_of(taken: list[tuple[LoopAxis, int]], *, source: bool) -> Levels:
+    """Return the addresses of a block's items in one of the buffers."""
     return tuple((count, axis.source if source else axis.target) for axis, count in taken)
 
 
-def step_of(axis: Axis) -> int:
-    """Items of a step."""
+def items_per_step(axis: LoopAxis) -> int:
+    """Return how many items one step of an axis covers."""
     return 1 if axis.clamp is None else axis.clamp.unit
 
 
-def outermost(axis: Axis) -> tuple[int, int]:
-    """What sorts loops from the outermost on: long strides in both buffers first."""
-    source, target = (step_of(axis) * estimate(x) for x in (axis.source, axis.target))
+def loop_order(axis: LoopAxis) -> tuple[int, int]:
+    """Return the sort key of loops: those with long strides in both buffers are outermost."""
+    source, target = (items_per_step(axis) * estimate(x) for x in (axis.source, axis.target))
     return -min(source, target), -source
 
 
-def with_loops(box: Box, loops: list[Axis], micro: Micro) -> Nest:
-    """The loops of more than one step around a micro-kernel."""
-    return Nest(box.source, box.target, tuple(a for a in loops if a.count != 1), micro)
+def nest_of(domain: Domain, loops: list[LoopAxis], micro: MicroKernel) -> Nest:
+    """Return the nest of a micro-kernel over a domain, without loops of one step."""
+    return Nest(domain.source, domain.target, tuple(a for a in loops if a.count != 1), micro)
 
 
-# Of one element through both formulas, in the time that it takes to copy a byte.
-APART: Final = 40.0
-
-_MOVE, _SHORT_COPY, _TRANSPOSITION, _SMALL_BLOCK = 18.0, 32.0, 1.5, 512
+# Measured costs, in the time that it takes to copy a byte: of an element that goes through both
+# formulas, of one that a loop copies, and of a short copy; then the factor of a transposition, and
+# the bytes of a block below which its cost does not fall.
+ELEMENTWISE_COST: Final = 40.0
+_ELEMENT_COST, _SHORT_COPY, _TRANSPOSITION, _LEAST_TRANSPOSED = 18.0, 32.0, 1.5, 512
 
 
 def cost_of(nests: Iterable[Nest]) -> float:
-    """The time that loops take, in the time that it takes to copy a byte.
+    """Estimate the cost of loop nests, in the time that it takes to copy a byte.
 
-    >>> from morello_layouts.kernels.domains import Axis
-    >>> rows = (Axis(100, 64, 64),)
-    >>> cost_of([Nest(0, 0, rows, Copy(64))]), cost_of([Nest(0, 0, rows, Move(1))])
+    >>> rows = (LoopAxis(100, 64, 64),)
+    >>> cost_of([Nest(0, 0, rows, CopyRun(64))]), cost_of([Nest(0, 0, rows, CopyElement(1))])
     (6400.0, 1800.0)
     """
-    return sum(work(nest) * _per_byte(nest.micro) for nest in nests)
+    return sum(bytes_moved(nest) * _cost_per_byte(nest.micro) for nest in nests)
 
 
-def _per_byte(micro: Micro) -> float:
+def _cost_per_byte(micro: MicroKernel) -> float:
     match micro:
-        case Move(size):
-            return max(1.0, _MOVE / size)
-        case Copy(size):
+        case CopyElement(size):
+            return max(1.0, _ELEMENT_COST / size)
+        case CopyRun(size):
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
         case Transposition():
-            return _TRANSPOSITION * max(1.0, _SMALL_BLOCK / _bytes(micro))
+            return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / _bytes_per_step(micro))
         case _:
             return 1.0
 
 
-def work(nest: Nest) -> int:
-    """Bytes that a nest moves: the loops of the largest are those that others share.
+def bytes_moved(nest: Nest) -> int:
+    """Estimate how many bytes a nest moves.
 
-    >>> from morello_layouts.kernels.domains import Axis
-    >>> work(Nest(0, 0, (Axis(9, 700, 512), Axis(5, 32, 64)), Copy(32)))
+    >>> bytes_moved(Nest(0, 0, (LoopAxis(9, 700, 512), LoopAxis(5, 32, 64)), CopyRun(32)))
     1440
     """
-    return _bytes(nest.micro) * prod(estimate(axis.count) for axis in nest.loops)
+    return _bytes_per_step(nest.micro) * prod(estimate(axis.count) for axis in nest.loops)
 
 
-def _bytes(micro: Micro) -> int:
+def _bytes_per_step(micro: MicroKernel) -> int:
     match micro:
         case Transposition(element=element):
             return micro.rows * micro.columns * element
-        case Zip(rows=rows, width=width) | Unzip(rows=rows, width=width):
+        case Interleave(rows=rows, width=width) | Deinterleave(rows=rows, width=width):
             return rows * width
         case _:
             return estimate(micro.size)
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """A loop around several nests.
+class FusedLoop:
+    """A loop that several nests share.
 
     Attributes:
         axis: the loop.
-        body: what is done in it, in this order.
+        body: the nests in it, in this order.
     """
 
-    axis: Axis
-    body: tuple[Tree, ...]
+    axis: LoopAxis
+    body: tuple[LoopTree, ...]
 
 
-Tree: TypeAlias = "Shared | Nest"
+LoopTree: TypeAlias = "FusedLoop | Nest"
 
 
-def fused(nests: Sequence[Nest]) -> tuple[Tree, ...]:
-    """The nests, those with the outermost loop of the largest among them within that loop.
+def nests_in(tree: LoopTree) -> Iterator[tuple[Nest, tuple[LoopAxis, ...]]]:
+    """Return each nest of a tree, with all loops around its micro-kernel.
 
-    >>> from morello_layouts.kernels.nests import Copy, Move
-    >>> rows = Axis(9, 700, 512)
-    >>> main, rest = Nest(0, 0, (rows, Axis(5, 32, 64)), Copy(32)), Nest(640, 960, (rows,), Move(4))
-    >>> (tree,) = fused([main, rest])
+    >>> inner, outer = LoopAxis(5, 32, 64), LoopAxis(9, 700, 512)
+    >>> [(_, loops)] = nests_in(FusedLoop(outer, (Nest(0, 0, (inner,), CopyRun(32)),)))
+    >>> loops == (outer, inner)
+    True
+    """
+    if isinstance(tree, Nest):
+        yield tree, tree.loops
+        return
+    for part in tree.body:
+        yield from ((nest, (tree.axis, *loops)) for nest, loops in nests_in(part))
+
+
+def fuse_loops(nests: Sequence[Nest]) -> tuple[LoopTree, ...]:
+    """Fuse the outermost loop of the largest nest with the same loop of other nests, and so on.
+
+    >>> rows = LoopAxis(9, 700, 512)
+    >>> main = Nest(0, 0, (rows, LoopAxis(5, 32, 64)), CopyRun(32))
+    >>> rest = Nest(640, 960, (rows,), CopyElement(4))
+    >>> (tree,) = fuse_loops([main, rest])
     >>> tree.axis.count, [[axis.count for axis in nest.loops] for nest in tree.body]
     (9, [[5], []])
     """
     left = list(nests)
-    found: list[Tree] = []
+    found: list[LoopTree] = []
     while left:
-        largest = max(left, key=work)
-        inside = [part for nest in left if (part := _within(nest, largest.loops[:1])) is not None]
+        largest = max(left, key=bytes_moved)
+        bodies = [_without_loop(nest, largest.loops[:1]) for nest in left]
+        inside = [body for body in bodies if body is not None]
         if len(inside) < 2:
             found.append(largest)
             left.remove(largest)
             continue
-        left = [nest for nest in left if _within(nest, largest.loops[:1]) is None]
-        found.append(Shared(largest.loops[0], fused(inside)))
+        left = [nest for nest, body in zip(left, bodies, strict=True) if body is None]
+        found.append(FusedLoop(largest.loops[0], fuse_loops(inside)))
     return tuple(found)
 
 
-def _within(nest: Nest, loop: tuple[Axis, ...]) -> Nest | None:
-    """The nest without a loop, one of its own; None where it has no such loop."""
-    for wanted in loop:
-        for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.inner]):
-            if axis.clamp != wanted.clamp or (axis.clamp and axis.count != wanted.count):
+def _without_loop(nest: Nest, wanted: tuple[LoopAxis, ...]) -> Nest | None:
+    """Return the nest without the wanted loop, if there is one; None if the nest lacks it."""
+    for loop in wanted:
+        for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.prefetch_loops]):
+            if axis.clamp != loop.clamp or (axis.clamp and axis.count != loop.count):
                 continue
-            if axis.count % wanted.count != 0:
+            if axis.count % loop.count != 0:
                 continue
-            inner = axis.count // wanted.count
+            inner = axis.count // loop.count
             steps = replace(axis, count=inner)
-            fits = axis.target * inner == wanted.target
-            if fits and (isinstance(nest.micro, Fill) or axis.source * inner == wanted.source):
+            fits = axis.target * inner == loop.target
+            if fits and (isinstance(nest.micro, FillRun) or axis.source * inner == loop.source):
                 rest = [*nest.loops[:k], *([steps] if inner != 1 else []), *nest.loops[k + 1 :]]
                 return replace(nest, loops=tuple(rest))
     return None

@@ -21,8 +21,7 @@ from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, num
 if TYPE_CHECKING:
     import sympy
 
-    from morello_layouts.kernels.compiled import CompiledRelayout
-    from morello_layouts.kernels.sized import SizedRelayout
+    from morello_layouts.kernels.compiled import CompiledRelayout, SizedRelayout
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,8 @@ class Relayout:
         >>> print(text[text.rindex("void relayout(") :].splitlines()[0])
         void relayout(void *restrict target, const void *restrict source, size_t M, size_t N)
         """
-        from morello_layouts.kernels.moves import Kernel
-        from morello_layouts.kernels.source import kernel_text
+        from morello_layouts.kernels.emit import kernel_text
+        from morello_layouts.kernels.plan import Kernel
 
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
@@ -163,8 +162,7 @@ class Relayout:
         >>> f([1, 2, 3, 4, 5, 6], M=2, N=3), f([[1, 2], [3, 4]])
         (array([1, 4, 2, 5, 3, 6], dtype=int16), array([1, 3, 2, 4], dtype=int16))
         """
-        from morello_layouts.kernels.compiled import compiled_relayout, thread_count
-        from morello_layouts.kernels.sized import sized_relayout
+        from morello_layouts.kernels.compiled import compiled_relayout, sized_relayout, thread_count
 
         count = thread_count(threads)
         items = self._items(dtype)

@@ -1,8 +1,7 @@
-"""Blocks that pass through the first caches: a relayout as two, each of which has fast loops.
+"""Staged blocks: a relayout as two, through a staging buffer, each with fast loops.
 
-Between two tilings that agree on no vector, or on no digits at all, lies a plain order of
-dimensions. A block of the array that starts at whole tiles of both layouts is brought into that
-order, and from there into the target's.
+Two tilings may agree on no vector, or share no digits at all. Then a block of whole tiles of both
+layouts is moved to a staging buffer in a plain order of dimensions, and from there to the target.
 """
 
 from __future__ import annotations
@@ -12,57 +11,60 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import lcm, prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.digits import DigitChains, shared_digits
-from morello_layouts.kernels.domains import Axis, element_boxes, estimate, parted, positive, upper
-from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, outermost
-from morello_layouts.kernels.plan import nests
+from morello_layouts.kernels.domains import (
+    LoopAxis,
+    divide,
+    element_domains,
+    estimate,
+    nonzero,
+    upper_bound,
+)
+from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, loop_order
+from morello_layouts.kernels.vectorize import vectorize
 from morello_layouts.recipe.digits import Digit
 
-# Bytes to which a block grows, and those of the largest that is taken: it lies on the stack.
-_ENOUGH = 1 << 14
-_MOST = 1 << 18
+# Bytes to which a block grows, so that it stays in the first cache, and those of the largest block:
+# it lies on the stack.
+_ENOUGH: Final = 1 << 14
+_MOST: Final = 1 << 18
 
-# Along one dimension: how many blocks, how long one is, and where the first one starts.
+# Along one dimension: the number of blocks, the length of one, and the number of the first one.
 _Run: TypeAlias = "tuple[Int, Int, Int]"
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
-    """Loops over blocks, each of which is moved to a scratch, and from there to the target.
+class StagedBlocks:
+    """Loops over blocks, each of which is moved to a staging buffer and from there to the target.
 
     Attributes:
-        source, target: where the first block starts, in bytes.
-        loops: from the outermost on, strides in bytes.
-        size: bytes of the scratch.
-        into: loops from a block of the source to the scratch.
-        out: loops from the scratch to a block of the target.
+        source, target: the offsets of the first block, in bytes.
+        loops: from the outermost to the innermost, strides in bytes.
+        size: bytes of the staging buffer.
+        into: nests from a block of the source to the staging buffer.
+        out: nests from the staging buffer to a block of the target.
     """
 
     source: Int
     target: Int
-    loops: tuple[Axis, ...]
+    loops: tuple[LoopAxis, ...]
     size: int
     into: tuple[Nest, ...]
     out: tuple[Nest, ...]
 
     @property
-    def nests(self) -> tuple[Nest, ...]:
-        """The loops of both ways."""
-        return (*self.into, *self.out)
-
-    @property
     def cost(self) -> float:
-        """What it takes, as :func:`~morello_layouts.kernels.nests.cost_of` says."""
-        return prod(estimate(axis.count) for axis in self.loops) * cost_of(self.nests)
+        """The estimated cost, in the unit of :func:`~morello_layouts.kernels.nests.cost_of`."""
+        return prod(estimate(axis.count) for axis in self.loops) * cost_of((*self.into, *self.out))
 
 
-def staged(
+def staged_blocks(
     source: DigitChains, target: DigitChains, itemsize: int, block: int
-) -> tuple[Staged, ...] | None:
-    """The blocks of an array, by the order of dimensions that costs least.
+) -> tuple[StagedBlocks, ...] | None:
+    """Return the blocks of an array, through the order of dimensions that costs least.
 
     Args:
         source: the digits of the buffer that is read.
@@ -71,17 +73,17 @@ def staged(
         block: bytes along the target that are transposed at once.
 
     Returns:
-        None where a block that holds whole tiles of both layouts is too large, or there is no way.
+        None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """
     blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, block)
     if prod(blocks.lengths) * itemsize > _MOST:
         return None
     order = blocks.best_order()
-    return None if order is None else blocks.by_way_of(order)
+    return None if order is None else blocks.through(order)
 
 
 def _orders(source: DigitChains, target: DigitChains) -> list[tuple[int, ...]]:
-    """Orders of the dimensions that either layout suggests: by their shortest, or first, steps."""
+    """Return the orders of dimensions that the strides of either layout suggest."""
     found = []
     for digits in (source, target):
         chains = digits.chains[: min(len(source.sizes), len(target.sizes))]
@@ -92,10 +94,10 @@ def _orders(source: DigitChains, target: DigitChains) -> list[tuple[int, ...]]:
 
 
 def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[int]:
-    """How long a block is along each dimension: whole tiles of both layouts, and a few KiB."""
+    """Return the length of a block along each dimension: whole tiles of both layouts, enlarged."""
     chains = zip(source.chains, target.chains, strict=False)
     found = [lcm(*(digit.unit for digit in (*a, *b))) for a, b in chains]
-    most = [upper(size) for size in source.sizes[: len(found)]]
+    most = [upper_bound(size) for size in source.sizes[: len(found)]]
     minor = dict.fromkeys(order[-1] for order in _orders(source, target) if order)
     longer = list(minor)
     while longer and 2 * prod(found) * itemsize <= _ENOUGH:
@@ -107,7 +109,7 @@ def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[in
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """An array in blocks: the digits of both buffers, and how long a block is along each dimension.
+    """An array in blocks: the digits of both buffers, and the length of a block along each axis.
 
     ``block`` is how many bytes along the target are transposed at once.
     """
@@ -119,7 +121,7 @@ class _Blocks:
     block: int
 
     def best_order(self) -> tuple[int, ...] | None:
-        """The order of a scratch by which whole blocks cost least; None where there is no way."""
+        """Return the order of a staging buffer by which whole blocks cost least."""
         whole = [runs[0] for runs in self._runs if runs]
         costs = {
             order: part.cost
@@ -128,8 +130,8 @@ class _Blocks:
         }
         return min(costs, key=lambda order: costs[order], default=None)
 
-    def by_way_of(self, order: Sequence[int]) -> tuple[Staged, ...] | None:
-        """The blocks, through a scratch in an order of dimensions; None where there is no way."""
+    def through(self, order: Sequence[int]) -> tuple[StagedBlocks, ...] | None:
+        """Return the blocks, through a staging buffer in an order of dimensions."""
         found = [self._part(order, chosen) for chosen in product(*self._runs)]
         parts = tuple(part for part in found if part is not None)
         return parts if len(parts) == len(found) else None
@@ -138,59 +140,59 @@ class _Blocks:
     def _runs(self) -> list[list[_Run]]:
         return [_runs(*pair) for pair in zip(self.source.sizes, self.lengths, strict=False)]
 
-    def _part(self, order: Sequence[int], runs: Sequence[_Run]) -> Staged | None:
-        """Blocks of one length along each dimension."""
+    def _part(self, order: Sequence[int], runs: Sequence[_Run]) -> StagedBlocks | None:
+        """Return the blocks of one length along each dimension."""
         plain: list[tuple[Digit, ...]] = [()] * len(order)
         stride = 1
         for dim in reversed(order):
             plain[dim] = (Digit(dim, 1, self.lengths[dim], stride=stride),)
             stride *= self.lengths[dim]
         within = tuple(length for _, length, _ in runs)
-        a, scratch, b = (
+        a, stage, b = (
             DigitChains(within, tuple(chains))
             for chains in (self.source.chains, plain, self.target.chains)
         )
-        into = _ways(a, scratch, self.itemsize, SMALL_BLOCK)
-        out = _ways(scratch, b, self.itemsize, self.block)
+        into = _nests(a, stage, self.itemsize, SMALL_BLOCK)
+        out = _nests(stage, b, self.itemsize, self.block)
         return self._placed(runs, into, out) if into and out else None
 
     def _placed(
         self, runs: Sequence[_Run], into: tuple[Nest, ...], out: tuple[Nest, ...]
-    ) -> Staged:
+    ) -> StagedBlocks:
         source: Int = 0
         target: Int = 0
-        loops: list[Axis] = []
+        loops: list[LoopAxis] = []
         for dim, (count, _, first) in enumerate(runs):
             a, b = (
-                _step(digits.chains[dim], self.lengths[dim]) * self.itemsize
+                _block_stride(digits.chains[dim], self.lengths[dim]) * self.itemsize
                 for digits in (self.source, self.target)
             )
             source, target = source + first * a, target + first * b
-            loops += [Axis(count, a, b)] if count != 1 else []
-        loops.sort(key=outermost)
+            loops += [LoopAxis(count, a, b)] if count != 1 else []
+        loops.sort(key=loop_order)
         size = prod(self.lengths) * self.itemsize
-        return Staged(source, target, tuple(loops), size, into, out)
+        return StagedBlocks(source, target, tuple(loops), size, into, out)
 
 
 def _runs(size: Int, length: int) -> list[_Run]:
-    """Whole blocks along a dimension, and what is left; each perhaps none."""
-    full, rest = parted(size, length)
+    """Return the whole blocks along a dimension, and the rest; there may be none of either."""
+    full, rest = divide(size, length)
     whole: list[_Run] = [(full, length, 0)] if full != 0 else []
-    return [*whole, (positive(rest), rest, full)] if rest != 0 else whole
+    return [*whole, (nonzero(rest), rest, full)] if rest != 0 else whole
 
 
-@lru_cache(maxsize=64)  # loops for near targets and for far ones have most ways in common
-def _ways(a: DigitChains, b: DigitChains, itemsize: int, block: int) -> tuple[Nest, ...]:
+@lru_cache(maxsize=64)  # the plans for near and for far targets have most nests in common
+def _nests(a: DigitChains, b: DigitChains, itemsize: int, block: int) -> tuple[Nest, ...]:
     shared = shared_digits(a, b)
-    boxes = None if shared is None else element_boxes(a.sizes, shared)
+    domains = None if shared is None else element_domains(a.sizes, shared)
     return tuple(
-        replace(nest, box=k)
-        for k, box in enumerate(boxes or ())
-        for nest in nests(box, itemsize, block)
+        replace(nest, domain=k)
+        for k, domain in enumerate(domains or ())
+        for nest in vectorize(domain, itemsize, block)
     )
 
 
-def _step(chain: Sequence[Digit], length: int) -> Int:
-    """How far a block along a dimension moves in a buffer: a multiple of the largest unit."""
+def _block_stride(chain: Sequence[Digit], length: int) -> Int:
+    """Return how far a block along a dimension moves in a buffer: whole steps of the top digit."""
     top = max(chain, key=lambda digit: digit.unit, default=None)
     return 0 if top is None else length // top.unit * top.stride

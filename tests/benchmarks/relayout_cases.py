@@ -17,7 +17,7 @@ import numpy as np
 
 import morello_layouts as ml
 from morello_layouts.kernels.build import compiler, load
-from morello_layouts.kernels.moves import boxes_of
+from morello_layouts.kernels.plan import domains_of
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 Move = Callable[[], object]
@@ -268,7 +268,7 @@ def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
     if library is None:
         return None
     library.make.restype = ctypes.c_void_p
-    boxes, _ = boxes_of(*case.recipes)
+    boxes, _ = domains_of(*case.recipes)
     kind = (ctypes.c_int * 3).in_dll(library, "types")[{1: 0, 2: 1, 4: 2}[case.itemsize]]
     moves = []
     for box in boxes or ():

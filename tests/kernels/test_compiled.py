@@ -14,7 +14,6 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.kernels import build
-from morello_layouts.kernels import compiled as calls
 from tests.support.kernel_runs import need
 from tests.support.tables import each_row
 
@@ -25,7 +24,7 @@ LAYOUT = "{1,0:T(8,128)(2,1)}"
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(folder))
-    calls._built.cache_clear()
+    build._built.cache_clear()
 
 
 def array(dtype: str = "int32") -> np.ndarray:
@@ -160,16 +159,32 @@ def test_reshaped_and_transposed_between() -> None:
 @each_row(
     ("buffer", "out", "message"),
     [
-        (np.zeros(5, np.int32), None, "buffer has the shape"),
-        (np.zeros((4, 6), np.int32), None, "buffer has the shape"),
-        (np.zeros(24, np.int64), None, "buffer is an array of int64"),
-        (np.zeros(24, np.int32), np.zeros(23, np.int32), "out has the shape"),
-        (np.zeros(24, np.int32), np.zeros(48, np.int32)[::2], "out cannot take"),
-        (np.zeros(24, np.int32), np.zeros(24, np.float32), "out cannot take"),
+        (np.zeros(5, np.int32), None, "buffer: expected the shape"),
+        (np.zeros((4, 6), np.int32), None, "buffer: expected the shape"),
+        (np.zeros(24, np.int64), None, "buffer: expected an array of int32, got one of int64"),
+        (np.zeros(24, np.int32), np.zeros(23, np.int32), "out: expected the shape"),
+        (
+            np.zeros(24, np.int32),
+            np.zeros(48, np.int32)[::2],
+            "out: expected a contiguous, writable array",
+        ),
+        (
+            np.zeros(24, np.int32),
+            np.zeros(24, np.float32),
+            "out: expected a contiguous, writable array",
+        ),
         (np.zeros(24, np.int32), "the buffer", "shares memory"),
-        (np.zeros(24, np.int32), [0] * 24, "out cannot take the result: it is of type list"),
-        (np.zeros(24, np.int32), np.frombuffer(bytes(96), np.int32), "out cannot take"),
-        (np.zeros(24, np.dtype("V4")), np.zeros(24, np.int32), "out cannot take"),
+        (np.zeros(24, np.int32), [0] * 24, "out: expected a NumPy array, got list"),
+        (
+            np.zeros(24, np.int32),
+            np.frombuffer(bytes(96), np.int32),
+            "out: expected a contiguous, writable array",
+        ),
+        (
+            np.zeros(24, np.dtype("V4")),
+            np.zeros(24, np.int32),
+            "out: expected a contiguous, writable array",
+        ),
     ],
 )
 def test_what_a_function_refuses(buffer: Any, out: Any, message: str) -> None:
@@ -182,9 +197,11 @@ def test_what_a_function_refuses(buffer: Any, out: Any, message: str) -> None:
 def test_objects_are_no_items() -> None:
     need("gcc")
     f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int64")
-    with pytest.raises(ml.LayoutError, match="buffer is an array of object"):
+    with pytest.raises(
+        ml.LayoutError, match="buffer: expected an array of int64, got one of object"
+    ):
         f(np.array([1, 2, 3, 4, 5, 6], object))
-    with pytest.raises(ml.LayoutError, match="out is an array of object"):
+    with pytest.raises(ml.LayoutError, match="out: expected an array of int64, got one of object"):
         f(np.zeros(6, np.int64), np.zeros(6, object))
 
 
@@ -211,9 +228,9 @@ def test_objects_are_no_items() -> None:
 )
 def test_what_holds_no_items(dtype: str, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "")
-    with pytest.raises(ml.LayoutError, match="buffer holds what is no item"):
+    with pytest.raises(ml.LayoutError, match="buffer: expected items of"):
         ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile(dtype)(given)
-    with pytest.raises(ml.LayoutError, match="buffer holds what is no item"):
+    with pytest.raises(ml.LayoutError, match="buffer: expected items of"):
         ml.relayout("u8[M,N]", "{0,1}").compile(dtype)(given, M=2, N=3)
 
 
@@ -231,11 +248,11 @@ def test_a_kernel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
     built = []
     monkeypatch.setattr(
-        build, "_run", lambda words, run=build._run: (built.append(words), run(words))
+        build, "_compile", lambda words, run=build._compile: (built.append(words), run(words))
     )
     r = ml.relayout("[0, 1]", "[1, 0]", (5, 7))
     for _ in range(2):
-        calls._built.cache_clear()
+        build._built.cache_clear()
         assert r.compile("int8")(np.arange(35, dtype=np.int8))[1] == 7
     assert len(built) == 1
 
@@ -257,7 +274,7 @@ def script(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no program at all", "cc is no C compiler that runs here: CC"),
+        ("no program at all", "cc, from CC or PATH, is not a C compiler that runs here"),
         ("#!/bin/sh\nprintf '\\377' >&2; exit 1\n", "cc refused the kernel\n\ufffd"),
         ("#!/bin/sh\nexit 0\n", "cc wrote no library.*\n.*\n.*set CC"),
         ('#!/bin/sh\nfor out; do :; done; : > "$out"\n', "cc wrote no library"),
@@ -270,7 +287,7 @@ def test_what_is_no_compiler(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # asked for its version, one of them writes a file
     monkeypatch.setenv("CC", str(script(tmp_path, text)))
-    monkeypatch.setattr(build, "_LIMIT", 1)
+    monkeypatch.setattr(build, "_SECONDS", 1)
     with pytest.raises(ml.LayoutError, match=message):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
     assert not list(build.cache_folder().glob("*.so"))
@@ -278,7 +295,7 @@ def test_what_is_no_compiler(
 
 def test_a_compiler_that_is_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", 'gcc "')
-    with pytest.raises(ml.LayoutError, match="CC is no command"):
+    with pytest.raises(ml.LayoutError, match="CC: expected a command"):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
 
 
@@ -289,7 +306,7 @@ def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", ".")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
     for _ in range(2):
-        calls._built.cache_clear()
+        build._built.cache_clear()
         assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
     assert len(list(tmp_path.glob("*.so"))) == 1
 
@@ -312,7 +329,7 @@ def test_what_was_kept_but_is_damaged(change: str) -> None:
     }
     library.write_bytes(damaged[change])
     for _ in range(2):
-        calls._built.cache_clear()
+        build._built.cache_clear()
         assert r.compile("int8")([1, 2, 3, 4, 5, 6]).tolist() == [1, 4, 2, 5, 3, 6]
     assert whole in [path.read_bytes() for path in build.cache_folder().glob("*.so")]
 
@@ -362,7 +379,7 @@ def test_each_processor_and_compiler_has_its_own_kernels(
     need("gcc")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
     for kind in ("one", "another", "one"):
-        calls._built.cache_clear()
+        build._built.cache_clear()
         monkeypatch.setattr(build, what, lambda *_, kind=kind: kind)
         r.compile("int8")
     assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2
@@ -372,7 +389,7 @@ def test_each_processor_and_compiler_has_its_own_kernels(
 def test_each_command_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
     for command in ("gcc", "gcc -DX", "gcc"):
-        calls._built.cache_clear()
+        build._built.cache_clear()
         monkeypatch.setenv("CC", command)
         ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int8")
     assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2
@@ -388,8 +405,8 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"target": "fortran"}, "no kernel is written"),
-        ({"name": "9lives"}, "no name for a function"),
+        ({"target": "fortran"}, "target: expected one of c, cuda, python"),
+        ({"name": "9lives"}, "is not a name for a function"),
         ({"fill": 300}, "padding cannot hold 300"),
         ({"fill": "x"}, "padding cannot hold 'x'"),
     ],
@@ -410,7 +427,7 @@ def test_what_kernels_refuse(given: dict[str, Any], message: str) -> None:
 def test_names_that_are_taken(target: str, names: str) -> None:
     r = ml.relayout("[0, 1]", "[1, 0]", (4, 6))
     for name in names.split():
-        with pytest.raises(ml.LayoutError, match="is no name for a function"):
+        with pytest.raises(ml.LayoutError, match="is not a name for a function"):
             r.kernel(target, "uint8", name=name)
     for name in ("relayout", "tile", "relayout_to_tiles", "t", "target"):
         assert f" {name}(" in r.kernel(target, "uint8", name=name)

@@ -9,7 +9,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import morello_layouts as ml
-from morello_layouts.kernels.moves import Kernel, moves_of
+from morello_layouts.kernels.plan import Kernel, plan_kernel
 from tests.support.kernel_runs import QUICK, Case, compilers, need, run_all
 from tests.support.xla_strategies import LARGEST_SPAN, sizes, tiles
 
@@ -187,7 +187,7 @@ def test_random_pairs_through_a_scratch(
     cases: list[Case], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     need("gcc")
-    cases = [case for case in cases if moves_of(case.kernel()).staged]
+    cases = [case for case in cases if plan_kernel(case.kernel()).staged]
     assume(cases)
     run_all(cases, tmp_path_factory.mktemp("staged"), "gcc", *QUICK)
 
@@ -202,7 +202,7 @@ def test_an_empty_array_writes_nothing(tmp_path: Path) -> None:
 
 def test_very_many_boxes_become_one_loop() -> None:
     source, target = (ml.index_map(layout, (7, 7, 7, 7)).recipe for layout in MANY)
-    assert moves_of(Kernel(source, target, 4)).apart
-    assert moves_of(Kernel(target, source, 4)).apart
+    assert plan_kernel(Kernel(source, target, 4)).elementwise
+    assert plan_kernel(Kernel(target, source, 4)).elementwise
     few = (ml.index_map(layout, (7, 7)).recipe for layout in ("[0, 1]", "{1,0:T(5,5)(3,3)}"))
-    assert moves_of(Kernel(*few, 4)).apart is None
+    assert plan_kernel(Kernel(*few, 4)).elementwise is None

@@ -11,11 +11,11 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.kernels.digits import DigitChains, chains_of, shared_digits
-from morello_layouts.kernels.domains import Axis, Box, element_boxes, padding_boxes
+from morello_layouts.kernels.domains import Domain, LoopAxis, element_domains, padding_domains
 from morello_layouts.kernels.emit_cuda import _in_words
-from morello_layouts.kernels.moves import Kernel, Moves, _large, moves_of
-from morello_layouts.kernels.nests import Copy, Nest, Transposition, Unzip, Zip
-from morello_layouts.kernels.plan import nests, stripped
+from morello_layouts.kernels.nests import CopyRun, Deinterleave, Interleave, Nest, Transposition
+from morello_layouts.kernels.plan import Kernel, KernelPlan, _is_non_temporal, plan_kernel
+from morello_layouts.kernels.vectorize import vectorize, with_prefetch
 from morello_layouts.recipe.digits import Digit
 
 PADDED = [
@@ -28,7 +28,7 @@ PADDED = [
 ]
 
 
-def places(box: Box) -> Iterator[int]:
+def places(box: Domain) -> Iterator[int]:
     steps = [[k * axis.target for k in range(axis.count)] for axis in box.axes]
     return (box.target + sum(chosen) for chosen in product(*steps))  # type: ignore[misc]
 
@@ -42,8 +42,8 @@ def test_boxes_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None
     assert b is not None
     mixed = shared_digits(a, b)
     assert mixed is not None
-    elements = element_boxes(shape, mixed)
-    padding = padding_boxes(b, recipe.tail_padding, recipe.size)
+    elements = element_domains(shape, mixed)
+    padding = padding_domains(b, recipe.tail_padding, recipe.size)
     assert elements is not None
     assert padding is not None
     found = Counter(place for box in [*elements, *padding] for place in places(box))
@@ -88,15 +88,15 @@ def test_what_has_no_digit_does_not_move() -> None:
 @pytest.mark.parametrize(
     ("box", "word"),
     [
-        (Box(0, 0, (Axis(4, 1, 1), Axis(9, 4, 8))), 16),
-        (Box(0, 2, (Axis(4, 1, 1), Axis(9, 4, 8))), 8),
-        (Box(1, 0, (Axis(4, 1, 1), Axis(9, 4, 8))), 4),
-        (Box(0, 0, (Axis(4, 1, 1), Axis(9, 6, 8))), 8),
-        (Box(0, 0, (Axis(4, 1, 1), Axis(9, 4, 7))), 4),
-        (Box(0, 0, (Axis(2, 1, 1), Axis(9, 4, 8))), 8),
+        (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 16),
+        (Domain(0, 2, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 8),
+        (Domain(1, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 4),
+        (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 6, 8))), 8),
+        (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 7))), 4),
+        (Domain(0, 0, (LoopAxis(2, 1, 1), LoopAxis(9, 4, 8))), 8),
     ],
 )
-def test_words_start_at_their_multiples(box: Box, word: int) -> None:
+def test_words_start_at_their_multiples(box: Domain, word: int) -> None:
     found, within = _in_words(box, 4)
     assert found == word
     assert within.source == 4 * box.source
@@ -110,30 +110,32 @@ def test_words_start_at_their_multiples(box: Box, word: int) -> None:
 )
 def test_the_widest_vectors_that_a_row_holds(length: int, widths: set[int]) -> None:
     for turned in (False, True):
-        rows, column = Axis(2, 1000, 1), Axis(length, 1, 2)
-        box = Box(0, 0, tuple(Axis(a.count, a.target, a.source) if turned else a
+        rows, column = LoopAxis(2, 1000, 1), LoopAxis(length, 1, 2)
+        box = Domain(0, 0, tuple(LoopAxis(a.count, a.target, a.source) if turned else a
                               for a in (rows, column)))  # fmt: skip
-        found = nests(box, 4)
-        assert all(isinstance(nest.micro, Unzip if turned else Zip) for nest in found)
+        found = vectorize(box, 4)
+        assert all(isinstance(nest.micro, Deinterleave if turned else Interleave) for nest in found)
         assert max(nest.micro.width for nest in found) == max(widths)
 
 
-def moves(source: str, target: str, shape: tuple[int, int], itemsize: int, *, to: int) -> Moves:
+def moves(
+    source: str, target: str, shape: tuple[int, int], itemsize: int, *, to: int
+) -> KernelPlan:
     recipes = (ml.index_map(text, shape).recipe for text in (source, target))
-    return moves_of(Kernel(*recipes, itemsize), to)
+    return plan_kernel(Kernel(*recipes, itemsize), to)
 
 
 @pytest.mark.parametrize("start", range(0, 129, 16))
 def test_stores_past_the_caches_start_at_lines(start: int) -> None:
     """Rows are whole lines; where they start may not be one."""
-    nest = Nest(0, start, (Axis(8, 1000, 512),), Copy(512))
-    assert _large(nest, 1 << 30, 0, []) == (start % 64 == 0)
+    nest = Nest(0, start, (LoopAxis(8, 1000, 512),), CopyRun(512))
+    assert _is_non_temporal(nest, 1 << 30, 0, []) == (start % 64 == 0)
 
 
 def test_loops_that_stream_are_of_whole_lines() -> None:
-    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).streams
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).streams
-    assert not moves("[0, 1]", "[1, 0]", (401, 399), 4, to=0).streams
+    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).is_streaming
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).is_streaming
+    assert not moves("[0, 1]", "[1, 0]", (401, 399), 4, to=0).is_streaming
 
 
 @pytest.mark.parametrize("to", [0, 1 << 60])
@@ -151,11 +153,13 @@ def test_rows_off_cache_lines_are_read_where_they_lie(to: int) -> None:
 
 def test_strips_are_of_whole_lines_of_the_source() -> None:
     found = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=1 << 60).nests
-    assert [(nest.strip, nest.inner) for nest in found] == [(8192, 3)]
+    assert [(nest.prefetch, nest.prefetch_loops) for nest in found] == [(8192, 3)]
     far = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
-    assert [nest.strip for nest in far] == [0]
-    gap = Nest(0, 0, (Axis(9, 4096, 2048), Axis(16, 128, 128)), Zip(2, 2, 64, ((2, 2048),)))
-    assert stripped(gap) == gap
+    assert [nest.prefetch for nest in far] == [0]
+    gap = Nest(
+        0, 0, (LoopAxis(9, 4096, 2048), LoopAxis(16, 128, 128)), Interleave(2, 2, 64, ((2, 2048),))
+    )
+    assert with_prefetch(gap) == gap
 
 
 @pytest.mark.parametrize(
@@ -177,13 +181,16 @@ def test_blocks_go_through_a_scratch_where_that_costs_less(
     found = moves(source, target, (512, 512), itemsize, to=1 << 60)
     assert bool(found.staged) == staged
     assert bool(found.nests) != staged
-    assert found.apart is None
-    every = [nest.micro for nest in found.every_nest]
+    assert found.elementwise is None
+    every = [nest.micro for nest in found.all_nests]
     if "T(3,5)" not in source:
-        assert all(isinstance(micro, Copy | Zip | Unzip | Transposition) for micro in every)
+        assert all(
+            isinstance(micro, CopyRun | Interleave | Deinterleave | Transposition)
+            for micro in every
+        )
 
 
 def test_a_block_too_large_for_the_stack_is_none() -> None:
     source, target = "{1,0:T(121,127)}", "{1,0:T(128,128)}"
     assert not moves(source, target, (20000, 20000), 8, to=1 << 60).staged
-    assert moves(source, target, (20000, 20000), 8, to=1 << 60).apart
+    assert moves(source, target, (20000, 20000), 8, to=1 << 60).elementwise

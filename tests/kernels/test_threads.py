@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import compiled as calls
-from morello_layouts.kernels import compiled as workers
+from morello_layouts.kernels import build
+from morello_layouts.kernels import threads as workers
 from morello_layouts.kernels.emit_c import CFile, c_file, join
 from tests.kernels.test_sized import Case as SizedCase
 from tests.kernels.test_sized import buffers
@@ -66,7 +66,7 @@ class Run(NamedTuple):
     expected: np.ndarray
 
 
-def built(files: list[CFile], place: Path, *command: str) -> ctypes.CDLL:
+def library_of(files: list[CFile], place: Path, *command: str) -> ctypes.CDLL:
     text, library = place / "kernels.c", place / "kernels.so"
     text.write_text(join(files), encoding="utf-8")
     subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
@@ -88,7 +88,7 @@ def runs(place: Path, *command: str) -> Iterator[Run]:
         c_file(case.kernel(f"k{k}"), 0 if case.streams else 1 << 60, fill=k % 2 == 0, share=True)
         for k, case in enumerate(CASES)
     ]
-    library = built(files, place, *command)
+    library = library_of(files, place, *command)
     for k, (case, file) in enumerate(zip(CASES, files, strict=True)):
         fill = (case.fill or bytes(16)) if k % 2 == 0 else None
         yield Run(f"{case}", function(library, f"k{k}", (), fill), file.phases, *case.buffers(0xAA))
@@ -96,7 +96,7 @@ def runs(place: Path, *command: str) -> Iterator[Run]:
 
 def sized_runs(place: Path, *command: str) -> Iterator[Run]:
     files = [c_file(case.kernel(f"k{k}"), 1 << 12, share=True) for k, case in enumerate(SIZED)]
-    library = built(files, place, *command)
+    library = library_of(files, place, *command)
     for k, (case, file) in enumerate(zip(SIZED, files, strict=True)):
         for values, source, target in case.runs():
             call = function(library, f"k{k}", [values[n] for n in case.kernel().names], None)
@@ -144,7 +144,7 @@ def test_parts_at_sizes_of_the_call(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_work_is_shared_evenly(tmp_path: Path) -> None:
-    """Of two parts each writes nearly half, whatever the outermost loop is."""
+    """Of two parts each writes nearly half, whatever the loop_order loop is."""
     need("gcc")
     cases = [
         Case("[0, 1]", "[1, 0]", (1000, 1000), 4),
@@ -155,7 +155,7 @@ def test_the_work_is_shared_evenly(tmp_path: Path) -> None:
         Case("[0, 1]", TILED, (401, 399), 2),
     ]
     files = [c_file(case.kernel(f"k{k}"), share=True) for k, case in enumerate(cases)]
-    library = built(files, tmp_path, "gcc", *QUICK)
+    library = library_of(files, tmp_path, "gcc", *QUICK)
     for k, case in enumerate(cases):
         source, expected = case.buffers(0)
         call, wrote = function(library, f"k{k}", (), None), []
@@ -171,8 +171,8 @@ def test_the_work_is_shared_evenly(tmp_path: Path) -> None:
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MORELLO_LAYOUTS_CACHE", str(tmp_path))
-    monkeypatch.setattr(calls, "LEAST_SHARED", 0)  # also small arrays are shared
-    calls._built.cache_clear()
+    monkeypatch.setattr(build, "LEAST_SHARED", 0)  # also small arrays are shared
+    build._built.cache_clear()
 
 
 @pytest.mark.slow
@@ -229,9 +229,9 @@ def test_small_targets_are_one_threads(share: bool, monkeypatch: pytest.MonkeyPa
     need("gcc")
     asked: list[int] = []
     monkeypatch.setattr(
-        calls, "run_parts", lambda call, parts: asked.append(parts) or [*map(call, range(parts))]
+        build, "run_parts", lambda call, parts: asked.append(parts) or [*map(call, range(parts))]
     )
-    columns = calls.LEAST_SHARED // 4 // 8 - (not share)
+    columns = build.LEAST_SHARED // 4 // 8 - (not share)
     x = np.arange(8 * columns, dtype=np.int32).reshape(8, columns)
     for names in (x.shape, ("M", "N")):
         f = ml.relayout("[0, 1]", "[1, 0]", names).compile("int32", threads=3)
@@ -305,7 +305,7 @@ def test_where_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -
 def test_a_forked_process_has_helpers_of_its_own() -> None:
     text = """
 import os, threading
-from morello_layouts.codegen.kernel import workers
+from morello_layouts.kernels import threads as workers
 workers.run_parts(lambda part: None, 3)
 child = os.fork()
 meeting = threading.Barrier(3, timeout=30)
@@ -349,10 +349,12 @@ def test_without_a_compiler_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True, 2000, [2]])
 def test_what_is_no_number_of_threads(threads: Any) -> None:
     for shape in ((4, 6), ("M", "N")):
-        with pytest.raises(ml.LayoutError, match="is no number of threads") as error:
+        with pytest.raises(
+            ml.LayoutError, match="threads: expected an integer from 1 to 1024"
+        ) as error:
             ml.relayout("[0, 1]", "[1, 0]", shape).compile("int32", threads=threads)
         assert len(str(error.value).splitlines()) == 3
-    with pytest.raises(ml.LayoutError, match="is no number of threads"):
+    with pytest.raises(ml.LayoutError, match="threads: expected an integer from 1 to 1024"):
         ml.pack("[0, 1]", np.zeros((2, 3)), compiled=True, threads=threads)
 
 
@@ -361,8 +363,8 @@ def test_what_is_no_number_of_threads(threads: Any) -> None:
 def test_another_fill_is_no_other_build(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
     loaded = []
-    load = calls.load
-    monkeypatch.setattr(calls, "load", lambda *given: loaded.append(given) or load(*given))
+    load = build.load
+    monkeypatch.setattr(build, "load", lambda *given: loaded.append(given) or load(*given))
     x = np.arange(27, dtype=np.float32).reshape(3, 9)
     for r, sizes in (
         (ml.relayout("[0, 1]", TILED, x.shape), {}),

@@ -1,0 +1,234 @@
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(RELAYOUT_INLINE)
+#if defined(__GNUC__)
+#define RELAYOUT_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define RELAYOUT_INLINE static inline
+#endif
+#endif
+
+/* Bytes of the processor's vectors; 0 without the extensions of gcc 12 or clang. */
+#if !defined(RELAYOUT_VECTOR)
+#define RELAYOUT_VECTOR 0
+#if defined(__GNUC__) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#undef RELAYOUT_VECTOR
+#if defined(__AVX512BW__)
+#define RELAYOUT_VECTOR 64
+#elif defined(__AVX2__)
+#define RELAYOUT_VECTOR 32
+#else
+#define RELAYOUT_VECTOR 16
+#endif
+#endif
+#endif
+#endif
+
+/* Non-temporal stores, which bypass the caches: for targets larger than these. */
+#if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
+#include <immintrin.h>
+#define RELAYOUT_FENCE() _mm_sfence()
+#define RELAYOUT_STREAM_16(t, v) _mm_stream_si128((__m128i *)(void *)(t), (__m128i)(v))
+#define RELAYOUT_STREAM_32(t, v) _mm256_stream_si256((__m256i *)(void *)(t), (__m256i)(v))
+#define RELAYOUT_STREAM_64(t, v) _mm512_stream_si512((__m512i *)(void *)(t), (__m512i)(v))
+#else
+#define RELAYOUT_FENCE() ((void)0)
+#define RELAYOUT_STREAM_16(t, v) memcpy((t), &(v), 16)
+#define RELAYOUT_STREAM_32(t, v) memcpy((t), &(v), 32)
+#define RELAYOUT_STREAM_64(t, v) memcpy((t), &(v), 64)
+#endif
+
+#if defined(__GNUC__)
+#define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
+#else
+#define RELAYOUT_AHEAD(s) ((void)0)
+#endif
+
+/* The first pragma keeps a loop from being unrolled, the second unrolls it completely. The barrier
+   keeps the order of loads and stores. */
+#if defined(__GNUC__)
+#define RELAYOUT_LOOP _Pragma("GCC unroll 1")
+#define RELAYOUT_WHOLE _Pragma("GCC unroll 8")
+#define RELAYOUT_KEEP() __asm__ volatile("" ::: "memory")
+#else
+#define RELAYOUT_LOOP
+#define RELAYOUT_WHOLE
+#define RELAYOUT_KEEP() ((void)0)
+#endif
+
+#define RELAYOUT_LEAST(a, b) ((a) < (size_t)(b) ? (a) : (size_t)(b))
+
+/* How far to unroll a loop of few vectors whose number only the call knows. */
+#if defined(__clang__)
+#define RELAYOUT_UNROLL _Pragma("clang loop unroll_count(4)")
+#elif defined(__GNUC__)
+#define RELAYOUT_UNROLL _Pragma("GCC unroll 4")
+#else
+#define RELAYOUT_UNROLL
+#endif
+
+/* How many rows of a stride fit the first cache: half of the 12 lines of each set. */
+#define RELAYOUT_STEP(stride) ((stride) & (0 - (size_t)(stride)))
+#define RELAYOUT_PLACES(stride) \
+    (RELAYOUT_STEP(stride) <= 64 ? (size_t)384 \
+     : RELAYOUT_STEP(stride) >= 4096 ? (size_t)6 : 6 * (4096 / RELAYOUT_STEP(stride)))
+
+/* The first step of a part of n steps. */
+#define RELAYOUT_SHARE(n, part, parts) ((size_t)(n) * (part) / (parts))
+
+/* The offset of item i of a chain of at most three axes. */
+#define RELAYOUT_AT(i, n0, s0, n1, s1, s2) \
+    ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \
+     + (size_t)(i) / (n0) / (n1) * (s2))
+
+#if RELAYOUT_VECTOR >= 16
+typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
+#endif
+#if RELAYOUT_VECTOR >= 32
+typedef uint64_t relayout_u64_32 __attribute__((vector_size(32)));
+#endif
+#if RELAYOUT_VECTOR >= 64
+typedef uint64_t relayout_u64_64 __attribute__((vector_size(64)));
+typedef relayout_u64_64 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_64
+#elif RELAYOUT_VECTOR >= 32
+typedef relayout_u64_32 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_32
+#elif RELAYOUT_VECTOR >= 16
+typedef relayout_u64_16 relayout_vector;
+#define RELAYOUT_STREAM RELAYOUT_STREAM_16
+#endif
+
+/* 16 bytes of each of one, two or four rows, a step from row to row. */
+#if RELAYOUT_VECTOR >= 16
+RELAYOUT_INLINE relayout_u64_16 relayout_rows_16(const unsigned char *s, size_t step)
+{
+    relayout_u64_16 a;
+    (void)step;
+    memcpy(&a, s, 16);
+    return a;
+}
+#endif
+#if RELAYOUT_VECTOR >= 32
+RELAYOUT_INLINE relayout_u64_32 relayout_rows_32(const unsigned char *s, size_t step)
+{
+    const relayout_u64_16 a = relayout_rows_16(s, 0), b = relayout_rows_16(s + step, 0);
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
+}
+#endif
+#if RELAYOUT_VECTOR >= 64
+RELAYOUT_INLINE relayout_u64_64 relayout_rows_64(const unsigned char *s, size_t step)
+{
+#if defined(__AVX512DQ__) /* gcc shuffles registers; these load into lanes */
+    __m512i a = _mm512_castsi128_si512(_mm_loadu_si128((const void *)s));
+    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + step)), 1);
+    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + 2 * step)), 2);
+    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + 3 * step)), 3);
+    return (relayout_u64_64)a;
+#else
+    const relayout_u64_32 a = relayout_rows_32(s, step), b = relayout_rows_32(s + 2 * step, step);
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
+}
+#endif
+
+/* Copy with one load instruction: the processor prefetches for a load that walks through memory. */
+RELAYOUT_INLINE void relayout_strip(unsigned char *t, const unsigned char *s, size_t n)
+{
+#if RELAYOUT_VECTOR > 0
+    if (n % RELAYOUT_VECTOR == 0) {
+        RELAYOUT_LOOP
+        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+            RELAYOUT_KEEP();
+        }
+        return;
+    }
+#endif
+    memcpy(t, s, n);
+}
+
+RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n, int stream)
+{
+#if RELAYOUT_VECTOR > 0
+    if (stream && n % RELAYOUT_VECTOR == 0) {
+        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
+            relayout_vector v;
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            RELAYOUT_STREAM(t + i, v);
+        }
+        return;
+    }
+#endif
+    (void)stream;
+    if (n <= 2048) relayout_strip(t, s, n);
+    else memcpy(t, s, n);
+}
+
+/* Fill with padding: items of n bytes, one after the other. */
+RELAYOUT_INLINE void relayout_fill(
+    unsigned char *t, size_t size, const unsigned char *item, size_t n)
+{
+    if (n == 1) {
+        memset(t, item[0], size);
+        return;
+    }
+    for (size_t i = 0; i < size; i += n) memcpy(t + i, item, n);
+}
+
+/* Copy a row whose length only the call knows. */
+RELAYOUT_INLINE void relayout_copy_row(
+    unsigned char *t, const unsigned char *s, size_t n, int stream)
+{
+#if RELAYOUT_VECTOR > 0
+    if (n >= RELAYOUT_VECTOR && n <= 1024 && !stream) {
+        relayout_vector v;
+        for (size_t i = 0; i < n - RELAYOUT_VECTOR; i += RELAYOUT_VECTOR) {
+            memcpy(&v, s + i, RELAYOUT_VECTOR);
+            memcpy(t + i, &v, RELAYOUT_VECTOR);
+        }
+        memcpy(&v, s + n - RELAYOUT_VECTOR, RELAYOUT_VECTOR);
+        memcpy(t + n - RELAYOUT_VECTOR, &v, RELAYOUT_VECTOR);
+        return;
+    }
+#endif
+    relayout_copy(t, s, n, stream);
+}
+
+/* Copy 64 bytes of four rows to units of the staging buffer: 16 bytes of each row, a step from unit
+   to unit. Shuffles are faster within the caches, short loads if rows come from memory. */
+RELAYOUT_INLINE void relayout_lanes(
+    unsigned char *t, size_t step, const unsigned char *s0, const unsigned char *s1,
+    const unsigned char *s2, const unsigned char *s3, int far)
+{
+#if RELAYOUT_VECTOR >= 64
+    if (!far) {
+        relayout_vector a0, a1, a2, a3;
+        memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
+        const relayout_vector
+            b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
+            b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
+            b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
+            b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
+            c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
+            c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
+            c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
+            c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
+        memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
+        memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
+        return;
+    }
+#endif
+    (void)far;
+    for (size_t k = 0; k < 4; k++) {
+        memcpy(t + k * step, s0 + k * 16, 16);
+        memcpy(t + k * step + 16, s1 + k * 16, 16);
+        memcpy(t + k * step + 32, s2 + k * 16, 16);
+        memcpy(t + k * step + 48, s3 + k * 16, 16);
+    }
+}
