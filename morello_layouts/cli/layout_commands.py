@@ -18,7 +18,7 @@ from morello_layouts.cli.options import (
     shape_option,
     text_argument,
 )
-from morello_layouts.cli.terminal import Screen, console, has_unicode, plain, print_json
+from morello_layouts.cli.terminal import Screen, console, has_unicode, print_json, printable
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.explanations.rows import Row, byte_row, tpu_rows, word_rows
@@ -333,8 +333,8 @@ def _print(picture: Picture) -> None:
         if k:
             screen.print()
         for line in panel_lines(panel, screen.width, glyphs):
-            printable = line if glyphs is UNICODE else Text(plain(line.plain, sys.stdout))
-            screen.print(printable, soft_wrap=True)
+            shown = line if glyphs is UNICODE else Text(printable(line.plain, sys.stdout))
+            screen.print(shown, soft_wrap=True)
 
 
 def _panel(panel: Panel) -> dict[str, Any]:

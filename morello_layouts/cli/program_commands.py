@@ -9,25 +9,30 @@ import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from morello_layouts.cli.options import Status, json_option
 from morello_layouts.cli.terminal import (
-    html_option,
-    module_in,
+    console,
     print_json,
-    print_report,
     print_text,
-    standard_input,
+    printable,
+    text_width,
+    write,
 )
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
-    from morello_layouts.diagnostics import Diagnosis, HloComparison
+    from morello_layouts.diagnostics.report import Report
     from morello_layouts.explorer.question import Question
     from morello_layouts.explorer.server import Server
+    from morello_layouts.hlo import HloModule
+
+_LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
+
+_html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
 
 
 @click.command(
@@ -40,29 +45,34 @@ Examples:
 
 \b
 JSON: module, generation, generation_reason, totals (instructions, computations,
-fused_computations; parameters, outputs, results, each of arrays, data_bytes, reserved_bytes,
-padding_bytes, factor), wasteful_count, wasteful (each of shape, data_bytes, reserved_bytes,
-padding_bytes, factor, reasons, alternative (layout, changes, reserved_bytes, factor, hint),
-count, memory_spaces, places (instruction, opcode, computation, line, op_name, source)),
-move_sums (opcode, effect, count, fused, written_bytes), moves (each of instruction, opcode,
-computation, line, op_name, source, is_fused, written_bytes, effect, holds, kind, operand,
-result, memory_spaces, moved_bytes, text, reason), layouts, memory_spaces, warnings. Of two
-dumps: before, after (totals), types (type, before, after, difference), layouts (instruction,
-opcode, before, after, before_bytes, after_bytes, difference), moves (opcode, effect, operand,
-result, before, after, moved_bytes, difference), warnings. What is not known is null.
+fused_computations, parameters (arrays, data_bytes, reserved_bytes, padding_bytes, factor),
+outputs (as parameters), results (as parameters)), wasteful_count, wasteful (shape, data_bytes,
+reserved_bytes, padding_bytes, factor, reasons, alternative (layout, changes, reserved_bytes,
+factor, hint), count, memory_spaces (space, count), places (instruction, opcode, computation,
+line, op_name, source)), move_sums (opcode, effect, count, fused, written_bytes), moves
+(instruction, opcode, computation, line, op_name, source, is_fused, written_bytes, effect, holds,
+kind, operand, result, memory_spaces, moved_bytes, text, reason), layouts (layout, arrays,
+data_bytes, reserved_bytes, padding_bytes, factor), memory_spaces (space, name, arrays,
+data_bytes, reserved_bytes, padding_bytes, factor), warnings.
+
+\b
+JSON of two dumps: before (as totals), after (as totals), types (type, before (as parameters),
+after (as parameters), difference), layouts (instruction, opcode, before, after, before_bytes,
+after_bytes, difference), moves (opcode, effect, operand, result, before, after, moved_bytes,
+difference), warnings. An unknown value is null.
 """
 )
 @click.argument("file")
 @click.argument("other", required=False)
 @click.option(
     "--top", type=click.IntRange(0), default=10, show_default=True,
-    help="How many of the most wasteful arrays to show.",
+    help="The number of most wasteful arrays to show.",
 )  # fmt: skip
 @click.option(
     "--tpu", "generation", metavar="v5e",
-    help="The generation that alternatives are for; if left out, the layouts tell.",
+    help="The generation of TPUs for alternatives; by default the layouts tell.",
 )  # fmt: skip
-@html_option
+@_html_option
 @json_option
 def hlo(
     *,
@@ -73,31 +83,31 @@ def hlo(
     html: str | None,
     as_json: bool,
 ) -> Status:
-    """Say what the layouts of the program in FILE cost: padding, copies, what would be better.
+    """Report the cost of the layouts of a program: padding, copies, and better layouts.
 
-    FILE is HLO text, as the compiler dumps it; - reads standard input. With a second file, say
-    what changed from the first to it.
+    FILE is HLO text, as the compiler dumps it; - reads standard input. With a second file, report
+    the changes from the first to the second. In Python: diagnose, compare_hlo.
     """
     from morello_layouts.diagnostics import compare_hlo, diagnose
 
-    report: Diagnosis | HloComparison
+    report: Report
     if other is None:
-        report = diagnose(module_in(file), generation, top=top)
+        report = diagnose(read_module(file), generation, top=top)
     elif generation is not None:
         raise LayoutError(
-            "--tpu was given for a comparison",
-            "nothing is suggested where two dumps are compared",
+            "--tpu is not an option of a comparison",
+            "a comparison of two dumps suggests no layouts",
             "leave it out",
         )
     elif file == other == "-":
         raise LayoutError(
-            "both dumps are to come from standard input",
-            "it holds one dump",
+            "both dumps are -",
+            "standard input holds one dump",
             "give the path of a file for one of them",
         )
     else:
-        report = compare_hlo(module_in(file), module_in(other))
-    print_report(report, as_json=as_json, html=html)
+        report = compare_hlo(read_module(file), read_module(other))
+    _print_report(report, as_json=as_json, html=html)
     return Status.DONE
 
 
@@ -109,30 +119,76 @@ Examples:
   pbpaste | morello-layouts oom - --json
 
 \b
-JSON: memory_space, used, capacity, generation, generation_reason, allocations (each of number,
-line, reported (size, shape, unpadded, padding, operator, label, kind), shape, assumed_tiles,
+JSON: memory_space, used, capacity, generation, generation_reason, allocations (number, line,
+reported (size, shape, unpadded, padding, operator, label, kind), shape, assumed_tiles,
 data_bytes, reserved_bytes, agrees, differences (field, reported, computed), reasons, alternative
-(layout, changes, reserved_bytes, factor, hint), instruction, source, note), warnings. What is not
-known is null.
+(layout, changes, reserved_bytes, factor, hint), instruction, source, note), warnings. An unknown
+value is null.
 """
 )
 @click.argument("file")
 @click.option(
     "--tpu", "generation", metavar="v5e",
-    help="The generation that alternatives are for; if left out, the tiles of scalars tell.",
+    help="The generation of TPUs for alternatives; by default the tiles of scalars tell.",
 )  # fmt: skip
-@html_option
+@_html_option
 @json_option
 def oom(*, file: str, generation: str | None, html: str | None, as_json: bool) -> Status:
-    """Explain the out-of-memory report in FILE: each allocation, its padding, what takes less.
+    """Explain an out-of-memory report: each allocation, its padding, and smaller layouts.
 
-    FILE holds the compiler's message, or a whole log with it; - reads standard input.
+    FILE holds the compiler's message, or a whole log with it; - reads standard input. In Python:
+    read_oom.
     """
     from morello_layouts.diagnostics import read_oom
 
-    report = read_oom(standard_input() if file == "-" else Path(file), generation)
-    print_report(report, as_json=as_json, html=html)
+    report = read_oom(_standard_input() if file == "-" else Path(file), generation)
+    _print_report(report, as_json=as_json, html=html)
     return Status.DONE
+
+
+def _standard_input() -> str:
+    """Return standard input as text; it ends with a newline, so that it is not a path."""
+    return sys.stdin.buffer.read().decode("utf-8", "replace") + "\n"
+
+
+def read_module(file: str) -> HloModule:
+    """Return the HLO of a file, or of standard input for -; show a bar for a long file.
+
+    Raises:
+        LayoutError: if it cannot be read, or is not HLO.
+    """
+    from morello_layouts.hlo import read_hlo
+
+    source = _standard_input() if file == "-" else Path(file)
+    if not sys.stderr.isatty() or _length(source) < _LONG:
+        return read_hlo(source)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        label = printable(f"reading {file}", sys.stderr).replace("[", "\\[")
+        task = bar.add_task(label, total=None)
+        return read_hlo(
+            source, progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
+
+
+def _length(source: str | Path) -> int:
+    try:
+        return len(source) if isinstance(source, str) else source.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _print_report(report: Report, *, as_json: bool, html: str | None) -> None:
+    """Print a report, as JSON if asked for, and write its page."""
+    if html is not None:
+        write(html, report.html())
+    if as_json:
+        print_json(report)
+    elif html is None:
+        width = text_width(console())
+        print_text(report.text(width if width < sys.maxsize else None))
 
 
 PORT = 8765
@@ -147,19 +203,19 @@ Examples:
 
 \b
 JSON of --check: url, answered, milliseconds.
-The page is served on 127.0.0.1 alone; Ctrl-C ends it.
+Only this machine can open the page, on 127.0.0.1; Ctrl-C ends it.
 """
 )
 @click.argument("text", default="")
-@click.option("--shape", default="", metavar="6x8", help="Sizes, for a layout that has none.")
+@click.option("--shape", default="", metavar="6x8", help="Sizes, for a layout without them.")
 @click.option("--compare", default="", metavar="OTHER", help="A second layout, or a formula.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"The port; 0 for any that is free. Left out: {PORT}, or any if that is taken.",
+    help=f"The port; 0 for any free port. By default {PORT}, or a free port if it is taken.",
 )
-@click.option("--no-browser", is_flag=True, help="Open no browser.")
-@click.option("--check", is_flag=True, help="Start, answer once, say how long it took, and end.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option("--check", is_flag=True, help="Start, answer once, print the time, and end.")
 @click.option("--json", "as_json", is_flag=True, help="With --check: print JSON.")
 def explore(
     *,
@@ -171,9 +227,9 @@ def explore(
     check: bool,
     as_json: bool,
 ) -> Status:
-    """Serve a page that explains what is typed: picture, formula, proof, sizes, code.
+    """Start the interactive explorer in a browser: picture, formula, proof, sizes, code.
 
-    TEXT is the layout that it shows at first.
+    TEXT is the layout that it shows first.
     """
     from morello_layouts.explorer.question import Question
     from morello_layouts.explorer.server import link
@@ -183,7 +239,7 @@ def explore(
         url = link(server.port, question)
         if check:
             return _checked(server, url, question, as_json)
-        print_text(f"{url}\nserved to this machine alone; Ctrl-C ends it")
+        print_text(f"{url}\nonly this machine can open it; Ctrl-C ends it")
         sys.stdout.flush()
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
@@ -192,10 +248,10 @@ def explore(
 
 
 def _server(port: int | None) -> Server:
-    """The server on a port; on any that is free where none was asked for and ours is taken."""
+    """Return a server on a port; by default on ``PORT``, or on a free port if it is taken."""
     from morello_layouts.explorer.server import Server
 
-    # Its warnings, a line for each connection past the bound, would fill the terminal.
+    # It warns of each connection above the bound, which would fill the terminal.
     logging.getLogger("waitress").setLevel(logging.ERROR)
     try:
         return Server(PORT if port is None else port)
@@ -206,7 +262,7 @@ def _server(port: int | None) -> Server:
 
 
 def _checked(server: Server, url: str, question: Question, as_json: bool) -> Status:
-    """Ask once, as the page does."""
+    """Ask the server once, as the page does."""
     from morello_layouts.explorer.server import asked
 
     asking = question if question.layout else replace(question, layout="f32[3,5]{1,0:T(2,2)}")

@@ -19,7 +19,6 @@ from morello_layouts.cli.options import (
 )
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
-from morello_layouts.plain import plain
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
@@ -158,7 +157,7 @@ def _order(text: str) -> tuple[int, ...]:
 
 def _answer(proof: Proof, as_json: bool) -> Status:
     if as_json:
-        print_json(plain(proof))
+        print_json(proof)
     else:
         print_text(str(proof))
     return status_of([proof.holds])

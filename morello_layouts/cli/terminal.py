@@ -8,9 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
-
-import click
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.rows import (
@@ -22,12 +20,12 @@ from morello_layouts.explanations.rows import (
     word_rows,
 )
 from morello_layouts.picture import ASCII, UNICODE, fitted_view, terminal_lines
+from morello_layouts.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from morello_layouts.explanations.report import ArrayReport
-    from morello_layouts.hlo import HloModule
 
 _NARROWEST: Final = 40
 
@@ -59,8 +57,8 @@ def has_unicode(stream: TextIO) -> bool:
     return True
 
 
-def plain(text: str, stream: TextIO) -> str:
-    """The text as a stream can take it."""
+def printable(text: str, stream: TextIO) -> str:
+    """Return the text in characters that a stream can encode."""
     if has_unicode(stream):
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
@@ -98,79 +96,17 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def print_text(text: str) -> None:
     """Print to standard output."""
-    print(plain(text, sys.stdout))  # noqa: T201
+    print(printable(text, sys.stdout))  # noqa: T201
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, in ASCII, so that every stream takes it."""
-    print(json.dumps(value, indent=2))  # noqa: T201
+    """Print a value as JSON, in ASCII, which every stream can encode."""
+    print(json.dumps(plain(value), indent=2))  # noqa: T201
 
 
 def print_error(error: LayoutError) -> None:
     """Print an error's own text to standard error."""
-    print(plain(str(error), sys.stderr), file=sys.stderr)  # noqa: T201
-
-
-_LONG: Final = 4_000_000  # bytes from which on a bar is shown
-
-html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
-
-
-class Report(Protocol):
-    """What a report offers."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """It as JSON takes it."""
-
-    def html(self) -> str:
-        """It as a page."""
-
-    def text(self, width: int | None = None) -> str:
-        """It as text."""
-
-
-def standard_input() -> str:
-    """Standard input as text, which ends with a newline, so that it is no path."""
-    return sys.stdin.buffer.read().decode("utf-8", "replace") + "\n"
-
-
-def module_in(file: str) -> HloModule:
-    """The HLO of a file, or of standard input where it is -.
-
-    Raises:
-        LayoutError: where it cannot be read, or is no HLO.
-    """
-    from morello_layouts.hlo import read_hlo
-
-    source = standard_input() if file == "-" else Path(file)
-    if not sys.stderr.isatty() or _length(source) < _LONG:
-        return read_hlo(source)
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(plain(f"reading {file}", sys.stderr).replace("[", "\\["), total=None)
-        return read_hlo(
-            source, progress=lambda done, total: bar.update(task, completed=done, total=total)
-        )
-
-
-def _length(source: str | Path) -> int:
-    try:
-        return len(source) if isinstance(source, str) else source.stat().st_size
-    except (OSError, ValueError):
-        return 0
-
-
-def print_report(report: Report, *, as_json: bool, html: str | None) -> None:
-    """Print a report, as JSON if asked for, and write its page."""
-    if html is not None:
-        write(html, report.html())
-    if as_json:
-        print_json(report.to_dict())
-    elif html is None:
-        width = text_width(console())
-        print_text(report.text(width if width < sys.maxsize else None))
+    print(printable(str(error), sys.stderr), file=sys.stderr)  # noqa: T201
 
 
 def write(path: str, text: str) -> None:
@@ -232,7 +168,7 @@ class Screen:
         """A line that the terminal may break where it likes."""
         from rich.text import Text
 
-        self.console.print(Text(plain(text, sys.stdout), style=style), soft_wrap=True)
+        self.console.print(Text(printable(text, sys.stdout), style=style), soft_wrap=True)
 
     def section(self, title: str, rows: Sequence[Row]) -> None:
         """A title, and below it labels with text that wraps beside them."""
@@ -241,12 +177,12 @@ class Screen:
         if not rows:
             return
         self.line(title, "bold")
-        labels = [plain(row.label, sys.stdout) for row in rows]
+        labels = [printable(row.label, sys.stdout) for row in rows]
         longest = max(map(len, labels))
         indent = min(longest, _WIDEST_LABEL) + 4 if longest else 2
         for label, row in zip(labels, rows, strict=True):
             dim = "dim" if row.is_dim else ""
-            first, *others = wrapped(plain(row.text, sys.stdout), self.text_width - indent)
+            first, *others = wrapped(printable(row.text, sys.stdout), self.text_width - indent)
             line = Text("  ").append(label, style=dim or "cyan")
             line.append("  " if len(label) + 4 > indent > 2 else " " * (indent - len(label) - 2))
             self.console.print(line.append(first, style=row.style or dim), soft_wrap=True)
@@ -268,7 +204,7 @@ class Screen:
         if report.index is not None and derivation:
             self.line("Derivation", "bold")
             for line in str(report.index.derivation).splitlines():
-                first, *others = wrapped(plain(line, sys.stdout), self.text_width - 6)
+                first, *others = wrapped(printable(line, sys.stdout), self.text_width - 6)
                 self.line(f"  {'  ' if line.startswith(' ') else ''}{first}")
                 for other in others:
                     self.line(f"      {other}")
