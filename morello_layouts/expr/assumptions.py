@@ -1,26 +1,33 @@
-"""What is assumed of a symbolic size: a divisor and a range."""
+"""Assumptions about symbolic sizes: a divisor and a range."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
 from typing import Any
 
 from morello_layouts.checks import as_index
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, exact_quotient
+from morello_layouts.expr.sizes import (
+    Int,
+    Quotient,
+    SizeAtom,
+    SizeExpr,
+    ceil_quotient,
+    exact_quotient,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """That a symbolic size lies between two numbers and is a multiple of a third.
+    """A symbolic size lies between two numbers and is a multiple of a third.
 
     Attributes:
         name: the size's name.
-        divisor: what divides it; 1 if that is not known.
+        divisor: a number that divides the size; 1 if none is known.
         lo: the smallest value, at least 1.
-        hi: the largest value; None where there is none.
+        hi: the largest value; None if there is no bound.
 
     >>> print(Assumption("N", divisor=8, hi=128))
     8 divides N, N <= 128
@@ -34,17 +41,17 @@ class Assumption:
     def __post_init__(self) -> None:
         if self.hi is not None and self.hi // self.divisor * self.divisor < self.lo:
             raise ShapeError(
-                f"no size {self.name} is as assumed",
+                f"the assumptions about {self.name} exclude every size",
                 f"no multiple of {self.divisor} lies in {self.lo}..{self.hi}",
                 "assume less",
             )
-        # The ends themselves are as assumed.
+        # The ends become multiples of the divisor.
         object.__setattr__(self, "lo", -(-self.lo // self.divisor) * self.divisor)
         if self.hi is not None:
             object.__setattr__(self, "hi", self.hi // self.divisor * self.divisor)
 
     def meet(self, other: Assumption) -> Assumption:
-        """What both say of the size."""
+        """Return the assumption that both hold."""
         ends = [end for end in (self.hi, other.hi) if end is not None]
         return Assumption(
             self.name,
@@ -54,9 +61,9 @@ class Assumption:
         )
 
     def holds_for(self, value: int) -> bool:
-        """Whether a number is as assumed."""
-        below = self.hi is None or value <= self.hi
-        return self.lo <= value and below and value % self.divisor == 0
+        """Return whether a number is as assumed."""
+        in_range = self.lo <= value and (self.hi is None or value <= self.hi)
+        return in_range and value % self.divisor == 0
 
     def __str__(self) -> str:
         if self.lo == self.hi:
@@ -70,7 +77,11 @@ class Assumption:
 
 
 def meet_all(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
-    """One assumption for each name, by name."""
+    """Return one assumption for each name, by name.
+
+    >>> [str(one) for one in meet_all([Assumption("N", divisor=4), Assumption("N", divisor=6)])]
+    ['12 divides N']
+    """
     by_name: dict[str, Assumption] = {}
     for one in assumptions:
         known = by_name.get(one.name)
@@ -79,9 +90,9 @@ def meet_all(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
 
 
 def apply_divisibility(assumptions: Iterable[Assumption], value: Int) -> Int:
-    """A size that says what is assumed to divide it: N is 8·(N/8) where 8 divides N.
+    """Return a size with its assumed divisors written out: 8·(N/8) for N if 8 divides N.
 
-    A size that can have one value only is that number.
+    A size with a single possible value becomes that number.
 
     >>> print(apply_divisibility([Assumption("N", divisor=8)], SizeExpr.named("N")) % 8)
     0
@@ -102,46 +113,50 @@ def apply_divisibility(assumptions: Iterable[Assumption], value: Int) -> Int:
 
 
 def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
-    """A size without what its range decides: ⌈N/128⌉ is 1 where N ≤ 128.
+    """Return a size without the quotients that ranges decide: 1 for ⌈N/128⌉ if N ≤ 128.
 
-    >>> from morello_layouts.expr.sizes import ceil_quotient
     >>> n = SizeExpr.named("N")
     >>> print(apply_range([Assumption("N", hi=128)], 8 * ceil_quotient(n, 128)))
     8
     """
     if isinstance(value, int):
         return value
-    ranges = {one.name: one for one in assumptions if one.hi is not None}
+    smallest = {one.name: one.lo for one in assumptions if one.hi is not None}
+    largest = {one.name: one.hi for one in assumptions if one.hi is not None}
 
-    smallest = {name: one.lo for name, one in ranges.items()}
-    greatest = {name: one.hi for name, one in ranges.items()}
-
-    def known(atom: SizeAtom) -> Int:
-        if isinstance(atom, Quotient) and _grows(atom.numerator, ranges):
-            least, largest = (
-                -(-atom.numerator.evaluate(values) // atom.divisor)
-                for values in (smallest, greatest)
+    def decided(atom: SizeAtom) -> Int:
+        # A quotient grows with its names, so the ends of their ranges decide.
+        if isinstance(atom, Quotient) and _grows(atom.numerator, largest):
+            least, most = (
+                ceil_quotient(atom.numerator.evaluate(values), atom.divisor)
+                for values in (smallest, largest)
             )
-            if least == largest:
-                return int(least)
+            if least == most:
+                return least
         return SizeExpr(((((atom, 1),), 1),))
 
-    changed: Int = value.fold(known)
+    changed: Int = value.fold(decided)
     return changed
 
 
-def _grows(size: SizeExpr, ranges: Mapping[str, Assumption]) -> bool:
-    """Whether a size is largest where all its names are, and these are bounded."""
-    return size.names() <= ranges.keys() and all(c > 0 for _, c in size.terms)
+def _grows(size: SizeExpr, bounded: Collection[str]) -> bool:
+    """Return whether a size is largest if all its names are, and these are bounded."""
+    return size.names() <= set(bounded) and all(c > 0 for _, c in size.terms)
+
+
+def apply_assumptions(assumptions: Iterable[Assumption], value: Int) -> Int:
+    """Return a size after :func:`apply_divisibility` and :func:`apply_range`."""
+    assumptions = tuple(assumptions)
+    return apply_range(assumptions, apply_divisibility(assumptions, value))
 
 
 def checked_sizes(
     given: Mapping[str, Any], names: Sequence[str], assumptions: Sequence[Assumption]
 ) -> dict[str, int]:
-    """Sizes for names, each given once and as assumed.
+    """Return sizes for names, each given once and as assumed.
 
     Raises:
-        ShapeError: where one is missing, unknown, below 1, or not as assumed.
+        ShapeError: if a size is missing, unknown, below 1, or not as assumed.
 
     >>> checked_sizes({"N": 5}, ["N"], [])
     {'N': 5}
@@ -150,8 +165,9 @@ def checked_sizes(
     fixed = {one.name for one in assumptions} - set(names)
     if values.keys() - fixed != set(names):
         raise ShapeError(
-            f"sizes are given for {', '.join(sorted(values)) or 'no names'}",
-            f"the symbolic sizes are {', '.join(names) or 'none'}",
+            f"sizes: expected {', '.join(names) or 'none'}, "
+            f"got {', '.join(sorted(values)) or 'none'}",
+            "every symbolic size takes one value",
             f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
         )
     for one in (*map(Assumption, values), *assumptions):

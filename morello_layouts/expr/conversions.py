@@ -322,6 +322,11 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     return value.fold(value_of)
 
 
+def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
+    """Return a size as users see it: an int, or a SymPy expression if it is symbolic."""
+    return value if isinstance(value, int) else size_to_sympy(value, named)
+
+
 def number_from_sympy(expr: sympy.Expr) -> Int:
     """Return an integer or a symbolic size from SymPy.
 

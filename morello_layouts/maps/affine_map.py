@@ -1,11 +1,11 @@
-"""Maps given by formulas alone, such as one that a user wrote."""
+"""Maps given by formulas alone, such as those that users write."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.checks import checked_coordinate, spread
 from morello_layouts.errors import ShapeError
@@ -13,19 +13,19 @@ from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import Digit, map_ints, substitute
 from morello_layouts.expr.assumptions import (
     Assumption,
-    apply_divisibility,
-    apply_range,
+    apply_assumptions,
     checked_sizes,
     meet_all,
 )
-from morello_layouts.expr.conversions import latex_map, size_to_sympy, symbol, to_sympy
+from morello_layouts.expr.conversions import latex_map, public_size, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.recipe import known
 
 if TYPE_CHECKING:
     import sympy
 
-_UNKNOWN = 2**64  # past what arrays of 64 bits hold
+_PAST_INT64: Final = 2**64
+"""A value that arrays of 64-bit integers do not hold."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class AffineMap:
     """A function from the coordinates of an array to integers, given by formulas.
 
     One formula gives an offset; several give a coordinate, of another array or over axes in
-    memory. Nothing is known of it but its formulas: no recipe, no inverse.
+    memory. The map has no recipe and no inverse.
 
     Attributes:
-        sizes: the array's sizes, perhaps symbolic.
-        given: the formulas over ``d0, d1, …``, as they were given.
-        buffer_size: elements that the buffer spans, where the formula is one of offsets and that
-            is known.
-        size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
-        assumptions: what is assumed of symbolic sizes.
+        sizes: the array's sizes; some may be symbolic.
+        given: the formulas over ``d0, d1, …``, unsimplified.
+        buffer_size: elements that the buffer spans, if the formula gives offsets and the size is
+            known.
+        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
+        assumptions: the assumptions about symbolic sizes.
 
     >>> from morello_layouts import from_sympy
     >>> f = from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
@@ -57,10 +57,8 @@ class AffineMap:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Sizes of the array: ints, or SymPy expressions where they are symbolic."""
-        return tuple(
-            n if isinstance(n, int) else size_to_sympy(n, self.size_symbols) for n in self.sizes
-        )
+        """Sizes of the array: ints, or SymPy expressions if they are symbolic."""
+        return tuple(public_size(n, self.size_symbols) for n in self.sizes)
 
     @property
     def symbols(self) -> tuple[sympy.Symbol, ...]:
@@ -69,27 +67,27 @@ class AffineMap:
 
     @cached_property
     def forms(self) -> tuple[AffineExpr, ...]:
-        """The formulas simplified, in the simplifier's own form."""
+        """The formulas simplified, as affine expressions."""
         return tuple(map(canonicalize, self.given))
 
     @property
     def form(self) -> AffineExpr:
-        """The one formula, simplified.
+        """The only formula, simplified.
 
         Raises:
-            ShapeError: where there are several.
+            ShapeError: if there are several.
         """
         if len(self.given) != 1:
             raise ShapeError(
                 f"the map gives {len(self.given)} numbers",
-                "an offset is one",
-                "compose it with the index map of the array that it leads into",
+                "an offset is one number",
+                "compose it with the index map of the array whose coordinates it gives",
             )
         return self.forms[0]
 
     @property
     def expr(self) -> sympy.Expr:
-        """The one formula, simplified, as a SymPy expression."""
+        """The only formula, simplified, as a SymPy expression."""
         return to_sympy(self.form, self.size_symbols)
 
     @property
@@ -98,11 +96,11 @@ class AffineMap:
         return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
 
     def compose(self, other: AffineMap) -> AffineMap:
-        """The map after another: of the coordinates that the other one gives.
+        """Return the map of the coordinates that another map gives.
 
         Raises:
-            ShapeError: where the other one gives another number of coordinates, or may leave
-                this one's array.
+            ShapeError: if the other map gives another number of coordinates, or may leave this
+                map's array.
 
         >>> from morello_layouts import from_sympy
         >>> rows = from_sympy({"shape": (4, 6)}, "6*d0 + d1")
@@ -116,7 +114,7 @@ class AffineMap:
         return AffineMap(inner.sizes, forms, outer.buffer_size, symbols, inner.assumptions)
 
     def assume(self, assumptions: Iterable[Assumption]) -> AffineMap:
-        """The map with more assumed of its symbolic sizes.
+        """Return the map under more assumptions about its symbolic sizes.
 
         >>> from morello_layouts import Assumption, from_sympy
         >>> rows = from_sympy(("M", "N"), "128*((N + 127)//128)*d0 + d1")
@@ -127,46 +125,34 @@ class AffineMap:
         if everything == self.assumptions:
             return self
 
-        def change(n: Int) -> Int:
-            return apply_range(everything, apply_divisibility(everything, n))
-
-        sizes = tuple(map(change, self.sizes))
-        forms = (map_ints(form, change) for form in self.given)
-        return replace(
-            self,
-            sizes=sizes,
-            given=tuple(bound_coordinates(form, sizes, everything) for form in forms),
-            buffer_size=None if self.buffer_size is None else change(self.buffer_size),
-            assumptions=everything,
-        )
+        changed = self.map_sizes(partial(apply_assumptions, everything))
+        forms = tuple(bound_coordinates(f, changed.sizes, everything) for f in changed.given)
+        return replace(changed, given=forms, size_symbols=self.size_symbols, assumptions=everything)
 
     def at(self, /, **sizes: int) -> AffineMap:
-        """The map at given sizes, in place of the symbolic ones.
+        """Return the map with numbers in place of its symbolic sizes.
 
         Raises:
-            ShapeError: where a size is missing, unknown, or not as assumed.
+            ShapeError: if a size is missing, unknown, or not as assumed.
         """
         names = sorted({name for n in self.sizes if isinstance(n, SizeExpr) for name in n.names()})
-        sizes = checked_sizes(sizes, names, self.assumptions)
+        values = checked_sizes(sizes, names, self.assumptions)
+        return self.map_sizes(lambda n: n.evaluate(values) if isinstance(n, SizeExpr) else n)
 
-        def number(n: Int) -> Int:
-            return n.evaluate(sizes) if isinstance(n, SizeExpr) else n
-
-        size = None if self.buffer_size is None else number(self.buffer_size)
-        return AffineMap(
-            tuple(map(number, self.sizes)),
-            tuple(map_ints(form, number) for form in self.given),
-            size,
-        )
+    def map_sizes(self, change: Callable[[Int], Int]) -> AffineMap:
+        """Return the map with every number changed, without assumptions and symbols."""
+        size = None if self.buffer_size is None else change(self.buffer_size)
+        forms = tuple(map_ints(form, change) for form in self.given)
+        return AffineMap(tuple(map(change, self.sizes)), forms, size)
 
     def __call__(self, *coordinate: Any) -> Any:
-        """The value at a coordinate: an int, or a tuple where there are several formulas.
+        """Return the value at a coordinate: an int, or a tuple if there are several formulas.
 
         Args:
             coordinate: one int for each dimension, or integer arrays that broadcast.
 
         Raises:
-            ShapeError: where a coordinate is outside of its dimension.
+            ShapeError: if a coordinate is outside of its dimension.
         """
         at = checked_coordinate(coordinate, known(self.sizes), max(map(_reach, self.given)))
         values = {f"d{k}": x for k, x in enumerate(at)}
@@ -186,13 +172,13 @@ class AffineMap:
 
 
 def _reach(form: AffineExpr) -> int:
-    """More than the size of any value on the way to a form's own."""
-    total = abs(form.const) if isinstance(form.const, int) else _UNKNOWN
+    """Return a bound on the absolute value of a form and of everything computed for it."""
+    total = abs(form.const) if isinstance(form.const, int) else _PAST_INT64
     for atom, c in form.terms:
         inner = _reach(atom.operand) if isinstance(atom, Digit) else 0
         lo, hi = atom.interval
         if not (isinstance(lo, int) and isinstance(hi, int) and isinstance(c, int)):
-            return _UNKNOWN
+            return _PAST_INT64
         total += max(inner, abs(c) * max(abs(lo), abs(hi), 1))
     return 2 * total
 
@@ -200,18 +186,18 @@ def _reach(form: AffineExpr) -> int:
 def compose_forms(
     forms: Sequence[AffineExpr], sizes: Sequence[Int], inner: AffineMap
 ) -> tuple[AffineExpr, ...]:
-    """Formulas of coordinates ``d0, d1, …`` after the map that gives these coordinates."""
+    """Return formulas of ``d0, d1, …`` as formulas of the coordinates of the inner map."""
     if len(inner.given) != len(sizes):
         raise ShapeError(
             f"the inner map gives {len(inner.given)} coordinates, the outer takes {len(sizes)}",
-            "one map follows another through coordinates of one array",
+            "composed maps share one array: the inner gives its coordinates, the outer takes them",
             "give one formula for each dimension",
         )
     for k, (x, n) in enumerate(zip(inner.forms, sizes, strict=True)):
         if not x.interval.within(0, n - 1):
             raise ShapeError(
                 f"coordinate {k} of the inner map is {x}, in {x.interval}",
-                f"dimension {k} of the outer one has {n} elements",
+                f"dimension {k} of the outer map has {n} elements",
                 "bound the inner formula, or make the outer array larger",
             )
     values = {f"d{k}": x for k, x in enumerate(inner.given)}
@@ -221,7 +207,7 @@ def compose_forms(
 def bound_coordinates(
     form: AffineExpr, shape: Sequence[Int], known: Iterable[Assumption]
 ) -> AffineExpr:
-    """The form with numbers as coordinates' bounds where a size stands nowhere else in it."""
+    """Return the form with numeric bounds for coordinates whose size the form does not hold."""
     largest = {one.name: one.hi for one in known if one.hi is not None}
     free = form.sizes()
     bounds = {

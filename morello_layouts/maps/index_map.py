@@ -1,4 +1,4 @@
-"""Index maps: from coordinates of an array to offsets in its buffer, and back."""
+"""Index maps: from the coordinates of an array to the offsets in its buffer, and back."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, spread
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr import AffineExpr, variable
 from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import (
     Assumption,
-    apply_divisibility,
+    apply_assumptions,
     apply_range,
     checked_sizes,
     meet_all,
 )
-from morello_layouts.expr.conversions import latex_map, size_to_sympy, symbol, to_sympy
+from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import ElementType
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexMap:
-    """Where each element of an array lies in its buffer, in elements from the buffer's start.
+    """The offset of each element of an array, in elements from the start of the buffer.
 
     Attributes:
         recipe: the pad, split, transpose, merge steps.
-        reference_form: the notation's own formula, over ``d0, d1, …``, unsimplified.
-        source: the layout as text, at its shape.
-        warnings: what a reader should know before he relies on the sizes.
-        assumptions: what is assumed of symbolic sizes.
-        size_symbols: the user's own SymPy symbols of symbolic sizes, by name.
-        element_type: name and bits of the element type, None if the layout does not say.
+        reference_form: the notation's own formula over ``d0, d1, …``, unsimplified.
+        source: the layout as text, with its shape.
+        warnings: reasons why the sizes may differ from those that a compiler reserves.
+        assumptions: the assumptions about symbolic sizes.
+        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
+        element_type: name and bits of the element type; None if the layout does not say.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
@@ -77,19 +77,18 @@ class IndexMap:
         size_symbols: Mapping[str, sympy.Symbol] | None = None,
         element_type: ElementType | None = None,
     ) -> IndexMap:
-        """An index map of a recipe and a notation's reference formula."""
+        """Return the index map of a recipe and a notation's reference formula."""
         form = reference(coordinate_variables(recipe.shape), recipe.shape)
         known = meet_all(assumptions)
         if any(one.hi is not None for one in known):
-            recipe = recipe.map_sizes(partial(apply_range, known))
-            form = bound_coordinates(
-                map_ints(form, partial(apply_range, known)), recipe.shape, known
-            )
+            change = partial(apply_range, known)
+            recipe = recipe.map_sizes(change)
+            form = bound_coordinates(map_ints(form, change), recipe.shape, known)
         return IndexMap(recipe, form, source, warnings, known, size_symbols or {}, element_type)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Logical sizes, in elements: ints, or SymPy expressions where they are symbolic."""
+        """Logical sizes in elements: ints, or SymPy expressions if they are symbolic."""
         return self._public(self.recipe.shape)
 
     @property
@@ -110,38 +109,32 @@ class IndexMap:
 
     @property
     def padding(self) -> Any:
-        """Elements of the buffer that hold nothing; an int, or a SymPy expression."""
+        """Slots of the buffer without an element; an int, or a SymPy expression."""
         return self._public((self.recipe.size - prod(self.recipe.shape),))[0]
 
     def _public(self, sizes: Sequence[Int]) -> tuple[Any, ...]:
-        return tuple(
-            n if isinstance(n, int) else size_to_sympy(n, self.size_symbols) for n in sizes
-        )
+        return tuple(public_size(n, self.size_symbols) for n in sizes)
 
     def assume(self, assumptions: Iterable[Assumption]) -> IndexMap:
-        """The index map with more assumed of its symbolic sizes.
+        """Return the index map under more assumptions about its symbolic sizes.
 
         >>> from morello_layouts import index_map
         >>> from morello_layouts.expr.assumptions import Assumption
         >>> print(index_map("f32[M,N]{1,0:T(8,128)}").assume([Assumption("N", divisor=128)]))
         (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
         """
-        everything = meet_all((*self.assumptions, *assumptions))
-        if everything == self.assumptions:
+        affine = self.affine_map.assume(assumptions)
+        if affine.assumptions == self.assumptions:
             return self
-
-        def change(n: Int) -> Int:
-            return apply_range(everything, apply_divisibility(everything, n))
-
-        recipe = self.recipe.map_sizes(change)
-        form = bound_coordinates(map_ints(self.reference_form, change), recipe.shape, everything)
-        return replace(self, recipe=recipe, reference_form=form, assumptions=everything)
+        recipe = self.recipe.map_sizes(partial(apply_assumptions, affine.assumptions))
+        (form,) = affine.given
+        return replace(self, recipe=recipe, reference_form=form, assumptions=affine.assumptions)
 
     def at(self, /, **sizes: int) -> IndexMap:
-        """The index map at given sizes, in place of the symbolic ones.
+        """Return the index map with numbers in place of its symbolic sizes.
 
         Raises:
-            ShapeError: where a size is missing, unknown, or not as assumed.
+            ShapeError: if a size is missing, unknown, or not as assumed.
 
         >>> from morello_layouts import index_map
         >>> index_map("f32[M,N]{1,0:T(8,128)}").at(M=3, N=200).size
@@ -161,52 +154,8 @@ class IndexMap:
         )
 
     @cached_property
-    def form(self) -> AffineExpr:
-        """The simplified formula, in the simplifier's own form."""
-        return canonicalize(self.reference_form)
-
-    @property
-    def symbols(self) -> tuple[sympy.Symbol, ...]:
-        """The SymPy symbols ``d0, d1, …`` of the formula."""
-        return tuple(symbol(f"d{k}") for k in range(len(self.shape)))
-
-    @cached_property
-    def expr(self) -> sympy.Expr:
-        """The simplified offset as a SymPy expression in ``d0, d1, …``."""
-        return to_sympy(self.form, self.size_symbols)
-
-    @cached_property
-    def reference(self) -> sympy.Expr:
-        """The offset as the notation's own formula gives it, as a SymPy expression."""
-        return to_sympy(self.reference_form, self.size_symbols)
-
-    @cached_property
-    def inverse(self) -> Inverse:
-        """From offsets back to coordinates, and where the buffer holds padding."""
-        return Inverse.of(self.recipe, self.size_symbols, self.source, self.assumptions)
-
-    def decompose(self) -> Decomposition:
-        """The part of the offset that each coordinate contributes, so that loops can hoist it."""
-        names = [f"d{k}" for k in range(len(self.shape))]
-        return decompose(self.form, names, self.size_symbols, self.source, self.assumptions)
-
-    def modes(self, dim: int) -> Modes:
-        """The runs of constant stride along one dimension, the innermost first.
-
-        Raises:
-            UnsupportedError: where the strides depend on other coordinates, or are not regular.
-        """
-        k = require_dim(dim, len(self.shape))
-        return modes_along(self.form, f"d{k}", self.recipe.shape[k], self.size_symbols)
-
-    @cached_property
-    def derivation(self) -> Derivation:
-        """How the reference formula became the simplified one."""
-        return Derivation.of(self.reference_form)
-
-    @property
     def affine_map(self) -> AffineMap:
-        """The map as its reference formula alone, without recipe and inverse."""
+        """The map of the reference formula alone, without recipe and inverse."""
         return AffineMap(
             self.recipe.shape,
             (self.reference_form,),
@@ -215,14 +164,58 @@ class IndexMap:
             self.assumptions,
         )
 
-    def compose(self, other: AffineMap | IndexMap) -> AffineMap:
-        """The map after another, which gives coordinates of this one's array.
+    @property
+    def form(self) -> AffineExpr:
+        """The simplified formula as an affine expression."""
+        return self.affine_map.form
 
-        Args:
-            other: as many formulas as this map has dimensions; an index map gives one.
+    @property
+    def symbols(self) -> tuple[sympy.Symbol, ...]:
+        """The SymPy symbols ``d0, d1, …`` of the formula."""
+        return self.affine_map.symbols
+
+    @cached_property
+    def expr(self) -> sympy.Expr:
+        """The simplified offset as a SymPy expression in ``d0, d1, …``."""
+        return self.affine_map.expr
+
+    @cached_property
+    def reference(self) -> sympy.Expr:
+        """The notation's own formula as a SymPy expression, unsimplified."""
+        return to_sympy(self.reference_form, self.size_symbols)
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """The coordinates as formulas of the offset, and the condition for padding."""
+        return Inverse.of(self.recipe, self.size_symbols, self.source, self.assumptions)
+
+    def decompose(self) -> Decomposition:
+        """Split the offset into the contributions of each coordinate, for loops that hoist them."""
+        names = [f"d{k}" for k in range(len(self.shape))]
+        return decompose(self.form, names, self.size_symbols, self.source, self.assumptions)
+
+    def modes(self, dim: int) -> Modes:
+        """Return the modes (length and stride) of one dimension, the innermost first.
 
         Raises:
-            ShapeError: where it gives another number of coordinates, or may leave the array.
+            UnsupportedError: if the strides depend on other coordinates, or are not regular.
+        """
+        k = require_dim(dim, len(self.shape))
+        return modes_along(self.form, f"d{k}", self.recipe.shape[k], self.size_symbols)
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """The derivation of the simplified formula from the reference formula."""
+        return Derivation.of(self.reference_form)
+
+    def compose(self, other: AffineMap | IndexMap) -> AffineMap:
+        """Return the map of the coordinates that another map gives.
+
+        Args:
+            other: a map with one formula for each dimension of this map; an index map gives one.
+
+        Raises:
+            ShapeError: if it gives another number of coordinates, or may leave the array.
 
         >>> from morello_layouts import from_sympy, index_map
         >>> tiled = index_map("f32[4,6]{1,0:T(2,2)}")
@@ -233,41 +226,41 @@ class IndexMap:
         if not isinstance(inner, AffineMap):
             raise LayoutError(
                 f"{inner!r} is not a map",
-                "a map is composed with an index map or with formulas",
+                "a map is composed with an index map or an affine map",
                 "make one with index_map or from_sympy",
             )
         return self.affine_map.compose(inner)
 
     def __call__(self, *coordinate: Any) -> Any:
-        """The offset of the element at a coordinate, in elements.
+        """Return the offset of the element at a coordinate, in elements.
 
         Args:
             coordinate: one int for each dimension, or integer arrays that broadcast.
 
         Raises:
-            ShapeError: where a coordinate is outside of its dimension.
+            ShapeError: if a coordinate is outside of its dimension.
         """
         at = self._checked(coordinate)
         value = self.form.evaluate({f"d{k}": x for k, x in enumerate(at)})
         return spread(value, at)
 
     def physical_coordinates(self, *coordinate: Any) -> tuple[Any, ...]:
-        """The coordinate over the physical axes, of ints or of integer arrays.
+        """Return the coordinate along the physical axes, for ints or integer arrays.
 
         Raises:
-            ShapeError: where a coordinate is outside of its dimension.
+            ShapeError: if a coordinate is outside of its dimension.
         """
         return physical_coordinates(self.recipe, self._checked(coordinate), 0)
 
     def coordinates(self, offset: Any) -> Any:
-        """The coordinate of the element at an offset, None where the offset is padding.
+        """Return the coordinate of the element at an offset, or None for padding.
 
         Args:
-            offset: an int, or an integer array: then the coordinates are arrays of its shape,
-                which hold -1 at padding.
+            offset: an int, or an integer array. For an array, the coordinates are arrays of its
+                shape with -1 at padding.
 
         Raises:
-            ShapeError: where an offset is outside of the buffer.
+            ShapeError: if an offset is outside of the buffer.
 
         >>> from morello_layouts import index_map
         >>> import numpy as np
@@ -311,33 +304,32 @@ class IndexMap:
         return checked_coordinate(coordinate, shape, size)
 
     def __str__(self) -> str:
-        names = ", ".join(f"d{k}" for k in range(len(self.shape)))
-        return f"({names}) -> {self.form}"
+        return str(self.affine_map)
 
     def __repr__(self) -> str:
         return f"<IndexMap {self.source or self.shape}: {self}>"
 
     def _repr_latex_(self) -> str:
-        return latex_map([f"d{k}" for k in range(len(self.shape))], [self.form])
+        return self.affine_map._repr_latex_()
 
 
 def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
-    """The coordinates ``d0, d1, …`` of an array as forms, with their bounds."""
-    # Along a dimension of size 0 there is no coordinate; 0 stands in, so bounds stay ordered.
+    """Return the coordinates ``d0, d1, …`` of an array as forms with bounds."""
+    # A dimension of size 0 has no coordinate; the bounds 0..0 keep intervals ordered.
     return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
 
 def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None = None) -> IndexMap:
-    """The index map from the coordinates of an array that becomes m's by reshape and transpose.
+    """Return the index map of an array that becomes m's array by reshape and transpose.
 
     Args:
-        m: where the elements of the reshaped and transposed array lie.
-        shape: the sizes of the array itself.
+        m: the index map of the reshaped and transposed array.
+        shape: the sizes of the array before both.
         order: the transpose after the reshape, as NumPy's: dimension k of m's array is dimension
-            ``order[k]`` before it. None for none.
+            ``order[k]`` before it. None means no transpose.
 
     Raises:
-        ShapeError: where the shape and m's hold different numbers of elements.
+        ShapeError: if the shape and m's shape have different numbers of elements.
 
     >>> from morello_layouts import index_map
     >>> print(reshape_view(index_map("f32[6,4]{1,0}"), (24,), (1, 0)))
@@ -355,7 +347,7 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
 
 
 def split_elements(m: IndexMap, parts: int) -> IndexMap:
-    """The index map where each element is so many smaller ones, in a dimension of their own.
+    """Split every element into ``parts`` smaller ones along a new innermost dimension.
 
     >>> from morello_layouts import index_map
     >>> print(split_elements(index_map("[1, 0]", (2, 3)), 4))
