@@ -26,7 +26,7 @@ from morello_layouts.limits import (
     PROOF_SPLITS,
 )
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of
+from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of, small_values
 from morello_layouts.proof.isl import NotAffineError
 from morello_layouts.proof.proof import Proof, SymbolicCounterexample, sizes_text
 from morello_layouts.recipe import Split
@@ -215,14 +215,11 @@ def small_sizes(
     [{'N': 8}, {'N': 16}, {'N': 24}]
     """
     assumed = {one.name: one for one in assumptions}
-    ones = [assumed.get(name, Assumption(name)) for name in names]
-    for box in range(1, reach + 1):
-        for steps in product(range(box), repeat=len(names)):
-            values = [one.lo + step * one.divisor for one, step in zip(ones, steps, strict=True)]
-            if max(steps, default=0) == box - 1 and all(
-                one.holds_for(n) for one, n in zip(ones, values, strict=True)
-            ):
-                yield dict(zip(names, values, strict=True))
+    values = [small_values(assumed.get(name, Assumption(name)), reach) for name in names]
+    for box in range(reach):
+        for steps in product(*(range(len(each[: box + 1])) for each in values)):
+            if max(steps, default=0) == box:
+                yield {n: each[k] for n, each, k in zip(names, values, steps, strict=True)}
 
 
 def _proved_if_divisible(maps: Sequence[AnyMap], ask: Decide) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import islpy as isl
@@ -42,10 +42,10 @@ class Fact:
         value = space.number(self.form.const)
         for atom, c in self.form.terms:
             assert isinstance(atom, Digit)
-            inner = (
-                space.number(atom.operand.const).scale_down_val(_val(atom.divisor, space)).floor()
-            )
-            value = value.add(inner.scale_val(_val(c, space)))
+            assert isinstance(atom.divisor, int)
+            assert isinstance(c, int)
+            quotient = space.number(atom.operand.const).scale_down_val(space.val(atom.divisor))
+            value = value.add(quotient.floor().scale_val(space.val(c)))
         if self.kind == "nonnegative":
             return at_least(value, 0).params()
         if self.kind == "divisible":
@@ -97,9 +97,7 @@ class Fact:
 
 def read_constraint(constraint: isl.Constraint, parameters: Parameters) -> Fact | None:
     """Return a constraint of ISL as a fact; None if it has quotients of quotients."""
-    number: Int = constraint.get_constant_val().to_python()
-    for k, size in enumerate(parameters.sizes()):
-        number = number + size * _coefficient(constraint, isl.dim_type.param, k)
+    number = _number(constraint, parameters)
     quotients = {
         k: c
         for k in range(constraint.dim(isl.dim_type.div))
@@ -124,16 +122,16 @@ def _quotient(function: isl.Aff, parameters: Parameters) -> AffineExpr | None:
     if any(_coefficient(function, isl.dim_type.div, k) for k in nested):
         return None
     divisor = function.get_denominator_val()
-    scaled = function.scale_val(divisor)
-    number: Int = scaled.get_constant_val().to_python()
-    for k, size in enumerate(parameters.sizes()):
-        number = number + size * _coefficient(scaled, isl.dim_type.param, k)
+    number = _number(function.scale_val(divisor), parameters)
     return digit(AffineExpr((), number), divisor.to_python(), None)
 
 
-def _val(number: Int, space: Space) -> isl.Val:
-    assert isinstance(number, int)
-    return space.val(number)
+def _number(of: isl.Constraint | isl.Aff, parameters: Parameters) -> Int:
+    """Return the constant of a function plus its parameters times their factors."""
+    number: Int = of.get_constant_val().to_python()
+    for k, size in enumerate(parameters.sizes()):
+        number = number + size * _coefficient(of, isl.dim_type.param, k)
+    return number
 
 
 def _coefficient(of: isl.Constraint | isl.Aff, kind: isl.dim_type, k: int) -> int:
@@ -304,23 +302,22 @@ def _first_small_sizes(
 ) -> dict[str, int] | None:
     assumed = {one.name: one for one in parameters.assumptions}
     count = PROOF_VALUES.get(len(names), PROOF_VALUES_OF_MANY)
-    candidates = [list(islice(_values(assumed.get(n, Assumption(n))), count)) for n in names]
-    products = list(enumerate(parameters.sizes()))
-    context = found.get_ctx()
-    for values in product(*candidates):
+    for values in product(*(small_values(assumed.get(n, Assumption(n)), count) for n in names)):
         sizes = dict(zip(names, values, strict=True))
         there = found
-        for k, size in products:
-            val = isl.Val.read_from_str(context, str(size.evaluate(sizes)))
+        for k, size in enumerate(parameters.sizes()):
+            val = isl.Val.read_from_str(found.get_ctx(), str(size.evaluate(sizes)))
             there = there.fix_val(isl.dim_type.param, k, val)
         if not there.is_empty():
             return sizes
     return None
 
 
-def _values(one: Assumption) -> Iterator[int]:
-    """Yield the values of a size in ascending order."""
-    value = one.lo
-    while one.hi is None or value <= one.hi:
-        yield value
-        value += one.divisor
+def small_values(one: Assumption, count: int) -> list[int]:
+    """Return the smallest values of a size, at most a given count.
+
+    >>> small_values(Assumption("N", divisor=8, hi=20), 3)
+    [8, 16]
+    """
+    values = (one.lo + k * one.divisor for k in range(count))
+    return [n for n in values if one.holds_for(n)]

@@ -67,9 +67,7 @@ class OffsetDifference:
     @property
     def concrete(self) -> isl.Set:
         """The coordinates at which the offsets differ; the sizes must be numbers."""
-        zero, domain = self.space.number(0), self.space.domain
-        differences = (differ(group.function, zero, domain) for group in self.groups)
-        return union(differences, domain.get_space())
+        return union(map(_nonzero, self.groups), self.space.domain.get_space())
 
     def by_sizes(self) -> tuple[isl.Set, isl.Set]:
         """Return the sizes for which the offsets are equal, and the undecided sizes."""
@@ -85,7 +83,8 @@ class OffsetDifference:
             if process_time() > until:
                 return none, assumed
             groups = [case.substitute(group) for group in self.groups]
-            different = union(map(_nonzero, groups), none.get_space()).intersect(case.sizes)
+            nonzero = (_nonzero(group).params() for group in groups)
+            different = union(nonzero, none.get_space()).intersect(case.sizes)
             if different.is_empty():
                 equal = equal.union(case.sizes)
                 continue
@@ -223,12 +222,9 @@ def _at(function: isl.Aff, least: int, at_minimum: bool) -> isl.Set:
 
 
 def _nonzero(value: Value) -> isl.Set:
-    """Return the sizes for which some function of a value is not 0 everywhere."""
-    domain = value.space.domain
-    zero = value.space.number(0)
-    return union(
-        (differ(f, zero, domain) for f in value.parts.values()), domain.get_space()
-    ).params()
+    """Return the points at which some function of a value is not 0."""
+    domain, zero = value.space.domain, value.space.number(0)
+    return union((differ(f, zero, domain) for f in value.parts.values()), domain.get_space())
 
 
 def _signed(value: Value) -> isl.Set:

@@ -113,22 +113,13 @@ class Space:
         variables = {
             name: isl.Aff.var_on_domain(local, isl.dim_type.set, k) for k, name in enumerate(bounds)
         }
-        empty = Space(context, isl.Set.universe(space), variables, parameters)
-        box = isl.BasicSet.universe(space)
-        symbolic = []
-        for k, (lo, hi) in enumerate(bounds.values()):
-            if isinstance(lo, int):
-                box = box.lower_bound_val(isl.dim_type.set, k, empty.val(lo))
-            if isinstance(hi, int):
-                box = box.upper_bound_val(isl.dim_type.set, k, empty.val(hi))
-            x = empty.coordinates[k]
-            if isinstance(lo, SizeExpr):
-                symbolic.append(at_least(x.sub(empty.number(lo)), 0))
-            if isinstance(hi, SizeExpr):
-                symbolic.append(at_least(empty.number(hi).sub(x), 0))
-        domain = box.to_set()
-        for part in symbolic:
-            domain = domain.intersect(part)
+        domain = isl.Set.universe(space)
+        empty = Space(context, domain, variables, parameters)
+        for x, (lo, hi) in zip(empty.coordinates, bounds.values(), strict=True):
+            if lo is not None:
+                domain = domain.intersect(at_least(x.sub(empty.number(lo)), 0))
+            if hi is not None:
+                domain = domain.intersect(at_least(empty.number(hi).sub(x), 0))
         if parameters.monomials:
             domain = domain.intersect_params(empty.sizes)
         return Space(context, domain, variables, parameters)
@@ -234,15 +225,21 @@ class Value:
 
     @property
     def function(self) -> isl.Aff:
-        """The value as one quasi-affine function.
+        """The value as one quasi-affine function, of the parameters too.
 
         Raises:
-            NotAffineError: if it has symbolic factors.
+            NotAffineError: if a symbolic factor multiplies a variable.
         """
-        for monomial in filter(None, self.parts):
-            what = f"a value with the factor {SizeExpr(((monomial, 1),))}"
-            raise NotAffineError(what, _PRESBURGER, _ASK_NUMBERS)
-        return self.parts.get((), self.space.number(0))
+        total = self.parts.get((), self.space.number(0))
+        for monomial, function in self.parts.items():
+            if monomial:
+                size = SizeExpr(((monomial, 1),))
+                if not function.is_cst():
+                    raise NotAffineError(
+                        f"a value with the factor {size}", _PRESBURGER, _ASK_NUMBERS
+                    )
+                total = total.add(self.space.number(size).scale_val(function.get_constant_val()))
+        return total
 
     def __add__(self, other: Value) -> Value:
         parts = dict(self.parts)

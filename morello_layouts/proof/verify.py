@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +14,7 @@ import islpy as isl
 
 from morello_layouts.expr.assumptions import apply_divisibility
 from morello_layouts.expr.conversions import number_from_sympy
-from morello_layouts.expr.sizes import Int, SizeExpr, exact_quotient
+from morello_layouts.expr.sizes import Int, exact_quotient
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import ask_isl
 from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of
@@ -61,23 +63,16 @@ class _SympyReader:
         return found.value if isinstance(found, MixedRadix) else found
 
     def read(self, expr: Any) -> Readable:
-        if expr.is_Rational:
-            return _over(Value.constant(int(expr.p), self.space), int(expr.q))
         if expr.is_Symbol and expr.name in self.names:
             return self.names[expr.name]
-        if expr.free_symbols and not self.varies(expr):
-            return self.size(expr)
         if expr.is_Add:
-            total = self.value(expr.args[0])
-            for arg in expr.args[1:]:
-                total = total + self.value(arg)
-            return total
+            return reduce(operator.add, map(self.value, expr.args))
+        if expr.is_Rational or (expr.free_symbols and not self.varies(expr)):
+            factors = expr.args if expr.is_Mul else (expr,)
+            return reduce(self.scaled, factors, Value.constant(1, self.space))
         if expr.is_Mul:
             varying, factors = self.split_factors(expr)
-            product = self.value(varying)
-            for factor in factors:
-                product = self.scaled(product, factor)
-            return product
+            return reduce(self.scaled, factors, self.value(varying))
         match expr.func.__name__:
             case "floor":
                 return self.floor(expr.args[0])
@@ -115,9 +110,11 @@ class _SympyReader:
         return any(s.name in self.names for s in expr.free_symbols)
 
     def scaled(self, value: Value, factor: Any) -> Value:
-        if factor.is_Rational:
-            return _over(value * int(factor.p), int(factor.q))
-        return value * self.number(factor)
+        if not factor.is_Rational:
+            return value * self.number(factor)
+        p, q = self.space.val(int(factor.p)), self.space.val(int(factor.q))
+        parts = {m: f.scale_val(p).scale_down_val(q) for m, f in value.parts.items()}
+        return Value(parts, self.space)
 
     def number(self, expr: Any) -> Int:
         """Return a size; exact quotients have rational factors."""
@@ -128,23 +125,6 @@ class _SympyReader:
             raise _unreadable(expr)
         size = apply_divisibility(self.space.parameters.assumptions, number_from_sympy(numerator))
         return exact_quotient(size, int(denominator))
-
-    def size(self, expr: Any) -> Value:
-        """Return a sum or product of sizes as a value."""
-        if expr.is_Add:
-            total = Value.constant(0, self.space)
-            for arg in expr.args:
-                total = total + self.size(arg)
-            return total
-        product = Value.constant(1, self.space)
-        for factor in expr.args if expr.is_Mul else (expr,):
-            product = self.scaled(product, factor)
-        return product
-
-
-def _over(value: Value, divisor: int) -> Value:
-    val = value.space.val(divisor)
-    return Value({m: f.scale_down_val(val) for m, f in value.parts.items()}, value.space)
 
 
 def _unreadable(expr: Any) -> NotAffineError:
@@ -164,155 +144,111 @@ def verify(m: IndexMap, *, context: isl.Context) -> Proof:
 
     They are read as SymPy holds them, which is what users get.
     """
-    wrong = _formulas(m, context)
-    if wrong is None and prod(m.recipe.shape) != 0:
-        wrong = _inverse(m, context)
-    if wrong is not None:
-        return wrong
-    return Proof(VERIFIED, True, "simplified formula, reference and inverse agree everywhere")
+    reason = "simplified formula, reference and inverse agree everywhere"
+    return next(_faults(m, context), Proof(VERIFIED, True, reason))
 
 
-def _formulas(m: IndexMap, context: isl.Context) -> Proof | None:
-    """Return the proof that a formula differs from the recipe or may differ; None if none does."""
+def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
+    """Yield a proof for each part that differs from the recipe, or may differ."""
     space = Space.of(m.recipe.shape, context, parameters_of([m.recipe], m.assumptions))
     offset = offset_value(m.recipe, space)
     for name, expr in (("simplified", m.expr), ("reference", m.reference)):
-        wrong = _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
-        if wrong is not None:
-            return wrong
-    return None
-
-
-def _unequal(name: str, difference: Value, where: str) -> Proof | None:
-    space = difference.space
-    if space.parameters.monomials:
-        equal, _ = OffsetDifference((difference,), space).by_sizes()
-        if space.sizes.is_subset(equal):
-            return None
-        return Proof(VERIFIED, None, f"{name} may differ from the recipe at some sizes")
-    points = OffsetDifference((difference,), space).concrete
-    if points.is_empty():
-        return None
-    at = first_point(points)
-    reason = f"{name} differs from the recipe at {where}{at}"
-    return Proof(VERIFIED, False, reason, counterexample=at)
-
-
-def _inverse(m: IndexMap, context: isl.Context) -> Proof | None:
-    """Return the proof that the inverse differs from the recipe's, or may; None if it does not."""
-    pieces = relations_of(m, context)
-    if len(pieces) > 1:
+        yield from _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
+    if prod(m.recipe.shape) == 0:
+        return
+    piece, *others = relations_of(m, context)
+    if others:
         raise NotAffineError(
             "the inverse divides by a product of symbolic sizes",
             "quotients by symbols are outside of Presburger arithmetic",
             "ask at given sizes",
         )
-    (piece,) = pieces
     if piece.collisions is not None or not piece.outside.is_empty() or piece.inverse_is_wrong:
-        return Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
-    for check in (_coordinates, _padding, _tail):
-        wrong = check(m, piece)
-        if wrong is not None:  # `or` would skip it: a failed proof is false
-            return wrong
-    return None
+        yield Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
+    yield from _coordinate_faults(m, piece)
+    yield from _padding_faults(m, piece)
+    yield from _tail_faults(m, piece)
 
 
-def _memory(m: IndexMap, space: Space) -> MixedRadix:
+def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
+    space = difference.space
+    if space.parameters.monomials:
+        equal, _ = OffsetDifference((difference,), space).by_sizes()
+        if not space.sizes.is_subset(equal):
+            yield Proof(VERIFIED, None, f"{name} may differ from the recipe at some sizes")
+        return
+    points = OffsetDifference((difference,), space).concrete
+    if not points.is_empty():
+        at = first_point(points)
+        reason = f"{name} differs from the recipe at {where}{at}"
+        yield Proof(VERIFIED, False, reason, counterexample=at)
+
+
+def _offset_in_box(m: IndexMap, space: Space) -> MixedRadix:
     """Return the offset by its digits, the physical coordinates."""
     digits = tuple(Value.of(x, space) for x in space.coordinates)
     return MixedRadix(digits, m.recipe.physical_shape, space)
 
 
-def _coordinates(m: IndexMap, piece: RecipeRelation) -> Proof | None:
+def _coordinate_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse gives the coordinate of the element at each slot."""
-    space = piece.physical
-    elements = replace(space, domain=space.domain.subtract(piece.padding))
+    elements = replace(piece.physical, domain=piece.physical.domain.subtract(piece.padding))
     expected, _ = piece.inverse(elements.coordinates, elements)
-    names = {"p": _memory(m, elements)}
+    names = {"p": _offset_in_box(m, elements)}
     for k, (expr, x) in enumerate(zip(m.inverse.exprs, expected, strict=True)):
         found = value_of_expr(expr, elements, names)
-        wrong = _unequal(f"coordinate {k} of the inverse", found - x, "physical ")
-        if wrong is not None:
-            return wrong
-    return None
+        yield from _unequal(f"coordinate {k} of the inverse", found - x, "physical ")
 
 
-def _padding(m: IndexMap, piece: RecipeRelation) -> Proof | None:
+def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse's condition for padding holds at padding, and only there."""
     space = piece.physical
-    claimed = _points(m.inverse.padding, space, {"p": _memory(m, space)}).intersect(space.domain)
+    claimed = _points(m.inverse.padding, space, {"p": _offset_in_box(m, space)})
+    wrong = claimed.intersect(space.domain).subtract(piece.padding)
+    wrong = wrong.union(piece.padding.subtract(claimed))
+    if wrong.is_empty():
+        return
     reason = "the padding of the inverse differs from the recipe"
-    for points in (claimed.subtract(piece.padding), piece.padding.subtract(claimed)):
-        if not points.is_empty():
-            if m.recipe.names:
-                return Proof(VERIFIED, False, reason)
-            slot = linear_index(first_point(points), known(m.recipe.physical_shape), 0)
-            return Proof(VERIFIED, False, f"{reason} at slot {slot}", counterexample=slot)
-    return None
+    if m.recipe.names:
+        yield Proof(VERIFIED, False, reason)
+    else:
+        slot = linear_index(first_point(wrong), known(m.recipe.physical_shape), 0)
+        yield Proof(VERIFIED, False, f"{reason} at slot {slot}", counterexample=slot)
 
 
-def _tail(m: IndexMap, piece: RecipeRelation) -> Proof | None:
+def _tail_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse calls the tail of the buffer padding."""
-    tail = m.recipe.tail_padding
-    if tail == 0:
-        return None
-    space = Space.of((tail,), piece.space.context, piece.space.parameters)
-    start = prod(m.recipe.physical_shape)
-    names = {"p": Value.of(space.coordinates[0], space) + Value.constant(start, space)}
+    if m.recipe.tail_padding == 0:
+        return
+    space = Space.of((m.recipe.tail_padding,), piece.space.context, piece.space.parameters)
+    start = Value.constant(prod(m.recipe.physical_shape), space)
+    names = {"p": Value.of(space.coordinates[0], space) + start}
     claimed = isl.Set.empty(space.domain.get_space())
     condition = m.inverse.padding
     for part in condition.args if condition.func.__name__ == "Or" else (condition,):
         # A part that cannot be read can only call more slots padding.
         with suppress(NotAffineError):
             claimed = claimed.union(_points(part, space, names))
-    if space.domain.is_subset(claimed):
-        return None
-    return Proof(VERIFIED, False, "the padding of the inverse misses the buffer's tail")
+    if not space.domain.is_subset(claimed):
+        yield Proof(VERIFIED, False, "the padding of the inverse misses the buffer's tail")
 
 
 def _points(condition: Any, space: Space, names: Mapping[str, Readable]) -> isl.Set:
     """Return the points at which a condition ``x >= n`` holds, or one of several."""
+    none = isl.Set.empty(space.domain.get_space())
     if condition.func.__name__ == "Or":
-        return union(
-            (_points(part, space, names) for part in condition.args), space.domain.get_space()
-        )
+        return union((_points(part, space, names) for part in condition.args), none.get_space())
     if condition == False:  # noqa: E712  SymPy's false
-        return isl.Set.empty(space.domain.get_space())
+        return none
     if condition == True:  # noqa: E712
-        return isl.Set.universe(space.domain.get_space())
+        return isl.Set.universe(none.get_space())
     left, right = condition.gts, condition.lts
     p = names["p"]
     if isinstance(p, MixedRadix) and str(left) == "p":
         # An offset in the box is below the box's size, which may be a product of sizes.
-        size = value_of_expr(right, space, names) - Value.constant(prod(p.sizes), space)
-        if all(function.is_cst() and not _negative(function) for function in size.parts.values()):
-            return isl.Set.empty(space.domain.get_space())
+        above = value_of_expr(right, space, names) - Value.constant(prod(p.sizes), space)
+        if all(f.is_cst() and not f.get_constant_val().is_neg() for f in above.parts.values()):
+            return none
     strict = int("Strict" in condition.func.__name__)
     difference = value_of_expr(left, space, names) - value_of_expr(right, space, names)
-    return at_least(_affine(difference), strict)
-
-
-def _negative(function: isl.Aff) -> bool:
-    return bool(function.get_constant_val().is_neg())
-
-
-def _affine(value: Value) -> isl.Aff:
-    """Return a value whose symbolic factors multiply numbers as a function of parameters.
-
-    Raises:
-        NotAffineError: if one multiplies a coordinate.
-    """
-    total = value.space.number(0)
-    for monomial, function in value.parts.items():
-        if not monomial:
-            total = total.add(function)
-        elif function.is_cst():
-            factor = int(function.get_constant_val().to_python())
-            total = total.add(value.space.number(SizeExpr(((monomial, factor),)) if factor else 0))
-        else:
-            raise NotAffineError(
-                f"a coordinate is multiplied by {SizeExpr(((monomial, 1),))}",
-                "products of symbols are outside of Presburger arithmetic",
-                "ask at given sizes",
-            )
-    return total
+    return at_least(difference.function, strict)
