@@ -44,83 +44,72 @@ class LayoutComparison:
     Attributes:
         text: the second layout, or the formula, as it is printed.
         maps: the index maps of both layouts; of a formula's comparison only the layout's.
-        is_formula: whether the second is a formula.
-        sign: "=" if they are equivalent, "≠" if they differ at all sizes, otherwise "?".
-        verdict: the same in a few words.
-        rows: the proofs.
+        proof: whether the offsets are the same.
+        rows: further results.
         relayout: the offset in the first buffer of the element at offset p of the second; empty
             for a formula.
         way_back: the relayout in the other direction.
-        notes: questions without an answer.
-        wrong: the first element whose offset a formula misses; None for symbolic sizes.
     """
 
     json_keys: ClassVar = (
-        "text", "is_formula", "sign", "verdict", "rows", "relayout", "way_back", "notes",
+        "text", "is_formula", "sign", "verdict=proof.verdict", "rows", "relayout", "way_back",
     )  # fmt: skip
     text: str
     maps: tuple[IndexMap, ...]
-    is_formula: bool
-    sign: str
-    verdict: str
+    proof: Proof
     rows: tuple[Row, ...]
     relayout: str = ""
     way_back: str = ""
-    notes: tuple[str, ...] = ()
-    wrong: tuple[int, ...] | None = None
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether the layout is compared with a formula."""
+        return len(self.maps) == 1
+
+    @property
+    def sign(self) -> str:
+        """The sign = if the offsets are the same, ≠ if they differ at all sizes, otherwise ?."""
+        condition = self.proof.condition
+        if self.proof.holds is False and (condition is None or condition.is_never):
+            return "≠"
+        return "=" if self.proof.holds else "?"
+
+    @property
+    def dots(self) -> list[tuple[int, ...]]:
+        """The first element whose offset a formula misses; none for symbolic sizes."""
+        at = self.proof.counterexample
+        return [at] if self.is_formula and isinstance(at, tuple) else []
 
 
 def _with_layout(first: IndexMap, text: str) -> LayoutComparison:
     one, other = index_maps(first, text, None, None)
     same = api.are_equivalent(one, other)
-    notes: tuple[str, ...] = ()
-    rows = _same_offsets(same)
     try:
-        rows.append(verdict_row("same bytes", api.is_bitcast(one, other)))
+        bitcast = verdict_row("bitcast", api.is_bitcast(one, other))
     except LayoutError as error:
-        notes = (f"no answer to whether the same bytes serve both: {error.what}",)
-    rows.append(Row("buffers", f"{one.size} and {other.size} elements"))
-    sign, verdict = _verdict(same)
-    back, forth = str(api.relayout(one, other)), str(api.relayout(other, one))
-    return LayoutComparison(
-        other.source, (one, other), False, sign, verdict, tuple(rows), back, forth, notes
+        bitcast = Row("bitcast", f"unknown: {error.what}")
+    rows = (
+        *_counterexample(same),
+        bitcast,
+        Row("buffers", f"{one.size} and {other.size} elements"),
     )
+    back, forth = str(api.relayout(one, other)), str(api.relayout(other, one))
+    return LayoutComparison(other.source, (one, other), same, rows, back, forth)
 
 
 def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     mine = formula_for(m, text)
     same = api.are_equivalent(m, mine)
-    at = None if m.recipe.names else same.counterexample
-    rows = _same_offsets(same)
-    if at is not None:
-        said = f"the offset of element {at} is {m(*at)}; the formula gives {mine(*at)}"
-        rows[1] = Row("counterexample", said)
-    rows += [Row("formula", f"{mine.form}   (simplified)"), Row("layout", str(m.form))]
-    sign, verdict = _verdict(same)
-    if same.holds:
-        verdict = "right: the formula gives the offset of every element"
-    elif sign == "≠":
-        verdict = "wrong: the formula gives another offset for some element"
-    return LayoutComparison(
-        " ".join(text.split()), (m,), True, sign, verdict, tuple(rows), wrong=at
-    )
+    both = Row("formula", f"{mine.form}   (simplified)"), Row("layout", str(m.form))
+    return LayoutComparison(" ".join(text.split()), (m,), same, (*_counterexample(same), *both))
 
 
-def _same_offsets(same: Proof) -> list[Row]:
-    rows, found = [verdict_row("same offsets", same)], same.counterexample
-    if found is not None:
-        text = f"element {found}" if isinstance(found, tuple) else str(found)
-        rows.append(Row("counterexample", text))
-    return rows
-
-
-def _verdict(same: Proof) -> tuple[str, str]:
-    """Return a sign, and its meaning in words."""
-    if same.holds:
-        return "=", "equivalent: every element has the same offset in both"
-    if same.holds is None or (same.condition is not None and not same.condition.is_never):
-        return "?", same.verdict
-    return "≠", "different: some element has another offset"
+def _counterexample(same: Proof) -> list[Row]:
+    """Return a row for the sizes at which offsets differ; the verdict has all else."""
+    found = same.counterexample
+    if found is None or isinstance(found, tuple):
+        return []
+    return [Row("counterexample", str(found))]
 
 
 # A picture that a browser draws at once.
@@ -257,20 +246,20 @@ def _picture(m: IndexMap, comparison: LayoutComparison | None, at: str) -> dict[
     maps = (m,) if comparison is None else comparison.maps
     known, sizes = at_numbers(maps, at)
     try:
-        panels = _drawn(known, None if comparison is None else comparison.wrong).panels
+        panels = _drawn(known, [] if comparison is None else comparison.dots).panels
     except LayoutError as error:
         return {"reason": f"{error.what}: {error.why}", "at": sizes}
     markup, style = page_parts(panels)
     return {"markup": markup, "style": style, "panels": page_data(panels), "at": sizes}
 
 
-def _drawn(maps: list[IndexMap], wrong: tuple[int, ...] | None) -> Picture:
-    """Return the picture of one or two maps, with a dot at the element that a formula misses."""
+def _drawn(maps: list[IndexMap], dots: list[tuple[int, ...]]) -> Picture:
+    """Return the picture of one or two maps, as large as a browser draws at once."""
     rows, columns = _ONE_SLICE if len(maps[0].shape) <= 2 else _EACH_SLICE
     return api.draw(
         maps[0],
         maps[1] if len(maps) > 1 else None,
-        dots=() if wrong is None else [wrong],
+        dots=dots,
         max_rows=rows,
         max_columns=columns,
         max_slices=_SLICES,

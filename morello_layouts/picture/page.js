@@ -1,6 +1,6 @@
 "use strict";
-// The pictures are in the page already; the data beside them says what each cell is.
-// Offsets are text here: those of a huge array are no numbers that JavaScript can hold.
+// The pictures are in the page already; the data beside them describes each cell.
+// Offsets are text here: those of a huge array exceed the numbers of JavaScript.
 const key = coordinate => coordinate.join(",");
 const bracketed = list => `(${list.join(", ")})`;
 const SVG = "http://www.w3.org/2000/svg";
@@ -13,7 +13,7 @@ function make(tag, attributes, text) {
   return node;
 }
 
-// Bring to life what page.py wrote into an element: its picture, its details, its players.
+// Make the elements of page.py interactive: the picture, the details, the players.
 function interactive(root, panels) {
   const drawn = [...root.querySelectorAll("#picture g.panel")];
   let kept = null; // what was clicked: {panel, offset}
@@ -23,7 +23,7 @@ function interactive(root, panels) {
     panel.byCoordinate = new Map(panel.cells.map(cell => [key(cell.c), cell]));
     panel.slotAt = new Map(panel.slots.map(slot => [slot.o, slot]));
     panel.slotOf = new Map(panel.slots.filter(slot => slot.c).map(slot => [key(slot.c), slot]));
-    panel.marks = new Map(); // offset → elements that stand for it
+    panel.marks = new Map(); // offset → elements that show it
     for (const place of drawn[k].querySelectorAll("g.cell[data-o],g.slot[data-o]"))
       remember(panel, place.dataset.o, place, k);
   });
@@ -39,7 +39,7 @@ function interactive(root, panels) {
     });
   }
 
-  // What lies at an offset: the coordinate, whether it is padding, the numbers of its tiles.
+  // The coordinate at an offset, whether it is padding, and the numbers of its tiles.
   function found(panel, offset) {
     const cell = panel.byOffset.get(offset), slot = panel.slotAt.get(offset);
     const isPadding = slot ? slot.c === null : cell.k === null;
@@ -70,7 +70,7 @@ function interactive(root, panels) {
     panels.forEach((panel, k) => describe(panel, k, null, "no cell is chosen"));
   }
 
-  // A frame inside of the place, which its neighbours do not cover.
+  // A frame inside the place, so that its neighbours do not cover it.
   function ring(place, isOn) {
     place.classList.toggle("on", isOn);
     const old = place.querySelector(".ring");
@@ -81,7 +81,7 @@ function interactive(root, panels) {
       width: size("width") - 4, height: size("height") - 4 }));
   }
 
-  function describe(panel, k, offset, otherwise = "this place is not shown here") {
+  function describe(panel, k, offset, otherwise = "this element is not shown here") {
     const section = root.querySelector(`.details section[data-panel="${k}"]`);
     const table = section.querySelector("table"), hint = section.querySelector(".hint");
     table.replaceChildren();
@@ -107,7 +107,7 @@ function interactive(root, panels) {
     });
     (panel.steps[offset] || []).forEach((at, j) => {
       const stage = panel.stages[j];
-      row(stage.name, at ? bracketed(at) : "not there yet", `in [${stage.shape.join(",")}]`);
+      row(stage.name, at ? bracketed(at) : "not added yet", `in [${stage.shape.join(",")}]`);
     });
     const values = panel.values[offset];
     if (values) {
@@ -137,7 +137,7 @@ function interactive(root, panels) {
     if (place) place.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
 
-  // The player: the cells move as the recipe's steps tell tiles apart; at last they stand in line.
+  // The player: each step of the recipe moves the cells; at last they are in the order of memory.
   for (const section of root.querySelectorAll(".player")) player(section);
 
   function player(section) {
@@ -181,7 +181,7 @@ function interactive(root, panels) {
       section.querySelector(".step").textContent =
         stage === last ? `memory, ${panel.size} slots` : `${step.name} ${shape}`;
       section.querySelector(".words").textContent = stage === last
-        ? "the places in the order of their numbers: what lies beside what in memory" : step.words;
+        ? "the slots in the order of memory" : step.words;
       let right = 0, bottom = 0;
       const order = [];
       for (const node of nodes) {
@@ -191,7 +191,7 @@ function interactive(root, panels) {
         node.group.classList.toggle("away", away);
         node.group.style.transform = `translate(${x + 4}px,${y + 4}px)`;
         node.text.textContent = node.cell.k === null || away ? "" : number;
-        node.title.textContent = `${bracketed(node.cell.c)}: ${away ? "not there yet" : number}`;
+        node.title.textContent = `${bracketed(node.cell.c)}: ${away ? "not added yet" : number}`;
         right = Math.max(right, x + width);
         bottom = Math.max(bottom, y + height);
         if (!away) order.push([Number(number), x + 4 + width / 2, y + 4 + height / 2]);
@@ -200,7 +200,7 @@ function interactive(root, panels) {
       svg.setAttribute("height", bottom + 8);
       svg.setAttribute("viewBox", `0 0 ${right + 8} ${bottom + 8}`);
       order.sort((a, b) => a[0] - b[0]);
-      // A line through the cells in order says more than numbers, while there are few.
+      // A line through the cells in order is clearer than numbers, if the cells are few.
       const points = order.length <= 300 && !panel.isCut && stage < last ? order : [];
       trail.setAttribute("d", points.map(([, x, y], j) => `${j ? "L" : "M"}${x} ${y}`).join(""));
     }
@@ -212,7 +212,7 @@ function interactive(root, panels) {
       stop();
       go(0);
       timer = setInterval(() => {
-        if (!section.isConnected) { stop(); return; } // another picture took its place
+        if (!section.isConnected) { stop(); return; } // another picture has replaced this one
         go(Number(range.value) + 1);
         if (Number(range.value) === last) stop();
       }, 1400);
@@ -221,8 +221,8 @@ function interactive(root, panels) {
   }
 }
 
-// Where a cell stands in memory: in lines; slots that are not shown leave their place open
-// where the whole buffer is small, and none where it is not.
+// The place of a cell in the lines of memory. Slots that are not shown leave gaps if the whole
+// buffer is small.
 function lines(panel, nodes, width) {
   const sorted = [...nodes].sort((a, b) => (BigInt(a.cell.o) < BigInt(b.cell.o) ? -1 : 1));
   const rank = new Map(sorted.map((node, j) => [node, j]));

@@ -55,10 +55,10 @@ function arraysOf(answer, choose) {
 
 function comparisonOf(found) {
   const made = card(`Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
-    found.is_formula ? "Does the formula give the offset of every element? ISL decides. A dot in the "
-    + "picture marks the first element for which it does not."
-      : "Same places: every element has the same offset in both. Same bytes: a bitcast, so the "
-    + "buffer of one serves as the other without a copy, with elements in row-major order.",
+    found.is_formula ? "Does the formula give the offset of every element? ISL decides. A "
+    + "counterexample has the layout's offset first; a dot marks it in the picture."
+      : "Equivalent: every element has the same offset in both. Bitcast: the buffer of one serves "
+    + "as the other without a copy, with elements in row-major order.",
     node("p", { class: "verdict" }, node("span", { class: "sign" }, `${found.sign} `),
       node("span", { id: "verdict" }, found.verdict)),
     rows(found.rows),
@@ -66,8 +66,7 @@ function comparisonOf(found) {
       node("h4", {}, "Relayout: slot p of the second buffer receives this slot of the first"),
       formula(found.relayout, true),
       node("h4", {}, "The other way: slot p of the first buffer receives this slot of the second"),
-      formula(found.way_back)],
-    ...found.notes.map(note => node("p", { class: "about" }, note)));
+      formula(found.way_back)]);
   made.id = "comparison";
   return made;
 }
