@@ -14,8 +14,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import latex_map, to_sympy
-from morello_layouts.maps.index_map import IndexMap
-from morello_layouts.maps.inverse import Inverse
+from morello_layouts.maps.index_map import IndexMap, Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, numpy_type
 
 if TYPE_CHECKING:

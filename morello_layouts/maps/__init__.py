@@ -3,7 +3,6 @@
 from morello_layouts.expr.derivation import Derivation
 from morello_layouts.layout import Layout
 from morello_layouts.maps.affine_map import AffineMap
-from morello_layouts.maps.index_map import IndexMap
-from morello_layouts.maps.inverse import Inverse
+from morello_layouts.maps.index_map import IndexMap, Inverse
 
 __all__ = ["AffineMap", "Derivation", "IndexMap", "Inverse", "Layout"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, spread
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import (
     Assumption,
@@ -19,12 +19,11 @@ from morello_layouts.expr.assumptions import (
     checked_sizes,
     meet_all,
 )
-from morello_layouts.expr.conversions import public_size, to_sympy
+from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, to_sympy
 from morello_layouts.expr.derivation import Derivation
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap, bound_coordinates
-from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.recipe import (
     Recipe,
@@ -268,36 +267,32 @@ class IndexMap:
         (array([ 0,  1,  2, -1]),)
         """
         size, tail = known((self.recipe.size, self.recipe.tail_padding))
-        if isinstance(offset, list) or getattr(offset, "ndim", 0) > 0:
-            return self._coordinates_of_array(offset, size, tail)
-        p = as_index(offset)
-        if not 0 <= p < size:
-            raise ShapeError(
-                f"offset {p} is outside of the buffer",
-                f"the buffer spans {size} elements",
-                f"give an offset from 0 to {size - 1}",
-            )
+        is_array = isinstance(offset, list) or getattr(offset, "ndim", 0) > 0
+        p = as_integers(offset, "the offset", size) if is_array else as_index(offset)
+        ends = [p] if not is_array else [p.min(), p.max()] if p.size else []
+        for x in ends:
+            if not 0 <= x < size:
+                raise ShapeError(
+                    f"offset {x} is outside of the buffer",
+                    f"the buffer spans {size} elements",
+                    f"give an offset from 0 to {size - 1}",
+                )
+        if is_array:
+            return self._coordinates_of_array(p, size - tail)
         if p >= size - tail:
             return None
         at, limits = logical_coordinates(self.recipe, delinearize(p, self.recipe.physical_shape))
         return at if all(x < n for x, n in limits) else None
 
-    def _coordinates_of_array(self, offsets: Any, size: int, tail: int) -> tuple[Any, ...]:
+    def _coordinates_of_array(self, p: Any, end: int) -> tuple[Any, ...]:
         import numpy as np
 
-        p = as_integers(offsets, "the offset", size)
-        if p.size and not 0 <= p.min() <= p.max() < size:
-            raise ShapeError(
-                f"offset {p.min() if p.min() < 0 else p.max()} is outside of the buffer",
-                f"the buffer spans {size} elements",
-                f"give offsets from 0 to {size - 1}",
-            )
-        physical = delinearize(np.minimum(p, max(size - tail - 1, 0)), self.recipe.physical_shape)
+        physical = delinearize(np.minimum(p, max(end - 1, 0)), self.recipe.physical_shape)
         at, limits = logical_coordinates(self.recipe, physical)
-        there = p < size - tail
+        is_element = p < end
         for x, n in limits:
-            there = there & (x < n)
-        return tuple(np.where(there, x, -1) for x in at)
+            is_element = is_element & (x < n)
+        return tuple(np.where(is_element, x, -1) for x in at)
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
         shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))
@@ -361,4 +356,98 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
         reference_form=m.reference_form * parts + part,
         source=f"{m.source} in {parts} parts",
         element_type=None,
+    )
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """Coordinates as functions of the offset ``p``, and the condition for padding.
+
+    Attributes:
+        forms: the coordinate along each dimension as an affine expression; at padding, the
+            coordinate in the padded array.
+        limits: pairs (form, n): the offset holds an element if every form is below its n. Limits
+            that always hold are left out.
+        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
+        source: the layout as text, with its shape.
+        assumptions: the assumptions about symbolic sizes.
+        size: elements that the buffer spans.
+
+    >>> from morello_layouts import index_map
+    >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
+    >>> [str(form) for form in inverse.forms]
+    ['2*(p//12) + (p//2)%2', '2*((p//4)%3) + p%2']
+    >>> print(inverse)
+    p -> (2*(p//12) + (p//2)%2, 2*((p//4)%3) + p%2), padding where d0 >= 3 or d1 >= 5
+    >>> inverse.padding
+    (Mod(p, 2) + 2*(Mod(floor(p/4), 3)) >= 5) | (Mod(floor(p/2), 2) + 2*floor(p/12) >= 3)
+    """
+
+    forms: tuple[AffineExpr, ...]
+    limits: tuple[tuple[AffineExpr, Int], ...]
+    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
+    source: str = field(default="", compare=False)
+    assumptions: tuple[Assumption, ...] = ()
+    size: Int = 1
+
+    @staticmethod
+    def of(
+        recipe: Recipe,
+        size_symbols: Mapping[str, sympy.Symbol] | None = None,
+        source: str = "",
+        assumptions: tuple[Assumption, ...] = (),
+    ) -> Inverse:
+        """Read a recipe backwards and simplify the formulas."""
+        if recipe.size == 0:
+            forms = (AffineExpr((), 0),) * len(recipe.shape)
+            return Inverse(forms, (), size_symbols or {}, source, assumptions, 0)
+        p = variable("p", 0, recipe.size - 1)
+        zero = AffineExpr((), 0)
+        at, limits = logical_coordinates(recipe, delinearize(p, recipe.physical_shape) or ())
+        if recipe.tail_padding:
+            limits = (*limits, (p, recipe.size - recipe.tail_padding))
+        kept = [(canonicalize(x), n) for x, n in limits]
+        return Inverse(
+            tuple(canonicalize(zero + x) for x in at),
+            _sharpest((x, n) for x, n in kept if not x.interval.within(0, n - 1)),
+            size_symbols or {},
+            source,
+            assumptions,
+            recipe.size,
+        )
+
+    def __str__(self) -> str:
+        names = {form: f"d{k}" for k, form in reversed(list(enumerate(self.forms)))}
+        parts = [f"{names.get(form, form)} >= {n}" for form, n in self.limits]
+        padding = f", padding where {' or '.join(parts)}" if parts else ""
+        forms = ", ".join(map(str, self.forms))
+        return f"p -> {forms if len(self.forms) == 1 else f'({forms})'}{padding}"
+
+    def __repr__(self) -> str:
+        return f"<Inverse of {self.source}: {self}>" if self.source else f"<Inverse: {self}>"
+
+    def _repr_latex_(self) -> str:
+        return latex_map(["p"], self.forms)
+
+    @cached_property
+    def exprs(self) -> tuple[sympy.Expr, ...]:
+        """The coordinate along each dimension as a SymPy expression in ``p``."""
+        return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
+
+    @cached_property
+    def padding(self) -> sympy.Basic:
+        """The condition that ``p`` holds padding, as a SymPy Boolean in ``p``."""
+        from sympy import Ge, Or
+
+        named = self.size_symbols
+        return Or(*(Ge(to_sympy(x, named), size_to_sympy(n, named)) for x, n in self.limits))
+
+
+def _sharpest(limits: Iterable[tuple[AffineExpr, Int]]) -> tuple[tuple[AffineExpr, Int], ...]:
+    """Return the limits that no other limit of the same form implies."""
+    given = list(dict.fromkeys(limits))
+    return tuple(
+        (form, n)
+        for form, n in given
+        if not any(form == x and n != m and is_nonnegative(n - m) for x, m in given)
     )

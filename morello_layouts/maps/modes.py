@@ -1,4 +1,4 @@
-"""The offset split by coordinate, and the strides along one dimension."""
+"""Decompose an offset by coordinate, and list the strides along one dimension."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Atom, Digit, Var
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import size_to_sympy, to_sympy
+from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
 
 if TYPE_CHECKING:
     import sympy
+
+
+_IRREGULAR_FIX: Final = (
+    "compute the offsets of the dimension, or tile by sizes that divide one another"
+)
 
 
 @dataclass(frozen=True)
@@ -24,12 +29,12 @@ class Decomposition:
     """An offset as a sum of parts: ``forms[0] + forms[1] + … + mixed + const``.
 
     Attributes:
-        forms: for each dimension what its coordinate contributes by itself; 0 at coordinate 0.
-        mixed: what depends on several coordinates at once; 0 where the offset separates.
-        const: what depends on none.
-        size_symbols: the user's symbols of symbolic sizes.
-        source: what the layout was read from.
-        assumptions: what is known of symbolic sizes.
+        forms: for each dimension, the part that depends on its coordinate alone.
+        mixed: the part that depends on several coordinates at once; 0 if the offset separates.
+        const: the part that depends on no coordinate.
+        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
+        source: the layout as text, with its shape.
+        assumptions: the assumptions about symbolic sizes.
 
     >>> from morello_layouts import index_map
     >>> parts = index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").decompose()
@@ -55,7 +60,7 @@ class Decomposition:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the offset separates: nothing depends on several coordinates at once."""
+        """Whether the offset separates: no part depends on several coordinates at once."""
         return not self.mixed.terms
 
     @cached_property
@@ -65,7 +70,7 @@ class Decomposition:
 
     @cached_property
     def mixed_expr(self) -> sympy.Expr:
-        """What does not decompose, as a SymPy expression."""
+        """The part of several coordinates as a SymPy expression."""
         return to_sympy(self.mixed, self.size_symbols)
 
 
@@ -76,7 +81,7 @@ def decompose(
     source: str = "",
     assumptions: tuple[Assumption, ...] = (),
 ) -> Decomposition:
-    """The terms of a form by the variable that they depend on.
+    """Sort the terms of a form by the variable that they depend on.
 
     >>> from morello_layouts.expr import variable
     >>> i, j = variable("i", 0, 7), variable("j", 0, 7)
@@ -102,11 +107,11 @@ def decompose(
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """So many steps of one stride.
+    """Positions at one stride: ``length:stride`` in CuTe's notation.
 
     Attributes:
-        length: how many positions: an int, SymPy where sizes are symbolic, None where neither says.
-        stride: how far apart neighbours are, in elements: an int or SymPy.
+        length: the number of positions: an int, a SymPy expression, or None if it is not known.
+        stride: the distance of neighbors in elements: an int or a SymPy expression.
 
     >>> from morello_layouts import index_map
     >>> index_map("f32[10,200]{1,0:T(8,128)}").modes(0).runs[0]
@@ -119,33 +124,39 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """How the offset moves along one dimension while the other coordinates stay.
+    """The strides of the offset along one dimension, for fixed other coordinates.
 
     Attributes:
-        runs: a mixed radix, the innermost first: a coordinate moves by the first stride, and after
-            ``length`` positions the first starts again while the second moves by its own stride.
-            The last run of the dimension may be cut short.
+        runs: the modes, innermost first, as digits in mixed radix: after ``length`` positions, the
+            first mode starts again and the second moves by its stride. The last mode may be cut
+            short by the size of the dimension.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[10,200]{1,0:T(8,128)}")
     >>> m.modes(1)
     Modes(runs=(Mode(length=128, stride=1), Mode(length=2, stride=1024)))
+    >>> print(m.modes(1))
+    (128,2):(1,1024)
     >>> m.modes(1).contiguous, m.modes(0).contiguous
     (128, 1)
     """
 
     runs: tuple[Mode, ...]
 
+    def __str__(self) -> str:
+        lengths = ",".join("?" if r.length is None else str(r.length) for r in self.runs)
+        return f"({lengths}):({','.join(str(r.stride) for r in self.runs)})"
+
     @property
     def contiguous(self) -> Any:
-        """How many elements lie side by side, at each multiple of that many; 1 where none do."""
+        """The number of adjacent elements, at each multiple of that number; 1 if none are."""
         if not self.runs or self.runs[0].stride != 1:
             return 1
         return self.runs[0].length
 
     @property
     def stride(self) -> Any:
-        """The distance of neighbours within the innermost run; 0 along a dimension of size 1."""
+        """The distance of neighbors in the innermost mode; 0 along a dimension of size 1."""
         return self.runs[0].stride if self.runs else 0
 
 
@@ -155,17 +166,22 @@ def modes_along(
     size: Int,
     size_symbols: Mapping[str, sympy.Symbol] | None = None,
 ) -> Modes:
-    """The runs of constant stride of one variable of a form.
+    """Return the modes of one variable of a form.
 
     Args:
         form: the offset.
-        name: the variable, whose values are 0 .. size - 1.
-        size: how many values the variable has.
-        size_symbols: the user's symbols of symbolic sizes.
+        name: the variable.
+        size: the number of its values, from 0 on.
+        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
 
     Raises:
-        UnsupportedError: where the strides depend on other coordinates, or change at places that
-            are no multiples of one another.
+        UnsupportedError: if the strides depend on other coordinates, or change at positions that
+            do not divide one another.
+
+    >>> from morello_layouts.expr import variable
+    >>> i = variable("i", 0, 31)
+    >>> print(modes_along(64 * (i // 8) + i % 8, "i", 32))
+    (8,4):(1,64)
     """
     digits: list[tuple[Int, Int | None, Int]] = []
     for atom, c in form.terms:
@@ -178,24 +194,25 @@ def modes_along(
     starts = sorted({1, *_ends(digits)}, key=_order)
     for low, high in pairwise(starts):
         if high % low:
-            what = f"changes its stride at multiples of {low} and of {high}"
             raise UnsupportedError(
-                f"the offset along {name} {what}",
-                "its runs are no multiples of one another, so that they have no one length",
-                "read the runs from offsets of your own, or tile by sizes that divide one another",
+                f"the offset along {name} changes its stride at multiples of {low} and of {high}",
+                f"modes need positions that divide one another, and {low} does not divide {high}",
+                _IRREGULAR_FIX,
             )
-    found = _merged(_levels(starts, digits, size))
-
-    def public(number: Int | None) -> Any:
-        return size_to_sympy(number, size_symbols or {}) if isinstance(number, SizeExpr) else number
-
-    return Modes(tuple(Mode(public(n), public(stride)) for n, stride in found))
+    named = size_symbols or {}
+    modes = _joined(_levels(starts, digits, size))
+    return Modes(
+        tuple(
+            Mode(None if n is None else public_size(n, named), public_size(stride, named))
+            for n, stride in modes
+        )
+    )
 
 
 def _levels(
     starts: Sequence[Int], digits: Sequence[tuple[Int, Int | None, Int]], size: Int
 ) -> list[tuple[Int | None, Int]]:
-    """Lengths and strides between the starts: a stride is Σ c·(start // s) over moving digits."""
+    """Return (length, stride) between starts: the stride is Σ c·(start // s) of moving digits."""
     levels: list[tuple[Int | None, Int]] = []
     for k, start in enumerate(starts):
         stride: Int = 0
@@ -210,7 +227,7 @@ def _levels(
 
 
 def _count(size: Int, start: Int) -> Int | None:
-    """⌈size / start⌉, where it can be told."""
+    """Return ⌈size / start⌉, or None if it is not known."""
     if isinstance(size, int) and isinstance(start, int):
         return -(-size // start)
     if isinstance(start, int):
@@ -219,29 +236,29 @@ def _count(size: Int, start: Int) -> Int | None:
     return whole if rest == 0 else None
 
 
-def _merged(
+def _joined(
     levels: Sequence[tuple[Int | None, Int]],
 ) -> list[tuple[Int | None, Int]]:
-    """Runs that go on at the stride of those before them are one run; runs of one are none."""
-    merged: list[tuple[Int | None, Int]] = []
+    """Join modes that continue at the stride of the mode before, and drop those of length 1."""
+    joined: list[tuple[Int | None, Int]] = []
     for length, stride in levels:
         if length == 1:
             continue
-        inner, step = merged[-1] if merged else (None, 0)
+        inner, step = joined[-1] if joined else (None, 0)
         if inner is not None and stride == step * inner:
-            merged[-1] = (None if length is None else inner * length, step)
+            joined[-1] = (None if length is None else inner * length, step)
         else:
-            merged.append((length, stride))
-    return merged
+            joined.append((length, stride))
+    return joined
 
 
 def _digit(name: str, atom: Atom) -> tuple[Int, Int | None]:
-    """A digit of the variable as (where it first moves, where it starts again)."""
+    """Return the position at which a digit first moves, and that at which it starts again."""
     if isinstance(atom, Var):
         return 1, None
     inner = atom.operand.as_atom()
     if not isinstance(inner, Var):
-        raise _irregular(name, atom, "is no digit of it")
+        raise _irregular(name, atom, "is not a digit of it")
     end = None if atom.modulus is None else atom.divisor * atom.modulus
     return atom.divisor, end
 
@@ -259,15 +276,18 @@ def _irregular(name: str, atom: Atom, why: str) -> UnsupportedError:
     return UnsupportedError(
         f"the offset along {name} has no regular strides",
         f"{part} {why}",
-        "read the runs from offsets of your own, or tile by sizes that divide one another",
+        _IRREGULAR_FIX,
     )
 
 
 def require_dim(dim: int, rank: int) -> int:
-    """A dimension counted from the left, from the right where negative.
+    """Return a dimension as an index from the left; a negative one counts from the right.
 
     Raises:
-        ShapeError: where the array has no such dimension.
+        ShapeError: if the array has no such dimension.
+
+    >>> require_dim(-1, 3)
+    2
     """
     try:
         found = operator.index(dim)
