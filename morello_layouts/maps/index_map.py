@@ -268,7 +268,7 @@ class IndexMap:
         """
         size, tail = known((self.recipe.size, self.recipe.tail_padding))
         is_array = isinstance(offset, list) or getattr(offset, "ndim", 0) > 0
-        p = as_integers(offset, "the offset", size) if is_array else as_index(offset)
+        p: Any = as_integers(offset, "the offset", size) if is_array else as_index(offset)
         ends = [p] if not is_array else [p.min(), p.max()] if p.size else []
         for x in ends:
             if not 0 <= x < size:

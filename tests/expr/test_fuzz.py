@@ -1,4 +1,4 @@
-"""The fuzzer: a quick run, and that it finds, shrinks and reports what is wrong."""
+"""The fuzzer finds nothing in a quick run; it finds, shrinks and reports planted errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_questions_are_printed_as_calls() -> None:
 
 
 def wrong_mod(form: Any) -> Any:
-    """A simplifier that takes x % 4 for x."""
+    """Return a simplifier that takes x % 4 for x."""
     return sum(
         (
             a.operand * c if getattr(a, "modulus", 0) == 4 else AffineExpr.from_terms({a: c})

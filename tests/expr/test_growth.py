@@ -27,7 +27,7 @@ def fresh(lo: Any, hi: Any) -> Any:
 
 
 def nested_tilings(k: int) -> Any:
-    """A padded tiling of a tiling of a tiling …: blocks of 4 in the room of 8."""
+    """Return a padded tiling of a tiling of a tiling …: blocks of 4 in the room of 8."""
     form = fresh(0, 10**6)
     for _ in range(k):
         form = (form // 4) * 8 + form % 4
@@ -42,13 +42,13 @@ def nested_floors(k: int) -> Any:
 
 
 def digits_of_one_variable(k: int) -> Any:
-    """The bits of a number, in reverse order."""
+    """Return the bits of a number, in reverse order."""
     x = fresh(0, 2**k - 1)
     return total(digit(x, 2**n, 2) * 2 ** (k - 1 - n) for n in range(k))
 
 
 def digits_of_one_offset(k: int) -> Any:
-    """All coordinates of an offset, put together again."""
+    """Return all coordinates of an offset, put together again."""
     offset = total(fresh(0, 3) * 4**n for n in range(k))
     return total(digit(offset, 4**n, 4) * 4**n for n in range(k))
 
@@ -90,7 +90,7 @@ def work(target: Any, form: Any) -> Any:
 @each_target
 @each_family
 def test_work_grows_no_worse_than_the_square(family: Any, target: str) -> None:
-    work(target, family(SIZES[0]))  # what is loaded at the first use does not count
+    work(target, family(SIZES[0]))  # imports at the first use do not count
     least = work(target, family(SIZES[0]))
     for k in SIZES[1:]:
         assert work(target, family(k)) <= SLACK * (k / SIZES[0]) ** 2 * least, f"k = {k}"

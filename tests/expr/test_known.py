@@ -26,7 +26,7 @@ COST = CostModel().cost
 
 
 def simplified(text: Any, bounds: Any) -> Any:
-    """What both targets make of a text, judged; they must agree on it."""
+    """Return the readable form of a text; both targets must equal the text."""
     form = parse_expression(text, parse_bounds(bounds))
     simple = readable(form)[0]
     for result in (simple, cheapest(form)):
@@ -82,7 +82,7 @@ def strides_of(shape: Any) -> Any:
 
 
 def linearised(coordinates: Any, shape: Any) -> Any:
-    """The row-major offset of coordinates, as a sum of products."""
+    """Return the row-major offset of coordinates, as a sum of products."""
     total = AffineExpr((), 0)
     for x, stride in zip(coordinates, strides_of(shape), strict=True):
         total = total + x * stride
@@ -90,13 +90,13 @@ def linearised(coordinates: Any, shape: Any) -> Any:
 
 
 def delinearised(x: Any, shape: Any) -> Any:
-    """The coordinates of a row-major offset: each a digit of it."""
+    """Return the coordinates of a row-major offset: each a digit of it."""
     pairs = zip(strides_of(shape), shape, strict=True)
     return [digit(x, stride, size) for stride, size in pairs]
 
 
 def delinearised_by_steps(x: Any, shape: Any) -> Any:
-    """The coordinates of a row-major offset, taken off one after the other as loops do."""
+    """Return the coordinates of a row-major offset, taken off one after the other as loops do."""
     found = []
     for size in reversed(shape[1:]):
         found.append(x % size)
@@ -154,12 +154,12 @@ def tiled_forms(draw: st.DrawFn, sizes: Any) -> Any:
 
 
 def offset_in(digits: Any, at: Any) -> Any:
-    """The offset of coordinates in a tiled form."""
+    """Return the offset of coordinates in a tiled form."""
     return linearised([digit(at[d], s, n) for d, s, n in digits], [n for *_, n in digits])
 
 
 def coordinates_in(digits: Any, p: Any, rank: Any) -> Any:
-    """The coordinates of an offset in a tiled form."""
+    """Return the coordinates of an offset in a tiled form."""
     at = [AffineExpr((), 0)] * rank
     for (d, s, _), x in zip(digits, delinearised(p, [n for *_, n in digits]), strict=True):
         at[d] = at[d] + x * s
@@ -167,7 +167,7 @@ def coordinates_in(digits: Any, p: Any, rank: Any) -> Any:
 
 
 def positions(digits: Any, sizes: Any) -> Any:
-    """Where each element lies in a tiled form, by transposing an array."""
+    """Return the offset of each element in a tiled form, by transposing an array."""
     split = sorted(digits, key=lambda t: (t[0], -t[1]))
     axes = np.arange(prod(sizes)).reshape([n for *_, n in split])
     packed = axes.transpose([split.index(t) for t in digits]).ravel()

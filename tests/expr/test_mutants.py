@@ -1,4 +1,4 @@
-"""The tests of the rules kill every mutant of the rules' side conditions, and of the intervals."""
+"""The tests of the rules kill every mutant of the side conditions and of the intervals."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tests.support.expr_rule_cases import (
 DRAWS = 25
 """Nodes of each maker that a mutant is tried on."""
 
-SHORTCUT = "what is skipped finds nothing"
-INTEGERS = "integers come out the same by way of symbolic sizes"
-LEFT = "a digit that leaves both ends is one of those between the ends"
+SHORTCUT = "the skipped search finds nothing"
+INTEGERS = "the path for symbolic sizes gives the same for integers"
+LEFT = "a digit that leaves both ends is also one between the ends"
 
 EQUIVALENT = {
     "_floor: not isinstance(value, SizeExpr) and (not isinstance(divisor, SizeExpr))"
     " -> False": INTEGERS,
-    "constant_quotient: without lo is None": "no floor is known of an absent end",
-    "constant_quotient: lo is None -> False": "no floor is known of an absent end",
+    "constant_quotient: without lo is None": "an absent end has no known floor",
+    "constant_quotient: lo is None -> False": "an absent end has no known floor",
     "constant_quotient: without type(q) is int": INTEGERS,
     "constant_quotient: without type(lo) is int": INTEGERS,
     "constant_quotient: type(q) is int and type(lo) is int and (type(hi) is int)"
@@ -44,26 +44,25 @@ EQUIVALENT = {
     "constant_quotient: type(hi) is int -> False": INTEGERS,
     "constant_quotient: type(size) is int -> False": INTEGERS,
     "constant_quotient: without not is_nonnegative(lo - q * size)": (
-        "a floor that is known is no larger"
+        "a known floor is at most the value"
     ),
     "drop_remainder: d.divisor == 1 -> False": SHORTCUT,
     "drop_remainder: d.divisor == 1 -> d.divisor == 0": SHORTCUT,
     "join_digits: len(digits) < 2 -> False": SHORTCUT,
     "join_digits: len(digits) < 2 -> len(digits) < 1": SHORTCUT,
     "fold_div_mod: factors is None -> True": "the same factors again",
-    "_lower_quotients: without low.divisor != high.divisor": "a floor is no multiple of itself",
-    "_lower_quotients: low.divisor != high.divisor -> True": "a floor is no multiple of itself",
+    "_lower_quotients: without low.divisor != high.divisor": "the term itself has another factor",
+    "_lower_quotients: low.divisor != high.divisor -> True": "the term itself has another factor",
     "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
-        "these are no numbers"
+        "these are not numbers"
     ),
-    "_reduced: without isinstance(factor, SizeExpr)": "right, and rarely of use",
-    "_reduced: without isinstance(period, SizeExpr)": "right, and rarely of use",
+    "_reduced: without isinstance(factor, SizeExpr)": "the result is right, and rarely useful",
+    "_reduced: without isinstance(period, SizeExpr)": "the result is right, and rarely useful",
     "_reduced: isinstance(factor, SizeExpr) or isinstance(period, SizeExpr) -> False": (
-        "right, and rarely of use"
+        "the result is right, and rarely useful"
     ),
     "_remainders: without not is_nonnegative(g - 1)": (
-        "no factor of a positive polynomial is known here whose sign cannot be told; without the "
-        "condition one would be refused as a divisor"
+        "no test has a factor of unknown sign; without the condition, Digit refuses it as divisor"
     ),
     "_reduced: factor > 0 -> factor >= 0": "no factor is 0",
     "_reduced: factor > 0 -> factor > -1": "no factor is 0",
@@ -76,7 +75,7 @@ EQUIVALENT = {
 
 
 def check_rule(rule: Any) -> None:
-    """All that the table of cases says about a rule, on nodes drawn from a seed."""
+    """Check a rule by its entry in the table, on nodes drawn from a seed."""
     entry = ENTRIES[rule.name]
     check_examples(rule)
     for check, makers in ((check_stays, entry.stays), (check_fires, entry.fires)):
@@ -87,7 +86,7 @@ def check_rule(rule: Any) -> None:
 
 
 def survives_rule_checks(mutant: Any) -> Any:
-    """Whether a mutant passes the checks of its rule; of all rules, if it is in none by itself."""
+    """Return whether a mutant passes the checks of its rule, or of all rules if it has none."""
     found = list(rules_in(mutant.load()).values())
     for rule in [r for r in found if r.apply.__name__ == mutant.function] or found:
         try:
@@ -111,7 +110,7 @@ def methods_of(module: Any) -> Iterator[Any]:
 
 
 def survives_bounds_checks(mutant: Any) -> bool:
-    """Whether a mutant of intervals and exact ranges passes all checks."""
+    """Return whether a mutant of intervals and exact ranges passes all checks."""
     module = mutant.load()
     with methods_of(module):
         for check in (*CHECKS, lambda: check_levels(module.range_of_floors)):

@@ -1,7 +1,7 @@
 """Random tilings, reshapes, permutations and relayouts: right, and no dearer than ISL's form.
 
-The generator and ISL's form are those of tests/benchmarks/simplify_random.py, which runs a thousand
-expressions and TVM besides.
+The generator and ISL's form are those of tests/benchmarks/simplify_random.py, which runs a
+thousand expressions, and TVM too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CASES = list(cases(SEED, COUNT))
 
 
 def least_by_isl(case: Case) -> int:
-    """The cost of the cheapest expression that ISL prints."""
+    """Return the cost of the cheapest expression that ISL prints."""
     (peer, *_) = isl.peers("")
     return min(cost(peer.read(solve(case.tree, case.bounds))) for solve in peer.variants)
 

@@ -1,4 +1,4 @@
-"""Rewriting ends: each step makes the form smaller; what is simplified stays; nothing else does."""
+"""Rewriting ends: each step makes the form smaller, and a simplified form does not change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_step_is_an_identity_that_makes_the_form_smaller() -> None:
             fired.add(step.rule)
             assert measure(step.after) < measure(step.before), str(step)
             assert agree(step.before, step.after), str(step)
-            # A part of something larger: what is around it may grow, the whole may not.
+            # Inside of a larger form, the surroundings may grow, but not the whole.
             before, after = ((part * 3 + 15) // 16 for part in (step.before, step.after))
             assert measure(after) < measure(before), str(step)
     assert len(fired) >= 12  # all but the rarest

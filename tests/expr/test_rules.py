@@ -1,4 +1,4 @@
-"""Each rule of the simplifier at the edge of its side condition, where it fires, and past it."""
+"""Each rule fires at the edge of its side condition, and does not fire past it."""
 
 from __future__ import annotations
 

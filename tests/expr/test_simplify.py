@@ -23,13 +23,13 @@ OPEN = {"x": (None, None), "y": (None, None)}
 
 
 def value_of(expr: Any, values: Any) -> Any:
-    """The value of a SymPy expression by SymPy's own arithmetic."""
+    """Return the value of a SymPy expression by SymPy's own arithmetic."""
     at = {s: values[s.name] for s in expr.free_symbols}
     return int(expr.subs(at, simultaneous=True))
 
 
 def python_value(text: Any, values: Any) -> Any:
-    """The value of a text of Python's operators by Python."""
+    """Return the value of a text of Python's operators by Python."""
     return eval(text, {"floor": lambda q: q.__floor__(), "Mod": lambda a, n: a % n}, values)
 
 
@@ -161,7 +161,7 @@ def test_negative_divisors_in_sympy() -> None:
                 assert value_of(result, {"x": at}) == int(expr.subs(x, at))
 
 
-# What is refused
+# Refused expressions
 
 REFUSED = [
     ("x//0", ParseError, "(x) // (0)"),

@@ -1,4 +1,4 @@
-"""The inverse of an index map: coordinates of offsets, and where padding is."""
+"""The inverse of an index map: coordinates of offsets, and padding."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MATRICES = [
 
 
 def check(r: ml.Relayout) -> None:
-    """Every offset of the target, against the arrays of both recipes."""
+    """Compare every offset of the target with the arrays of both recipes."""
     elements = np.arange(np.prod(r.source.shape, dtype=int)).reshape(r.source.shape)
     there = ml.pack(r.source, elements, fill=-1)
     here = ml.pack(r.target, elements, fill=-1)

@@ -1,4 +1,4 @@
-"""What the simplifier is judged by: every value of the variables, or ISL.
+"""Judge the simplifier by every value of the variables, or by ISL.
 
 Nothing here calls a rule, the engine or a search.
 """
@@ -19,42 +19,42 @@ SIZES = (1, 2, 3, 5)
 """The values that each symbolic size takes, one after the other."""
 
 MOST_POINTS = 200_000
-"""Domains up to so many points are walked through; ISL decides on larger and unbounded ones."""
+"""Points up to which a domain is enumerated; ISL decides on larger and unbounded ones."""
 
 
 def as_form(node: Any) -> Any:
-    """A node of a rule, a digit or a sum, as a form."""
+    """Return a node of a rule, a digit or a sum, as a form."""
     return AffineExpr.from_terms([(node, 1)]) if isinstance(node, Digit) else node
 
 
 def variables_of(*forms: Any) -> Any:
-    """The variables of all forms, each once, by name."""
+    """Return the variables of all forms, each once, by name."""
     found = {v.name: v for form in forms for v in form.variables()}
     return [found[name] for name in sorted(found)]
 
 
 def points_of(variables: Any) -> Any:
-    """How many values the variables take together; None where one is unbounded."""
+    """Return the number of points of the variables together; None if one is unbounded."""
     if any(None in v.interval for v in variables):
         return None
     return prod(v.interval.hi - v.interval.lo + 1 for v in variables)
 
 
 def grid_of(variables: Any) -> Any:
-    """All values of bounded variables: for each name an array, broadcast against the others."""
+    """Return all values of bounded variables: an array for each name; the arrays broadcast."""
     ranges = [np.arange(v.interval.lo, v.interval.hi + 1) for v in variables]
     return {v.name: a for v, a in zip(variables, np.ix_(*ranges), strict=True)}
 
 
 def sizes_of(*forms: Any) -> Any:
-    """The names of the symbolic sizes of all forms, in factors as well as in bounds."""
+    """Return the names of the symbolic sizes of all forms, in factors as well as in bounds."""
     ends = [end for v in variables_of(*forms) for end in v.interval]
     symbolic = {name for end in ends if not isinstance(end, int | None) for name in end.names()}
     return sorted(symbolic.union(*(form.sizes() for form in forms)))
 
 
 def at_sizes(form: Any, sizes: Any) -> Any:
-    """The form where its symbolic sizes have these values."""
+    """Return the form at these values of its symbolic sizes."""
 
     def given(number: Any) -> Any:
         return number if isinstance(number, int | None) else number.evaluate(sizes)
@@ -68,7 +68,7 @@ def at_sizes(form: Any, sizes: Any) -> Any:
 
 
 def differences(a: Any, b: Any) -> Any:
-    """The first values of the variables at which two forms differ; None if there are none."""
+    """Return the first values of the variables at which two forms differ, or None."""
     # Variables of one name are equal whatever their bounds, so the bounds are part of the question.
     return _judged(a, b, tuple(v.interval for v in variables_of(a, b)))
 
@@ -97,12 +97,12 @@ def _differences(a: Any, b: Any) -> Any:
 
 
 def agree(a: Any, b: Any) -> Any:
-    """Whether two forms are equal at every value of their variables."""
+    """Return whether two forms are equal at every value of their variables."""
     return differences(a, b) is None
 
 
 def equal_by_isl(a: Any, b: Any) -> Any:
-    """Whether two forms are equal over the bounds of their variables, as ISL decides."""
+    """Return whether two forms are equal over the bounds of their variables, as ISL decides."""
     return _differences_by_isl(a, b, variables_of(a, b)) is None
 
 
@@ -117,7 +117,7 @@ def _differences_by_isl(a: Any, b: Any, variables: Any) -> Any:
 
 
 def isl_text(form: Any, variables: Any) -> Any:
-    """A form over the box of its variables' bounds as ISL writes a piecewise affine function."""
+    """Return a form over its variables' bounds as ISL writes a piecewise affine function."""
     bounds = []
     for v in variables:
         bounds += [] if v.interval.lo is None else [f"{v.interval.lo} <= {v.name}"]

@@ -4,7 +4,7 @@ A mutant is the module's source with one expression replaced:
 
 - a comparison: ``<`` by ``<=`` and back, ``==`` by "equal or next to each other", and each
   comparison by True and by False;
-- ``lo // n == hi // n`` by ``hi - lo < n``: no longer than a block, but perhaps astride its end;
+- ``lo // n == hi // n`` by ``hi - lo < n``: at most as long as a block, but maybe across its end;
 - a test of an ``if`` or of a filter by True and by False;
 - an operand of ``and`` and ``or``: dropped;
 - an operand of an arithmetic operation: dropped, so that ``x - 1`` becomes ``x``;
@@ -37,7 +37,7 @@ class Mutant:
 
     Attributes:
         function: the name of the function that holds the expression.
-        change: what is replaced by what.
+        change: the expression and its replacement.
     """
 
     function: str
@@ -47,11 +47,11 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Where it differs from the module."""
+        """The function and the replacement."""
         return f"{self.function}: {self.change}"
 
     def load(self) -> types.ModuleType:
-        """The mutated module, by itself: it replaces nothing."""
+        """Return the mutated module, by itself: it replaces nothing."""
         loaded = types.ModuleType(self.module.__name__)
         loaded.__dict__[_NEAR] = _is_near
         exec(self.code, loaded.__dict__)
@@ -59,7 +59,7 @@ class Mutant:
 
 
 def mutants_of(module: types.ModuleType) -> Iterator[Mutant]:
-    """Every mutant of the functions of a module."""
+    """Yield every mutant of the functions of a module."""
     tree = ast.parse(inspect.getsource(module))
     functions = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
     for function in functions:
@@ -105,7 +105,7 @@ class _Slot:
 
 
 def _slots_in(node: ast.AST) -> Iterator[_Slot]:
-    """The places of expressions that run: no annotations, docstrings, assertions or errors."""
+    """Yield the places of expressions: no annotations, docstrings, assertions or errors."""
     for field, value in ast.iter_fields(node):
         if field in _NO_CODE:
             continue
@@ -156,7 +156,7 @@ def _loosened(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Iterator[
 
 
 def _is_near(a: object, b: object) -> bool:
-    """Whether integers, or the constants of forms, differ by one at most; else whether equal."""
+    """Return whether numbers or constants of forms differ by at most one, or values are equal."""
     if isinstance(a, int) and isinstance(b, int):
         return abs(a - b) <= 1
     if isinstance(a, AffineExpr) and isinstance(b, AffineExpr):

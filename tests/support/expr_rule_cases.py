@@ -1,4 +1,4 @@
-"""Every rule of the simplifier: what it rewrites at the edge of its side condition, and what not.
+"""Nodes and examples for every rule of the simplifier.
 
 The nodes of the makers in ``fires`` must be rewritten to an equal and smaller form; the nodes of
 those in ``stays``, one past the edge, must be left alone. The tests, the mutants and the
@@ -261,7 +261,7 @@ ENTRIES = {
             x % 4 + 4 * digit(x, 4, 8),
             "x%32",
             x % 4 + 5 * digit(x, 4, 8),
-            "the factor is 5, where n is 4",
+            "the factor is 5, but n is 4",
             x % 32,
         ),
         ((8 * (x // 4) + 2 * (x % 4), "2*x"),),
@@ -283,7 +283,7 @@ ENTRIES = {
             x - 8 * (x // 8),
             "x%8",
             x - 7 * (x // 8),
-            "the factor is 7, where the divisor is 8",
+            "the factor is 7, but the divisor is 8",
             x % 8,
         ),
         ((3 * (x // 2) - 15 * (x // 10), "3*((x//2)%5)"),),

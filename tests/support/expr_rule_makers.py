@@ -233,7 +233,7 @@ def extract_factor_of_floor_only(pick: Pick) -> Digit:
 
 
 def _with_remainder(pick: Pick, remainder: AffineExpr, s: Int, n: Int | None, g: Int) -> Digit:
-    """(g·y + r) // s, where g is all that the factor of y shares with s."""
+    """Return (g·y + r) // s with g the greatest common divisor of s and the factor of y."""
     return take(some(pick) * (g * coprime(pick, s // g)) + remainder, s, n)
 
 

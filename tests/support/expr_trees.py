@@ -17,7 +17,7 @@ OPERATORS = {
 
 
 def evaluate(tree: Any, values: Any) -> Any:
-    """The value of a tree by Python's own arithmetic, or NumPy's."""
+    """Return the value of a tree by Python's own arithmetic, or NumPy's."""
     if isinstance(tree, list):
         op, *parts = tree
         return reduce(OPERATORS[op], [evaluate(part, values) for part in parts])
@@ -25,7 +25,7 @@ def evaluate(tree: Any, values: Any) -> Any:
 
 
 def form_of(tree: Any, bounds: Any) -> Any:
-    """A tree as a form, as it stands."""
+    """Return a tree as a form, as it stands."""
     if isinstance(tree, str):
         return variable(tree, *bounds[tree])
     if isinstance(tree, int):

@@ -55,11 +55,11 @@ class Question:
         return f"simplify({text_of(self.tree)!r}, {used})"
 
     def form(self) -> AffineExpr:
-        """The expression as it stands."""
+        """Return the expression as it stands."""
         return form_of(self.tree, self.bounds)
 
     def values(self) -> dict[str, Any]:
-        """All values of each variable, or those nearest to the end it has."""
+        """Return all values of each variable, or those nearest to the end it has."""
         return dict(zip(self.bounds, np.ix_(*map(values_of, self.bounds.values())), strict=True))
 
 
@@ -67,7 +67,7 @@ class Question:
 
 
 def evaluate(tree: Tree, values: Mapping[str, Any]) -> Any:
-    """The value of a tree by Python's own arithmetic."""
+    """Return the value of a tree by Python's own arithmetic."""
     match tree:
         case int():
             return tree
@@ -81,7 +81,7 @@ def evaluate(tree: Tree, values: Mapping[str, Any]) -> Any:
 
 
 def form_of(tree: Tree, bounds: Mapping[str, Ends]) -> AffineExpr:
-    """A tree as a form, built without any rewriting."""
+    """Return a tree as a form, built without any rewriting."""
     match tree:
         case int():
             return AffineExpr((), tree)
@@ -96,7 +96,7 @@ def form_of(tree: Tree, bounds: Mapping[str, Ends]) -> AffineExpr:
 
 
 def text_of(tree: Tree) -> str:
-    """A tree as ``simplify`` reads it."""
+    """Return a tree as ``simplify`` reads it."""
     if isinstance(tree, tuple):
         op, left, right = tree
         a, b = (f"({text_of(x)})" if isinstance(x, tuple) else text_of(x) for x in (left, right))
@@ -105,14 +105,14 @@ def text_of(tree: Tree) -> str:
 
 
 def names_in(tree: Tree) -> set[str]:
-    """The variables of a tree."""
+    """Return the variables of a tree."""
     if isinstance(tree, tuple):
         return names_in(tree[1]) | names_in(tree[2])
     return {tree} if isinstance(tree, str) else set()
 
 
 def values_of(ends: Ends) -> range:
-    """The values within two ends, or those nearest to the end there is."""
+    """Return the values within two ends, or those nearest to the end there is."""
     lo, hi = ends
     if lo is None:
         lo = -WINDOW // 2 if hi is None else hi - WINDOW
@@ -123,7 +123,7 @@ def values_of(ends: Ends) -> range:
 
 
 def questions(seed: int, count: int) -> Iterator[Question]:
-    """Random expressions with bounds, the same ones for the same seed."""
+    """Yield random expressions with bounds, the same ones for the same seed."""
     for k in range(count):
         rng = Random(f"{seed}/{k}")
         names = ["x", "y", "z"][: rng.choice([1, 1, 2, 2, 2, 3])]
@@ -134,7 +134,7 @@ def questions(seed: int, count: int) -> Iterator[Question]:
 
 
 def random_ends(rng: Random, widest: int) -> Ends:
-    """Bounds that start at 0, below it, or anywhere; some without an end."""
+    """Return bounds that start at 0, below it, or anywhere; some without an end."""
     width = rng.choice([0, 1, *NUMBERS, rng.randrange(widest)])
     width = min(width, widest) - rng.choice([0, 1, 1])
     lo = rng.choice([0, 0, 0, 1, -1, -width, rng.randint(-50, 50)])
@@ -143,7 +143,7 @@ def random_ends(rng: Random, widest: int) -> Ends:
 
 
 def random_tree(rng: Random, names: list[str], depth: int = 4) -> Tree:
-    """Any expression."""
+    """Return any expression."""
     if depth == 0 or rng.random() < 0.15:
         leaves: list[Tree] = [*names, *names, rng.randint(-9, 9)]
         return rng.choice(leaves)
@@ -157,7 +157,7 @@ def random_tree(rng: Random, names: list[str], depth: int = 4) -> Tree:
 
 
 def random_digits(rng: Random, names: list[str]) -> Tree:
-    """A sum of digits of one operand, whose factors nearly fit together."""
+    """Return a sum of digits of one operand, whose factors nearly fit together."""
     operand = random_tree(rng, names, rng.choice([0, 0, 1, 2]))
     starts: list[Tree] = [0, 0, rng.randint(-20, 20), names[0]]
     total = rng.choice(starts)
@@ -173,7 +173,7 @@ def random_digits(rng: Random, names: list[str]) -> Tree:
 
 
 def random_levels(rng: Random, names: list[str]) -> Tree:
-    """Coordinates linearised, taken apart and put together again, as layouts do."""
+    """Return coordinates linearised, taken apart and put together again, as layouts do."""
     axes: list[tuple[Tree, int]] = [(name, rng.choice(NUMBERS[:10])) for name in names]
     for _ in range(rng.randint(1, 3)):
         rng.shuffle(axes)
@@ -197,7 +197,7 @@ def random_levels(rng: Random, names: list[str]) -> Tree:
 
 
 def failure(question: Question, *, costs: bool = False) -> str | None:
-    """What is wrong with the simplified expression, or None; with ``costs``, what is dear, too."""
+    """Return the error of the simplified expression, or None; ``costs`` adds a costlier result."""
     form, values = question.form(), question.values()
     expected = evaluate(question.tree, values)
     one, other = np.broadcast_arrays(expected, form.evaluate(values))
@@ -223,7 +223,7 @@ def failure(question: Question, *, costs: bool = False) -> str | None:
 
 
 def smaller_trees(tree: Tree) -> Iterator[Tree]:
-    """Trees with one part less, or with one number nearer to 0."""
+    """Yield trees with one part less, or with one number nearer to 0."""
     if isinstance(tree, int):
         yield from (n for n in (0, 1, 2, tree // 2, tree - 1, tree + 1) if abs(n) < abs(tree))
     elif isinstance(tree, str):
@@ -238,7 +238,7 @@ def smaller_trees(tree: Tree) -> Iterator[Tree]:
 
 
 def smaller_ends(ends: Ends) -> Iterator[Ends]:
-    """Bounds of fewer values, or nearer to 0."""
+    """Yield bounds of fewer values, or nearer to 0."""
     lo, hi = ends
     if lo is None or hi is None:
         yield (values_of(ends)[0], values_of(ends)[-1])
@@ -251,7 +251,7 @@ def smaller_ends(ends: Ends) -> Iterator[Ends]:
 
 
 def smaller(question: Question) -> Iterator[Question]:
-    """Questions with one thing less."""
+    """Yield questions with one thing less."""
     for tree in smaller_trees(question.tree):
         yield Question(tree, question.bounds)
     for name, ends in question.bounds.items():
@@ -260,7 +260,7 @@ def smaller(question: Question) -> Iterator[Question]:
 
 
 def shrunk(question: Question, fails: Callable[[Question], object]) -> Question:
-    """The smallest question that still fails, as far as one step at a time leads."""
+    """Return the smallest question that still fails, as far as one step at a time leads."""
     while (found := next((q for q in smaller(question) if fails(q)), None)) is not None:
         question = found
     return question
