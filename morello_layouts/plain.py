@@ -2,10 +2,11 @@
 
 A class says how it is encoded in a class variable, its only list of keys::
 
-    json_keys: ClassVar = ("name", "module=metadata.name", "*sizes")
+    json_keys: ClassVar = ("*", "factor", "module=metadata.name", "*sizes")
 
-A key is the name of an attribute, a name of its own with the path of an attribute (null if an
-attribute on the way is None), or ``*`` with the path of a value whose keys are spliced in.
+A key is ``*`` for all fields, the name of an attribute, a name of its own with the path of an
+attribute (null if an attribute on the way is None), or ``*`` with the path of a value whose keys
+are spliced in.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ is padded to 8: tiles (8) have 8 elements'}], 'shape': 'f32[7]{0:T(8)}'}
     keys: Iterable[str] | None = getattr(kind, "json_keys", None)
     if keys is None and kind.__str__ is object.__str__:
         if is_dataclass(value):
-            keys = [field.name for field in fields(value)]
+            keys = ("*",)
         elif isinstance(value, tuple):
             keys = getattr(kind, "_fields", None)
     if keys is not None:
@@ -55,10 +56,12 @@ is padded to 8: tiles (8) have 8 elements'}], 'shape': 'f32[7]{0:T(8)}'}
     return str(value)
 
 
-def _object(value: object, keys: Iterable[str]) -> dict[str, Any]:
+def _object(value: Any, keys: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in keys:
-        if key.startswith("*"):
+        if key == "*":
+            found |= {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        elif key.startswith("*"):
             found |= plain(_attribute(value, key[1:])) or {}
         else:
             name, _, path = key.partition("=")

@@ -55,7 +55,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class MoreKeys(Keys):
-    json_keys: ClassVar[tuple[str, ...]] = (*Keys.json_keys, "text")
+    json_keys: ClassVar[tuple[str, ...]] = (*Keys.json_keys, "*")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ class MoreKeys(Keys):
         (Text(3), "no. 3"),
         (Keys(Text(3), Fields("f")), {"number": 3, "twice": 6, "name": "f", "pairs": []}),
         (Keys(None), {"number": None, "twice": 0}),
-        (MoreKeys(Text(3)), {"number": 3, "twice": 6, "text": "no. 3"}),
+        (MoreKeys(Text(3)), {"number": 3, "twice": 6, "text": "no. 3", "fields": None}),
         (ml.parse("f32[8,128]{1,0:T(8,128)}"), "f32[8,128]{1,0:T(8,128)}"),
         (ml.parse("[0, 1]"), "[0, 1]"),
     ],

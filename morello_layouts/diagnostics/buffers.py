@@ -189,7 +189,7 @@ class Bytes:
     544
     """
 
-    json_keys: ClassVar = ("arrays", "data_bytes", "reserved_bytes", "padding_bytes", "factor")
+    json_keys: ClassVar = ("*", "padding_bytes", "factor")
 
     arrays: int = 0
     data_bytes: int = 0
@@ -225,43 +225,30 @@ def sums(found: Iterable[tuple[K, Bytes]]) -> dict[K, Bytes]:
     return totals
 
 
-class WasteCache:
-    """The waste of arrays; equal arrays are analysed once.
+class WasteCache(dict[XlaShape, Waste | None]):
+    """The waste of arrays, analysed once; None for tokens, and for sizes that are not numbers.
 
     >>> from morello_layouts.notations import parse
     >>> cache = WasteCache()
-    >>> cache.of(parse("f32[3,5]{1,0:T(2,2)}")).reserved_bytes, cache.of(parse("token[]"))
+    >>> cache[parse("f32[3,5]{1,0:T(2,2)}")].reserved_bytes, cache[parse("token[]")]
     (96, None)
     """
 
-    def __init__(self) -> None:
-        self._by_shape: dict[XlaShape, Waste | None] = {}
-        self._by_id: dict[int, tuple[XlaShape, Waste | None]] = {}
-
-    def of(self, shape: XlaShape) -> Waste | None:
-        """Return the waste of an array; None for a token, and for sizes that are not numbers."""
-        known = self._by_id.get(id(shape))  # a dump shares the shapes of its instructions
-        if known is None:
-            if shape not in self._by_shape:
-                self._by_shape[shape] = _waste(shape)
-            known = self._by_id[id(shape)] = (shape, self._by_shape[shape])
-        return known[1]
+    def __missing__(self, shape: XlaShape) -> Waste | None:
+        try:
+            self[shape] = waste(shape)
+        except UnsupportedError:
+            self[shape] = None
+        return self[shape]
 
     def bytes_of(self, shape: XlaShape) -> Bytes:
         """Return the bytes of an array as a sum; the empty sum if it has none."""
-        found = self.of(shape)
+        found = self[shape]
         return Bytes() if found is None else Bytes(1, found.data_bytes, found.reserved_bytes)
 
     def sum_of(self, shapes: Iterable[XlaShape]) -> Bytes:
         """Return the bytes of some arrays together."""
         return sum(map(self.bytes_of, shapes), Bytes())
-
-
-def _waste(shape: XlaShape) -> Waste | None:
-    try:
-        return waste(shape)
-    except UnsupportedError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

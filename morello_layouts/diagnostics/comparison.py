@@ -54,7 +54,7 @@ class TypeChange:
     512
     """
 
-    json_keys: ClassVar = ("type", "before", "after", "difference")
+    json_keys: ClassVar = ("*", "difference")
 
     type: str
     before: Bytes
@@ -82,10 +82,7 @@ class LayoutChange:
     0
     """
 
-    json_keys: ClassVar = (
-        *("instruction", "opcode", "before", "after", "before_bytes", "after_bytes"),
-        "difference",
-    )
+    json_keys: ClassVar = ("*", "difference")
 
     instruction: str
     opcode: str
@@ -117,10 +114,7 @@ class MoveChange:
     1024
     """
 
-    json_keys: ClassVar = (
-        *("opcode", "effect", "operand", "result", "before", "after", "moved_bytes"),
-        "difference",
-    )
+    json_keys: ClassVar = ("*", "difference")
 
     opcode: str
     effect: Effect
@@ -158,7 +152,7 @@ class HloComparison(Report):
     f32[4,8]{1,0:T(8,128)} 2048
     """
 
-    json_keys: ClassVar = ("before", "after", "types", "layouts", "moves", "warnings")
+    json_keys: ClassVar = ("*",)
 
     before: Totals
     after: Totals

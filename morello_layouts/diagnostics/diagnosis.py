@@ -135,14 +135,13 @@ def _wasteful_arrays(
     buffers: Iterable[Buffer], cache: WasteCache, generation: str, top: int | None
 ) -> tuple[tuple[WastefulArray, ...], int]:
     """Return the arrays that pad most, each type and layout once, and the number of all."""
-    by_waste: dict[int, tuple[Waste, list[Buffer]]] = {}
+    by_shape: dict[XlaShape, list[Buffer]] = {}
     for buffer in buffers:
-        found = cache.of(buffer.shape)
-        if found is not None and found.padding_bytes > 0:
-            by_waste.setdefault(id(found), (found, []))[1].append(buffer)
+        if cache.bytes_of(buffer.shape).padding_bytes > 0:
+            by_shape.setdefault(buffer.shape, []).append(buffer)
     groups: dict[XlaShape, list[Buffer]] = {}
-    for found, defined in by_waste.values():
-        groups.setdefault(without_memory_space(found.shape), []).extend(defined)
+    for shape, defined in by_shape.items():
+        groups.setdefault(without_memory_space(shape), []).extend(defined)
     every = [(waste(shape), defined) for shape, defined in groups.items()]
     every.sort(key=lambda pair: (-pair[0].padding_bytes, -len(pair[1])))
     arrays = (

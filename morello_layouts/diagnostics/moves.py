@@ -142,11 +142,12 @@ _NOT_AN_ARRAY: Final = "the value is a tuple, not an array"
 _Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
 
 
-class VerdictCache:
+class VerdictCache(dict[_Question, Verdict]):
     """The verdicts on moves; moves of the same types are decided once."""
 
-    def __init__(self) -> None:
-        self._verdicts: dict[_Question, Verdict] = {}
+    def __missing__(self, question: _Question) -> Verdict:
+        self[question] = found = _verdict(*question)
+        return found
 
     def of(self, instruction: HloInstruction) -> Verdict:
         """Return the verdict on an instruction whose opcode is one of ``MOVE_OPCODES``."""
@@ -156,11 +157,7 @@ class VerdictCache:
         order = ""
         if opcode == "transpose":
             order = instruction.attributes.get("dimensions", "")
-        question = (opcode, _operand(instruction), result, order)
-        known = self._verdicts.get(question)
-        if known is None:
-            known = self._verdicts[question] = _verdict(*question)
-        return known
+        return self[opcode, _operand(instruction), result, order]
 
 
 def _operand(instruction: HloInstruction) -> XlaValue | None:

@@ -57,7 +57,7 @@ class NumberDifference:
     'Size: the report says 8.00G, the layout gives 128.00M'
     """
 
-    json_keys: ClassVar = ("field", "reported", "computed")
+    json_keys: ClassVar = ("*",)
 
     field: str
     reported: str

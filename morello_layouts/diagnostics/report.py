@@ -198,33 +198,6 @@ for (const table of document.querySelectorAll(".layouts table"))
 """
 
 
-def page(summary: Summary, tables: Iterable[Table]) -> str:
-    """Return a whole document, which loads nothing; a click on a column's name sorts.
-
-    >>> page(Summary("<m>"), []).count("&lt;m&gt;")
-    2
-    """
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(summary.title)}</title>\n<style>\n{_PAGE_STYLE}</style>\n</head>\n"
-        f"<body>\n{fragment(summary, tables)}<script>\n{_SCRIPT}</script>\n</body>\n</html>\n"
-    )
-
-
-def fragment(summary: Summary, tables: Iterable[Table]) -> str:
-    """Return the report as an element, without a script.
-
-    >>> fragment(Summary("m"), []).endswith("</div>")
-    True
-    """
-    parts = [f'<div class="layouts"><style>\n{_STYLE}</style>', f"<h1>{escape(summary.title)}</h1>"]
-    parts += [f"<p>{escape(line)}</p>" for line in summary.lines]
-    parts += [f'<p class="warning">{escape(line)}</p>' for line in summary.warnings]
-    parts += [_table(table) for table in tables if table.rows]
-    return "\n".join([*parts, "</div>"])
-
-
 def _table(table: Table) -> str:
     heads = "".join(
         f"<th{' class=n' if cell.is_number else ''}>{escape(name)}</th>"
@@ -253,28 +226,6 @@ def _body(row: TableRow) -> str:
 
 
 _INDENT: Final = " " * 6  # of the details below a row
-
-
-def text_of(summary: Summary, tables: Iterable[Table], width: int | None = None) -> str:
-    """Return a report for a terminal or a log; details below rows are wrapped to a width.
-
-    >>> from morello_layouts.diagnostics.tables import number_cell, table_of, text_cell
-    >>> columns = [("length", lambda name: number_cell(len(name))), ("name", text_cell)]
-    >>> tables = [table_of("Names", columns, ["b", "abc"], lambda name: ["why"] * (name == "b"))]
-    >>> print(text_of(Summary("title"), tables))
-    title
-    <BLANKLINE>
-    Names
-      length  name
-           1  b
-          why
-           3  abc
-    """
-    lines = [summary.title, *summary.lines, *(f"warning: {each}" for each in summary.warnings)]
-    for table in tables:
-        if table.rows:
-            lines += ["", *_lines(table, width)]
-    return "\n".join(lines)
 
 
 def _lines(table: Table, width: int | None) -> Iterator[str]:
@@ -307,7 +258,22 @@ def _wrapped(detail: str, width: int | None) -> list[str]:
 
 
 class Report(ABC):
-    """A report. ``print`` it, or let a notebook show it."""
+    """A report. ``print`` it, or let a notebook show it.
+
+    >>> from morello_layouts import compare_hlo
+    >>> print(compare_hlo("%a = f32[2]{0} negate(%b)", "%a = f32[4]{0} negate(%b)"))
+    What changed
+    instructions: 1, then 1
+    <BLANKLINE>
+    Bytes reserved
+      added  before  after  of
+       +8 B     8 B   16 B  results of instructions
+    <BLANKLINE>
+    Types that take more or less
+      added  before  after  count before  after  type
+      +16 B     0 B   16 B             0      1  f32[4]
+       -8 B     8 B    0 B             1      0  f32[2]
+    """
 
     __slots__ = ()
 
@@ -317,22 +283,42 @@ class Report(ABC):
 
     @abstractmethod
     def tables(self) -> Iterable[Table]:
-        """Return the tables in the order to show them."""
+        """Return the tables in the order to show them; empty tables are left out."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON writes it; null for an unknown value."""
         return dict(plain(self))
 
     def html(self) -> str:
-        """Return a page that loads nothing: sortable tables, a picture of each wasteful layout."""
-        return page(self.summary(), self.tables())
+        """Return a page that loads nothing: tables, and a picture of each wasteful layout.
+
+        A click on a column's name sorts the table.
+        """
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{escape(self.summary().title)}</title>\n<style>\n{_PAGE_STYLE}</style>\n"
+            f"</head>\n<body>\n{self._repr_html_()}<script>\n{_SCRIPT}</script>\n</body>\n"
+            "</html>\n"
+        )
 
     def _repr_html_(self) -> str:
-        return fragment(self.summary(), self.tables())
+        summary = self.summary()
+        parts = [f'<div class="layouts"><style>\n{_STYLE}</style>']
+        parts += [f"<h1>{escape(summary.title)}</h1>"]
+        parts += [f"<p>{escape(line)}</p>" for line in summary.lines]
+        parts += [f'<p class="warning">{escape(line)}</p>' for line in summary.warnings]
+        parts += [_table(table) for table in self.tables() if table.rows]
+        return "\n".join([*parts, "</div>"])
 
     def text(self, width: int | None = None) -> str:
         """Return the report as text; details below rows are wrapped to a width, if given."""
-        return text_of(self.summary(), self.tables(), width)
+        summary = self.summary()
+        lines = [summary.title, *summary.lines, *(f"warning: {w}" for w in summary.warnings)]
+        for table in self.tables():
+            if table.rows:
+                lines += ["", *_lines(table, width)]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.text()
