@@ -141,3 +141,53 @@ REPORT_PLACES_SHOWN: Final = 3
 
 SUGGESTED_DIMENSIONS: Final = 8
 """Dimensions of an array that layouts are suggested for: 128 foldings, each with 56 orders."""
+
+
+# Pictures
+
+PICTURE_CELLS: Final = 2**17
+"""Cells or slots of a picture: tens of megabytes of SVG."""
+
+PICTURE_COMPARED: Final = 2**20
+"""Elements whose offsets in two layouts are compared to count those that move."""
+
+PICTURE_PLAYED: Final = 1200
+"""Cells that a browser moves smoothly in the player of a recipe."""
+
+PNG_SIDE: Final = 8000
+"""Pixels along a side of a PNG: converters fail at larger images."""
+
+PNG_SECONDS: Final = 60
+"""Seconds for a converter of SVG to PNG: a browser starts slowly on a busy machine."""
+
+# The explorer and the exercises
+
+EXPLORER_TEXT: Final = 4000
+"""Characters of a field: an answer to longer text is not instant."""
+
+EXPLORER_SECONDS: Final = 1.2
+"""Seconds that the worker may take for one question: a person waits no longer."""
+
+EXPLORER_ANSWER: Final = 16 << 20
+"""Bytes of an answer: a browser hangs at more."""
+
+EXPLORER_ARRAYS: Final = 200
+"""Arrays of a tuple in the page's list."""
+
+EXPLORER_HEADER: Final = 1 << 16
+"""Bytes of a request's header, which holds the question: six fields, each percent-encoded."""
+
+EXPLORER_CONNECTIONS: Final = 200
+"""Connections at a time: any system lets a process open more files."""
+
+EXPLORER_THREADS: Final = 24
+"""Requests at a time: one is answered, others wait for their turn, and the rest serve files."""
+
+EXPLORER_IDLE: Final = 20
+"""Seconds after which a silent connection is closed."""
+
+EXPLORER_PATIENCE: Final = 60
+"""Seconds that the command waits for its own server: the libraries load slowly at first."""
+
+EXERCISE_TEXT: Final = 2000
+"""Characters of an answer to an exercise: real ones have a few dozen."""

@@ -13,13 +13,13 @@ from morello_layouts.api import are_equivalent, from_sympy, index_map
 from morello_layouts.api.layouts import Shape, needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.expr.affine import Digit
+from morello_layouts.limits import EXERCISE_TEXT
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations import parse, parse_expression
 
 if TYPE_CHECKING:
     from morello_layouts.proof import Proof
 
-_LONGEST: Final = 2000  # characters; real answers have a few dozen
 _TILES: Final = re.compile(r"(?=T|.*,)T?\s*(\(\s*[\d*]+(\s*,\s*[\d*]+)*\s*\)\s*)+")
 _OUR_NAMES: Final = re.compile(r"\bd\d+\b")
 
@@ -58,10 +58,10 @@ class AnswerReader:
         return self._layout(answer)
 
     def _text(self, text: str) -> IndexMap | AffineMap:
-        if len(text) > _LONGEST:
+        if len(text) > EXERCISE_TEXT:
             raise LayoutError(
                 f"the answer has {len(text):,} characters",
-                f"an answer may have {_LONGEST:,}",
+                f"an answer may have {EXERCISE_TEXT:,}",
                 "give a layout, or a formula of a few terms",
             )
         if _TILES.fullmatch(text.strip()):

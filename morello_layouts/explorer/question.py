@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from morello_layouts.errors import LayoutError, ParseError
-
-LONGEST: Final = 4000
-"""Characters that a field may hold, so that every answer comes at once."""
+from morello_layouts.limits import EXPLORER_TEXT
 
 _SIZE: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,19})\s*", re.ASCII)
 
@@ -61,13 +59,13 @@ class Question:
                     "layout",
                     LayoutError(what, f"its fields are {', '.join(names)}", "leave it out"),
                 )
-            if len(value) > LONGEST:
+            if len(value) > EXPLORER_TEXT:
                 what = f"the text is too long: {len(value):,} characters"
                 raise FieldError(
                     name,
                     LayoutError(
                         what,
-                        f"a field holds at most {LONGEST:,}",
+                        f"a field holds at most {EXPLORER_TEXT:,}",
                         "ask about one array at a time; the command takes longer text",
                     ),
                 )

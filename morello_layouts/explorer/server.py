@@ -14,18 +14,12 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from morello_layouts import limits
 from morello_layouts.errors import LayoutError
 from morello_layouts.explorer.question import FieldError, Question, error_dict
 from morello_layouts.explorer.worker import Worker
 
 HOST: Final = "127.0.0.1"
-
-_THREADS: Final = 24  # one answers, others wait for their turn, and the rest serve files
-_CONNECTIONS: Final = 200  # fewer than the files that any system lets a process open
-_LONGEST_HEADER: Final = 1 << 16  # bytes, with the question in its first line
-_LONGEST_BODY: Final = 1 << 10
-_IDLE_SECONDS: Final = 20
-_PATIENCE: Final = 60  # seconds to wait for an answer on a busy machine
 
 _FILES: Final = {
     "/": ("morello_layouts.explorer", "static/index.html", "text/html"),
@@ -168,13 +162,13 @@ class Server:
             Application(self.worker.ask),
             map=self._channels,
             sockets=[listening],
-            threads=_THREADS,
-            connection_limit=_CONNECTIONS,
-            channel_timeout=_IDLE_SECONDS,
+            threads=limits.EXPLORER_THREADS,
+            connection_limit=limits.EXPLORER_CONNECTIONS,
+            channel_timeout=limits.EXPLORER_IDLE,
             channel_request_lookahead=1,  # by which it notices that a browser asks no longer
             cleanup_interval=5,
-            max_request_header_size=_LONGEST_HEADER,
-            max_request_body_size=_LONGEST_BODY,
+            max_request_header_size=limits.EXPLORER_HEADER,
+            max_request_body_size=1,  # a GET has none
             ident=None,
             asyncore_use_poll=hasattr(select, "poll"),
         )
@@ -235,7 +229,7 @@ def asked(port: int, question: Question) -> dict[str, Any]:
     Raises:
         OSError: if no server answers at the port.
     """
-    with closing(HTTPConnection(HOST, port, timeout=_PATIENCE)) as connection:
+    with closing(HTTPConnection(HOST, port, timeout=limits.EXPLORER_PATIENCE)) as connection:
         connection.request("GET", f"/api/answer?{urlencode(question.filled())}")
         found: dict[str, Any] = json.loads(connection.getresponse().read())
         return found

@@ -16,6 +16,7 @@ from morello_layouts.explanations.report import ArrayReport, reports_of
 from morello_layouts.explanations.rows import Row, instruction_in, instruction_rows
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.expr.assumptions import meet_all
+from morello_layouts.limits import EXPLORER_ARRAYS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape
 
@@ -94,7 +95,6 @@ def without_wrapping(text: str) -> str:
 # Default numbers for symbolic sizes in pictures: the first for which the buffer is not mostly
 # padding, changed to meet the assumptions.
 _TRIED: Final = (10, 20, 40, 100, 200, 400)
-_MOST_ARRAYS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def subject_of(question: Question) -> Subject:
     return Subject(
         str(value),
         () if instruction is None else tuple(instruction_rows(instruction)),
-        tuple((place, str(one)) for place, one in arrays[:_MOST_ARRAYS]),
+        tuple((place, str(one)) for place, one in arrays[:EXPLORER_ARRAYS]),
         position,
         shape,
         carries_sizes,

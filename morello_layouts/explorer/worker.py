@@ -16,11 +16,8 @@ from typing import IO, Final
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.explorer.question import failure
+from morello_layouts.limits import EXPLORER_ANSWER, EXPLORER_SECONDS
 
-ANSWER_SECONDS: Final = 1.2
-"""How long the worker may take for one question."""
-
-_LONGEST: Final = 16 << 20  # bytes of an answer; a browser shows no more in reasonable time
 _READY: Final = b"ready\n"
 _CUT_OFF: Final = 1  # the exit status that faulthandler gives at the deadline
 
@@ -40,7 +37,7 @@ class Worker:
         LayoutError: if no process can be started.
     """
 
-    def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, seconds: float = EXPLORER_SECONDS) -> None:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._processes = [_Process(seconds), _Process(seconds)]
@@ -162,7 +159,7 @@ def _answered(fields: dict[str, str]) -> bytes:
         return _failure(
             "the explorer failed at this text", f"{type(error).__name__}: a fault of this package"
         )
-    if len(found) > _LONGEST:
+    if len(found) > EXPLORER_ANSWER:
         return _failure("the answer is too long to show", f"it has {len(found):,} bytes")
     return found
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from morello_layouts.expr.affine import AffineExpr, printing_order
+from morello_layouts.limits import PICTURE_PLAYED
 from morello_layouts.picture.panel import Panel, borders
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.svg_parts import element, escaped
@@ -106,7 +107,6 @@ def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
             return f"axes are merged: {', '.join(parts)}; every place keeps its number"
 
 
-_MOST_PLAYED: Final = 1200  # cells that move
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
@@ -188,7 +188,7 @@ def _player(k: int, panel: Panel) -> str:
 
 def _is_played(panel: Panel) -> bool:
     cells = sum(1 for _ in panel.view.cells())
-    return 0 < cells <= _MOST_PLAYED
+    return 0 < cells <= PICTURE_PLAYED
 
 
 def _data(panel: Panel) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS, PNG_SIDE
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, Style, check_style, colour_numbers
 from morello_layouts.picture.svg import picture_svg
@@ -25,8 +26,6 @@ from morello_layouts.recipe import known
 
 _WHOLE_ROWS, _WHOLE_COLUMNS = 32, 128
 _CUT_ROWS, _CUT_COLUMNS = 20, 24
-_MOST_COMPARED = 2**20
-_MOST_CELLS = 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +200,10 @@ def _require_few(m: IndexMap, rows: int, columns: int, limits: Limits) -> None:
     slices = min(limits.slices, prod(shape[:-2]))
     cells = min(rows, height) * min(columns, width) * slices
     slots = size if size <= limits.slots else 0
-    if max(cells, slots) > _MOST_CELLS:
+    if max(cells, slots) > PICTURE_CELLS:
         raise LayoutError(
             f"the picture would have {cells:,} cells and {slots:,} slots",
-            f"it may have {_MOST_CELLS:,} of each",
+            f"it may have {PICTURE_CELLS:,} of each",
             "give smaller max_rows, max_columns, max_slices or max_slots, or leave them out",
         )
 
@@ -241,7 +240,7 @@ def _moved(m: IndexMap, other: IndexMap, view: View) -> tuple[dict[tuple[int, ..
     offsets = {coordinate: other(*coordinate) for coordinate in sorted(shown)}
     elsewhere = {at: offset for at, offset in offsets.items() if offset != m(*at)}
     total, count = f"{prod(view.shape):,} elements", len(elsewhere)
-    if prod(view.shape) > _MOST_COMPARED or not view.shape:
+    if prod(view.shape) > PICTURE_COMPARED or not view.shape:
         total = "those shown"
     else:
         at: Any = np.indices(view.shape, sparse=True)
@@ -249,8 +248,6 @@ def _moved(m: IndexMap, other: IndexMap, view: View) -> tuple[dict[tuple[int, ..
     return elsewhere, f"lies at another offset in the other layout: {count:,} of {total}"
 
 
-_LARGEST: Final = 8000  # pixels along a side
-_SECONDS: Final = 60
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -272,7 +269,7 @@ def png_of(svg: str, scale: float = 2.0) -> bytes:
             "give 2, for example",
         )
     width, height = size_of(svg)
-    scale = min(scale, _LARGEST / max(width, height))
+    scale = min(scale, PNG_SIDE / max(width, height))
     try:
         cairosvg = importlib.import_module("cairosvg")
     except (ImportError, OSError):  # OSError: the package is there, the Cairo library is not
@@ -298,7 +295,7 @@ def _by_program(svg: str, width: float, height: float, scale: float) -> bytes:
         command = _command(source, target, width, height, scale)
         try:
             run = subprocess.run(
-                command, capture_output=True, timeout=_SECONDS, check=False, cwd=folder
+                command, capture_output=True, timeout=PNG_SECONDS, check=False, cwd=folder
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _failed(command, str(error)) from None

@@ -246,9 +246,10 @@ class GridDrawing:
         for row, column, cell in self.grid.shown():
             spans.setdefault(cell.tiles[level], []).append((row, column))
         for places in spans.values():
-            rows, columns = zip(*places, strict=True)
-            top, bottom, left, right = min(rows), max(rows), min(columns), max(columns)
-            is_whole = len(places) == (bottom - top + 1) * (right - left + 1)
+            rows, columns = (sorted(set(lines)) for lines in zip(*places, strict=True))
+            top, bottom, left, right = rows[0], rows[-1], columns[0], columns[-1]
+            box = (row[left : right + 1] for row in self.grid.cells[top : bottom + 1])
+            is_whole = len(places) == sum(cell is not None for line in box for cell in line)
             for row, column in [(top, left)] if is_whole else places:
                 low = self.ys[(bottom if is_whole else row) + 1]
                 far = self.xs[(right if is_whole else column) + 1]

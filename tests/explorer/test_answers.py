@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import morello_layouts as ml
 from morello_layouts.explanations.rows import proof_rows
 from morello_layouts.explorer.answer import answer
-from morello_layouts.explorer.question import LONGEST, FieldError, Question, parse_sizes
+from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.explorer.subject import at_numbers, is_formula
+from morello_layouts.limits import EXPLORER_TEXT
 from tests.support.presets import PRESETS
 from tests.support.tables import each_row
 
@@ -109,8 +110,8 @@ def test_sizes_are_said_in_bytes() -> None:
         ({"layout": "3*d0 + d1"}, "layout", "expected a layout, got a formula"),
         ({"layout": "f32[2]", "array": "x"}, "array", "expected a number"),
         ({"layout": "f32[2]", "nonsense": "x"}, "layout", "does not have a field"),
-        ({"layout": "x" * (LONGEST + 1)}, "layout", "too long"),
-        ({"layout": "f32[2]", "other": "x" * (LONGEST + 1)}, "other", "too long"),
+        ({"layout": "x" * (EXPLORER_TEXT + 1)}, "layout", "too long"),
+        ({"layout": "f32[2]", "other": "x" * (EXPLORER_TEXT + 1)}, "other", "too long"),
     ],
 )
 def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, what: str) -> None:

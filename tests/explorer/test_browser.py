@@ -430,7 +430,7 @@ def test_what_is_wrong_with_a_link_is_said(page: Page) -> None:
     page.put("other", "x" * 4001)
     page.until(lambda: "too long" in page.text("#other-error .what"))
     page.until(lambda: "stale" in page.find("#answer").get_attribute("class"))
-    assert page.text("#status").startswith("This is not a layout yet")
+    assert page.text("#status").startswith("Correct the marked field.")
     page.put("other", "")
     page.until(lambda: not page.all("#answer.stale"))
     assert page.text("#formula .main") == "4*d0 + d1"

@@ -24,9 +24,10 @@ from click.testing import CliRunner
 
 from morello_layouts.cli.main import commands
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.question import LONGEST, Question
+from morello_layouts.explorer.question import Question
 from morello_layouts.explorer.server import HOST, Server, asked, link
 from morello_layouts.explorer.worker import Worker
+from morello_layouts.limits import EXPLORER_TEXT
 from tests.explorer.conftest import PATIENCE
 
 # Formulas whose floors nest: more work than a request may take.
@@ -183,10 +184,13 @@ def test_long_requests_are_refused(server: Server) -> None:
 
 
 def test_long_fields_get_an_error(server: Server) -> None:
-    found = ask(server, layout="f32[2]", other="x" * (LONGEST + 1))
+    found = ask(server, layout="f32[2]", other="x" * (EXPLORER_TEXT + 1))
     assert [error["field"] for error in found["errors"]] == ["other"]
     assert "too long" in found["errors"][0]["what"]
-    assert ask(server, layout="x" * LONGEST)["errors"][0]["what"] == "no layout begins like this"
+    (error,) = ask(server, layout="x" * EXPLORER_TEXT)["errors"]
+    assert error["what"] == "no layout begins like this"
+    script = get(server, "/explorer.js")[1].decode()
+    assert f"const LONGEST = {EXPLORER_TEXT};" in script, "the page knows the limit"
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,12 @@ def test_figure_1_has_thick_borders_between_tiles_only() -> None:
     assert borders(root, "b1") == set()
 
 
+def test_a_tile_with_columns_left_out_has_one_box() -> None:
+    picture = ml.draw("bf16[10,200]{1,0:T(8,128)(2,1)}", box_tiles=1)
+    assert picture.panels[0].view.is_cut
+    assert picture.svg().count('class="mark"') == 4 + 1, "four tiles, and one in the legend"
+
+
 def test_figure_2_has_thin_borders_and_a_box_for_each_2x1() -> None:
     root = parsed(ml.draw("bf16[4,8]{1,0:T(2,4)(2,1)}", box_tiles=2, max_slots=0))
     assert len(borders(root, "b0")) == 2

@@ -4,13 +4,12 @@ const NAMES = ["layout", "shape", "other", "assuming", "at"];
 const START = { layout: "f32[3,5]{1,0:T(2,2)}" };
 const place = id => document.getElementById(id);
 const shownAnswer = place("answer"), status = place("status");
-const LONGEST = 4000; // characters of a field, as in question.py
+const LONGEST = 4000; // characters of a field, as in limits.py
 let array = ""; // the position of the array in a tuple
 let presets = [];
 let asking = null; // aborts the question under way
 let timer = null;
-let isTyping = false; // typing without a pause is one entry of the history
-let isNewEntry = false; // whether this entry is still to be written
+let isTyping = false; // changes of one field in a row are one entry of the history
 let shownText = ""; // the answer on the page, as received
 
 function typed() {
@@ -103,8 +102,8 @@ function show(answer, text) {
   shownAnswer.classList.toggle("stale", isWrong);
   if (isWrong) {
     status.textContent = shownAnswer.childElementCount
-      ? "This is not a layout yet. The last valid one is shown below."
-      : "This is not a layout yet.";
+      ? "Correct the marked field. The last valid answer is shown below."
+      : "Correct the marked field.";
     return;
   }
   if (text === shownText) return;
@@ -158,7 +157,7 @@ function errorParts(error) {
 function go(question, isNew = true) {
   clearTimeout(timer);
   fill(question);
-  isTyping = isNewEntry = false;
+  isTyping = false;
   remember(isNew);
   ask();
 }
@@ -172,14 +171,10 @@ place("question").addEventListener("input", event => {
   if (event.target.id === "preset") return;
   if (event.target.id === "layout") array = "";
   place("preset").value = "";
-  isNewEntry ||= !isTyping;
+  remember(!isTyping);
   isTyping = true;
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    remember(isNewEntry);
-    isNewEntry = false;
-    ask();
-  }, 60);
+  timer = setTimeout(ask, 60);
 });
 place("question").addEventListener("change", () => { isTyping = false; });
 
@@ -197,7 +192,7 @@ place("copy-link").addEventListener("click", event => copied(event.target, locat
 
 addEventListener("popstate", () => {
   clearTimeout(timer);
-  isTyping = isNewEntry = false;
+  isTyping = false;
   fill(fromAddress());
   place("preset").value = "";
   ask();
