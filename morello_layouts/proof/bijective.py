@@ -126,7 +126,7 @@ def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece, _ in pieces(m.recipe)
+        for piece in pieces(m.recipe)
     ]
 
 
@@ -136,8 +136,8 @@ def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) 
     return Parameters.of([*numbers, *(r.tail_padding for r in recipes)], assumptions)
 
 
-def pieces(recipe: Recipe) -> Iterator[tuple[Recipe, Merge | None]]:
-    """Yield the recipes between merges that multiply by symbolic sizes, and the merge after each.
+def pieces(recipe: Recipe) -> Iterator[Recipe]:
+    """Yield the recipes between merges that multiply by symbolic sizes.
 
     The next piece starts from the box of the merged axes.
     """
@@ -146,9 +146,9 @@ def pieces(recipe: Recipe) -> Iterator[tuple[Recipe, Merge | None]]:
         if isinstance(step, Merge):
             inner = (n for run in step.groups(recipe.shapes[k]) for n in run[1:])
             if not all(isinstance(n, int) for n in inner):
-                yield Recipe(shape, recipe.steps[start:k]), step
+                yield Recipe(shape, recipe.steps[start:k])
                 start, shape = k + 1, recipe.shapes[k + 1]
-    yield Recipe(shape, recipe.steps[start:]), None
+    yield Recipe(shape, recipe.steps[start:])
 
 
 INJECTIVE: Final = "injective"

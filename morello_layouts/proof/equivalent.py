@@ -20,25 +20,24 @@ from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
 from morello_layouts.limits import PROOF_KIND_SECONDS, PROOF_KINDS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, ask_isl, by_sampling, parametric, sizes_of
-from morello_layouts.proof.bijective import parameters_of, pieces
+from morello_layouts.proof.bijective import parameters_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.isl import (
     NotAffineError,
-    Parameters,
     Space,
     Value,
     at_least,
     axis_values,
     differ,
     first_point,
-    floor_of_product,
     offset_value,
     row_major,
     union,
     value_of_form,
 )
 from morello_layouts.proof.proof import Proof
-from morello_layouts.recipe import Merge, Recipe
+from morello_layouts.recipe import Recipe
+from morello_layouts.recipe.digits import digits_of, fused, index_of
 
 Axes: TypeAlias = Sequence[tuple[Value, Int]]
 """Coordinates over axes in memory with the sizes of the axes, most major first."""
@@ -246,60 +245,18 @@ def _signed(value: Value) -> isl.Set:
     return found.params()
 
 
-def linear_offset(recipe: Recipe, parameters: Parameters, context: Any) -> Value:
-    """Return the offset in the buffer as a value over the recipe's logical coordinates.
+def linear_offset(recipe: Recipe, space: Space) -> Value:
+    """Return the offset in the buffer as a sum of digits times strides.
+
+    Digits that are split and come together again count as one, so that merges of symbolic sizes
+    stay linear.
 
     Raises:
-        NotAffineError: if the steps after a merge of symbolic sizes are not linear.
+        NotAffineError: if a digit is a floor of a product of symbolic sizes.
     """
-    strides: Sequence[Int] | None = None
-    value: Value | None = None
-    for piece, merge in reversed(list(pieces(recipe))):
-        space = Space.of(piece.shape, context, parameters)
-        at = axis_values(piece, space)
-        if merge is None or strides is None:
-            value = row_major(at, piece.physical_shape, space)
-        else:
-            value = _joined(at, piece, merge, strides, space)
-        if piece.shape != recipe.shape or piece.steps != recipe.steps[: len(piece.steps)]:
-            strides = _strides(value, space)
-    assert value is not None
-    return value
-
-
-def _joined(
-    at: Sequence[Value], piece: Recipe, merge: Merge, strides: Sequence[Int], space: Space
-) -> Value:
-    """Return the sum of the positions that a merge makes, times strides."""
-    total = Value.of(space.number(0), space)
-    sizes = piece.physical_shape
-    for run, stride in zip(merge.groups(range(len(at))), strides, strict=True):
-        position = row_major([at[k] for k in run], [sizes[k] for k in run], space)
-        total = total + position * stride
-    return total
-
-
-def _strides(value: Value, space: Space) -> list[Int]:
-    """Return the strides of the coordinates in a value that is linear in them."""
-    strides = [_at_unit(value, k, space) for k in range(len(space.coordinates))]
-    total = Value.of(space.number(0), space)
-    for x, stride in zip(space.coordinates, strides, strict=True):
-        total = total + Value.of(x, space) * stride
-    equal, _ = OffsetDifference((value - total,), space).by_sizes()
-    if not space.sizes.is_subset(equal):
-        raise floor_of_product()
-    return strides
-
-
-def _at_unit(value: Value, k: int, space: Space) -> Int:
-    """Return the value at the point whose coordinate k is 1 and whose others are 0."""
-    point = isl.Point.zero(space.domain.get_space())
-    point = point.set_coordinate_val(isl.dim_type.set, k, space.val(1))
-    total: Int = 0
-    for monomial, function in value.parts.items():
-        factor: int = function.eval(point).to_python()
-        total = total + (SizeExpr(((monomial, factor),)) if monomial and factor else factor)
-    return total
+    coordinates = [Value.of(x, space) for x in space.coordinates]
+    offset: Value = Value.constant(0, space) + index_of(fused(digits_of(recipe)), coordinates)
+    return offset
 
 
 EQUAL: Final = "equal"
@@ -395,8 +352,9 @@ def _difference(a: AnyMap, b: AnyMap, context: Any) -> OffsetDifference:
             with suppress(NotAffineError):
                 return _difference_of(*shared, assumptions, context)
         parameters = parameters_of([a.recipe, b.recipe], assumptions)
-        one, other = (linear_offset(m.recipe, parameters, context) for m in (a, b))
-        return OffsetDifference((one - other,), Space.of(a.recipe.shape, context, parameters))
+        space = Space.of(a.recipe.shape, context, parameters)
+        one, other = (linear_offset(m.recipe, space) for m in (a, b))
+        return OffsetDifference((one - other,), space)
 
 
 def _difference_of_values(

@@ -56,7 +56,9 @@ class Digit:
     @property
     def is_zero(self) -> bool:
         """Whether the digit is always 0: all other values of its axis are padding."""
-        return self.modulus == 1 or not self.dims
+        return self.modulus == 1 or (
+            isinstance(self.of, tuple) and all(digit.is_zero for digit in self.of)
+        )
 
     @property
     def is_exact(self) -> bool:
@@ -70,7 +72,7 @@ class Digit:
         1
         """
         index = coordinate[self.of] if isinstance(self.of, int) else index_of(self.of, coordinate)
-        quotient = index // self.unit
+        quotient = index if self.unit == 1 else index // self.unit
         return quotient if self.modulus is None else quotient % self.modulus
 
     def text(self, names: Sequence[str]) -> str:
@@ -102,7 +104,8 @@ Digits: TypeAlias = tuple[Digit, ...]
 
 def index_of(digits: Digits, coordinate: Sequence[Any]) -> Any:
     """The index that digits make up: the sum of each digit times its stride."""
-    return sum(digit.stride * digit.value(coordinate) for digit in digits)
+    terms = [digit.value(coordinate) * digit.stride for digit in digits if not digit.is_zero]
+    return sum(terms[1:], terms[0]) if terms else 0
 
 
 def axis_text(digits: Digits, names: Sequence[str]) -> str:
@@ -174,6 +177,26 @@ def row_major(digits: Iterable[Digit]) -> Digits:
     return tuple(reversed(found))
 
 
+def fused(digits: Iterable[Digit]) -> Digits:
+    """Digits without those of one value, neighbours joined that are one digit together.
+
+    >>> [str(digit) for digit in fused([Digit(0, 4, 2), Digit(1, 1, 1, 1), Digit(0, 1, 4, 4)])]
+    ['d0']
+    """
+    kept: list[Digit] = []
+    for digit in digits:
+        if digit.radix == 1:
+            continue
+        outer = kept[-1] if kept else digit
+        size = digit.modulus
+        if size and size == digit.radix and (outer.of, outer.unit) == (digit.of, digit.unit * size):
+            modulus = None if outer.modulus is None else outer.modulus * size
+            kept[-1] = Digit(digit.of, digit.unit, outer.radix * size, modulus)
+        else:
+            kept.append(digit)
+    return row_major(kept)
+
+
 def _pad(axis: Digits, size: Int) -> Iterable[Digit]:
     """An axis with room for ``size`` values: more of its highest digit, or of its whole index."""
     if not axis:
@@ -183,11 +206,7 @@ def _pad(axis: Digits, size: Int) -> Iterable[Digit]:
     if within != 0 and size % within == 0:
         grown = replace(axis[first], radix=size // within)
         return [*axis[:first], grown, *axis[first + 1 :]]
-    return [Digit(_index(axis), 1, size)]
-
-
-def _index(digits: Iterable[Digit]) -> Digits:
-    return row_major(digit for digit in digits if digit.radix != 1)
+    return [Digit(fused(axis), 1, size)]
 
 
 def _cut(axis: Digits, tile: int) -> tuple[Iterable[Digit], Iterable[Digit]]:
@@ -206,7 +225,7 @@ def _cut(axis: Digits, tile: int) -> tuple[Iterable[Digit], Iterable[Digit]]:
         while size % left != 0:
             block.insert(0, major.pop())
             size *= block[0].radix
-        major.append(Digit(_index(block), 1, size))
+        major.append(Digit(fused(block), 1, size))
     return major, minor
 
 
@@ -219,7 +238,7 @@ def _halves(digit: Digit, tile: int) -> tuple[Digit, Digit]:
         return Digit(of, unit * tile, rest, over), Digit(of, unit, tile, tile)
     if modulus < tile:  # all that is not padding lies in the first block
         return Digit(of, unit * tile, rest, 1), Digit(of, unit, tile, modulus)
-    index = _index([digit])
+    index = fused([digit])
     return Digit(index, tile, rest), Digit(index, 1, tile, tile)
 
 

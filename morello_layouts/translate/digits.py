@@ -11,7 +11,7 @@ from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import Recipe
-from morello_layouts.recipe.digits import Digit, Digits, digits_of, row_major
+from morello_layouts.recipe.digits import Digit, Digits, digits_of, fused, row_major
 
 
 def canonical_digits(recipe: Recipe) -> Digits | None:
@@ -23,30 +23,17 @@ def canonical_digits(recipe: Recipe) -> Digits | None:
     >>> [str(digit) for digit in canonical_digits(index_map("[1, 0, 1 p(4)]", (6, 8)).recipe)]
     ['d1//4', 'd0', 'd1%4']
     """
-    digits = [digit for digit in digits_of(recipe) if digit.radix != 1]
-    if prod(digit.radix for digit in digits) != prod(recipe.shape):
-        return None
-    if not all(digit.is_exact for digit in digits):
+    digits = fused(digits_of(recipe))
+    is_padded = prod(recipe.physical_shape) != prod(recipe.shape)
+    if is_padded or not all(digit.is_exact for digit in digits):
         return None
     return canonical(digits, recipe.shape)
 
 
 def canonical(digits: Iterable[Digit], shape: Sequence[Int]) -> Digits:
-    """Digits of dimensions of these sizes, neighbours joined that are one digit together.
-
-    >>> found = canonical([Digit(0, 4, 2), Digit(1, 1, 1, 1), Digit(0, 1, 4, 4)], (8, 1))
-    >>> [str(digit) for digit in found]
-    ['d0']
-    """
-    kept: list[Digit] = []
-    for digit in digits:
-        if digit.radix == 1:
-            continue
-        radix = digit.radix
-        if kept and kept[-1].of == digit.of and kept[-1].unit == digit.unit * radix:
-            radix *= kept.pop().radix
-        kept.append(_digit(digit.dim, digit.unit, radix, shape))
-    return row_major(kept)
+    """Digits of dimensions of these sizes, neighbours joined that are one digit together."""
+    joined = (_digit(digit.dim, digit.unit, digit.radix, shape) for digit in fused(digits))
+    return row_major(joined)
 
 
 def _digit(dim: int, unit: int, radix: Int, shape: Sequence[Int]) -> Digit:

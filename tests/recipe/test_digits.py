@@ -28,6 +28,7 @@ from morello_layouts.recipe.digits import (
     axes_of,
     axis_text,
     digits_of,
+    fused,
     index_of,
     major_order,
     stages_of,
@@ -88,6 +89,24 @@ def test_digits_stay_below_their_radix(recipe: Recipe) -> None:
         assert (values >= 0).all()
         assert (values < (digit.radix if digit.modulus is None else digit.modulus)).all()
         assert not digit.is_zero or (values == 0).all()
+
+
+@given(recipes())
+def test_fused_digits_are_the_same_index(recipe: Recipe) -> None:
+    at = list(np.indices(tuple(map(int, recipe.shape))))
+    digits = digits_of(recipe)
+    joined = fused(digits)
+    assert same(index_of(joined, at), index_of(digits, at), tuple(map(int, recipe.shape)))
+    assert len(joined) <= len(digits)
+    assert fused(joined) == joined
+
+
+def test_halves_that_come_together_again_are_one_digit() -> None:
+    steps = (Merge((2,)), Split((4,)), Merge((2,)), Split((2,)), Merge((2,)))
+    (digit,) = fused(digits_of(Recipe((SizeExpr.named("N"), 4), steps[:3])))[:1]
+    assert str(digit) == "d0"
+    (digit,) = fused(digits_of(Recipe((4, 6), steps)))
+    assert str(digit) == "(d0,d1)"
 
 
 @given(recipes())
