@@ -43,8 +43,8 @@ Every entry has
 ```python
 >>> import morello_layouts as ml
 >>> m = ml.index_map("bf16[M,N]{1,0:T(8,128)(2,1)}")
->>> ml.is_injective(m).when, ml.is_bijective(m).when
-('for all sizes', 'exactly when 8 divides M and 128 divides N')
+>>> print(ml.is_bijective(m).verdict)
+bijective iff 8 | M and 128 | N
 
 ```
 """
@@ -129,7 +129,7 @@ def verdict(m: IndexMap) -> str:
     given = " and ".join(str(fact) for fact in m.assumptions)
     if onto.holds:
         return f"bijective for all sizes{f' if {given}, as the packs need' if given else ''}"
-    return f"injective for all sizes; bijective {_plain(onto.when or '')}"
+    return f"injective for all sizes; {_plain(onto.verdict)}"
 
 
 def _plain(text: str) -> str:
@@ -157,12 +157,15 @@ def overview() -> str:
             continue
         m = one.index_map()
         facts = [str(fact) for fact in m.assumptions]
-        when = " and ".join(facts) if facts else ml.is_bijective(m).when or ""
-        if facts:
-            when = f"always, given that {when}"
-        when = when.replace("exactly ", "").replace("for all sizes", "always")
+        when = f"always, given that {' and '.join(facts)}" if facts else _when_bijective(m)
         lines.append(f"| {_link(one)} | `{one.layout}` | {_plain(when)} |")
     return "\n".join([*lines, ""])
+
+
+def _when_bijective(m: IndexMap) -> str:
+    condition = ml.is_bijective(m).condition
+    assert condition is not None, str(m)
+    return "always" if condition.is_always else f"if {condition}"
 
 
 def sections() -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,9 +15,8 @@ from morello_layouts.api.layouts import (
     index_maps,
     needs_shape,
 )
-from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.maps.index_map import split_elements
 from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
@@ -61,37 +59,15 @@ def is_bitcast(
     >>> print(is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").condition)
     128 | N, or M = 1
     """
-    from morello_layouts.proof.bitcast import BITCAST
-    from morello_layouts.proof.bitcast import Bitcast as Answer
-    from morello_layouts.proof.bitcast import is_bitcast as decide
+    from morello_layouts import proof
 
     one, other = (notations.parse(x) if isinstance(x, str) else x for x in (a, b))
     first, second = index_maps(one, other, shape, assuming)
-    shapes = [x for x in (one, other) if isinstance(x, XlaShape)]
-    if len(shapes) == 2:
-        wide, narrow = (x.bits for x in shapes)
-        if wide % narrow and narrow % wide:
-            raise ShapeError(
-                f"widths of elements: expected one a multiple of the other, got {wide} and "
-                f"{narrow} bits",
-                "a wide element corresponds to a whole number of narrow ones",
-                "give types of such widths",
-            )
-        if wide != narrow and shapes[0].element_type == shapes[1].element_type:
-            reason = f"elements take {wide} bits in one and {narrow} in the other"
-            spaces = _spaces(shapes)
-            return Answer(BITCAST, False, reason, decider="", kind="copy", memory_spaces=spaces)
-        first = split_elements(first, wide // narrow) if wide > narrow else first
-        second = split_elements(second, narrow // wide) if narrow > wide else second
-    answer = decide(first, second, correspondence, budget=budget)
-    if len(shapes) == 2:
-        return replace(answer, memory_spaces=_spaces(shapes))
+    answer = proof.is_bitcast(first, second, correspondence, budget=budget)
+    if isinstance(one, XlaShape) and isinstance(other, XlaShape):
+        spaces = [x.layout.memory_space if x.layout else 0 for x in (one, other)]
+        return replace(answer, memory_spaces=(spaces[0], spaces[1]))
     return answer
-
-
-def _spaces(shapes: Sequence[XlaShape]) -> tuple[int, int]:
-    first, second = (x.layout.memory_space if x.layout else 0 for x in shapes)
-    return first, second
 
 
 MapLike: TypeAlias = "LayoutLike | AffineMap"

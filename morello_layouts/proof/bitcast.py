@@ -14,7 +14,7 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables, reshape_view
+from morello_layouts.maps.index_map import coordinate_variables, reshape_view, split_elements
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.proof import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Pad, Recipe
@@ -254,23 +254,14 @@ def is_bitcast(
     """
     if prod(a.recipe.shape) == prod(b.recipe.shape) == 0:
         return Bitcast(BITCAST, True, "the arrays are empty", decider="", kind="same")
-    best: tuple[Candidate, Proof] | None = None
-    skipped = False
-    for candidate in _candidates(a, b, correspondence):
-        if candidate is None:
-            skipped = True
-            continue
-        same = are_equivalent(candidate.first, candidate.second, budget=budget)
-        if candidate.also is not None:
-            # Both layouts must be row-major; otherwise the candidate says nothing.
-            both = same.holds and are_equivalent(*candidate.also, budget=budget).holds
-            if not both:
-                skipped = True
-                continue
-        if best is None or _rank(same) > _rank(best[1]):
-            best = candidate, same
-        if same.holds:
-            break
+    if a.element_type is not None and b.element_type is not None:
+        wide, narrow = a.element_type.bits, b.element_type.bits
+        name = a.element_type.name
+        if wide != narrow and name is not None and name == b.element_type.name:
+            reason = f"elements take {wide} bits in one and {narrow} in the other"
+            return Bitcast(BITCAST, False, reason, decider="", kind="copy")
+        a, b = _in_parts(a, narrow), _in_parts(b, wide)
+    best, skipped = _best(_candidates(a, b, correspondence), budget)
     if best is None:
         if skipped:
             return Bitcast(BITCAST, None, _SKIPPED)
@@ -288,12 +279,49 @@ def is_bitcast(
     return _answer(candidate, same)
 
 
+def _in_parts(m: IndexMap, bits: int) -> IndexMap:
+    """Return a map whose elements are split into parts of some bits, if they are wider."""
+    assert m.element_type is not None
+    own = m.element_type.bits
+    if own % bits and bits % own:
+        raise ShapeError(
+            f"widths of elements: expected one a multiple of the other, got {own} and {bits} bits",
+            "a wide element corresponds to a whole number of narrow ones",
+            "give types of such widths",
+        )
+    return split_elements(m, own // bits) if own > bits else m
+
+
+def _best(
+    candidates: Iterator[Candidate | None], budget: int | None
+) -> tuple[tuple[Candidate, Proof] | None, bool]:
+    """Return the candidate that says most, with its proof, and whether any was skipped."""
+    best: tuple[Candidate, Proof] | None = None
+    skipped = False
+    for candidate in candidates:
+        if candidate is None:
+            skipped = True
+            continue
+        same = are_equivalent(candidate.first, candidate.second, budget=budget)
+        if candidate.also is not None:
+            # Unless both layouts are row-major, the candidate says nothing.
+            both = same.holds and are_equivalent(*candidate.also, budget=budget).holds
+            if not both:
+                skipped = True
+                continue
+        if best is None or _rank(same) > _rank(best[1]):
+            best = candidate, same
+        if same.holds:
+            break
+    return best, skipped
+
+
 def _any_at_some_sizes(
     a: IndexMap, b: IndexMap, candidate: Candidate, same: Proof, budget: int | None
 ) -> Bitcast:
     """Answer for any correspondence: at sizes at which one moves elements, another may be free."""
     reason = "which correspondence is free may depend on the sizes"
-    if same.condition is not None and not same.condition.is_never:
+    if same.condition is not None and same.condition.depends:
         reason = f"proved if {same.condition}, open for other sizes"
     if isinstance(same.counterexample, SymbolicCounterexample):
         sizes = same.counterexample.sizes
@@ -310,21 +338,21 @@ def _rank(answer: Proof) -> int:
     """Return how much an answer says: free, free for some sizes, undecided, a copy."""
     if answer.holds is not False:
         return 3 if answer.holds else 1
-    return 2 if _holds_for_some_sizes(answer) else 0
+    return 2 if _may_hold(answer) else 0
 
 
-def _holds_for_some_sizes(answer: Proof) -> bool:
+def _may_hold(answer: Proof) -> bool:
     """Return whether a disproved claim holds for some sizes, or is open for some."""
     if answer.condition is None:
         return isinstance(answer.counterexample, SymbolicCounterexample)
-    return not answer.condition.is_never
+    return answer.condition.depends
 
 
 def _answer(candidate: Candidate, same: Proof) -> Bitcast:
     kind, slot, reason = candidate.kind, None, same.reason
     if same.holds is False:
         slot = _first_slot(candidate, same)
-        if not _holds_for_some_sizes(same):
+        if not _may_hold(same):
             kind = "copy"
             differs = "" if slot is None else f", and slot {slot} is the first that differs"
             reason = f"elements move{differs}; {reason}"

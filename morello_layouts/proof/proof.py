@@ -41,6 +41,11 @@ class Condition:
         """True if the claim holds for no sizes."""
         return bool(self.expr == False)  # noqa: E712
 
+    @property
+    def depends(self) -> bool:
+        """True if the claim holds for some sizes and fails for others."""
+        return not self.is_always and not self.is_never
+
     def __str__(self) -> str:
         return self.text
 
@@ -154,19 +159,16 @@ class Proof:
         return self.holds
 
     def __str__(self) -> str:
-        sentences = [self.verdict]
+        text = f"{self.verdict}."
         if isinstance(self.counterexample, SymbolicCounterexample):
-            sentences.append(f"Counterexample: {self.counterexample}")
+            text += f" Counterexample: {self.counterexample}."
         if self.holds is not None and self.decider:
-            sentences.append(f"Decided by {self.decider}")
-        return "\n".join([" ".join(f"{one}." for one in sentences), *self._details()])
-
-    def _details(self) -> list[str]:
-        padding, assumed = self.padding, "; ".join(self.assumptions)
-        found = (
-            [] if padding is None or isinstance(padding, int) else [f"Padding: {padding} slots."]
-        )
-        return [*found, *([f"Assumed: {assumed}."] if assumed else [])]
+            text += f" Decided by {self.decider}."
+        if self.padding is not None and not isinstance(self.padding, int):
+            text += f"\nPadding: {self.padding} slots."
+        if self.assumptions:
+            text += f"\nAssumed: {'; '.join(self.assumptions)}."
+        return text
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.verdict}>"
@@ -174,6 +176,6 @@ class Proof:
     def _repr_html_(self) -> str:
         verdict, *details = (escape(line) for line in str(self).split("\n"))
         rows = "".join(f"<li>{line}</li>" for line in details)
-        return f"<p><b>{_MARKS[self.holds]}</b> {verdict}</p>" + (
-            f"<ul>{rows}</ul>" if rows else ""
-        )
+        depends = self.condition is not None and self.condition.depends
+        mark = "◐" if depends else _MARKS[self.holds]
+        return f"<p><b>{mark}</b> {verdict}</p>" + (f"<ul>{rows}</ul>" if rows else "")

@@ -101,7 +101,7 @@ def test_assumptions_reach_it(tag: Any) -> None:
     m = ml.index_map(tag("aB8b"), ("M", "N"), assuming="N % 8 == 0")
     assert str(m) == "(d0, d1) -> N*d0 + d1"
     proof = ml.are_equivalent(tag("aB8b"), "f32[M,N]{1,0}")
-    assert proof.when == "exactly when 8 divides N, or M = 1"
+    assert proof.verdict == "equivalent iff 8 | N, or M = 1"
 
 
 def test_wrong_tags_and_shapes_are_told_apart(tag: Any) -> None:
