@@ -194,7 +194,7 @@ def _view(m: IndexMap, limits: Limits) -> View:
 
 
 def _require_few(m: IndexMap, rows: int, columns: int, limits: Limits) -> None:
-    tiles = OutermostTiles(m.recipe)
+    tiles = OutermostTiles.of(m.recipe)
     shape, (size,) = known(m.recipe.shape), known((m.recipe.size,))
     height, width = (1, 1, *tiles.extents)[-2:]
     slices = min(limits.slices, prod(shape[:-2]))
@@ -210,7 +210,7 @@ def _require_few(m: IndexMap, rows: int, columns: int, limits: Limits) -> None:
 
 def _limits(m: IndexMap, limits: Limits) -> tuple[int, int]:
     """Return the most rows and columns: all of an array that is small and not mostly padding."""
-    tiles = OutermostTiles(m.recipe)
+    tiles = OutermostTiles.of(m.recipe)
     shape = (1, 1, *known(m.recipe.shape))[-2:]
     rows, columns = (1, 1, *tiles.extents)[-2:]
     fits = rows <= _WHOLE_ROWS and columns <= _WHOLE_COLUMNS

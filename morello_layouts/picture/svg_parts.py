@@ -320,7 +320,7 @@ def scale_of(m: IndexMap) -> Scale:
     >>> print(scale_of(index_map("bf16[10,200]{1,0:T(8,128)(2,1)}")))
     10x200 in 16x256
     """
-    tiles = OutermostTiles(m.recipe)
+    tiles = OutermostTiles.of(m.recipe)
     shape = known(m.recipe.shape)
     sides = [Side(n, tiles.extents[dim], tiles.sizes[dim]) for dim, n in enumerate(shape)][-2:]
     return Scale(*[Side(1, 1, None)] * (2 - len(sides)), *sides)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import groupby, islice
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Level:
 
 
 def levels_of(recipe: Recipe) -> tuple[Level, ...]:
-    """The levels, outermost first.
+    """Return the levels, outermost first.
 
     One tiling has several levels if it splits an axis several times. A part of an axis makes tiles
     only if it varies slower than the rest of the axis: to bring the even indices before the odd
@@ -59,86 +59,63 @@ def levels_of(recipe: Recipe) -> tuple[Level, ...]:
     ['2x4', '2x1']
     """
     return tuple(
-        Level(tiling.split, tiling.end, cut, sizes)
-        for tiling in _tilings(recipe)
-        for cut in _cuts(tiling.spans)
-        if prod(sizes := _sizes(tiling.spans, cut)) > 1
+        Level(split, end, cut, sizes)
+        for _, split, end, axes in _tilings(recipe)
+        for cut in _cuts(axes)
+        if prod(sizes := _sizes(axes, cut)) > 1
     )
 
 
-class _Part(NamedTuple):
-    """One part of a split axis: its place in memory, and its size."""
-
-    place: int
-    size: int
+_Parts: TypeAlias = list[tuple[int, int]]
+"""The parts of one axis, from the largest unit on: the place of each in memory, and its size."""
 
 
-_Span = list[_Part]  # the parts of one axis, the one of the largest unit first
+def _tilings(recipe: Recipe) -> Iterator[tuple[int, int, int, list[_Parts]]]:
+    """Yield runs of splits and the transpose after them, with the parts of each axis before them.
 
-
-class _Tiling(NamedTuple):
-    """Splits in a row, and the transpose after them.
-
-    Attributes:
-        start: the number of steps before the first split.
-        split: the number of steps up to the last split.
-        end: the number of steps with the transpose.
-        spans: of each axis before the splits its parts.
+    A run is given by three numbers of steps: before it, up to its last split, and to its end.
     """
-
-    start: int
-    split: int
-    end: int
-    spans: list[_Span]
-
-
-def _tilings(recipe: Recipe) -> Iterator[_Tiling]:
-    steps, k = recipe.steps, 0
-    while k < len(steps):
-        start = k
-        while k < len(steps) and isinstance(steps[k], Split):
-            k += 1
-        split = k
-        if split == start:
-            k += 1
-            continue
-        k += k < len(steps) and isinstance(steps[k], Transpose)
-        yield _Tiling(start, split, k, _spans(Recipe(recipe.shapes[start], steps[start:k])))
+    steps, end = recipe.steps, 0
+    for is_split, group in groupby(steps, lambda step: isinstance(step, Split)):
+        start, end = end, end + len(list(group))
+        if is_split:
+            last = end + (end < len(steps) and isinstance(steps[end], Transpose))
+            yield start, end, last, _parts(Recipe(recipe.shapes[start], steps[start:last]))
 
 
-def _spans(recipe: Recipe) -> list[_Span]:
+def _parts(recipe: Recipe) -> list[_Parts]:
     """The parts of each axis after splits and a transpose."""
     digits = [(place, digit) for place, (digit,) in enumerate(axes_of(recipe))]
     digits.sort(key=lambda pair: (-pair[1].unit, pair[1].is_zero))
     sizes = known(recipe.physical_shape)
     return [
-        [_Part(place, sizes[place]) for place, digit in digits if digit.dim == axis]
+        [(place, sizes[place]) for place, digit in digits if digit.dim == axis]
         for axis in range(len(recipe.shape))
     ]
 
 
-def _cuts(spans: Sequence[_Span]) -> list[int]:
+def _cuts(axes: Sequence[_Parts]) -> list[int]:
     """The number of leading axes in memory that number the tiles, for each level of one tiling."""
     cuts: list[int] = []
-    places = [[part.place for part in span] for span in spans]
-    for j in range(max(map(len, spans), default=1) - 1):
+    places = [[place for place, _ in parts] for parts in axes]
+    for j in range(max(map(len, places), default=1) - 1):
         heads = [at[j] for at in places if len(at) > j + 1 and at[: j + 1] == sorted(at)[: j + 1]]
         if heads and (not cuts or max(heads) + 1 > cuts[-1]):
             cuts.append(max(heads) + 1)
-    # Of what is split twice the parts that lie innermost are one more level, such as words.
-    inner = {part.place: len(span) for span in spans for part in span if part.size > 1}
+    # The innermost parts of an axis that is split twice are one more level, such as words.
+    inner = {place: len(parts) for parts in axes for place, size in parts if size > 1}
     innermost = max(inner, default=0)
     if cuts and cuts[-1] < innermost and inner[innermost] > 2:
         cuts.append(innermost)
     return cuts
 
 
-def _sizes(spans: Sequence[_Span], cut: int) -> tuple[int, ...]:
+def _sizes(axes: Sequence[_Parts], cut: int) -> tuple[int, ...]:
     """Sizes of a tile, of the parts from the cut on, along the axes that were tiled."""
     return tuple(
-        prod(part.size for part in span if part.place >= cut)
-        for span in spans
-        if len(span) > 1 or span[0].place >= cut
+        prod(size for place, size in parts if place >= cut)
+        for parts in axes
+        if len(parts) > 1 or parts[0][0] >= cut
     )
 
 
@@ -159,47 +136,37 @@ def coordinates_of(axes: Sequence[Any], count: int) -> list[tuple[int, ...]]:
     return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OutermostTiles:
     """The blocks that a recipe's first splits make.
 
     A dimension that is joined with another before them has no blocks of its own.
 
+    Attributes:
+        extents: sizes of the array with the padding that completes its outermost tiles.
+        sizes: sizes of the outermost tiles along each logical dimension, None if it is whole.
+
     >>> from morello_layouts.recipe import Pad
     >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
-    >>> tiles = OutermostTiles(recipe)
-    >>> tiles.extents, tiles.sizes
-    ((4, 6), (2, 2))
+    >>> OutermostTiles.of(recipe)
+    OutermostTiles(extents=(4, 6), sizes=(2, 2))
     """
 
-    recipe: Recipe
+    extents: tuple[int, ...]
+    sizes: tuple[int | None, ...]
 
-    @cached_property
-    def extents(self) -> tuple[int, ...]:
-        """Sizes of the array with the padding that completes its outermost tiles."""
-        return tuple(extent for extent, _ in self._dimensions)
-
-    @cached_property
-    def sizes(self) -> tuple[int | None, ...]:
-        """Sizes of the outermost tiles along each logical dimension, None if it is whole."""
-        return tuple(size for _, size in self._dimensions)
-
-    @cached_property
-    def _dimensions(self) -> list[tuple[int, int | None]]:
-        found: list[tuple[int, int | None]] = [(n, None) for n in known(self.recipe.shape)]
-        tiling = next(_tilings(self.recipe), None)
-        if tiling is None:
-            return found
-        before = Recipe(self.recipe.shape, self.recipe.steps[: tiling.start])
-        sizes = known(before.physical_shape)
-        for axis, digits in enumerate(axes_of(before)):
-            dims = {dim for digit in digits for dim in digit.dims}
-            if len(dims) == 1:
-                found[dims.pop()] = sizes[axis], _block(tiling.spans[axis])
-        return found
-
-
-def _block(span: _Span) -> int | None:
-    """The size of an axis's outermost block; None if the axis is whole, or its blocks are not."""
-    is_outermost = span[0].place == min(part.place for part in span)
-    return prod(part.size for part in span[1:]) if len(span) > 1 and is_outermost else None
+    @staticmethod
+    def of(recipe: Recipe) -> OutermostTiles:
+        """Return the outermost tiles of a recipe of known sizes."""
+        extents: list[int] = list(known(recipe.shape))
+        sizes: list[int | None] = [None] * len(extents)
+        for start, _, _, axes in islice(_tilings(recipe), 1):
+            before = Recipe(recipe.shape, recipe.steps[:start])
+            for digits, parts in zip(axes_of(before), axes, strict=True):
+                dims = {dim for digit in digits for dim in digit.dims}
+                if len(dims) == 1:
+                    dim, (outermost, *inner) = dims.pop(), parts
+                    extents[dim] = prod(size for _, size in parts)
+                    if inner and outermost < min(inner):
+                        sizes[dim] = prod(size for _, size in inner)
+        return OutermostTiles(tuple(extents), tuple(sizes))

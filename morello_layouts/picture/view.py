@@ -334,7 +334,7 @@ def view_of(
     >>> [cell.offset for cell in view_of(m).grids[0].cells[2][:5]]
     [12, 13, 16, 17, 20]
     """
-    tiles = OutermostTiles(m.recipe)
+    tiles = OutermostTiles.of(m.recipe)
     shape = known(m.recipe.shape)
     rank = len(shape)
     if 0 in shape:
