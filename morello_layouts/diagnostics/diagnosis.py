@@ -76,8 +76,7 @@ class Alternative:
         best = self.suggestion
         if best is None:
             return self.reason
-        factor = factor_cell(best.waste.reserved_bytes, best.waste.data_bytes).text
-        return f"better: {best.shape}, {factor}: {best.hint}"
+        return f"better: {best.shape}, {factor_cell(best.waste).text}: {best.hint}"
 
 
 def alternative_to(shape: XlaShape, generation: str) -> Alternative:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from morello_layouts.description import amount
 from morello_layouts.notations.xla import XlaShape
@@ -146,12 +146,14 @@ def added_bytes_cell(n: int) -> TableCell:
     return TableCell(f"+{bytes_text(n)}" if n > 0 else bytes_text(n), n)
 
 
-def factor_cell(reserved: int | None, data: int | None) -> TableCell:
-    """Return a cell with the factor by which a buffer is larger than its data.
+def factor_cell(found: Any) -> TableCell:
+    """Return a cell with the factor by which buffers are larger than their data.
 
-    >>> factor_cell(24, 15).text, factor_cell(8, 8).text, factor_cell(8, 0).text
-    ('1.60x', '1x', 'no data')
+    >>> from morello_layouts.diagnostics.buffers import Bytes
+    >>> [factor_cell(Bytes(1, *sizes)).text for sizes in ((15, 24), (8, 8), (0, 8))]
+    ['1.60x', '1x', 'no data']
     """
+    reserved, data = found.reserved_bytes, found.data_bytes
     if reserved is None or data is None:
         return _UNKNOWN
     if not data:
@@ -163,29 +165,18 @@ def factor_cell(reserved: int | None, data: int | None) -> TableCell:
     return TableCell("1x" if factor == 1 else f"{factor:,.2f}x", factor)
 
 
-class _HasBytes(Protocol):
-    @property
-    def padding_bytes(self) -> int | None: ...
-    @property
-    def reserved_bytes(self) -> int | None: ...
-    @property
-    def data_bytes(self) -> int | None: ...
-
-
-def byte_columns(bytes_of: Callable[[T], _HasBytes]) -> Columns[T]:
+def byte_columns(bytes_of: Callable[[Any], Any]) -> Columns[Any]:
     """Return the columns padding, reserved, data and factor.
 
     Args:
-        bytes_of: the bytes that belong to an item.
+        bytes_of: the object with ``padding_bytes``, ``reserved_bytes`` and ``data_bytes`` of an
+            item.
     """
     return (
         ("padding", lambda item: bytes_cell(bytes_of(item).padding_bytes)),
         ("reserved", lambda item: bytes_cell(bytes_of(item).reserved_bytes)),
         ("data", lambda item: bytes_cell(bytes_of(item).data_bytes)),
-        (
-            "factor",
-            lambda item: factor_cell(bytes_of(item).reserved_bytes, bytes_of(item).data_bytes),
-        ),
+        ("factor", lambda item: factor_cell(bytes_of(item))),
     )
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from morello_layouts.checks import instance
+from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.layout import largest_piece
-from morello_layouts.notations.xla.lowering import bytes_of, round_up
+from morello_layouts.notations.xla.lowering import bytes_of, padded_elements, round_up
 
 if TYPE_CHECKING:
     import sympy
@@ -119,54 +120,25 @@ def waste(shape: XlaShape) -> Waste:
       second-minor dimension 1 of size 3 is padded to 8: tiles (8,128) have 8 rows
     """
     instance(shape, XlaShape, "shape", "read one from text with ml.parse")
-    data, reserved = data_bytes(shape), shape.byte_size
+    data, reserved = shape.data_bytes, shape.byte_size
     layout = shape.layout
     assert layout is not None  # byte_size raises without one
     sizes = largest_piece(layout.physical_sizes(shape.shape), layout.split_configs)
-    reasons = reasons_of(shape, sizes) if reserved else ()
-    return Waste(shape, data, reserved, tuple(reasons))
+    return Waste(shape, data, reserved, _reasons(shape, layout, sizes) if reserved else ())
 
 
-def data_bytes(shape: XlaShape) -> int:
-    """Return the bytes of the elements, at the width of the type or of a narrower ``E(bits)``.
-
-    If SC cuts the array into pieces, these are the bytes of the largest, as in ``byte_size``.
-
-    >>> from morello_layouts.notations.xla import XlaLayout
-    >>> data_bytes(XlaShape("pred", (5,), XlaLayout((0,), ((8,),), element_size_in_bits=32)))
-    5
-    """
-    return bytes_of_data(shape, shape.shape)
-
-
-@overload
-def bytes_of_data(shape: XlaShape, sizes: Sequence[int]) -> int: ...
-
-
-@overload
-def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int: ...
-
-
-def bytes_of_data(shape: XlaShape, sizes: Sequence[Int]) -> Int:
-    """Return the bytes of :func:`data_bytes` for other sizes than the array's own."""
-    bits = min(shape.bits, bits_of(shape.element_type))
-    assert shape.layout is not None  # bits raises without one
-    bare = replace(shape.layout, tiles=(), tail_padding_alignment_in_elements=1)
-    return bytes_of(bare.reserved_elements(sizes), bits)
-
-
-def reasons_of(shape: XlaShape, sizes: Sequence[Int]) -> list[Padding]:
+def _reasons(shape: XlaShape, layout: XlaLayout, sizes: Sequence[Int]) -> tuple[Padding, ...]:
     """Return the reasons for padding by XLA's own rule: only the first tile pads.
 
     Args:
         shape: the array.
+        layout: its layout.
         sizes: the sizes to count with, in physical order, most major first.
     """
-    assert shape.layout is not None
-    layout = shape.layout
     found: list[Padding] = []
     if layout.tiles:
-        found, elements = _tile_padding(sizes, layout, layout.tiles[0])
+        found = _tile_padding(sizes, layout, layout.tiles[0])
+        elements = padded_elements(sizes, layout.tiles[0])
         tail = layout.tail_padding_alignment_in_elements
         whole = round_up(elements, tail)
         if whole != elements:
@@ -176,23 +148,19 @@ def reasons_of(shape: XlaShape, sizes: Sequence[Int]) -> list[Padding]:
     if shape.bits > own:
         words = f"each element takes {shape.bits} bits by E({shape.bits}), and needs {own}"
         found.append(Padding((), own, shape.bits, words))
-    return found
+    return tuple(found)
 
 
-def _tile_padding(
-    sizes: Sequence[Int], layout: XlaLayout, tile: Sequence[int]
-) -> tuple[list[Padding], Int]:
-    """Return the dimensions that a tile pads, minor first, and the elements with this padding."""
+def _tile_padding(sizes: Sequence[Int], layout: XlaLayout, tile: Sequence[int]) -> list[Padding]:
+    """Return the dimensions that a tile pads, minor first."""
     missing = max(0, len(tile) - len(sizes))
     dims = [None] * missing + list(layout.major_to_minor)
     every = [*(1,) * missing, *sizes]
-    first = len(every) - len(tile)
     text = f"tiles ({','.join('*' if t == COMBINE else str(t) for t in tile)})"
     found: list[Padding] = []
-    elements: Int = prod(every[:first])
     size: Int = 1
     joined: list[int | None] = []
-    for k, t in enumerate(tile, first):
+    for k, t in enumerate(tile, len(every) - len(tile)):
         joined.append(dims[k])
         size *= every[k]
         if t == COMBINE:
@@ -204,9 +172,8 @@ def _tile_padding(
             words = f"{_subject(place, logical, size)} padded to {_shown(whole)}: {text} have "
             words += _extent(place, t, len(tile), joined=len(logical) > 1)
             found.append(Padding(logical, size, whole, words))
-        elements *= whole
         joined, size = [], 1
-    return found[::-1], elements
+    return found[::-1]
 
 
 def _shown(n: Int) -> str:
@@ -219,18 +186,14 @@ def _subject(place: int, dims: Sequence[int], size: Int) -> str:
         return f"the {name} dimension of {size} that the tile adds is"
     if len(dims) == 1:
         return f"{name} dimension {dims[0]} of size {_shown(size)} is"
-    numbers = f"{', '.join(map(str, dims[:-1]))} and {dims[-1]}"
-    return f"{name} dimensions {numbers}, together of size {_shown(size)}, are"
+    return f"{name} dimensions {listed([*map(str, dims)])}, together of size {_shown(size)}, are"
 
 
 def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
     """Return a tile's size in one place in words."""
-    if rank == 1:
-        return f"{t:,} element{'' if t == 1 else 's'}"
     if rank > 2:
         return f"{t:,} along {'them' if joined else 'it'}"
-    noun = "row" if place else "column"
-    return f"{t:,} {noun}{'' if t == 1 else 's'}"
+    return count(t, "element" if rank == 1 else "row" if place else "column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,23 +310,21 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
             "the symbolic sizes decide which piece is the largest",
             "write numbers for the sizes, or leave SC out",
         )
-    sizes = tuple(map(_size_of(shape), shape.dims))
-    data, reserved = bytes_of_data(shape, sizes), bytes_of(layout.reserved_elements(sizes), bits)
-    reasons = reasons_of(shape, layout.physical_sizes(sizes)) if reserved else ()
-    return WasteFormula(shape, data, reserved, tuple(reasons))
+    sizes = tuple(_size(shape, n) for n in shape.dims)
+    data = bytes_of(prod(sizes), min(bits, bits_of(shape.element_type)))
+    reserved = bytes_of(layout.reserved_elements(sizes), bits)
+    reasons = _reasons(shape, layout, layout.physical_sizes(sizes)) if reserved else ()
+    return WasteFormula(shape, data, reserved, reasons)
 
 
-def _size_of(shape: XlaShape) -> Callable[[Any], Int]:
-    def size_of(n: Any) -> Int:
-        if n is None:
-            raise UnsupportedError(
-                f"{shape} has an unbounded size",
-                "'?' has no name that a formula could use",
-                "write a name, such as N, for each '?'",
-            )
-        return SizeExpr.named(n) if isinstance(n, str) else int(n)
-
-    return size_of
+def _size(shape: XlaShape, n: int | str | None) -> Int:
+    if n is None:
+        raise UnsupportedError(
+            f"{shape} has an unbounded size",
+            "'?' has no name that a formula could use",
+            "write a name, such as N, for each '?'",
+        )
+    return SizeExpr.named(n) if isinstance(n, str) else int(n)
 
 
 def _sympy(value: Int) -> Any:

@@ -12,7 +12,6 @@ from hypothesis import given
 
 import morello_layouts as ml
 from morello_layouts import tpu
-from morello_layouts.tpu.waste import data_bytes
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 from tests.support.xla_strategies import arrays
@@ -184,9 +183,9 @@ def test_factors_past_a_float() -> None:
 
 
 def test_data_is_counted_at_the_narrower_width() -> None:
-    assert data_bytes(ml.XlaShape("s4", (8,))) == 8
+    assert ml.XlaShape("s4", (8,)).data_bytes == 8
     packed = ml.XlaLayout((0,), element_size_in_bits=4)
-    assert data_bytes(ml.XlaShape("s4", (8,), packed)) == 4
+    assert ml.XlaShape("s4", (8,), packed).data_bytes == 4
 
 
 @pytest.mark.parametrize(
