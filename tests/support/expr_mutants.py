@@ -26,7 +26,7 @@ __all__ = ["Mutant", "mutants_of"]
 
 _SWAPPED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 _ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod
-_NO_CODE = {"annotation", "returns", "args", "decorator_list"}
+_NO_CODE = {"annotation", "returns", "decorator_list"}
 _SKIPPED = ast.Assert | ast.Raise | ast.FunctionDef  # functions in functions have their own turn
 _NEAR = "_is_near"
 
@@ -107,7 +107,7 @@ class _Slot:
 def _slots_in(node: ast.AST) -> Iterator[_Slot]:
     """Yield the places of expressions: no annotations, docstrings, assertions or errors."""
     for field, value in ast.iter_fields(node):
-        if field in _NO_CODE:
+        if field in _NO_CODE or isinstance(value, ast.arguments):
             continue
         listed = isinstance(value, list)
         for k, child in enumerate(value if listed else [value]):

@@ -77,6 +77,14 @@ def check_stays(rule: Rule[Any], node: Node) -> None:
     assert after is None, f"{rule.name} makes {after} of {as_form(node)}"
 
 
+def check_statement(rule: Rule[Any]) -> None:
+    """Assert that the statement is an identity with its condition, and nothing else."""
+    assert " = " in rule.statement
+    assert rule.name == "identity" or "If " in rule.statement or "For any " in rule.statement
+    assert rule.statement.endswith(".")
+    assert "tinygrad" not in rule.statement
+
+
 def check_examples(rule: Rule[Any]) -> None:
     """Assert that the rule rewrites the examples of its entry as written there."""
     entry = ENTRIES[rule.name]
@@ -289,7 +297,7 @@ ENTRIES = {
         ((3 * (x // 2) - 15 * (x // 10), "3*((x//2)%5)"),),
     ),
     "reduce-factor": Entry(
-        (make.reduce_past_period,),
+        (make.reduce_past_period, make.reduce_beside_other_operand),
         (make.reduce_within_period, make.reduce_shared_operand, make.reduce_floor),
         Example(
             (5 * x + y) % 4 + x,

@@ -506,6 +506,13 @@ def reduce_past_period(pick: Pick) -> AffineExpr:
     return _digit_in_sum(pick, factor if pick(0, 1) else -factor, s, n)
 
 
+def reduce_beside_other_operand(pick: Pick) -> AffineExpr:
+    s, n = pick(1, 3), pick(2, 4)
+    x = some(pick) * (s * n + pick(0, 3)) + pick(-2, 2)
+    other = digit(x + [-1, 1][pick(0, 1)], s * n, None)
+    return digit(x, s, n) * nonzero(pick, 3) + other
+
+
 def reduce_within_period(pick: Pick) -> AffineExpr:
     s, n = pick(1, 3), pick(2, 4)
     return _digit_in_sum(pick, (s * n - 1) * (1 if pick(0, 1) else -1), s, n)
