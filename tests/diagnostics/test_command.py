@@ -12,7 +12,7 @@ import morello_layouts as ml
 from morello_layouts.cli import program_commands
 from morello_layouts.cli.main import commands
 from morello_layouts.plain import plain
-from tests.diagnostics.test_compare import AFTER, BEFORE
+from tests.diagnostics.test_comparison import AFTER, BEFORE
 from tests.diagnostics.test_oom import WHOLE
 from tests.support.hlo_xla import programs
 from tests.support.json_keys import keys_text
@@ -41,7 +41,7 @@ def test_hlo_prints_the_report(dump: str) -> None:
     assert result.stdout == f"{ml.diagnose(PROGRAM)}\n"
 
 
-def test_what_is_said_below_rows_is_wrapped(dump: str) -> None:
+def test_details_are_wrapped(dump: str) -> None:
     whole, narrow = run("hlo", dump).stdout, run("hlo", dump, width=100).stdout
     assert max(map(len, whole.splitlines())) > 100 >= max(map(len, narrow.splitlines()))
     assert narrow.split() == whole.split()

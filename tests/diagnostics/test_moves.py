@@ -1,4 +1,4 @@
-"""What copies, transposes, reshapes and bitcasts do to the bytes, held against packed arrays."""
+"""The effect of copies, transposes, reshapes and bitcasts, compared with packed arrays."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_words_name_memory_spaces() -> None:
         ("f32[8]{0:SC(0:4)} copy(f32[8]{0} %a)", "splits the array"),
     ],
 )
-def test_no_verdict_has_a_reason(instruction: str, reason: str) -> None:
+def test_undecided_moves_have_a_reason(instruction: str, reason: str) -> None:
     verdict = move(f"%r = {instruction}").verdict
     assert (verdict.effect, verdict.holds, verdict.moved_bytes) == ("unknown", None, 0)
     assert reason in verdict.reason
@@ -151,7 +151,7 @@ def test_moves_in_fusions_write_nothing() -> None:
     assert "in a fusion" in str(report)
 
 
-def test_a_loop_body_is_no_fusion() -> None:
+def test_a_loop_body_is_not_a_fusion() -> None:
     text = FUSED.replace("fusion(%a), kind=kLoop, calls=%fused", "while(%a), body=%fused")
     found = move(text)
     assert not found.is_fused
@@ -171,7 +171,7 @@ ENTRY %main (a: f32[8,16], i: s32[]) -> f32[8,16] {
 """
 
 
-def test_what_a_branch_gives_is_counted_once() -> None:
+def test_the_result_of_a_branch_is_counted_once() -> None:
     totals = ml.diagnose(CONDITIONAL).totals
     assert (totals.results.arrays, totals.results.reserved_bytes) == (1, 512)
     assert (totals.parameters.arrays, totals.fused_computations) == (2, 0)

@@ -1,4 +1,4 @@
-"""Out-of-memory reports: numbers that users of TPUs posted, and what the doctor says of them."""
+"""Out-of-memory reports: numbers that users of TPUs posted, and what ``read_oom`` says of them."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_buffers_of_other_compilers() -> None:
         ("f32[N]", "sizes that are not numbers"),
     ],
 )
-def test_shapes_that_mean_nothing(shape: str, note: str) -> None:
+def test_shapes_that_cannot_be_read(shape: str, note: str) -> None:
     found = only(f"1. Size: 4.0K\n   Shape: {shape}\n")
     assert note in found.note
     assert (found.wastes, found.differences) == ((), ())

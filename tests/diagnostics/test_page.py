@@ -11,7 +11,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.diagnostics.report import tile_drawing
 from tests.diagnostics.test_oom import WHOLE
-from tests.support.doctor_programs import diagnosis, module
+from tests.support.diagnosed_programs import diagnosis, module
 
 VOID = {"meta", "line", "rect"}
 NASTY = '<script>alert("x")</script>&amp;\'{}'

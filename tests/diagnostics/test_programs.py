@@ -1,4 +1,4 @@
-"""The doctor on 44 programs of the TPU compiler."""
+"""``diagnose`` on 44 programs of the TPU compiler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.diagnostics import moves as verdicts
 from morello_layouts.diagnostics.buffers import Bytes, buffers_of, fused_names
-from tests.support.doctor_programs import NAMES, diagnosis, module
+from tests.support.diagnosed_programs import NAMES, diagnosis, module
 from tests.support.hlo_xla import recorded
 from tests.support.tables import each_row
 
@@ -138,9 +138,7 @@ def test_the_generation_is_guessed() -> None:
         ),
     ],
 )
-def test_the_generation_is_told_by_what_the_program_takes(
-    types: str, name: str, reason: str
-) -> None:
+def test_parameters_tell_the_generation(types: str, name: str, reason: str) -> None:
     header = f"HloModule m, entry_computation_layout={{({types})->pred[]}}\n\nENTRY %e {{\n}}\n"
     found = ml.diagnose(header).generation
     assert (found.name, found.reason[: len(reason)]) == (name, reason)
@@ -170,7 +168,7 @@ def test_moves_rank_by_all_that_they_write() -> None:
 
 
 @pytest.mark.parametrize("width", [-1, 0, 7])
-def test_a_width_too_narrow_is_taken_for_40(width: int) -> None:
+def test_the_least_width_is_40(width: int) -> None:
     report = diagnosis("v5e_transposes")
     assert report.text(width) == report.text(40) != report.text(41)
 

@@ -27,7 +27,7 @@ def test_the_instruction_comes_before_its_result() -> None:
     ) + explain(shape)
 
 
-def test_what_an_instruction_says_of_itself() -> None:
+def test_rows_of_an_instruction() -> None:
     assert explain(FUSION, width=120).startswith(
         "Instruction\n"
         "  name       fusion.3, the root of its computation\n"

@@ -1,4 +1,4 @@
-"""Text that is no HLO, or a part of it: errors with line and caret, warnings, the fuzzer."""
+"""Text that is not HLO, or a part of it: errors with line and caret, warnings, the fuzzer."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_lines_are_counted_from_the_top_of_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["v3_matmul_int4", "tpu7x_sharded_allreduce"])
-def test_a_dump_cut_anywhere_gives_what_stands_before(name: str) -> None:
+def test_a_cut_dump_gives_the_statements_before_the_cut(name: str) -> None:
     """Cut after every line, and inside of it: whole instructions stay, and one warning says so."""
     text = programs()[name]
     whole = read_hlo(text)
@@ -131,7 +131,7 @@ def test_a_dump_without_its_beginning() -> None:
     )
 
 
-def test_operands_that_nothing_defines_are_told_of() -> None:
+def test_undefined_operands_give_a_warning() -> None:
     module = read_hlo(HEAD + "  %b = f32[8]{0} add(%a, %lost)\n}\n")
     assert module.warnings == (
         "operands that their computation does not define: 1, the first lost of b on line 5",
@@ -191,7 +191,7 @@ def test_damaged_programs_give_a_module_or_an_error(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.slow
-def test_the_fuzzer_gets_both_answers_often() -> None:
+def test_the_fuzzer_finds_modules_and_errors() -> None:
     def is_read(text: Any) -> Any:
         try:
             return bool(read_hlo(text))

@@ -157,7 +157,7 @@ def test_every_part_on_a_line_of_its_own() -> None:
     assert one(parts.replace(" ", "\n")) == one(parts)
 
 
-def test_the_root_is_the_marked_one_wherever_it_stands() -> None:
+def test_the_root_is_the_marked_instruction() -> None:
     lines = ("a = f32[8] parameter(0)", "ROOT b = f32[8] abs(a)", "c = f32[8] negate(a)")
     assert entry(*lines).entry.root.name == "b"
     assert entry(*(line.removeprefix("ROOT ") for line in lines)).entry.root.name == "c"
@@ -300,7 +300,7 @@ def test_the_header() -> None:
     assert entry("a = f32[] constant(1)").entry_computation_layout is None
 
 
-def test_statements_need_no_lines_of_their_own() -> None:
+def test_statements_may_share_a_line() -> None:
     module = read_hlo(
         "HloModule m f { a = f32[8]parameter(0) } ENTRY e { %b=f32[8]{0}parameter(0), "
         "sharding={replicated} /* one */ ROOT\nc = f32[8] call(b), to_apply=f // two\n}"
@@ -331,7 +331,7 @@ def test_parameters_are_in_their_order() -> None:
     assert [i.name for i in module.entry.parameters] == ["a", "b", "c"]
 
 
-def test_what_is_not_there_is_an_error() -> None:
+def test_unknown_names_are_errors() -> None:
     module = read_hlo(ADD)
     for ask in (
         lambda: module.entry,
@@ -369,7 +369,7 @@ def test_equal_modules_have_equal_hashes() -> None:
     assert len({read_hlo(text), read_hlo(text), read_hlo(ADD)}) == 2
 
 
-def test_values_are_short_to_look_at() -> None:
+def test_reprs_are_short() -> None:
     module = read_hlo(programs()["v5e_scan_while"])
     assert repr(module) == "HloModule('jit_scan_while', 11 computations, 94 instructions)"
     assert repr(module.entry) == "HloComputation('main.9', 21 instructions, is_entry=True)"
@@ -397,7 +397,7 @@ def test_files_are_read_line_by_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["no such file", "", "a\0b", ".", 5, None, b"x = f32[] iota()"])
-def test_what_is_no_source(source: Any) -> None:
+def test_bad_sources(source: Any) -> None:
     with pytest.raises(LayoutError):
         read_hlo(source)
 

@@ -3,7 +3,7 @@
     python -m tests.support.fuzz_hlo --seed 1 --count 10000
 
 What comes out must be a module, every part of which can be asked for, or a LayoutError; and a
-truncation at a line's end must give what stands before it. A variant for which this is not so is
+truncation at a line's end must give the statements before it. A variant for which this is not so is
 printed, cut to the lines that matter; the exit status is then 1.
 """
 
@@ -41,7 +41,7 @@ def replace(text: str, random: Random) -> str:
 
 
 def insert(text: str, random: Random) -> str:
-    """Some character stands somewhere, once or many times."""
+    """Insert a character somewhere, once or many times."""
     at = random.randrange(len(text))
     return text[:at] + random.choice(BYTES) * random.choice((1, 1, 2, 300)) + text[at:]
 
@@ -56,7 +56,7 @@ def drop_lines(text: str, random: Random) -> str:
 
 
 def move_line(text: str, random: Random) -> str:
-    """A line stands elsewhere, or twice."""
+    """Move or repeat a line."""
     lines = text.split("\n")
     line = lines[random.randrange(len(lines))]
     if random.random() < 0.5:

@@ -118,7 +118,7 @@ def test_no_alternatives() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 30])
-def test_the_default_is_no_alternative_to_itself(limit: int) -> None:
+def test_the_default_is_not_its_own_alternative(limit: int) -> None:
     text = ("default", "s32[8388608,8,4]", "--tpu", "v5e", "--json", "--alternatives", str(limit))
     found = json.loads(run(*text).stdout)
     layouts = [each["layout"] for each in found["alternatives"]]
@@ -349,7 +349,9 @@ def test_other_tiles_have_no_registers(text: str) -> None:
         ),
     ],
 )
-def test_who_chooses_it(text: str, default_on: tuple[str, ...], words: str) -> None:
+def test_generations_that_choose_a_layout(
+    text: str, default_on: tuple[str, ...], words: str
+) -> None:
     found = facts(text)
     assert (found.default_on, found.default) == (default_on, words)
 
@@ -361,7 +363,7 @@ def test_padding_of_symbolic_sizes() -> None:
     assert facts("f32[?,128]{1,0:T(8,128)}").padding == ()
 
 
-def test_explain_grows_the_facts() -> None:
+def test_explain_has_the_facts() -> None:
     text = run("explain", "bf16[10,200]{1,0:T(8,128)(2,1)}").stdout
     assert "\nTPU\n  lanes     x lies along the 128 lanes of a vector register\n" in text
     assert "  padding   second-minor dimension 0 of size 10 is padded to 16: tiles (8,128)" in text

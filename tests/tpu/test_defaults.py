@@ -122,7 +122,7 @@ def test_no_order_of_the_dimensions_takes_fewer_bytes(
     """Against the tile that the compiler takes for an array of those two dimensions alone."""
     x = tpu.default_layout(element_type, shape, generation)
     for order in permutations(range(len(shape))):
-        # A minor dimension of whole tiles, and so long that it is no other's rows.
+        # A minor dimension of whole tiles, longer than the rows of any other.
         alone = tpu.default_layout(element_type, (shape[order[1]], 2**40), generation).layout
         assert alone is not None
         assert alone.minor_to_major == (1, 0)

@@ -52,7 +52,7 @@ def test_one_bit_each() -> None:
 
 
 def test_the_compiler_chooses_other_tiles_today() -> None:
-    """The document's examples beside what is measured."""
+    """The document's examples, compared with the measured defaults."""
     assert str(tpu.default_layout("f32", (7, 1, 128), "v5e")) == "f32[7,1,128]{2,1,0:T(1,128)}"
     assert str(tpu.default_layout("s8", (64, 128), "v5e")) == "s8[64,128]{1,0:T(32,128)(4,1)}"
 

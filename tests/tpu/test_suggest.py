@@ -141,7 +141,7 @@ def test_a_limit_cuts_the_list(
 
 
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4).map(tuple))
-def test_the_hint_s_code_makes_the_layout(shape: tuple[int, ...]) -> None:
+def test_the_code_in_a_hint_makes_the_layout(shape: tuple[int, ...]) -> None:
     """What the hint writes, run in NumPy, has the suggested buffer as its row-major one."""
     x = np.arange(prod(shape)).reshape(shape)
     for each in tpu.suggest("f32", shape, "v5e", limit=None):

@@ -41,7 +41,7 @@ REPORTS = [
 
 
 @pytest.mark.parametrize(("text", "unpadded", "size", "factor"), REPORTS)
-def test_the_compiler_s_reports(text: str, unpadded: int, size: int, factor: float) -> None:
+def test_reports_of_the_compiler(text: str, unpadded: int, size: int, factor: float) -> None:
     found = wasted(text)
     assert (found.data_bytes, found.reserved_bytes) == (unpadded, size)
     assert found.padding_bytes == size - unpadded

@@ -80,14 +80,14 @@ def test_what_is_printed_is_read_as_the_same(name: str) -> None:
 
 
 @by_program
-def test_the_line_of_an_instruction_is_where_it_stands(name: str) -> None:
+def test_the_line_of_an_instruction(name: str) -> None:
     lines = PROGRAMS[name].splitlines()
     for i in read_hlo(PROGRAMS[name]).instructions:
         assert f"%{i.name} = " in lines[i.line - 1]
 
 
 @by_program
-def test_types_and_attributes_stand_in_the_text(name: str) -> None:
+def test_types_and_attributes_appear_in_the_text(name: str) -> None:
     """Lossless: an instruction's line is its parts, and nothing else."""
     lines = PROGRAMS[name].splitlines()
     for i in read_hlo(PROGRAMS[name]).instructions:
@@ -105,7 +105,7 @@ def test_the_header_agrees_with_the_entry(name: str) -> None:
 
 
 @by_program
-def test_sources_come_out_of_the_tables(name: str) -> None:
+def test_sources_from_the_tables(name: str) -> None:
     """Instructions with a stack frame know the file that the dump's tables give."""
     found = [i.metadata for i in read_hlo(PROGRAMS[name]).instructions]
     framed = [metadata for metadata in found if metadata.stack_frame_id is not None]

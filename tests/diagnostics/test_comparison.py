@@ -7,7 +7,7 @@ import json
 import pytest
 
 import morello_layouts as ml
-from tests.support.doctor_programs import NAMES, diagnosis, module
+from tests.support.diagnosed_programs import NAMES, diagnosis, module
 
 BEFORE = """
 ENTRY %main (a: f32[7,128]) -> f32[7,128] {
@@ -44,7 +44,7 @@ def test_what_changed() -> None:
     assert "gone" not in text
 
 
-def test_the_other_way_round_has_the_other_sign() -> None:
+def test_swapped_programs_swap_signs() -> None:
     there, back = ml.compare_hlo(BEFORE, AFTER), ml.compare_hlo(AFTER, BEFORE)
     for one, other in ((there.types, back.types), (there.layouts, back.layouts)):
         assert [each.difference for each in one] == [-each.difference for each in other]
@@ -60,7 +60,7 @@ def test_a_program_is_like_itself(name: str) -> None:
     assert str(found).startswith("no difference in bytes, layouts and copies\n")
 
 
-def test_renamed_instructions_are_no_change() -> None:
+def test_renamed_instructions_do_not_count() -> None:
     found = ml.compare_hlo(BEFORE, BEFORE.replace("%b", "%negate.77"))
     assert (found.types, found.layouts, found.moves) == ((), (), ())
 
