@@ -22,18 +22,18 @@ KINDS = {
     "reshape (row-major identity)": FREE,
     "transpose (mod unit dims/reshape)": {"transpose"},
     "pads differ (exposes/hides padding)": {"padding"},
-    # By eye: row-major reshapes, and copies between memory spaces that change no layout.
+    # Row-major reshapes, and copies between memory spaces that change no layout (by inspection).
     "too big": {"same", "reshape"},
 }
 
 
-def compiler_s() -> list[dict[str, str]]:
+def compiler_bitcasts() -> list[dict[str, str]]:
     with (DATA / "tpu_bitcasts.tsv").open() as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-@each_row("row", compiler_s(), ids=lambda row: f"{row['operand']}-{row['result']}")
-def test_every_bitcast_of_the_compiler_is_one(row: dict[str, str]) -> None:
+@each_row("row", compiler_bitcasts(), ids=lambda row: f"{row['operand']}-{row['result']}")
+def test_bitcasts_of_the_xla_compiler_are_bitcasts(row: dict[str, str]) -> None:
     answer = ml.is_bitcast(row["operand"], row["result"], correspondence="any")
     assert answer.holds is True
     assert answer.kind in KINDS[row["class"]]
@@ -42,7 +42,7 @@ def test_every_bitcast_of_the_compiler_is_one(row: dict[str, str]) -> None:
     assert answer.memory_spaces == spaces
 
 
-def test_the_document_s_own_example() -> None:
+def test_the_example_of_the_xla_document() -> None:
     """Pad, reshape, transpose: [4,6] to [2,2,3,2] is free, the transpose after it is not."""
     assert ml.is_bitcast("f32[4,6]", "f32[2,2,3,2]").kind == "reshape"
     moved = ml.is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3))
@@ -51,7 +51,7 @@ def test_the_document_s_own_example() -> None:
         "not a bitcast: elements move, and slot 2 is the first that differs; "
         "(0, 0, 1, 0) has offsets 2 and 4"
     )
-    # As a layout it is free: the tiled array is the transposed one.
+    # A tiled array is not the row-major transposed one.
     tiled = ml.is_bitcast("f32[4,6]{1,0:T(2,2)}", "f32[2,3,2,2]", correspondence="row-major")
     assert tiled.kind == "copy"
 
@@ -83,7 +83,7 @@ def test_kinds(a: str, b: str, correspondence: Any, kind: str) -> None:
 
 
 def held(array: ml.XlaShape, elements: np.ndarray) -> np.ndarray:
-    """What a buffer holds: the element in each slot, -1 at padding."""
+    """Return the element in each slot of a buffer, -1 for padding."""
     return ml.pack(array, elements, fill=-1)
 
 
@@ -91,7 +91,7 @@ def held(array: ml.XlaShape, elements: np.ndarray) -> np.ndarray:
 @given(small_arrays(), st.data())
 @settings(suppress_health_check=[HealthCheck.filter_too_much])
 def test_random_pairs_against_their_buffers(a: ml.XlaShape, data: st.DataObject) -> None:
-    """Row-major: whatever is called free is free, and of a copy the first slot is named."""
+    """Answers agree with the packed buffers, and name the first slot of a copy that differs."""
     b = data.draw(small_arrays().filter(lambda x: prod(x.shape) == prod(a.shape)))
     if prod(a.shape) == 0:
         return
@@ -139,7 +139,7 @@ def test_reshapes_of_symbolic_sizes(
     assert (str(answer.condition), answer.kind) == (condition, "reshape")
 
 
-def test_what_is_certain_where_not_all_is_decided() -> None:
+def test_sizes_that_are_proved_among_undecided_ones() -> None:
     answer = ml.is_bitcast(tiled("A", "M", "N"), tiled("A*M", "N"))
     assert answer.holds is False
     assert answer.condition is None
@@ -149,15 +149,15 @@ def test_what_is_certain_where_not_all_is_decided() -> None:
     assert answer.slot == 128
 
 
-def test_ways_that_are_not_looked_at_leave_it_undecided() -> None:
+def test_a_skipped_candidate_leaves_the_answer_undecided() -> None:
     assert ml.is_bitcast("f32[M,N]", "f32[N,M]").kind == "reshape"
     answer = ml.is_bitcast("f32[M,N]{1,0:T(8,128)}", "f32[N,M]")
     assert (answer.holds, answer.kind) == (None, "unknown")
     assert answer.reason.startswith("a candidate was skipped")
 
 
-def test_any_way_at_symbolic_sizes_is_never_contradicted() -> None:
-    """One way may be free where another is not, so no condition of one is that of all."""
+def test_any_correspondence_at_symbolic_sizes() -> None:
+    """One correspondence may be free at sizes at which another is not."""
     assert ml.is_bitcast("f32[M,N]{1,0}", "f32[M,N]{0,1}", correspondence="any").holds is True
     a, b = tiled("A", "M", "N"), tiled("M", "A", "N")
     answer = ml.is_bitcast(a, b, correspondence="any")
@@ -207,7 +207,7 @@ NAMED = 'correspondence: expected "row-major", "any", or an order of dimensions,
          "widths of elements: expected one a multiple of the other, got 32 and 24 bits"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked(a: str, b: str, correspondence: Any, what: str) -> None:
+def test_correspondences_that_are_refused(a: str, b: str, correspondence: Any, what: str) -> None:
     with pytest.raises(ml.LayoutError) as caught:
         ml.is_bitcast(a, b, correspondence=correspondence)
     assert caught.value.what == what

@@ -28,7 +28,7 @@ def test_a_wrong_formula_is_found() -> None:
     assert answer.reason == "the simplified formula differs from the recipe at (0, 0)"
 
 
-def test_a_formula_that_is_wrong_at_one_place() -> None:
+def test_a_formula_that_is_wrong_at_one_coordinate() -> None:
     m = ml.index_map(TILED)
     d0, d1 = variable("d0", 0, 2), variable("d1", 0, 4)
     corner = (d0 + d1) // 6  # 1 at (2, 4) only
@@ -83,7 +83,7 @@ def test_many_levels_are_decided(layout: str, shape: tuple[int, ...] | None) -> 
     assert ml.is_injective(layout, shape).holds is True
 
 
-def test_subs_and_formula_agree_where_sympy_would_not() -> None:
+def test_subs_and_formula_agree() -> None:
     m = ml.index_map("u8[2,11]{0,1:T(5,5)(5,*,4)}")
     for i in range(2):
         for j in range(11):
@@ -114,7 +114,7 @@ def test_padding_that_cannot_hold_the_fill(fill: Any) -> None:
         ml.pack("{0:T(2)}", np.zeros(3, np.uint8), fill=fill)
 
 
-def test_very_many_splits_are_undecided_at_once() -> None:
+def test_too_many_splits_are_undecided_at_once() -> None:
     tiles = "(2,3)(3,2)" * 15
     m = ml.index_map(f"f32[1000,1000]{{1,0:T{tiles}}}")
     for question in (ml.is_bijective, ml.is_surjective, ml.verify):
@@ -181,8 +181,8 @@ def test_a_wrong_inverse_of_the_recipe_is_found(
     assert ml.verify(TILED).holds is False
 
 
-def test_quotients_by_symbolic_sizes_are_of_what_is_smaller_only() -> None:
-    """d0 mod N is d0 below N, and nothing that ISL decides elsewhere."""
+def test_quotients_by_a_symbolic_size_need_a_smaller_value() -> None:
+    """For d0 < N, d0 mod N is d0; ISL does not decide other remainders of N."""
     within = ml.from_sympy({"shape": ("N",)}, "d0 % N")
     assert ml.are_equivalent(within, ml.from_sympy({"shape": ("N",)}, "d0")).holds is True
     past = ml.from_sympy({"shape": ("N",)}, "(d0 + 1) % N")

@@ -21,14 +21,14 @@ def divides(divisor: int, size: Any) -> Any:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Whether two SymPy values are equal but for the assumptions of their symbols."""
+    """Return whether two SymPy values are equal, regardless of assumptions on symbols."""
     if isinstance(found, int):
         return bool(found == expected)
     return bool(found.subs({s: NAMED[s.name] for s in found.free_symbols}) == expected)
 
 
 def bf16(m: Any, n: Any) -> Any:
-    """Elements of a buffer in tiles of 8 by 128."""
+    """Return the elements of a buffer in tiles of 8 by 128."""
     return 1024 * ceiling(m / 8) * ceiling(n / 128)
 
 
@@ -51,7 +51,7 @@ def test_bf16_of_any_size() -> None:
     assert ml.is_bijective(fitting).padding == 0
 
 
-# The layouts of benchmarks/popular.py with a name in place of every size that may be any: the text,
+# The layouts of benchmarks/popular.py with a name in place of every free size: the text,
 # the shape, when it is surjective, and the elements of its buffer.
 POPULAR: tuple[tuple[str, tuple[str, ...] | None, Any, Any], ...] = (
     ("[0, 1]", ("M", "N"), True, M * N),
@@ -130,7 +130,7 @@ def test_popular_layouts_of_any_size(text: str, shape: Any, onto: Any, size: Any
             assert proof.holds is False
             assert same(proof.condition.expr, onto)
             assert same(proof.padding, size - sympy.Mul(*m.shape).subs(by_name(m.shape)))
-            assert set(proof.counterexample.sizes.values()) == {1}  # all want multiples
+            assert set(proof.counterexample.sizes.values()) == {1}  # all need multiples
 
 
 def by_name(shape: tuple[Any, ...]) -> dict[Any, Any]:
@@ -138,14 +138,14 @@ def by_name(shape: tuple[Any, ...]) -> dict[Any, Any]:
 
 
 @each_row(("name", "text", "shape"), BENCHMARKED)
-def test_every_popular_layout_is_here(name: str, text: str, shape: Any) -> None:
+def test_every_popular_layout_has_a_condition(name: str, text: str, shape: Any) -> None:
     """The texts above are those of the benchmarks, with other sizes."""
     layout = text[max(0, text.find("{")) :]
     assert any(one.endswith(layout) for one, *_ in POPULAR), (name, shape)
 
 
 EQUIVALENT = [
-    # Packed layouts of Morello, and the tilings that they are.
+    # Packed layouts of Morello, and the equivalent tilings.
     ("[1, 0, 1 p(4)]", "f32[M,N]{0,1:T(4,1)}"),
     ("[0, 1, 2, 3, 1 p(16)]", "f32[B,K,M,N]{3,2,1,0:T(16,1,1)}"),
     ("[0, 1, 0 p(8), 1 p(16)]", "f32[M,N]{1,0:T(8,16)}"),
@@ -175,7 +175,7 @@ def test_layouts_that_are_equivalent_at_every_size(one: str, other: str) -> None
         assert proof.counterexample is None
 
 
-# When two layouts are equivalent, and the smallest sizes and coordinate where they are not.
+# The condition for equivalence, and the smallest sizes and coordinate that violate it.
 DEPENDS = [
     ("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}", N <= 128, (1, 129), (0, 128)),
     ("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}", divides(128, N) | Eq(M, 1), (2, 1), (1, 0)),
@@ -240,7 +240,7 @@ def test_layouts_that_are_equivalent_at_some_sizes(
     ("assuming", "holds"), [("8 divides M", (True,)), ("B == 1", (True,)), (None, (False, None))]
 )
 def test_batches_that_share_tiles(assuming: str | None, holds: tuple[bool | None, ...]) -> None:
-    """Rows of all batches in one run of tiles: the same only where batches fill whole tiles."""
+    """Batches whose rows share a run of tiles are equivalent only if they fill whole tiles."""
     one, other = "bf16[B,M,N]{2,1,0:T(8,128)(2,1)}", "bf16[B,M,N]{2,1,0:T(*,8,128)(2,1)}"
     assert ml.are_equivalent(one, other, assuming=assuming).holds in holds
 

@@ -32,13 +32,13 @@ ISL_TEXT = "the sizes are in"  # a condition without a short form
 
 
 def first_gap(case: Case, sizes: Mapping[str, int]) -> tuple[int | None, int]:
-    """The smallest offset that holds padding, None without any, and how many do."""
+    """Return the first padding slot, None without padding, and the number of padding slots."""
     gaps = np.flatnonzero(held(case.concrete(sizes)) < 0)
     return (int(gaps[0]) if gaps.size else None), int(gaps.size)
 
 
 def first_difference(one: Case, other: Case, sizes: Mapping[str, int]) -> Any:
-    """The first coordinate at which two layouts have different offsets, None without any."""
+    """Return the first coordinate at which two layouts have different offsets; None if none."""
     differ = np.argwhere(offsets(one.concrete(sizes)) != offsets(other.concrete(sizes)))
     return tuple(map(int, differ[0])) if len(differ) else None
 
@@ -52,7 +52,7 @@ def check(proof: Any, truth: Mapping[tuple[int, ...], Any], case: Case, find: An
         case: the layout, for its names.
         find: finds the counterexample at any sizes.
     """
-    if case.free_names == ():  # the assumptions leave no choice: an answer like that of numbers
+    if case.free_names == ():  # the assumptions fix all sizes: an answer as for numbers
         ((_, wrong),) = truth.items()
         assert (proof.holds, proof.counterexample) == (wrong is None, wrong)
         return
@@ -82,7 +82,7 @@ def check(proof: Any, truth: Mapping[tuple[int, ...], Any], case: Case, find: An
 
 
 @pytest.mark.slow
-def test_padding_for_all_sizes_is_that_of_every_size() -> None:
+def test_padding_for_all_sizes_agrees_with_every_size() -> None:
     seen: Counter[bool | None] = Counter()
 
     @examples(150)
@@ -111,7 +111,7 @@ def test_padding_for_all_sizes_is_that_of_every_size() -> None:
 
 
 @pytest.mark.slow
-def test_equivalence_for_all_sizes_is_that_of_every_size() -> None:
+def test_equivalence_for_all_sizes_agrees_with_every_size() -> None:
     seen: Counter[str] = Counter()
 
     @examples(120)
@@ -140,7 +140,7 @@ def test_equivalence_for_all_sizes_is_that_of_every_size() -> None:
 
 
 @pytest.mark.slow
-def test_formulas_of_symbolic_sizes_are_those_of_every_size() -> None:
+def test_formulas_of_symbolic_sizes_agree_with_every_size() -> None:
     @examples(40)
     @given(CASES, st.randoms(use_true_random=False))
     def each(case: Case, random: Any) -> None:
@@ -163,14 +163,14 @@ def test_formulas_of_symbolic_sizes_are_those_of_every_size() -> None:
             for x in random.sample(list(np.ndindex(c.shape)), min(4, prod(c.shape))):
                 values = {f"d{k}": n for k, n in enumerate(x)} | sizes
                 assert at_sizes(m.expr, values) == there[x]
-                # What was built unevaluated stays so where no symbol of it is replaced.
+                # An unevaluated part stays so if none of its symbols is replaced.
                 assert at_sizes(m.reference, values).doit() == there[x]
 
     each()
 
 
 @pytest.mark.slow
-def test_inverses_of_symbolic_sizes_are_those_of_every_size() -> None:
+def test_inverses_of_symbolic_sizes_agree_with_every_size() -> None:
     seen: Counter[bool] = Counter()
 
     @examples(40)
@@ -200,7 +200,7 @@ def test_inverses_of_symbolic_sizes_are_those_of_every_size() -> None:
 
 
 @pytest.mark.slow
-def test_equivalence_of_concrete_layouts_is_that_of_every_offset() -> None:
+def test_equivalence_of_concrete_layouts_agrees_with_every_offset() -> None:
     seen: Counter[bool | None] = Counter()
 
     @examples(150)
@@ -258,7 +258,7 @@ def test_sizes_at_the_edge_of_what_is_assumed(assuming: str, sizes: dict[str, in
     assert m.at(**sizes).shape == tuple(sizes.values())
 
 
-def test_a_morello_layout_assumes_what_it_demands() -> None:
+def test_a_morello_layout_assumes_its_divisors() -> None:
     m = ml.index_map("[1, 0, 0 oe(6), 1 p(4)]", ("M", "N"))
     assert [str(one) for one in m.assumptions] == ["6 divides M", "4 divides N"]
     assert m.at(M=6, N=8).shape == (6, 8)
@@ -268,7 +268,7 @@ def test_a_morello_layout_assumes_what_it_demands() -> None:
 
 
 def in_sympy(*facts: str) -> Any:
-    """Facts about M and N of SymPy, as users write them."""
+    """Return facts about M and N as SymPy relations."""
     import sympy
 
     scope = {name: getattr(sympy, name) for name in ("Eq", "Mod", "And", "Ge", "Le")}
@@ -322,7 +322,7 @@ def test_forms_of_assumptions(assuming: Any) -> None:
         ("  M ~ 8", 3),
     ],
 )
-def test_text_that_is_no_assumption(text: str, column: int) -> None:
+def test_text_that_is_not_an_assumption(text: str, column: int) -> None:
     with pytest.raises(ml.ParseError) as caught:
         ml.index_map(NAMES_OF, assuming=text)
     assert caught.value.column == column
@@ -347,12 +347,12 @@ def test_text_that_is_no_assumption(text: str, column: int) -> None:
         lambda: "M % 8 == 0, 9 <= M <= 15",
     ],
 )
-def test_what_is_no_assumption(assuming: Any) -> None:
+def test_values_that_are_not_assumptions(assuming: Any) -> None:
     with pytest.raises(ml.LayoutError):
         ml.index_map(NAMES_OF, assuming=assuming())
 
 
-# What random layouts found wrong once.
+# Regressions that random layouts found.
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_an_assumption_that_leaves_one_value(
     assert ml.is_surjective(m).holds is (padding == 0)
 
 
-def test_no_is_never_said_without_sizes_that_show_it() -> None:
+def test_a_claim_is_disproved_only_with_a_counterexample() -> None:
     import sympy
 
     M = sympy.Symbol("M", integer=True, positive=True)
@@ -410,19 +410,19 @@ def test_a_single_open_size_is_decided() -> None:
     assert ml.are_equivalent(m, rows).verdict == "equivalent iff N = 2"
 
 
-def test_a_remainder_of_either_kind_is_put_into_a_condition() -> None:
+def test_a_condition_with_two_remainders() -> None:
     one, other = (ml.index_map(f"{{1,0:T({n})}}", ("M", "N"), assuming="M >= 3") for n in (2, 8))
     proof = ml.are_equivalent(one, other)
     truth = [bool(at_sizes(proof.condition.expr, {"M": 3, "N": n})) for n in range(1, 17)]
     assert truth == [n % 8 in (0, 7) for n in range(1, 17)]
 
 
-def test_maps_of_other_assumptions_are_compared() -> None:
+def test_maps_with_different_assumptions_are_compared() -> None:
     packed = ml.index_map("[1, 0, 1 p(4)]", ("M", "N"))
     assert ml.are_equivalent(packed, ml.index_map("f32[M,N]{0,1:T(4,1)}")).holds is True
 
 
-def test_words_of_a_negative_constant() -> None:
+def test_a_condition_with_a_negative_constant() -> None:
     one, other = (
         ml.index_map(f"{{0,1:T({n})}}", ("M", "N"), assuming="M % 2 == 0, N % 2 == 0")
         for n in (9, 3)

@@ -1,4 +1,4 @@
-"""Random layouts with symbolic sizes, and what looking at every offset says of them."""
+"""Random layouts with symbolic sizes, and their offsets by enumeration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ POINTS = {0: (), 1: range(1, 14), 2: range(1, 9), 3: range(1, 6)}
 
 
 def examples(count: int) -> settings:
-    """Settings for at least some random cases: tests ask what share of them has which answer."""
+    """Return settings for a least number of random cases: tests bound the share of each answer."""
     return settings(
         max_examples=max(count, settings().max_examples),
-        phases=[Phase.generate],  # to make a case smaller takes minutes, and cases are small
+        phases=[Phase.generate],  # shrinking takes minutes, and cases are small
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
 
@@ -36,7 +36,7 @@ class Case:
     Attributes:
         layout: the layout alone.
         shape: sizes, a name for each symbolic one.
-        divisors: what divides the size of a name, by the layout's demand or by assumption.
+        divisors: the divisor of a name's size, by the layout or by assumption.
         ranges: the least and largest sizes of names, by assumption.
     """
 
@@ -89,7 +89,7 @@ class Case:
         for name in self.names:
             lo, hi = ranges.get(name, (1, None))
             step = divisors.get(name, 1)
-            # A range may begin late; where it does, the grid does too.
+            # The grid begins at the least size of the range.
             tried = (-(-lo // step) + k - 1 for k in POINTS[len(self.names)])
             columns.append([n * step for n in tried if hi is None or n * step <= hi])
         for values in product(*columns):
@@ -107,20 +107,20 @@ class Case:
 def index_map(
     layout: ml.XlaLayout | ml.MorelloLayout, shape: Sequence[int | str], assuming: object
 ) -> ml.IndexMap:
-    """The map of either notation's layout."""
+    """Return the map of a layout in either notation."""
     if isinstance(layout, ml.XlaLayout):
         return ml.index_map(ml.XlaShape("f32", tuple(shape), layout), assuming=assuming)
     return ml.index_map(layout, tuple(shape), assuming=assuming)
 
 
 def held(m: ml.IndexMap) -> np.ndarray:
-    """The row-major index of the element at each offset of a concrete map, -1 for padding."""
+    """Return the row-major index of the element in each slot of a concrete map, -1 for padding."""
     count = prod(m.shape)
     return ml.pack(m, np.arange(count, dtype=np.int32).reshape(m.shape), fill=-1)
 
 
 def offsets(m: ml.IndexMap) -> np.ndarray:
-    """The offset of each element of a concrete map, by looking for it in the packed array."""
+    """Return the offset of each element of a concrete map, found in the packed array."""
     buffer = held(m)
     places = np.flatnonzero(buffer >= 0)
     found = np.empty(prod(m.shape), dtype=np.int64)
@@ -134,7 +134,7 @@ TAILS = st.sampled_from([1, 1, 1, 1, 7, 32])
 
 @st.composite
 def tiles(draw: st.DrawFn, rank: int) -> tuple[int, ...]:
-    """A tile of up to one size more than the array has dimensions."""
+    """Draw a tile of at most one size more than the array has dimensions."""
     majors = draw(st.integers(0, rank))
     sizes = draw(st.lists(TILE_SIZES, min_size=majors, max_size=majors))
     return (*sizes, draw(st.integers(1, 9)))
@@ -142,7 +142,7 @@ def tiles(draw: st.DrawFn, rank: int) -> tuple[int, ...]:
 
 @st.composite
 def xla_layouts(draw: st.DrawFn, rank: int) -> ml.XlaLayout:
-    """A layout with up to three tiles and a tail."""
+    """Draw a layout with up to three tiles and a tail."""
     count = draw(st.sampled_from([0, 1, 1, 1, 2, 2, 3]))
     order = tuple(draw(st.permutations(range(rank))))
     tail = draw(TAILS) if count else 1
@@ -152,7 +152,7 @@ def xla_layouts(draw: st.DrawFn, rank: int) -> ml.XlaLayout:
 
 @st.composite
 def symbolic_shapes(draw: st.DrawFn, rank: int) -> tuple[int | str, ...]:
-    """Sizes of which at least one is a name; a name may stand twice."""
+    """Draw sizes of which at least one is a name; a name may appear twice."""
     shape: list[int | str] = [draw(st.integers(1, 9)) for _ in range(rank)]
     chosen = draw(st.sets(st.sampled_from(range(rank)), min_size=1))
     for k in sorted(chosen):
@@ -163,7 +163,7 @@ def symbolic_shapes(draw: st.DrawFn, rank: int) -> tuple[int | str, ...]:
 
 @st.composite
 def assumptions(draw: st.DrawFn, names: Sequence[str]) -> tuple[Any, Any]:
-    """Divisors and ranges of some names; most often none."""
+    """Draw divisors and ranges of some names; most often none."""
     divisors: list[tuple[str, int]] = []
     ranges: list[tuple[str, tuple[int, int | None]]] = []
     for name in names:
@@ -180,7 +180,7 @@ def assumptions(draw: st.DrawFn, names: Sequence[str]) -> tuple[Any, Any]:
 
 @st.composite
 def xla_cases(draw: st.DrawFn) -> Case:
-    """An XLA layout at a shape with names."""
+    """Draw an XLA layout at a shape with names."""
     rank = draw(st.sampled_from([1, 2, 2, 2, 3]))
     shape = draw(symbolic_shapes(rank))
     names = tuple(dict.fromkeys(n for n in shape if isinstance(n, str)))
@@ -195,7 +195,7 @@ FIXED = st.one_of(
 
 @st.composite
 def morello_cases(draw: st.DrawFn, rank: int | None = None) -> Case:
-    """A Morello layout at a shape with names, which its packs divide."""
+    """Draw a Morello layout at a shape with names, which its packs divide."""
     rank = draw(st.sampled_from([1, 2, 2, 3])) if rank is None else rank
     columns = [draw(st.lists(FIXED, max_size=2)) for _ in range(rank)]
     chosen = draw(st.sets(st.sampled_from(range(rank)), min_size=1))
@@ -225,7 +225,7 @@ CASES = st.one_of(xla_cases(), xla_cases(), morello_cases())
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[Case, Case]:
-    """Two layouts at one shape with names; most often the second is the first a little changed."""
+    """Draw two layouts at one shape with names; the second is most often a variant of the first."""
     one = draw(CASES)
     change = _changed_xla if isinstance(one.layout, ml.XlaLayout) else _changed_morello
     return one, replace(one, layout=change(draw, one))
@@ -236,7 +236,7 @@ def _changed_morello(draw: st.DrawFn, one: Case) -> ml.XlaLayout | ml.MorelloLay
     dims = one.layout.phys_dims
     if draw(st.integers(0, 2)) == 0:
         return draw(xla_layouts(len(one.shape)))
-    # Another order of the logical dimensions; each keeps its own order, so it fits still.
+    # Another order of the logical dimensions; each keeps its own order, so the layout still fits.
     order = draw(st.permutations([dim for dim, _ in dims]))
     own = {dim: iter([phys for d, phys in dims if d == dim]) for dim, _ in dims}
     return ml.MorelloLayout([(dim, next(own[dim])) for dim in order])
@@ -265,14 +265,14 @@ def _changed_xla(draw: st.DrawFn, one: Case) -> ml.XlaLayout:
 
 
 def at_sizes(expr: Any, sizes: Mapping[str, int]) -> Any:
-    """A SymPy expression, or an int, with numbers in place of the names of sizes."""
+    """Return a SymPy expression or an int with numbers in place of the names of sizes."""
     if isinstance(expr, int):
         return expr
     return expr.subs({s: sizes[s.name] for s in expr.free_symbols if s.name in sizes})
 
 
 def text_holds(condition: str, sizes: Mapping[str, int]) -> bool:
-    """Whether the text of a condition is true at some sizes; of the text alone."""
+    """Return whether a condition is true at given sizes, judged by its text."""
     if condition in {"all sizes", "no sizes"}:
         return condition == "all sizes"
     parts = condition.split(", or ")
