@@ -15,7 +15,6 @@ import re
 import statistics
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from math import prod
 from pathlib import Path
@@ -30,6 +29,8 @@ from formats import FORMATS
 
 import morello_layouts as ml
 from morello_layouts.maps import IndexMap
+from morello_layouts.recipe import digits
+from morello_layouts.recipe.digits import Digit
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 CASES = Path(__file__).parents[1] / "data" / "simplify_cases.json"
@@ -62,65 +63,19 @@ SHOWN = (
 ROUNDS = 21
 
 
-@dataclass(frozen=True, slots=True)
-class Digit:
-    """Part of a logical dimension: ``(d // unit) % size``."""
-
-    dim: int
-    size: int
-    unit: int
-
-
 class NoDigitsError(Exception):
-    """The recipe cuts across the joint of two dimensions, or pads what was split."""
+    """The recipe cuts across the joint of two dimensions, or pads within tiles."""
 
 
 def digits_of(recipe: ml.Recipe) -> list[Digit]:
     """The digits of a recipe in memory order, the slowest first."""
-    axes = [[Digit(dim, int(size), 1)] for dim, size in enumerate(recipe.shape)]
-    whole = list(recipe.shape)
-    for step, shape in zip(recipe.steps, recipe.shapes[1:], strict=True):
-        match step:
-            case ml.Pad():
-                axes = [grown(axis, int(n), whole) for axis, n in zip(axes, shape, strict=True)]
-            case ml.Transpose():
-                axes = [axes[i] for i in step.order]
-            case ml.Split():
-                parts = (halves(axis, t) for axis, t in zip(axes, step.tiles, strict=True))
-                axes = [half for part in parts for half in part]
-            case ml.Merge():
-                axes = [[d for axis in joined for d in axis] for joined in step.groups(axes)]
-    return [d for axis in axes for d in axis if d.size > 1]
-
-
-def grown(axis: list[Digit], size: int, whole: list[Any]) -> list[Digit]:
-    """A padded axis; only a whole dimension may grow, as before it is split."""
-    large = [d for d in axis if d.size > 1] or axis[:1]
-    if prod(d.size for d in axis) == size:
-        return axis
-    if len(large) != 1 or large[0].unit != 1 or large[0].size != whole[large[0].dim]:
-        raise NoDigitsError("pads joined or split dimensions")
-    return [Digit(large[0].dim, size, 1)]
-
-
-def halves(axis: list[Digit], tile: Any) -> list[list[Digit]]:
-    """The two parts into which a split breaks an axis."""
-    if tile is None:
-        return [axis]
-    inner: list[Digit] = []
-    outer, left = list(axis), int(tile)
-    while outer and left > 1:
-        last = outer.pop()
-        if left % last.size == 0:
-            inner.insert(0, last)
-            left //= last.size
-        elif last.size % left == 0:
-            inner.insert(0, Digit(last.dim, left, last.unit))
-            outer.append(Digit(last.dim, last.size // left, last.unit * left))
-            left = 1
-        else:
-            raise NoDigitsError("cuts across joined dimensions")
-    return [outer, inner]
+    found = [digit for digit in digits.digits_of(recipe) if digit.radix != 1]
+    if all(digit.is_exact for digit in found):
+        return found
+    is_padded = prod(recipe.physical_shape) != prod(recipe.shape)
+    raise NoDigitsError(
+        "pads joined or split dimensions" if is_padded else "cuts across joined dimensions"
+    )
 
 
 def cute(m: IndexMap) -> str:
@@ -128,17 +83,13 @@ def cute(m: IndexMap) -> str:
     from tensor_layouts import Layout
 
     try:
-        digits = digits_of(m.recipe)
+        found = digits_of(m.recipe)
     except NoDigitsError as error:
         return f"no: {error}"
-    strides = [prod(d.size for d in digits[k + 1 :]) for k in range(len(digits))]
     modes = []
     for dim in range(len(m.shape)):
-        low_first = sorted(
-            (d.unit, d.size, s) for d, s in zip(digits, strides, strict=True) if d.dim == dim
-        )
-        low_first = [one for one in low_first if one[1] > 1] or [(1, 1, 0)]
-        modes.append(([size for _, size, _ in low_first], [s for *_, s in low_first]))
+        low_first = by_unit(found, dim) or [Digit(dim, 1, 1, stride=0)]
+        modes.append(([d.radix for d in low_first], [d.stride for d in low_first]))
     layout = Layout(tuple(nested(a) for a, _ in modes), tuple(nested(b) for _, b in modes))
     for at in np.ndindex(*m.shape):
         assert layout(*at) == m(*at), (m, at)
@@ -156,17 +107,17 @@ def einops_pattern(m: IndexMap) -> str:
     from einops import rearrange
 
     try:
-        digits = digits_of(m.recipe)
+        found = digits_of(m.recipe)
     except NoDigitsError as error:
         return f"no: {error}"
-    names = {d: "abcdefghijklmnop"[k] for k, d in enumerate(digits)}
-    left = [by_unit(digits, dim)[::-1] for dim in range(len(m.shape))]
+    names = {d: "abcdefghijklmnop"[k] for k, d in enumerate(found)}
+    left = [by_unit(found, dim)[::-1] for dim in range(len(m.shape))]
     pattern = " ".join(group([names[d] for d in one]) for one in left) + " -> "
-    pattern += " ".join(names[d] for d in digits)
+    pattern += " ".join(names[d] for d in found)
     array = np.arange(prod(m.shape)).reshape(m.shape)
-    grown = [prod(d.size for d in one) for one in left]
+    grown = [prod(d.radix for d in one) for one in left]
     widths = [(0, big - small) for big, small in zip(grown, m.shape, strict=True)]
-    sizes = {names[d]: d.size for d in names}
+    sizes = {names[d]: d.radix for d in names}
     given = rearrange(np.pad(array, widths, constant_values=-1), pattern, **sizes).reshape(-1)
     tail = m.recipe.tail_padding
     assert np.array_equal(
