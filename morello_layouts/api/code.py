@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Formulable: TypeAlias = (
     "LayoutLike | Formulas | AffineMap | Inverse | Decomposition | Relayout | sympy.Expr"
 )
-"""What has formulas: layouts, index maps, their inverses and parts, relayouts, those of users."""
+"""A value with formulas: a layout, an index map, its inverse or parts, a relayout, or a user's."""
 
 Simplified: TypeAlias = Literal["readable", "cheapest"]
 
@@ -43,39 +43,40 @@ def code(
     asserts: bool = False,
     name: str | None = None,
 ) -> str:
-    """A formula as source text, in integers only.
+    """Return a formula as source text, in integers only.
 
-    An index map and an expression give an expression. An inverse and a relayout give lines that
-    name their results and ``is_padding``, the condition that the offset ``p`` holds padding. A map
-    of several formulas gives lines, too, that name them ``x0, x1, …``. So do the parts of
-    ``m.decompose()``: ``offset0, offset1, …`` of the coordinates, ``mixed`` and ``base`` if not 0;
-    their sum is the offset.
+    The text of an index map or an expression is an expression. That of other values has a line for
+    each result: ``d0, d1, …`` or ``source_offset`` for an inverse and a relayout, and then
+    ``is_padding``, the condition that the offset ``p`` is padding; ``x0, x1, …`` for a map of
+    several formulas; and for the parts of ``m.decompose()``, whose sum is the offset, ``offset0,
+    offset1, …``, and ``mixed`` and ``base`` if not 0.
 
-    32-bit arithmetic stands where the bounds prove that nothing overflows, 64-bit elsewhere, with
-    conversions written out; unsigned where nothing is negative. A value without a known bound, a
-    symbolic size among them, is taken to fit 64 bits. Expressions in C, CUDA and Triton are right
-    for variables of any integer type of at least 32 bits; those in Rust, and functions in C, CUDA
-    and Rust, have the types that a function declares. Python's integers grow; NumPy arrays must be
-    of a type that holds the offsets.
+    Arithmetic has 32 bits if the bounds prove that nothing overflows, and otherwise 64, with
+    explicit conversions; it is unsigned if nothing is negative. A value without a known bound, such
+    as a symbolic size, is assumed to fit 64 bits. Expressions in C, CUDA and Triton accept
+    variables of any integer type of at least 32 bits; those in Rust, and functions in C, CUDA and
+    Rust, have the types that a function declares. Python's integers grow; NumPy arrays must have a
+    type that holds the offsets.
 
     Args:
         of: a layout, its text, an index map, ``m.inverse``, ``m.decompose()``, a relayout, what
             :func:`from_sympy` gives; or an expression: SymPy, or text with ``bounds``.
         target: ``"c"``, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``, ``"triton"``,
             ``"latex"`` or ``"sympy"``.
-        bounds: of an expression's variables, as in :func:`simplify`. A function has them all as
-            arguments, those that no result needs too.
-        shape: the array's sizes, where the layout's text carries none.
-        simplified: ``"readable"``, or ``"cheapest"``: fewest operations.
-        shift: shifts and masks for powers of two, where operands are nonnegative.
-        function: a whole function: typed arguments, a comment with the layout and the bounds, and
-            names for what is used more than once. Symbolic sizes are arguments after the others.
-        asserts: the function checks its arguments.
-        name: what the function is called.
+        bounds: the bounds of an expression's variables, as in :func:`simplify`. A function has all
+            of them as arguments.
+        shape: the array's sizes, if the layout does not carry them.
+        simplified: ``"readable"``, or ``"cheapest"`` for the fewest operations.
+        shift: write shifts and masks for powers of two if operands are nonnegative.
+        function: write a whole function: typed arguments, a comment with the layout and the bounds,
+            and names for shared parts. Symbolic sizes are arguments after the others.
+        asserts: let the function check its arguments.
+        name: the function's name.
 
     Raises:
-        LayoutError: where the target or a name is none, or the layout or expression means nothing.
-        UnsupportedError: where a value does not fit 64 bits, or the target lacks what is asked for.
+        LayoutError: if there is no such target, a name is not one in it, or the layout or
+            expression cannot be read.
+        UnsupportedError: if a value does not fit 64 bits, or the target lacks what is asked for.
 
     >>> code("f32[3,5]{1,0:T(2,2)}", "c")
     '12 * (d0 / 2) + 4 * (d1 / 2) + 2 * (d0 % 2) + d1 % 2'
@@ -88,9 +89,9 @@ def code(
     """
     if simplified not in ("readable", "cheapest"):
         raise LayoutError(
-            f"no simplifier is named {simplified!r}",
+            f"simplified: expected 'readable' or 'cheapest', got {simplified!r}",
             "a formula is simplified for reading or for computing",
-            "give simplified='readable' or simplified='cheapest'",
+            "give one of these",
         )
     found = formulas_of(of, bounds, shape=shape, name=name)
     if simplified == "cheapest":
@@ -105,19 +106,20 @@ def formulas_of(
     shape: Shape | None = None,
     name: str | None = None,
 ) -> Formulas:
-    """The readable formulas of whatever has some; arguments as of :func:`code`."""
-    if isinstance(of, Formulas):
-        found = of
-    elif isinstance(of, Inverse):
-        found = _of_inverse(of)
-    elif isinstance(of, Decomposition):
-        found = _of_parts(of)
-    elif isinstance(of, Relayout):
-        found = _of_relayout(of)
-    elif isinstance(of, AffineMap):
-        found = _of_formula_map(of)
-    else:
-        found = _of_layout_or_expression(of, bounds, shape)
+    """Return the readable formulas of a value; the arguments are those of :func:`code`."""
+    match of:
+        case Formulas():
+            found = of
+        case Inverse():
+            found = _of_inverse(of)
+        case Decomposition():
+            found = _of_decomposition(of)
+        case Relayout():
+            found = _of_relayout(of)
+        case AffineMap():
+            found = _of_affine_map(of)
+        case _:
+            found = _of_layout_or_expression(of, bounds, shape)
     return found if name is None else replace(found, name=name)
 
 
@@ -143,7 +145,7 @@ def _parsed(text: str) -> Arrays:
     try:
         return notations.parse(text)
     except ParseError as error:
-        fix = f"{error.fix}; of an expression give the bounds, such as {{}} for none"
+        fix = f"{error.fix}; for an expression give its bounds, such as {{}} for none"
         raise ParseError(
             error.what, error.why, fix, text=error.text, position=error.position
         ) from None
@@ -162,7 +164,7 @@ def _of_index_map(m: IndexMap) -> Formulas:
     )
 
 
-def _of_formula_map(f: AffineMap) -> Formulas:
+def _of_affine_map(f: AffineMap) -> Formulas:
     variables, sizes = _coordinates(f.sizes, f.given)
     is_offset = len(f.given) == 1
     return Formulas(
@@ -178,14 +180,14 @@ def _of_formula_map(f: AffineMap) -> Formulas:
 def _coordinates(
     shape: Sequence[Int], forms: Sequence[AffineExpr]
 ) -> tuple[tuple[Var, ...], frozenset[str]]:
-    """The variables ``d0, d1, …`` of an array, those that no form holds too, and all sizes."""
+    """Return all variables ``d0, d1, …`` of an array, and all sizes."""
     known = {var.name: var for form in forms for var in form.variables()}
     variables, sizes = [], frozenset().union(*(form.sizes() for form in forms))
     for k, n in enumerate(shape):
         if isinstance(n, SizeExpr):
             sizes |= n.names()
         own = Var(f"d{k}", Interval(0, n - 1))
-        # In forms 0 stands for the coordinate along a dimension of size 0, which has none.
+        # A dimension of size 0 has no coordinate; forms have 0 in its place.
         variables.append(own if n == 0 else known.get(own.name, own))
     return tuple(variables), sizes
 
@@ -203,7 +205,7 @@ def _of_inverse(inverse: Inverse) -> Formulas:
     )
 
 
-def _of_parts(parts: Decomposition) -> Formulas:
+def _of_decomposition(parts: Decomposition) -> Formulas:
     results = [(f"offset{k}", form) for k, form in enumerate(parts.forms)]
     results += [("mixed", parts.mixed)] if parts.mixed.terms else []
     results += [("base", AffineExpr((), parts.const))] if parts.const or not results else []
@@ -212,7 +214,7 @@ def _of_parts(parts: Decomposition) -> Formulas:
     of = f" of {parts.source}" if parts.source else ""
     return Formulas(
         "parts",
-        f"What each coordinate adds to the offset{of}, in elements.",
+        f"The contribution of each coordinate to the offset{of}, in elements.",
         tuple(known[name] for name in names if name in known),
         tuple(results),
         assumptions=parts.assumptions,
@@ -221,7 +223,7 @@ def _of_parts(parts: Decomposition) -> Formulas:
 
 def _of_relayout(r: Relayout) -> Formulas:
     about = (
-        f"Offset in {r.source.source} of what lies at offset p of {r.target.source}, in elements."
+        f"Offset in {r.source.source} of the element at offset p of {r.target.source}, in elements."
     )
     known = meet_all((*r.source.assumptions, *r.target.assumptions))
     results = (("source_offset", r.form),)
@@ -236,7 +238,7 @@ def _offset(inverse: Inverse) -> Var:
 
 def _of_expression(expr: Any, bounds: Mapping[Any, tuple[Bound, Bound]]) -> Formulas:
     form = form_of(expr, bounds)
-    # As they are bounded, then others by name; sizes are no variables.
+    # The order of the bounds, then others by name; sizes are not variables.
     known = {var.name: var for key in bounds for var in form_of(key, bounds).variables()}
     known |= {var.name: var for var in form.variables()}
     sizes = form.sizes()

@@ -15,7 +15,7 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.kernels.relayout import Relayout, named_bits, named_type
+from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import reshape_view
@@ -397,10 +397,8 @@ def relayout(
     >>> print(relayout("f32[4,6]", "f32[2,3,2,2]", transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2)))
     p -> 12*(p//12) + 6*((p//2)%2) + 2*((p//4)%3) + p%2
     """
-    element_type, bits = named_type(source, target), named_bits(source, target)
     if reshape is None and transpose is None:
-        maps = index_maps(source, target, shape, assuming)
-        return Relayout(*maps, element_type=element_type, element_bits=bits)
+        return Relayout(*index_maps(source, target, shape, assuming))
     first = index_map(source, shape, assuming=assuming)
     between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
     order = _order(transpose, len(between))
@@ -415,7 +413,7 @@ def relayout(
             "give the reshape and the transpose that lead to the target's shape",
         )
     seen = reshape_view(second, first.recipe.shape, order if transpose is not None else None)
-    return Relayout(first, seen, element_type=element_type, element_bits=bits)
+    return Relayout(first, seen)
 
 
 def _order(given: Sequence[int] | None, rank: int) -> tuple[int, ...]:

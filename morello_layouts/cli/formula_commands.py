@@ -278,7 +278,7 @@ def relayout(
                 "source": str(first),
                 "target": str(second),
                 "language": language,
-                "dtype": dtype or found.element_type,
+                "dtype": dtype or (found.element_type and found.element_type.name),
                 "formula": str(found),
                 "kernel": text,
             }

@@ -1,16 +1,16 @@
-"""Languages: how each writes operations, types and functions."""
+"""Formulas, and the languages they are printed in: declarations, statements and functions."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from morello_layouts.codegen.operations import Arithmetic, Lowering, Node, Op, users
-from morello_layouts.codegen.printer import Printer, names_besides, shared
-from morello_layouts.codegen.widths import Kind, Widths
+from morello_layouts.codegen.operations import Arithmetic, Lowering, Node, Op, use_counts
+from morello_layouts.codegen.printer import Printer, fresh_names, named_nodes
+from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var, variable
 from morello_layouts.expr.assumptions import Assumption
@@ -20,7 +20,7 @@ PADDING = "is_padding"
 """The name of the padding condition among the results."""
 
 PADDING_LAST = "The last result is whether the offset holds padding."
-"""What comments say of it where results are a tuple."""
+"""The comment on it in languages whose results are a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Formulas:
     """Formulas over the same variables.
 
     Attributes:
-        name: what a function of them is called.
-        about: what they give, for the function's comment.
+        name: the name of a function of them.
+        about: a description of them, for the function's comment.
         variables: the arguments, with their bounds; sizes follow them as arguments.
-        results: each with its name.
-        limits: pairs (form, n): padding is where a form is at least its n. None where no padding
-            condition is asked for.
-        more_sizes: symbolic sizes that are arguments even where no result needs them.
-        assumptions: what is known of symbolic sizes.
+        results: the formulas, each with its name.
+        limits: pairs (form, n): an offset is padding if some form is at least its n. None if there
+            is no padding condition.
+        more_sizes: symbolic sizes that are arguments even if no result needs them.
+        assumptions: the assumptions on symbolic sizes.
 
     >>> from morello_layouts.expr import variable
     >>> i = variable("i", 0, 7)
@@ -69,6 +69,12 @@ class Formulas:
         return (*(var.name for var in self.variables), *self.sizes)
 
     @property
+    def size_assumptions(self) -> tuple[Assumption, ...]:
+        """The assumption on each size; without one a size is at least 1."""
+        known = {one.name: one for one in self.assumptions}
+        return tuple(known.get(name, Assumption(name)) for name in self.sizes)
+
+    @property
     def domain(self) -> str:
         """The bounds of the variables, as one line of mathematics."""
         parts = []
@@ -82,14 +88,13 @@ class Formulas:
                 parts.append(
                     f"{var.name} {'>=' if hi is None else '<='} {hi if lo is None else lo}"
                 )
-        known = {one.name: one for one in self.assumptions}
-        return ", ".join([*parts, *(str(known.get(n, Assumption(n))) for n in self.sizes)])
+        return ", ".join([*parts, *map(str, self.size_assumptions)])
 
     def comment(self, padding: str = "") -> list[str]:
-        """What a function is for, and its bounds, in lines without ends that escape.
+        """Return the lines of a function's comment: its purpose and bounds.
 
         Args:
-            padding: what is said of the padding condition, if there is one.
+            padding: the line on the padding condition, if there is one.
         """
         lines = [*self.about.splitlines(), self.domain]
         if self.limits is not None:
@@ -100,19 +105,19 @@ class Formulas:
 
     @property
     def size_bounds(self) -> dict[str, Interval]:
-        """The smallest and largest value of each size that something is assumed of."""
+        """The smallest and largest value of each size that has an assumption."""
         return {one.name: Interval(one.lo, one.hi) for one in self.assumptions}
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one result and no padding condition: what an expression can say."""
+        """Whether there is one result and no padding condition, as in an expression."""
         return self.limits is None and len(self.results) == 1
 
     def require_names(self, target: str, is_name: Callable[[str], bool]) -> None:
-        """See that every name may stand in the target's text.
+        """Check that the target's text can use every name.
 
         Raises:
-            LayoutError: where one is no identifier, or means something else there.
+            LayoutError: if one is not an identifier, or means something else there.
         """
         # A single result has no name of its own in any text.
         results = [] if self.is_single else [name for name, _ in self.results]
@@ -120,8 +125,8 @@ class Formulas:
         for name in own:
             if not isinstance(name, str) or not is_name(name):
                 raise LayoutError(
-                    f"{name!r} is no name in {target}",
-                    "names are letters, digits and underscores, and none of the language's words",
+                    f"{name!r} is not a name in {target}",
+                    "a name has letters, digits and underscores, and is not a reserved word",
                     "rename it",
                 )
             if own.count(name) > 1:
@@ -140,17 +145,30 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Language(ABC):
-    """A target.
+    """A target language.
 
     Attributes:
-        name: as users write it.
-        title: as people write it.
-        reserved: words that are no names in it.
+        name: the name that users write.
+        title: the name in texts.
+        reserved: the words that are not names in it.
+        shifts: whether it can write shifts instead of products and quotients.
+        asserts: whether its functions can check their arguments.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     reserved: ClassVar[frozenset[str]] = frozenset()
+    shifts: ClassVar[bool] = False
+    asserts: ClassVar[bool] = False
+
+    def __init__(self, *, shift: bool = False) -> None:
+        self.require(self.shifts or not shift, "shifts", "leave shift=True out")
+
+    def require(self, has: bool, what: str, fix: str) -> None:
+        """Raise an UnsupportedError if the language lacks what is asked for."""
+        if not has:
+            why = f"{self.title} states a map, not the operations that compute it"
+            raise UnsupportedError(f"{self.title} has no {what}", why, fix)
 
     def is_name(self, name: str) -> bool:
         """Whether a text may name a variable or a function."""
@@ -158,30 +176,30 @@ class Language(ABC):
 
     @abstractmethod
     def expression(self, formulas: Formulas) -> str:
-        """The only result, as an expression."""
+        """Return the only result, as an expression."""
 
     @abstractmethod
     def statements(self, formulas: Formulas) -> str:
-        """Every result and the padding condition, each with its name, without a function."""
+        """Return every result and the padding condition, each with its name, outside a function."""
 
     @abstractmethod
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
-        """A whole function."""
+        """Return a whole function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Formulas as operations in a language.
+    """The operations of formulas as texts in a language.
 
     Attributes:
-        bindings: pairs (name, text, type) to be computed first, in this order.
-        results: texts of the results with their types, the padding condition last if there is one.
-        asserts: texts of the conditions on the arguments.
+        bindings: triples (name, text, type) of shared parts, in the order of their computation.
+        results: the results as such triples, the padding condition last if there is one.
+        asserts: the conditions on the arguments.
         unused: the arguments that nothing needs.
     """
 
-    bindings: tuple[tuple[str, str, Kind | None], ...]
-    results: tuple[tuple[str, str, Kind | None], ...]
+    bindings: tuple[tuple[str, str, IntType | None], ...]
+    results: tuple[tuple[str, str, IntType | None], ...]
     asserts: tuple[str, ...]
     unused: tuple[str, ...]
 
@@ -190,6 +208,9 @@ class ProgramLanguage(Language):
     """A language with statements and functions.
 
     Attributes:
+        binding: the statement that names a value, of ``name``, ``text`` and ``type``.
+        check: the statement that checks a condition.
+        discard: the statement that marks an argument as unused; empty if none is needed.
         declares: whether its functions state the types of their arguments.
         has_widths: whether its integers have 32 or 64 bits.
         unsigned: whether it has unsigned types.
@@ -197,6 +218,11 @@ class ProgramLanguage(Language):
         keeps_asserts: whether compilers see the arguments of asserts in every build.
     """
 
+    shifts: ClassVar[bool] = True
+    asserts: ClassVar[bool] = True
+    binding: ClassVar[str]
+    check: ClassVar[str]
+    discard: ClassVar[str] = ""
     declares: ClassVar[bool] = True
     has_widths: ClassVar[bool] = True
     unsigned: ClassVar[bool] = True
@@ -204,122 +230,115 @@ class ProgramLanguage(Language):
     keeps_asserts: ClassVar[bool] = True
 
     def __init__(self, *, shift: bool = False) -> None:
+        super().__init__(shift=shift)
         self.arithmetic = Arithmetic(floors=self.floors, shifts=shift)
 
     @abstractmethod
     def printer(self, widths: Widths | None) -> Printer:
-        """What writes the language's operations."""
+        """Return the printer of the language's operations."""
 
-    @abstractmethod
-    def statement(self, name: str, text: str, kind: Kind | None) -> str:
-        """A line that names a value; of a condition the type is None."""
+    def type_of(self, kind: IntType | None) -> str:
+        """Return the name of a number's type, or of a condition's if there is none."""
+        del kind
+        return ""
+
+    def statement(self, name: str, text: str, kind: IntType | None) -> str:
+        """Return the line that names a value."""
+        return self.binding.format(name=name, text=text, type=self.type_of(kind))
+
+    def body(self, program: Program) -> list[str]:
+        """Return the lines of a function before its results."""
+        lines = [self.check.format(condition) for condition in program.asserts]
+        lines += [self.discard.format(name) for name in program.unused if self.discard]
+        return lines + [self.statement(*binding) for binding in program.bindings]
 
     def expression(self, formulas: Formulas) -> str:
-        """The only result, as an expression."""
+        """Return the only result, as an expression."""
         ((_, form),) = formulas.results
         root = Lowering(self.arithmetic, formulas.size_bounds).form(form)
         return self.printer(self.widths(formulas, declared=False)).write([root], {})[root]
 
     def statements(self, formulas: Formulas) -> str:
-        """Every result and the padding condition, one on a line, shared parts first."""
+        """Return every result and the padding condition, one on a line, shared parts first."""
         program = self.program(formulas, named_results=True, asserts=False)
         given = {name for name, _, _ in program.bindings}
         lines = [*program.bindings, *(r for r in program.results if r[0] not in given)]
         return "\n".join(self.statement(*line) for line in lines)
 
     def widths(self, formulas: Formulas, *, declared: bool) -> Widths | None:
-        """The choice of types."""
+        """Return the choice of integer types."""
         if not self.has_widths:
             return None
         return Widths(declared and self.declares, self.unsigned, formulas.size_bounds)
 
     def program(self, formulas: Formulas, *, named_results: bool, asserts: bool) -> Program:
-        """The texts of all parts; with ``named_results`` the results may use one another."""
+        """Return the texts of all parts; with ``named_results`` results may use one another."""
         lowering = Lowering(self.arithmetic, formulas.size_bounds)
         widths = self.widths(formulas, declared=not named_results)
         results = [(name, lowering.form(form)) for name, form in formulas.results]
         if formulas.limits is not None:
             parts = [lowering.at_least(form, n) for form, n in formulas.limits]
-            results.append((PADDING, lowering.nodes.truth(Op.ANY, *parts)))
+            results.append((PADDING, lowering.nodes.condition(Op.ANY, *parts)))
         given: dict[Node, str] = {}
         if named_results:
             for name, node in results:
                 given.setdefault(node, name)
         taken = {*formulas.arguments, *(name for name, _ in results), *self.reserved}
         roots = [node for _, node in results]
-        named = shared(roots, names_besides({*taken, formulas.name}), given)
+        names = named_nodes(roots, fresh_names({*taken, formulas.name}), given)
         checks = _checks(formulas, lowering, widths) if asserts else []
         printer = self.printer(widths)
-        texts = printer.write(roots, named.names)
-        kinds = _Kinds(widths)
-        used = {node.value for node in _leaves([*roots, *(checks if self.keeps_asserts else [])])}
+        texts = printer.write(roots, names)
+        used = use_counts([*roots, *(checks if self.keeps_asserts else [])])
+        leaves = {node.value for node in used if node.op is Op.NAME}
+
+        def kind(node: Node) -> IntType | None:
+            return None if widths is None or node.is_condition else widths.result(node)
+
         return Program(
-            tuple((name, texts[node], kinds.of(node)) for name, node in named.bindings),
-            tuple((name, named.names.get(n) or texts[n], kinds.of(n)) for name, n in results),
+            tuple((name, texts[node], kind(node)) for node, name in names.items()),
+            tuple((name, names.get(node) or texts[node], kind(node)) for name, node in results),
             tuple(printer.write([check], {})[check] for check in checks),
-            tuple(name for name in formulas.arguments if name not in used),
+            tuple(name for name in formulas.arguments if name not in leaves),
         )
 
-    def argument_kinds(self, formulas: Formulas) -> list[tuple[str, Kind]]:
-        """The arguments of a function with their types; a size may be anything of 64 bits."""
-        widths = Widths(True, self.unsigned, formulas.size_bounds)
-        sizes = formulas.size_bounds
-        return [
-            *((var.name, widths.kind(var.interval)) for var in formulas.variables),
-            *((n, widths.kind(sizes.get(n, Interval(1, None)))) for n in formulas.sizes),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    widths: Widths | None
-
-    def of(self, node: Node) -> Kind | None:
-        if self.widths is None or node.is_condition:
-            return None
-        return self.widths.result(node)
-
-
-def _leaves(roots: Sequence[Node]) -> list[Node]:
-    return [node for node in users(roots) if node.op is Op.NAME]
+    def argument_types(self, formulas: Formulas) -> list[tuple[str, str]]:
+        """Return the arguments of a function with their types; a size may have any 64-bit value."""
+        bounds = formulas.size_bounds
+        widths = Widths(True, self.unsigned, bounds)
+        values = [(var.name, var.interval) for var in formulas.variables]
+        values += [(name, bounds.get(name, Interval(1, None))) for name in formulas.sizes]
+        return [(name, self.type_of(widths.kind(interval))) for name, interval in values]
 
 
 def _checks(formulas: Formulas, lowering: Lowering, widths: Widths | None) -> list[Node]:
-    """The bounds of the arguments as conditions, without those that their types imply."""
+    """Return the bounds of the arguments as conditions, without those that their types imply."""
     nodes, checks = lowering.nodes, []
-    known = {one.name: one for one in formulas.assumptions}
-    for size in formulas.sizes:
-        assumed, node = known.get(size, Assumption(size)), lowering.size(size)
-        least = assumed.lo if assumed.lo > assumed.divisor else 1  # a multiple is no less anyway
-        checks.append(nodes.truth(Op.GE, node, nodes.const(least)))
-        if assumed.hi is not None:
-            checks.append(nodes.truth(Op.LE, node, nodes.const(assumed.hi)))
-        if assumed.divisor > 1:
-            rest = lowering.form(variable(size, 1) % assumed.divisor)
-            checks.append(nodes.truth(Op.EQ, rest, nodes.const(0)))
+    for known in formulas.size_assumptions:
+        node = lowering.size(known.name)
+        least = known.lo if known.lo > known.divisor else 1  # a multiple is not below its divisor
+        checks.append(nodes.condition(Op.GE, node, nodes.const(least)))
+        if known.hi is not None:
+            checks.append(nodes.condition(Op.LE, node, nodes.const(known.hi)))
+        if known.divisor > 1:
+            rest = lowering.form(variable(known.name, 1) % known.divisor)
+            checks.append(nodes.condition(Op.EQ, rest, nodes.const(0)))
     for var in formulas.variables:
         lo, hi = var.interval
         if lo == 0 and hi == -1:  # of an array without elements
-            checks.append(nodes.truth(Op.ANY))
+            checks.append(nodes.condition(Op.ANY))
             continue
         kind = widths.kind(var.interval) if widths is not None and widths.declared else None
         name = nodes.name(var.name, var.interval)
         if lo is not None and (kind is None or lo != kind.smallest):
-            checks.append(nodes.truth(Op.GE, name, lowering.number(lo)))
+            checks.append(nodes.condition(Op.GE, name, lowering.number(lo)))
         if hi is not None and (kind is None or hi != kind.largest):
-            checks.append(nodes.truth(Op.LE, name, lowering.number(hi)))
+            checks.append(nodes.condition(Op.LE, name, lowering.number(hi)))
     return checks
 
 
-def unsupported(title: str, what: str, fix: str) -> UnsupportedError:
-    """The error of a target that lacks what was asked for."""
-    return UnsupportedError(
-        f"{title} has no {what}", f"{title} writes what is, not what to do", fix
-    )
-
-
 def words(text: str) -> frozenset[str]:
-    """The words of a text.
+    """Return the words of a text.
 
     >>> sorted(words("if else"))
     ['else', 'if']

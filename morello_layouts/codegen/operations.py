@@ -1,4 +1,4 @@
-"""Operations on integers: from forms to a graph of nodes."""
+"""Operations on integers: lower affine expressions to a graph of nodes."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from morello_layouts.expr.sizes import (
 
 
 class Op(Enum):
-    """What a node does with its operands."""
+    """The operation of a node on its operands."""
 
     NAME = "name"  # value: the variable's or size's name
     CONST = "const"  # value: the int
     SUM = "sum"  # value: a sign, 1 or -1, for each operand; a condition counts as 0 or 1
     MUL = "mul"
-    DIV = "div"  # of a negative operand the target's own quotient
-    MOD = "mod"  # of a negative operand the target's own remainder
+    DIV = "div"  # for a negative operand, the target's own quotient
+    MOD = "mod"  # for a negative operand, the target's own remainder
     SHL = "shl"
     SHR = "shr"
-    AND = "and"  # bits
+    AND = "and"  # bitwise
     LT = "lt"
     LE = "le"
     GE = "ge"
     EQ = "eq"
-    ANY = "any"  # whether one of its operands is true; none: false
+    ANY = "any"  # whether one of its operands is true; false without operands
 
 
 class Node:
-    """An operation, its operands, and which values it takes.
+    """An operation, its operands, and the bounds of its values.
 
     Attributes:
-        interval: the values of the result.
-        reach: the values on the way to it: of a sum, all partial sums.
+        interval: the bounds of the result.
+        reach: the bounds of intermediate values: of a sum, of all partial sums.
     """
 
     __slots__ = ("args", "interval", "op", "reach", "value")
@@ -62,7 +62,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether nothing is computed: a name or a number."""
+        """Whether the node is a name or a number, which needs no computation."""
         return self.op in (Op.NAME, Op.CONST)
 
     @property
@@ -75,7 +75,7 @@ class Node:
 
 
 class Nodes:
-    """Makes nodes, equal ones once.
+    """A maker of nodes, which makes equal ones once.
 
     >>> nodes = Nodes()
     >>> nodes.const(8) is nodes.const(8)
@@ -94,7 +94,7 @@ class Nodes:
         reach: Interval | None = None,
         value: Any = None,
     ) -> Node:
-        """The node of an operation on nodes of this maker."""
+        """Return the node of an operation on nodes of this maker."""
         operands = tuple(args)
         key = (op, value, *map(id, operands))
         found = self._known.get(key)
@@ -103,15 +103,15 @@ class Nodes:
         return found
 
     def const(self, value: int) -> Node:
-        """An integer."""
+        """Return an integer."""
         return self.make(Op.CONST, (), Interval(value, value), value=value)
 
     def name(self, name: str, interval: Interval) -> Node:
-        """A variable, or a symbolic size."""
+        """Return a variable, or a symbolic size."""
         return self.make(Op.NAME, (), interval, value=name)
 
-    def truth(self, op: Op, *args: Node) -> Node:
-        """A condition on nodes."""
+    def condition(self, op: Op, *args: Node) -> Node:
+        """Return a condition on nodes."""
         return self.make(op, args, Interval(0, 1))
 
 
@@ -120,14 +120,14 @@ def is_known_nonnegative(interval: Interval) -> bool:
     return interval.lo is not None and is_nonnegative(interval.lo)
 
 
-def users(roots: Iterable[Node]) -> dict[Node, int]:
-    """For each node below these how often it is used, operands before their users.
+def use_counts(roots: Iterable[Node]) -> dict[Node, int]:
+    """Return how often each node below some roots is used, operands before their users.
 
     Each root counts as one use.
     """
     count: dict[Node, int] = {}
     order: list[Node] = []
-    # A node is met twice: first to visit its operands, then to take its place after them.
+    # The stack holds a node twice: to visit its operands, then to place it after them.
     stack = [(root, False) for root in reversed(list(roots))]
     while stack:
         node, is_done = stack.pop()
@@ -141,18 +141,18 @@ def users(roots: Iterable[Node]) -> dict[Node, int]:
     return {node: count[node] for node in order}
 
 
-Piece: TypeAlias = tuple[Atom | None, Int]
+Term: TypeAlias = tuple[Atom | None, Int]
 """A term of a sum; its constant has no atom."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What a target's operators do.
+    """The meaning of a target's operators.
 
     Attributes:
-        floors: whether its division and remainder round down for negative operands too, as in
-            Python; else they may truncate, as in C.
-        shifts: whether powers of two become shifts and masks, where operands are nonnegative.
+        floors: whether division and remainder round down for negative operands too, as in Python;
+            otherwise they may truncate, as in C.
+        shifts: whether powers of two become shifts and masks if operands are nonnegative.
     """
 
     floors: bool = False
@@ -160,7 +160,7 @@ class Arithmetic:
 
 
 class Lowering:
-    """Turns forms into nodes that share their common parts.
+    """A lowering of affine expressions to nodes that share their common parts.
 
     >>> from morello_layouts.expr import variable
     >>> Lowering(Arithmetic()).form(variable("i", 0, 7) // 4)
@@ -170,7 +170,7 @@ class Lowering:
     def __init__(
         self, arithmetic: Arithmetic, size_bounds: Mapping[str, Interval] | None = None
     ) -> None:
-        """With bounds of symbolic sizes, which are at least 1 without."""
+        """Begin without nodes; symbolic sizes without bounds are at least 1."""
         self.arithmetic = arithmetic
         self.size_bounds = size_bounds or {}
         self.nodes = Nodes()
@@ -178,15 +178,15 @@ class Lowering:
         self._raised: dict[AffineExpr, AffineExpr] = {}
 
     def form(self, form: AffineExpr) -> Node:
-        """The operations that compute a form."""
+        """Return the operations that compute an expression."""
         return self._form(form if self.arithmetic.floors else self._raise(form))
 
     def at_least(self, form: AffineExpr, bound: Int) -> Node:
-        """The condition that a form is not below a bound."""
-        return self.nodes.truth(Op.GE, self.form(form), self.number(bound))
+        """Return the condition that an expression is at least a bound."""
+        return self.nodes.condition(Op.GE, self.form(form), self.number(bound))
 
     def number(self, value: Int) -> Node:
-        """An integer, or what computes a symbolic size. Every printed size passes here."""
+        """Return an integer, or the operations that compute a symbolic size."""
         if not isinstance(value, SizeExpr):
             return self.nodes.const(value)
         pieces = sorted(value.printing_order(), key=lambda piece: piece[1] < 0)
@@ -199,7 +199,7 @@ class Lowering:
         return self._sum(parts, Interval(value, value), partial)
 
     def _monomial(self, monomial: Monomial, factor: int) -> Node:
-        """A product of sizes and of their quotients: 4·(N // 8), if exact, as N // 2."""
+        """Return a product of sizes and of their quotients: 4·(N // 8), if exact, as N // 2."""
         factors: list[tuple[Node, Int]] = []
         for name, power in monomial:
             shared = 1
@@ -215,11 +215,11 @@ class Lowering:
         return node
 
     def size(self, name: str) -> Node:
-        """A symbolic size."""
+        """Return a symbolic size."""
         return self.nodes.name(name, self.size_bounds.get(name, Interval(1, None)))
 
     def _size(self, name: SizeAtom, times: int) -> Node:
-        """A named size, or a multiple of a quotient of sizes."""
+        """Return a named size, or a multiple of a quotient of sizes."""
         if isinstance(name, str):
             return self.size(name)
         up = 0 if name.exact else name.divisor - 1
@@ -289,11 +289,11 @@ class Lowering:
         divisor = self.number(by)
         if is_plain or self.arithmetic.floors:
             return self.nodes.make(Op.DIV, (node, divisor), quotient)
-        # Where / truncates, % is negative where / came out one too large; where / rounds down, it
-        # never is. Neither step leaves the range of x.
+        # If / truncates, % is negative exactly when / is one too large; if / rounds down, % never
+        # is. Neither step leaves the range of x.
         near = self.nodes.make(Op.DIV, (node, divisor), _hull((quotient, Interval(0, 0))))
         rest = self.nodes.make(Op.MOD, (node, divisor), Interval(1 - by, by - 1))
-        is_above = self.nodes.truth(Op.LT, rest, self.nodes.const(0))
+        is_above = self.nodes.condition(Op.LT, rest, self.nodes.const(0))
         return self.nodes.make(Op.SUM, (near, is_above), quotient, value=(1, -1))
 
     def _modulo(self, node: Node, by: Int, values: Interval, result: Interval) -> Node:
@@ -303,7 +303,7 @@ class Lowering:
         modulus = self.number(by)
         if is_plain or self.arithmetic.floors:
             return self.nodes.make(Op.MOD, (node, modulus), result)
-        # The first remainder may be negative or not; of the second the operand is not.
+        # The first remainder may be negative; the operand of the second is not.
         rest = self.nodes.make(Op.MOD, (node, modulus), Interval(1 - by, by - 1))
         raised = self.nodes.make(Op.SUM, (rest, modulus), Interval(1, 2 * by - 1), value=(1, 1))
         return self.nodes.make(Op.MOD, (raised, modulus), Interval(0, by - 1))
@@ -312,10 +312,10 @@ class Lowering:
         return self.arithmetic.shifts and number > 1 and number.bit_count() == 1
 
     def _raise(self, form: AffineExpr) -> AffineExpr:
-        """The form with operands that may be negative raised by multiples of their divisors.
+        """Return the form with operands made nonnegative by multiples of their divisors.
 
-        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, where k is large enough, and
-        nothing is raised past the type that holds x.
+        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, for a k that is large enough but
+        does not exceed the type that holds x.
         """
         found = self._raised.get(form)
         if found is None:
@@ -338,13 +338,13 @@ class Lowering:
 
 
 def _missing(of: AffineExpr, step: Int) -> Int:
-    """How many steps, of at least 1 each, are known to lift values to 0 or above; 0 for none."""
+    """Return how many steps, of at least 1 each, make values nonnegative; 0 if none is known."""
     lo, hi = of.interval
     if lo is None or is_nonnegative(lo) or not is_nonnegative(-lo):
         return 0
     if isinstance(lo, int) and isinstance(step, int):
         k = -(lo // step)
-        if hi is None:  # the largest signed integer is no value to add to
+        if hi is None:  # nothing can be added to the largest signed integer
             return k if all(is_known_nonnegative(a.interval.scale(c)) for a, c in of.terms) else 0
         return 0 if isinstance(hi, int) and _outgrows(lo, hi, hi + k * step) else k
     for k in (1, 2):
@@ -354,13 +354,13 @@ def _missing(of: AffineExpr, step: Int) -> Int:
 
 
 def _outgrows(lo: int, hi: int, raised: int) -> bool:
-    """Whether a raised end needs a wider signed type than the values as they are."""
+    """Whether a raised end needs a wider signed type than the values themselves."""
     return any(-end <= lo and hi < end <= raised for end in (2**31, 2**63))
 
 
-def _ordered(form: AffineExpr) -> list[Piece]:
-    """The pieces as people write them, or positive ones first where this avoids a sign."""
-    pieces: list[Piece] = [*printing_order(form.terms)]
+def _ordered(form: AffineExpr) -> list[Term]:
+    """Return the terms as people write them, or positive ones first if this avoids a sign."""
+    pieces: list[Term] = [*printing_order(form.terms)]
     if form.const:
         pieces.append((None, form.const))
     if all(is_known_nonnegative(i) for i in _partial(pieces)[:-1]):
@@ -368,8 +368,8 @@ def _ordered(form: AffineExpr) -> list[Piece]:
     return sorted(pieces, key=lambda piece: sign(piece[1]) < 0)
 
 
-def _partial(pieces: Sequence[Piece]) -> list[Interval]:
-    """The values of the sums of the first pieces."""
+def _partial(pieces: Sequence[Term]) -> list[Interval]:
+    """Return the bounds of the sums of the first terms."""
     sums = []
     for k in range(len(pieces)):
         terms = [(atom, c) for atom, c in pieces[: k + 1] if atom is not None]
@@ -379,7 +379,7 @@ def _partial(pieces: Sequence[Piece]) -> list[Interval]:
 
 
 def _hull(intervals: Sequence[Interval]) -> Interval:
-    """An interval that holds all of these; an end that cannot be told is absent."""
+    """Return an interval that holds all of these; an undecided end is absent."""
     lo, hi = intervals[0]
     for other in intervals[1:]:
         lo = _smaller(lo, other.lo)

@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar, Final, NamedTuple
 
-from morello_layouts.codegen.operations import Node, Op, users
-from morello_layouts.codegen.widths import Kind, Widths
+from morello_layouts.codegen.operations import Node, Op, use_counts
+from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.errors import UnsupportedError
 
 LOOSE: Final = 0
 SUM: Final = 1
 PRODUCT: Final = 2
 ATOM: Final = 3
-"""How tightly a text holds together; a looser one stands in parentheses."""
+"""How tightly operators bind: a text that binds less than its place needs gets parentheses."""
 
 _LONGEST: Final = 1_000_000
 
 
 class Text(NamedTuple):
-    """Text and how tightly it holds together."""
+    """The text of an operation, and how tightly it binds."""
 
     text: str
     level: int
 
+    @property
+    def closed(self) -> str:
+        """The text, in parentheses unless it is an atom."""
+        return self.text if self.level == ATOM else f"({self.text})"
+
 
 class Printer:
-    """How a language writes operations; a subclass states where it differs from C.
+    """A printer of operations; a subclass states the differences from C.
 
     Attributes:
         symbols: the binary operators, spaces included.
-        any_of: the operator between alternatives, and how tightly these must hold together.
-        truth: how true and false are written.
-        widens: whether an operation on 32 and 64 bits is one on 64 without being told.
+        any_of: the operator between alternatives, and how tightly these must bind.
+        truth: the texts of false and true.
+        widens: whether an operation on 32 and 64 bits is computed in 64 bits by itself.
     """
 
     symbols: ClassVar[Mapping[Op, str]] = {
@@ -53,33 +58,33 @@ class Printer:
     widens: ClassVar[bool] = True
 
     def __init__(self, widths: Widths | None) -> None:
-        """Without widths the language's integers have one type, or grow."""
+        """Make a printer; without widths, integers have one type or grow."""
         self.widths = widths
 
-    def literal(self, value: int, kind: Kind | None) -> str:
-        """An integer where this type is computed in."""
+    def literal(self, value: int, kind: IntType | None) -> str:
+        """Return an integer in an operation of a type."""
         del kind
         return str(value)
 
-    def cast(self, text: Text, kind: Kind) -> Text:
-        """A text as another type."""
+    def cast(self, text: Text, kind: IntType) -> Text:
+        """Return a text converted to another type."""
         raise NotImplementedError
 
-    def truth_value(self, condition: Text, kind: Kind | None) -> Text:
-        """A condition as 0 or 1, where this type is computed in."""
+    def truth_value(self, condition: Text, kind: IntType | None) -> Text:
+        """Return a condition as 0 or 1, in an operation of a type."""
         del kind
         return Text(f"({condition.text})", ATOM)
 
     def write(self, roots: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
-        """The text of every root and of every node that has a name, in terms of the names."""
+        """Return the text of every root and of every named node, in terms of the names."""
         used: dict[Node, Text] = {}
         defined: dict[Node, str] = {}
         wanted = {*roots, *names}
-        for node in users(roots):
+        for node in use_counts(roots):
             text = self._node(node, used)
             if len(text.text) > _LONGEST:
                 raise UnsupportedError(
-                    "the expression is too long to be written out",
+                    f"the expression is longer than {_LONGEST:,} characters",
                     "its parts are shared, and each use repeats them",
                     "ask for a function, which names what it uses again",
                 )
@@ -117,12 +122,12 @@ class Printer:
         symbol, need = self.any_of
         texts = []
         for arg in node.args:
-            # Comparisons hold tighter than ||, but looser than |.
+            # Comparisons bind more tightly than ||, but less than |.
             text, level = used[arg]
             texts.append(text if need == SUM or level == ATOM else f"({text})")
         return Text(symbol.join(texts), LOOSE)
 
-    def _sum(self, node: Node, kind: Kind | None, used: Mapping[Node, Text]) -> Text:
+    def _sum(self, node: Node, kind: IntType | None, used: Mapping[Node, Text]) -> Text:
         kinds = self._casts(node.args, kind)
         if node.value[0] < 0 and kind is not None:
             kinds |= self._casts(node.args[:1], kind)  # the negation comes before any widening
@@ -136,8 +141,8 @@ class Printer:
             parts.append(lead + text)
         return Text("".join(parts), SUM)
 
-    def _casts(self, args: Sequence[Node], kind: Kind | None) -> dict[Node, Kind]:
-        """Which operands must be converted, so that all steps are computed in a type."""
+    def _casts(self, args: Sequence[Node], kind: IntType | None) -> dict[Node, IntType]:
+        """Return the operands to convert, so that all steps are computed in a type."""
         if kind is None or self.widths is None:
             return {}
         values = [arg for arg in args if arg.op is not Op.CONST and not arg.is_condition]
@@ -145,14 +150,14 @@ class Printer:
         wrong = [arg for arg in values if own[arg] != kind]
         if not self.widens or kind.bits == 32 or not self._may_widen(kind, own.values()):
             return dict.fromkeys(wrong, kind)
-        # From the left, each step has one operand that is wide, so the other becomes so.
+        # From the left, each step has one wide operand, which widens the other.
         first = list(args[:2])
         if any(own.get(arg) == kind for arg in first):
             return {}
         return dict.fromkeys([arg for arg in first if arg in own][:1], kind)
 
-    def _may_widen(self, kind: Kind, own: Iterable[Kind]) -> bool:
-        """Whether all operands keep their values where the language itself widens them."""
+    def _may_widen(self, kind: IntType, own: Iterable[IntType]) -> bool:
+        """Whether all operands keep their values if the language itself widens them."""
         assert self.widths is not None
         if kind.signed and self.widths.unsigned and not self.widths.declared:
             return False  # a variable may be an unsigned one of 64 bits, which would win
@@ -161,8 +166,8 @@ class Printer:
     def _operand(
         self,
         arg: Node,
-        cast: Kind | None,
-        kind: Kind | None,
+        cast: IntType | None,
+        kind: IntType | None,
         need: int,
         used: Mapping[Node, Text],
     ) -> str:
@@ -176,47 +181,29 @@ class Printer:
         return text.text if text.level >= need else f"({text.text})"
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Nodes with names, operands before their users."""
-
-    bindings: tuple[tuple[str, Node], ...]
-
-    @property
-    def names(self) -> dict[Node, str]:
-        """The name of each node that has one."""
-        return {node: name for name, node in self.bindings}
-
-
-def shared(
-    roots: Sequence[Node], fresh: Iterator[str], given: Mapping[Node, str] | None = None
-) -> Named:
-    """Names for what is used more than once among these nodes.
+def named_nodes(
+    roots: Sequence[Node], fresh: Iterator[str], given: Mapping[Node, str]
+) -> dict[Node, str]:
+    """Return names for the nodes that are used more than once, operands before their users.
 
     Args:
-        roots: what the program gives; each is one use.
+        roots: the results of the program; each is one use.
         fresh: names that nothing else has.
-        given: nodes that have a name whether or not they are used again.
+        given: nodes with a name of their own, which are named even if they are used once.
     """
-    names = dict(given or {})
-    bindings = []
-    for node, count in users(roots).items():
-        if node.is_leaf:
-            continue
-        if node in names or count > 1:
-            bindings.append((names.get(node) or next(fresh), node))
-    return Named(tuple(bindings))
+    return {
+        node: given.get(node) or next(fresh)
+        for node, uses in use_counts(roots).items()
+        if not node.is_leaf and (node in given or uses > 1)
+    }
 
 
-def names_besides(taken: Iterable[str], stem: str = "t") -> Iterator[str]:
-    """t0, t1, … without those that are taken.
+def fresh_names(taken: Iterable[str], stem: str = "t") -> Iterator[str]:
+    """Yield t0, t1, … without the names that are taken.
 
-    >>> names = names_besides({"t0", "i"})
+    >>> names = fresh_names({"t0", "i"})
     >>> next(names), next(names)
     ('t1', 't2')
     """
-    used, k = set(taken), 0
-    while True:
-        if f"{stem}{k}" not in used:
-            yield f"{stem}{k}"
-        k += 1
+    used = set(taken)
+    return (name for k in count() if (name := f"{stem}{k}") not in used)

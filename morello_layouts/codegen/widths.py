@@ -1,4 +1,4 @@
-"""Which integer types a program computes in, from the bounds of every value on the way."""
+"""Integer types: the narrowest that hold every intermediate value, by its bounds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from morello_layouts.expr.bounds import UNBOUNDED
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr
 
 
-class Kind(Enum):
-    """An integer type: its name in Rust, its bits, whether it has a sign."""
+class IntType(Enum):
+    """An integer type: its name in Rust, its bits, and whether it has a sign."""
 
     U32 = ("u32", 32, False)
     I32 = ("i32", 32, True)
@@ -37,16 +37,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The choice of types: 32 bits where the bounds prove that all values fit, 64 where not.
+    """The choice of types: 32 bits if the bounds prove that all values fit, else 64 bits.
 
-    Values without a known bound are taken to fit 64 bits. Unsigned where nothing is negative.
+    Values without a known bound are assumed to fit 64 bits. Types without negative values are
+    unsigned.
 
     Attributes:
-        declared: whether the program declares the types of its variables. Else they may be of any
-            integer type of at least 32 bits, with or without a sign: then 32-bit arithmetic
+        declared: whether the program declares the types of its variables. Otherwise these may have
+            any integer type of at least 32 bits, with or without a sign: then 32-bit arithmetic
             stays below 2^31, and variables are converted before 64-bit arithmetic.
         unsigned: whether the target has unsigned types.
-        sizes: bounds of symbolic sizes; one without is at least 1.
+        sizes: bounds of symbolic sizes; a size without bounds is at least 1.
 
     >>> Widths().kind(Interval(0, 2**32 - 1)).text, Widths().kind(Interval(-1, 2**31)).text
     ('u32', 'i64')
@@ -55,18 +56,18 @@ class Widths:
     declared: bool = True
     unsigned: bool = True
     sizes: Mapping[str, Interval] = field(default_factory=dict)
-    _known: dict[Node, Kind] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[Node, IntType] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Node, Interval] = field(default_factory=dict, compare=False, repr=False)
 
-    def kind(self, *intervals: Interval, signed: bool = False) -> Kind:
-        """The smallest type that holds all values of some intervals; with a sign if asked for.
+    def kind(self, *intervals: Interval, signed: bool = False) -> IntType:
+        """Return the narrowest type that holds some intervals, with a sign if ``signed``.
 
         Raises:
-            UnsupportedError: where 64 bits do not hold them.
+            UnsupportedError: if 64 bits do not hold them.
         """
         is_nonnegative = all(is_known_nonnegative(i) for i in intervals)
         is_unsigned = is_nonnegative and self.unsigned and not signed
-        kinds = (Kind.U32, Kind.U64) if is_unsigned else (Kind.I32, Kind.I64)
+        kinds = (IntType.U32, IntType.U64) if is_unsigned else (IntType.I32, IntType.I64)
         ends = [(self._ends(i.lo)[0], self._ends(i.hi)[1]) for i in intervals]
         lows = [lo for lo, _ in ends if lo is not None]
         highs = [hi for _, hi in ends if hi is not None]
@@ -81,11 +82,11 @@ class Widths:
         raise UnsupportedError(
             f"a value from {min(lows, default=0)} to {max(highs, default=0)} does not fit 64 bits",
             "this target computes in integers of 32 and 64 bits",
-            "take the target python, whose integers grow, or a smaller shape",
+            "choose the target python, whose integers grow, or a smaller shape",
         )
 
     def _ends(self, value: Int | None) -> tuple[int | None, int | None]:
-        """The smallest and largest value of a size; None where it has none."""
+        """Return the smallest and largest value of a size; None for an end without bound."""
         if not isinstance(value, SizeExpr):
             return value, value
         lo: int | None = 0
@@ -98,7 +99,7 @@ class Widths:
         return lo, hi
 
     def _ends_of_product(self, monomial: Monomial) -> tuple[int | None, int | None]:
-        """The smallest and largest product of sizes, all at least 1."""
+        """Return the smallest and largest product of sizes, all of which are at least 1."""
         least = 1
         largest: int | None = 1
         for name, power in monomial:
@@ -113,21 +114,21 @@ class Widths:
         return least, largest
 
     def bounds(self, node: Node) -> Interval:
-        """The smallest and largest value of a node, as numbers: its own, or what operands allow."""
+        """Return the smallest and largest value of a node, by its own and its operands' bounds."""
         known = self._bounds.get(node)
         if known is None:
             known = self._numbers(node.interval)
             if not node.is_leaf and not node.is_condition:
-                known = _both(known, self._of_operands(node))
+                known = _meet(known, self._of_operands(node))
             self._bounds[node] = known
         return known
 
     def _numbers(self, values: Interval) -> Interval:
         lo, hi = self._ends(values.lo)[0], self._ends(values.hi)[1]
-        return _both(Interval(lo, hi), Interval(0 if is_known_nonnegative(values) else None, None))
+        return _meet(Interval(lo, hi), Interval(0 if is_known_nonnegative(values) else None, None))
 
     def _of_operands(self, node: Node) -> Interval:
-        """What the bounds of the operands say of a result."""
+        """Return the bounds of a result that follow from those of the operands."""
         if node.op is Op.SUM:
             return self._partial_sums(node)[-1]
         first, second = map(self.bounds, node.args)
@@ -146,24 +147,24 @@ class Widths:
         return UNBOUNDED
 
     def _partial_sums(self, node: Node) -> list[Interval]:
-        """The values of the sums of a sum's first terms: theirs, and what is known of all."""
+        """Return the bounds of the sums of a sum's first terms."""
         known, total, sums = self._numbers(node.reach), Interval(0, 0), []
         for arg, sign in zip(node.args, node.value, strict=True):
             total = total + self.bounds(arg).scale(sign)
-            sums.append(_both(total, known))
+            sums.append(_meet(total, known))
         return sums
 
-    def operation(self, node: Node) -> Kind:
-        """The type in which an operation is computed: it holds all operands and results.
+    def operation(self, node: Node) -> IntType:
+        """Return the type in which an operation is computed: it holds all operands and results.
 
-        Only an unsigned division or remainder is worth a conversion to fewer bits.
+        Only for an unsigned division or remainder is a conversion to fewer bits worth its cost.
         """
         known = self._known.get(node)
         if known is None:
             known = self._known[node] = self._operation(node)
         return known
 
-    def _operation(self, node: Node) -> Kind:
+    def _operation(self, node: Node) -> IntType:
         args = node.args[:1] if node.op in (Op.SHL, Op.SHR) else node.args
         intervals = [self.bounds(arg) for arg in args]
         if not node.is_condition:
@@ -178,20 +179,20 @@ class Widths:
         own = self.kind(*intervals, signed=is_division and is_signed)
         if (is_division and not is_signed) or all(kind.bits == 32 for kind in kinds):
             return own
-        return Kind.I64 if own.signed else Kind.U64
+        return IntType.I64 if own.signed else IntType.U64
 
-    def result(self, node: Node) -> Kind:
-        """The type that the text of a node has in the target."""
+    def result(self, node: Node) -> IntType:
+        """Return the type that the text of a node has in the target."""
         if node.op is not Op.NAME:
             return self.operation(node)
         if self.declared:
             return self.kind(node.interval)
         is_unsigned = self.unsigned and is_known_nonnegative(node.interval)
-        return Kind.U32 if is_unsigned else Kind.I32
+        return IntType.U32 if is_unsigned else IntType.I32
 
 
-def _both(a: Interval, b: Interval) -> Interval:
-    """What two bounds of one value say together."""
+def _meet(a: Interval, b: Interval) -> Interval:
+    """Return the intersection of two bounds of one value."""
     lows = [end for end in (a.lo, b.lo) if end is not None]
     highs = [end for end in (a.hi, b.hi) if end is not None]
     return Interval(max(lows, default=None), min(highs, default=None))

@@ -1,4 +1,4 @@
-"""A relayout: from one buffer to another that holds the same array in another layout."""
+"""Relayouts: from one buffer to another that holds the same array in another layout."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts import notations
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import latex_map, to_sympy
+from morello_layouts.layout import ElementType
 from morello_layouts.maps.index_map import IndexMap, Inverse
-from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, numpy_type
+from morello_layouts.notations.xla import ELEMENT_BITS, numpy_type
 
 if TYPE_CHECKING:
     import sympy
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relayout:
-    """From one buffer to another that holds the same array in another layout.
+    """A map from each offset of a target buffer to the source's offset of the same element.
 
     Attributes:
         source: the index map of the buffer that is read.
         target: the index map of the buffer that is written.
-        element_type: XLA's name of the element type, where a layout's text names it.
-        element_bits: how wide elements are, by each layout whose text says so.
 
     >>> from morello_layouts import relayout
     >>> r = relayout("f32[4,8]{1,0}", "f32[4,8]{1,0:T(2,4)}")
@@ -41,25 +39,35 @@ class Relayout:
 
     source: IndexMap
     target: IndexMap
-    element_type: str | None = None
-    element_bits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.source.shape != self.target.shape:
             raise ShapeError(
-                f"the layouts are of arrays of shapes {self.source.shape} and {self.target.shape}",
+                f"relayout: the source has the shape {self.source.shape}, the target "
+                f"{self.target.shape}",
                 "a relayout moves each element of one array",
                 "give both layouts at the same shape",
             )
 
     @property
+    def element_type(self) -> ElementType | None:
+        """The element type, from the first layout that names one; None if neither does."""
+        named = (one for one in self._element_types if one.name is not None)
+        return next(named, None)
+
+    @property
+    def _element_types(self) -> list[ElementType]:
+        found = (self.source.element_type, self.target.element_type)
+        return [one for one in found if one is not None]
+
+    @property
     def inverse(self) -> Inverse:
-        """From the target's offsets to coordinates."""
+        """The map from the target's offsets to coordinates."""
         return self.target.inverse
 
     @cached_property
     def form(self) -> AffineExpr:
-        """The offset in the source's buffer, in the simplifier's own form."""
+        """The offset in the source's buffer, as a simplified affine expression."""
         at = {f"d{k}": form for k, form in enumerate(self.inverse.forms)}
         return canonicalize(substitute(self.source.reference_form, at))
 
@@ -71,17 +79,17 @@ class Relayout:
 
     @property
     def padding(self) -> sympy.Basic:
-        """The condition that ``p`` is padding of the target, as a SymPy Boolean in ``p``."""
+        """The condition that the target's offset ``p`` is padding, as a SymPy Boolean."""
         return self.inverse.padding
 
     def __call__(self, offset: int) -> int | None:
-        """The offset in the source's buffer of what lies at an offset of the target's.
+        """Return the source's offset of the element at an offset of the target.
 
         Returns:
-            The offset in elements; None where the target holds padding.
+            The offset in elements; None if the target's offset is padding.
 
         Raises:
-            ShapeError: where the offset is outside of the target's buffer.
+            ShapeError: if the offset is outside of the target's buffer.
         """
         if self.target.coordinates(offset) is None:
             return None
@@ -97,24 +105,24 @@ class Relayout:
     def kernel(
         self, target: str = "c", dtype: Any = None, *, fill: Any = 0, name: str = "relayout"
     ) -> str:
-        """A whole source file that moves a buffer of the one layout to one of the other.
+        """Return a whole source file that moves a buffer of one layout to one of the other.
+
+        Symbolic sizes are arguments of the function, after the buffers and in the order of their
+        names: one kernel serves all of them. It relies on the assumptions on them.
 
         Args:
             target: ``"c"``, ``"cuda"`` or ``"python"``.
-            dtype: the type of an item: NumPy's, or XLA's name of it; left out, the type that the
-                layouts' text names. Buffers have an item for each slot, in whole bytes, so a type
-                that is given here also serves layouts of ``E(4)`` or another element type.
-            fill: what padding holds; None leaves it as it is. For types that NumPy lacks, such as
-                bf16 and those of 8 bits, it is the bits of an item: 0x3f80 is 1 in bf16.
+            dtype: the type of an item: NumPy's, or XLA's name of it; by default the type that the
+                layouts name. Buffers have an item for each slot, in whole bytes, so a given type
+                also serves layouts of ``E(4)`` or another element type.
+            fill: the value of padding; None leaves padding as it is. For types that NumPy lacks,
+                such as bf16 and those of 8 bits, give the bits of an item: 0x3f80 is 1 in bf16.
             name: the function's name.
 
-        Symbolic sizes are arguments of the function, after the buffers and in the order of their
-        names: one kernel serves all of them. It takes for granted what is assumed of them.
-
         Raises:
-            LayoutError: where the type is missing or not the one width of both layouts' elements,
-                or the fill is none of its values.
-            UnsupportedError: where there is no such target, or none for symbolic sizes.
+            LayoutError: if the type is missing or does not have the width of both layouts'
+                elements, or if the fill is not a value of it.
+            UnsupportedError: if there is no such target, or none for symbolic sizes.
 
         >>> from morello_layouts import relayout
         >>> text = relayout("[0, 1]", "[1, 0]", (4, 8)).kernel("c", "float32", name="transpose")
@@ -131,27 +139,27 @@ class Relayout:
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
         padding = fill_bytes(fill, items, self._bits_of(dtype))
         recipes = self.source.recipe, self.target.recipe
-        facts = self.target.assumptions
-        return kernel_text(Kernel(*recipes, items.itemsize, padding, name, layouts, facts), target)
+        assumptions = self.target.assumptions
+        kernel = Kernel(*recipes, items.itemsize, padding, name, layouts, assumptions)
+        return kernel_text(kernel, target)
 
     def compile(
         self, dtype: Any = None, *, fill: Any = 0, threads: int | None = None
     ) -> CompiledRelayout | SizedRelayout:
-        """The kernel as a function on NumPy buffers, built by the system's C compiler.
+        """Return the kernel as a function on NumPy buffers, built by the system's C compiler.
 
-        What is built is kept in a cache folder. Without a compiler the function works by NumPy,
-        and a warning says so. Where sizes are symbolic, the function takes them at each call,
-        ``f(buffer, M=3, N=5)``.
+        A cache folder keeps what was built. Without a compiler the function works in NumPy, and a
+        warning says so. If sizes are symbolic, each call gives them: ``f(buffer, M=3, N=5)``.
 
         Args:
             dtype: as of :meth:`kernel`.
-            fill: as of :meth:`kernel`; another fill costs no other build.
-            threads: how many share the work of a call at most; left out, the caller's alone. What
-                comes out is the same. NumPy works on one.
+            fill: as of :meth:`kernel`; another fill needs no other build.
+            threads: the most threads that share the work of a call; by default only the caller's.
+                The result does not depend on it. NumPy works on one thread.
 
         Raises:
-            LayoutError: as :meth:`kernel` does; where there is no such number of threads; where
-                the compiler fails.
+            LayoutError: as of :meth:`kernel`; if ``threads`` is not a number of threads; if the
+                compiler fails.
 
         >>> from morello_layouts import relayout
         >>> f = relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int16")
@@ -168,38 +176,42 @@ class Relayout:
         source, target = self.source.recipe, self.target.recipe
         padding = fill_bytes(fill, items, self._bits_of(dtype))
         if source.names or target.names:
-            facts = self.target.assumptions
-            return sized_relayout(source, target, items, padding, facts, threads=count)
+            known = self.target.assumptions
+            return sized_relayout(source, target, items, padding, known, threads=count)
         return compiled_relayout(source, target, items, padding, threads=count)
 
     def _items(self, dtype: Any) -> np.dtype[Any]:
-        given = self.element_type if dtype is None else dtype
+        given = self._type_name if dtype is None else dtype
         if given is None:
             raise LayoutError(
                 "the type of an item is not known",
-                "only XLA shapes name their element type",
+                "neither layout names its element type, as XLA shapes do",
                 "give it, such as dtype='float32'",
             )
         items = item_type(given)
-        if dtype is None and any(bits != 8 * items.itemsize for bits in self.element_bits):
-            widths = " and ".join(map(str, dict.fromkeys(self.element_bits)))
+        widths = [one.bits for one in self._element_types]
+        if dtype is None and any(bits != 8 * items.itemsize for bits in widths):
             raise LayoutError(
-                f"the layouts' elements take {widths} bits",
+                f"the layouts' elements take {' and '.join(map(str, dict.fromkeys(widths)))} bits",
                 f"a kernel moves items of one width, whole bytes, here {8 * items.itemsize} bits",
                 "name one type in both layouts without E(n), or give dtype, the items' in both",
             )
         return items
 
+    @property
+    def _type_name(self) -> str | None:
+        return None if self.element_type is None else self.element_type.name
+
     def _bits_of(self, dtype: Any) -> str | None:
-        """The type of an item where NumPy lacks it, and items are its bits."""
-        given = self.element_type if dtype is None else dtype
+        """Return the type of an item if NumPy lacks it, so that items are its bits."""
+        given = self._type_name if dtype is None else dtype
         return given if isinstance(given, str) and held_as_bits(given) else None
 
 
 def item_type(given: Any) -> np.dtype[Any]:
-    """The NumPy type of an item, from XLA's name or whatever NumPy takes.
+    """Return the NumPy type of an item, from XLA's name or anything that NumPy takes.
 
-    Where a name means different types in XLA and NumPy, as ``u8`` does, it is XLA's.
+    If a name means different types in XLA and NumPy, as ``u8`` does, XLA's meaning counts.
 
     >>> item_type("bf16"), item_type("u8"), item_type("float32")
     (dtype('uint16'), dtype('uint8'), dtype('float32'))
@@ -211,7 +223,7 @@ def item_type(given: Any) -> np.dtype[Any]:
         dtype = np.dtype(object)
     if dtype.hasobject or dtype.itemsize == 0:
         raise LayoutError(
-            f"{given!r} is no type of items",
+            f"dtype: expected a type of items, got {given!r}",
             "an item is a number or a record of fixed size",
             "give for example 'float32' or 'bf16'",
         )
@@ -219,7 +231,7 @@ def item_type(given: Any) -> np.dtype[Any]:
 
 
 def held_as_bits(element_type: str) -> bool:
-    """Whether NumPy lacks one of XLA's types, and items are its bits.
+    """Whether NumPy lacks one of XLA's types, so that items are its bits.
 
     >>> held_as_bits("bf16"), held_as_bits("f32")
     (True, False)
@@ -230,9 +242,7 @@ def held_as_bits(element_type: str) -> bool:
 
 
 def fill_bytes(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> bytes | None:
-    r"""The bytes of an item of padding; None for None.
-
-    Where items are the bits of a type that NumPy lacks, ``bits_of``, so is the fill.
+    r"""Return the bytes of an item of padding, as of :func:`padding_item`; None for None.
 
     >>> fill_bytes(-1, np.dtype("int16"))
     b'\xff\xff'
@@ -241,12 +251,15 @@ def fill_bytes(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> b
 
 
 def padding_item(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) -> NDArray[Any]:
-    """The item that padding holds, as an array without axes; floats are rounded to the type.
+    """Return the item of padding as an array without axes; floats are rounded to the type.
 
-    Where items are the bits of a type that NumPy lacks, ``bits_of``, so is the fill.
+    Args:
+        fill: the value of padding.
+        dtype: the type of an item.
+        bits_of: the type that NumPy lacks, if items are its bits; the fill is its bits then.
 
     Raises:
-        LayoutError: where it is no value of the type.
+        LayoutError: if the fill is not a value of the type.
 
     >>> padding_item(1, np.dtype("float32"))
     array(1., dtype=float32)
@@ -261,52 +274,25 @@ def padding_item(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) ->
             fits = dtype.kind in "fc" or bool(held == given)
     except (TypeError, ValueError, OverflowError):
         fits = False
-    if not fits:
+    if fits:
+        return held
+    if bits_of:
         raise LayoutError(
-            f"padding cannot hold {fill!r}",
-            f"NumPy has no {bits_of}: padding holds the bits that are given, {dtype}"
-            if bits_of
-            else f"it is of the items' type, {dtype}",
-            "give the bits as an integer, such as 0x3f80 for 1 in bf16"
-            if bits_of
-            else "give one value of that type",
+            f"fill: expected the bits of a {bits_of}, got {fill!r}",
+            f"NumPy has no {bits_of}: padding holds the given bits, {dtype}",
+            "give the bits as an integer, such as 0x3f80 for 1 in bf16",
         )
-    return held
+    raise LayoutError(
+        f"fill: expected a value of {dtype}, got {fill!r}",
+        "padding has the items' type",
+        "give one value of that type",
+    )
 
 
 def _takes(dtype: np.dtype[Any], given: np.dtype[Any], bits_of: str | None) -> bool:
-    """Whether items may be made of what is given, as far as its kind says."""
+    """Whether a type takes values of another one, as far as their kinds decide."""
     if bits_of:
         return given.kind in "biu"
     if dtype.kind == "c":
         return given.kind in "biufc"
     return given.kind in "biuf" if dtype.kind in "biuf" else True
-
-
-def named_type(*layouts: object) -> str | None:
-    """The element type that the first of the layouts with one names.
-
-    >>> named_type("[0, 1]", "bf16[4,8]{1,0}")
-    'bf16'
-    """
-    for layout in layouts:
-        parsed = notations.parse(layout) if isinstance(layout, str) else layout
-        if isinstance(parsed, XlaShape):
-            return parsed.element_type
-    return None
-
-
-def named_bits(*layouts: object) -> tuple[int, ...]:
-    """Bits of an element, in each of the layouts that says so.
-
-    >>> named_bits("[0, 1]", "bf16[4,8]{1,0}", "{1,0:E(4)}")
-    (16, 4)
-    """
-    found = []
-    for layout in layouts:
-        parsed = notations.parse(layout) if isinstance(layout, str) else layout
-        if isinstance(parsed, XlaShape) and parsed.element_type in ELEMENT_BITS:
-            found.append(parsed.bits)
-        elif isinstance(parsed, XlaLayout) and parsed.element_size_in_bits:
-            found.append(parsed.element_size_in_bits)
-    return tuple(found)

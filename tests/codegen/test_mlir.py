@@ -115,7 +115,7 @@ def test_what_mlir_lacks() -> None:
     m = ml.index_map("f32[3,5]")
     with pytest.raises(ml.UnsupportedError, match="MLIR has no shifts"):
         ml.code(m, "mlir", shift=True)
-    with pytest.raises(ml.UnsupportedError, match="MLIR has no asserts here"):
+    with pytest.raises(ml.UnsupportedError, match="MLIR has no asserts"):
         ml.code(m, "mlir", function=True, asserts=True)
     with pytest.raises(ml.UnsupportedError, match="does not fit 64 bits"):
         ml.code("i//2", "mlir", {"i": (0, 2**64 - 1)})

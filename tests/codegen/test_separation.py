@@ -75,7 +75,7 @@ def test_printed_parts_add_up(layout: str, shape: tuple[int, ...] | None, simpli
 def test_printed_parts() -> None:
     known = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N <= 1000, M <= 1000")
     text = ml.code(known.decompose(), "c", function=True, asserts=True)
-    assert "adds to the offset of f32[M,N]{1,0:T(8,128)}, in elements." in text
+    assert "to the offset of f32[M,N]{1,0:T(8,128)}, in elements." in text
     assert "assert(N <= 1000);" in text
     assert "parts(uint32_t d0, uint32_t d1, uint32_t N, uint32_t *offset0" in text
     assert ml.code(ml.index_map("f32[]").decompose(), "python") == "0"

@@ -1,0 +1,255 @@
+"""Targets that state a map instead of computing it: MLIR's affine maps, LaTeX and SymPy."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from morello_layouts.codegen.language import PADDING, PADDING_LAST, Formulas, Language, words
+from morello_layouts.codegen.operations import (
+    Arithmetic,
+    Lowering,
+    Op,
+    is_known_nonnegative,
+    use_counts,
+)
+from morello_layouts.codegen.printer import Printer, fresh_names
+from morello_layouts.codegen.widths import IntType, Widths
+from morello_layouts.expr import AffineExpr, Atom, Digit, variable
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.conversions import latex, latex_int, to_sympy
+from morello_layouts.expr.sizes import Int
+
+_INDEX: Final = Widths(unsigned=False)
+
+
+class _MlirPrinter(Printer):
+    symbols: ClassVar[Mapping[Op, str]] = {
+        Op.MUL: " * ",
+        Op.DIV: " floordiv ",
+        Op.MOD: " mod ",
+    }
+
+    def literal(self, value: int, kind: IntType | None) -> str:
+        # As in C, the smallest integer is a negated one that is out of range.
+        return f"{value + 1} - 1" if value == -(2**63) else super().literal(value, kind)
+
+
+class MlirLanguage(Language):
+    """MLIR's affine expressions, over 64-bit integers; division rounds down."""
+
+    name: ClassVar[str] = "mlir"
+    title: ClassVar[str] = "MLIR"
+    reserved: ClassVar[frozenset[str]] = words(
+        "mod floordiv ceildiv affine_map affine_set symbol max min true false index"
+    )
+
+    def expression(self, formulas: Formulas) -> str:
+        """Return the map from variables and sizes to the results."""
+        return _affine_map(formulas, [form for _, form in formulas.results])
+
+    def statements(self, formulas: Formulas) -> str:
+        """Return the map to the results, then the set of the offsets that hold elements."""
+        lines = [self.expression(formulas)]
+        if formulas.limits is not None:
+            lines.append(_elements(formulas))
+        return "\n".join(lines)
+
+    def function(self, formulas: Formulas, *, asserts: bool) -> str:
+        """Return a ``func.func`` over ``index``; the padding condition is the last result."""
+        del asserts
+        dims = ", ".join(f"%{var.name}" for var in formulas.variables)
+        symbols = f"[{', '.join(f'%{name}' for name in formulas.sizes)}]" if formulas.sizes else ""
+        fresh = fresh_names(formulas.arguments, "r")
+        body, names, types = [], [], []
+        for _, form in formulas.results:
+            text = _affine_map(formulas, [form])
+            names.append(f"%{next(fresh)}")
+            body.append(f"{names[-1]} = affine.apply {text}({dims}){symbols}")
+            types.append("index")
+        if formulas.limits is not None:
+            names.append(f"%{next(fresh)}")
+            body += [
+                "%true = arith.constant true",
+                "%false = arith.constant false",
+                f"{names[-1]} = affine.if {_elements(formulas)}({dims}){symbols} -> i1 {{",
+                "  affine.yield %false : i1",
+                "} else {",
+                "  affine.yield %true : i1",
+                "}",
+            ]
+            types.append("i1")
+        returned = types[0] if len(types) == 1 else f"({', '.join(types)})"
+        arguments = ", ".join(f"%{name}: index" for name in formulas.arguments)
+        lines = [
+            *(f"// {line}" for line in formulas.comment(PADDING_LAST)),
+            f"func.func @{formulas.name}({arguments}) -> {returned} {{",
+            *(f"  {line}" for line in body),
+            f"  return {', '.join(names)} : {', '.join(types)}",
+            "}",
+        ]
+        return "\n".join(lines)
+
+
+def _elements(formulas: Formulas) -> str:
+    """Return the set of offsets that hold elements."""
+    conditions = [f"{_mlir(-form + (n - 1))} >= 0" for form, n in formulas.limits or ()]
+    return f"affine_set<{_inputs(formulas)} : ({', '.join(conditions) or '0 == 0'})>"
+
+
+def _affine_map(formulas: Formulas, forms: list[AffineExpr]) -> str:
+    return f"affine_map<{_inputs(formulas)} -> ({', '.join(map(_mlir, forms))})>"
+
+
+def _inputs(formulas: Formulas) -> str:
+    dims = ", ".join(var.name for var in formulas.variables)
+    sizes = ", ".join(formulas.sizes)
+    return f"({dims})[{sizes}]" if sizes else f"({dims})"
+
+
+def _mlir(form: AffineExpr) -> str:
+    root = Lowering(Arithmetic(floors=True)).form(form)
+    for node in use_counts([root]):
+        _INDEX.operation(node)  # raises an UnsupportedError if 64 bits do not hold a value
+    return _MlirPrinter(None).write([root], {})[root]
+
+
+class LatexLanguage(Language):
+    r"""LaTeX, without dollar signs; several lines are an ``aligned`` block."""
+
+    name: ClassVar[str] = "latex"
+    title: ClassVar[str] = "LaTeX"
+
+    def is_name(self, name: str) -> bool:
+        r"""Whether a text may name a variable: mathematics has ``\lambda`` and ``x'``."""
+        return name.isprintable() and name != ""
+
+    def expression(self, formulas: Formulas) -> str:
+        """Return the only result."""
+        ((_, form),) = formulas.results
+        return _latex(form)
+
+    def statements(self, formulas: Formulas) -> str:
+        """Return every result, and the padding condition."""
+        lines = [f"{_latex_name(name)} &= {_latex(form)}" for name, form in formulas.results]
+        return _aligned([*lines, *_latex_padding(formulas)])
+
+    def function(self, formulas: Formulas, *, asserts: bool) -> str:
+        """Return the function's definition, with the bounds of its arguments."""
+        del asserts
+        inputs = ", ".join(map(_latex_name, formulas.arguments))
+        values = [_latex(form) for _, form in formulas.results]
+        value = values[0] if len(values) == 1 else rf"\left({', '.join(values)}\right)"
+        name = formulas.name.replace("_", r"\_")
+        lines = [rf"\mathrm{{{name}}}({inputs}) &= {value}", *_latex_padding(formulas)]
+        for var in formulas.variables:
+            lo, hi = var.interval
+            left = "" if lo is None else rf"{latex_int(lo)} \le "
+            right = "" if hi is None else rf" \le {latex_int(hi)}"
+            if left or right:
+                lines.append(f"& {left}{_latex_name(var.name)}{right}")
+        lines += [f"& {_latex_assumption(one)}" for one in formulas.size_assumptions]
+        return _aligned(lines)
+
+
+def _latex(form: AffineExpr) -> str:
+    """Return an expression, sums with a factor multiplied out."""
+    return latex(_without_groups(form))
+
+
+def _without_groups(form: AffineExpr) -> AffineExpr:
+    terms: list[tuple[Atom, Int]] = []
+    const = form.const
+    for atom, c in form.terms:
+        if not isinstance(atom, Digit):
+            terms.append((atom, c))
+            continue
+        operand = _without_groups(atom.operand)
+        if atom.is_group:
+            terms += [(a, c * factor) for a, factor in operand.terms]
+            const = const + c * operand.const
+        else:
+            terms.append((Digit(operand, atom.divisor, atom.modulus), c))
+    return AffineExpr.from_terms(terms, const)
+
+
+def _latex_assumption(one: Assumption) -> str:
+    name = _latex_name(one.name)
+    if one.lo == one.hi:
+        return f"{name} = {one.lo}"
+    parts = [rf"{one.divisor} \mid {name}"] if one.divisor > 1 else []
+    if one.lo > one.divisor or (one.divisor == 1 and one.hi is None):
+        parts.append(rf"{name} \ge {one.lo}")
+    if one.hi is not None:
+        parts.append(rf"{name} \le {one.hi}")
+    return r",\ ".join(parts)
+
+
+def _latex_name(name: str) -> str:
+    return latex(variable(name))
+
+
+def _latex_padding(formulas: Formulas) -> list[str]:
+    if formulas.limits is None:
+        return []
+    parts = [rf"{_latex(form)} \ge {latex_int(n)}" for form, n in formulas.limits]
+    condition = r" \lor ".join(parts) or r"\mathrm{false}"
+    return [rf"\mathrm{{padding}} &\iff {condition}"]
+
+
+def _aligned(lines: list[str]) -> str:
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+class SympyLanguage(Language):
+    """SymPy's text over ``floor`` and ``Mod``, which is Python."""
+
+    name: ClassVar[str] = "sympy"
+    title: ClassVar[str] = "SymPy"
+    reserved: ClassVar[frozenset[str]] = frozenset(
+        [*keyword.kwlist, "Lambda", "Symbol", "Tuple", "Mod", "floor", "ceiling"]
+    )
+
+    def expression(self, formulas: Formulas) -> str:
+        """Return the only result."""
+        ((_, text),) = _sympy_results(formulas)
+        return text
+
+    def statements(self, formulas: Formulas) -> str:
+        """Return every result, and the padding condition."""
+        return "\n".join(f"{name} = {text}" for name, text in _sympy_results(formulas))
+
+    def function(self, formulas: Formulas, *, asserts: bool) -> str:
+        """Return a module that makes the symbols and a ``Lambda``."""
+        del asserts
+        values = [text for _, text in _sympy_results(formulas)]
+        symbols = [
+            f'{var.name} = Symbol("{var.name}", integer=True'
+            f"{', nonnegative=True' if is_known_nonnegative(var.interval) else ''})"
+            for var in formulas.variables
+        ]
+        symbols += [
+            f'{name} = Symbol("{name}", integer=True, positive=True)' for name in formulas.sizes
+        ]
+        comma = "," if len(formulas.arguments) == 1 else ""
+        value = values[0] if len(values) == 1 else f"Tuple({', '.join(values)})"
+        used = {"Lambda", "Symbol", *re.findall(r"\b(?:Mod|floor|ceiling|Tuple)\b", value)}
+        lines = [
+            f"from sympy import {', '.join(sorted(used))}",
+            "",
+            *(f"# {line}" for line in formulas.comment(PADDING_LAST)),
+            *symbols,
+            f"{formulas.name} = Lambda(({', '.join(formulas.arguments)}{comma}), {value})",
+        ]
+        return "\n".join(lines)
+
+
+def _sympy_results(formulas: Formulas) -> list[tuple[str, str]]:
+    """Return the names and texts of the results, the padding condition last if there is one."""
+    found = [(name, str(to_sympy(form))) for name, form in formulas.results]
+    if formulas.limits is not None:
+        parts = [f"({to_sympy(form)} >= {n})" for form, n in formulas.limits]
+        found.append((PADDING, " | ".join(parts) or "False"))
+    return found
