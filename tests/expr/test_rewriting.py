@@ -8,6 +8,7 @@ import pytest
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import (
+    AffineExpr,
     Digit,
     canonicalize,
     canonicalize_with_steps,
@@ -15,6 +16,7 @@ from morello_layouts.expr import (
     readable,
     variable,
 )
+from morello_layouts.expr.cheapest import expand_digits
 from morello_layouts.expr.simplify import measure
 from morello_layouts.limits import EXPR_NESTING
 from tests.support.expr_judges import agree
@@ -25,7 +27,7 @@ SEED, COUNT = 31, 400
 x, i = variable("x"), variable("i", 0, 31)
 
 
-def random_forms() -> Any:
+def random_forms() -> list[AffineExpr]:
     return [question.form() for question in questions(SEED, COUNT)]
 
 
@@ -57,6 +59,14 @@ def test_a_readable_form_stays_as_it_is() -> None:
     for form in random_forms():
         shown = readable(form)[0]
         assert readable(shown)[0] == shown, str(form)
+
+
+def test_expanded_digits_are_equal_floors() -> None:
+    for form in random_forms():
+        expanded = expand_digits(form)
+        assert agree(form, expanded), str(form)
+        digits = [atom for atom in expanded.atoms() if isinstance(atom, Digit)]
+        assert all(d.modulus is None for d in digits), str(form)
 
 
 @pytest.mark.slow
