@@ -27,10 +27,10 @@ class Level:
     """One level of tiles: cells whose leading axes agree after some steps are one tile.
 
     Attributes:
-        split: after how many steps the tiles are split off.
-        stage: after how many steps they are in the order of memory.
-        cut: how many leading axes number the tiles then.
-        sizes: of a tile, along the axes that were tiled.
+        split: the number of steps after which the tiles are split off.
+        stage: the number of steps after which they are in the order of memory.
+        cut: the number of leading axes that number the tiles then.
+        sizes: sizes of a tile, along the axes that were tiled.
 
     >>> print(Level(2, 3, 2, (2, 4)))
     2x4
@@ -120,7 +120,7 @@ def _sizes(axes: Sequence[_Parts], cut: int) -> tuple[int, ...]:
 
 
 def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tuple[int, ...]]:
-    """The number of the tile that each offset lies in; offsets in the tail padding have none."""
+    """Return the number of the tile of each offset; the offsets are not in the tail padding."""
     rest = Recipe(recipe.shapes[level.stage], recipe.steps[level.stage :])
     at, _ = logical_coordinates(rest, delinearize(offsets, recipe.physical_shape))
     return coordinates_of(at[: level.cut], len(offsets))

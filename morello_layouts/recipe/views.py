@@ -24,6 +24,22 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
     """
     if tuple(shape) == tuple(to):
         return ()
+    _require_reshape(shape, to)
+    runs = _runs(shape, to)
+    merge = Merge(tuple(count for count, _ in runs))
+    steps: list[Step] = [] if all(count == 1 for count, _ in runs) else [merge]
+    for done in range(max(len(sizes) for _, sizes in runs) - 1):
+        tiles: list[int | None] = []
+        for _, sizes in runs:
+            if done + 1 < len(sizes):
+                tiles += [_inner(sizes[-1 - done]), *(None,) * done]
+            else:
+                tiles += (None,) * len(sizes)
+        steps.append(Split(tuple(tiles)))
+    return tuple(steps)
+
+
+def _require_reshape(shape: Shape, to: Shape) -> None:
     if not to:
         raise UnsupportedError(
             f"{_text(shape)} cannot be reshaped to a scalar",
@@ -42,20 +58,6 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
             "it has no elements, so no step says how its dimensions correspond",
             "use sizes of 1 and more",
         )
-    runs = _runs(shape, to)
-    merge = Merge(tuple(count for count, _ in runs))
-    steps: list[Step] = [] if all(count == 1 for count, _ in runs) else [merge]
-    left = [list(sizes) for _, sizes in runs]
-    done: list[list[Int]] = [[] for _ in runs]
-    while any(len(sizes) > 1 for sizes in left):
-        tiles: list[int | None] = []
-        for sizes, split_off in zip(left, done, strict=True):
-            splits = len(sizes) > 1
-            tiles += [_inner(sizes[-1]) if splits else None, *(None,) * len(split_off)]
-            if splits:
-                split_off.insert(0, sizes.pop())
-        steps.append(Split(tuple(tiles)))
-    return tuple(steps)
 
 
 def _inner(size: Int) -> int:

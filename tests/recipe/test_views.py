@@ -21,7 +21,7 @@ M, N = SizeExpr.named("M"), SizeExpr.named("N")
 
 @st.composite
 def factorings(draw: st.DrawFn, count: int) -> tuple[int, ...]:
-    """A shape of so many elements, with sizes of 1 in any place."""
+    """A shape of a number of elements, with sizes of 1 in any place."""
     sizes = []
     while count > 1:
         sizes.append(draw(st.sampled_from([d for d in range(2, count + 1) if count % d == 0])))

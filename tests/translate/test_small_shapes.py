@@ -1,4 +1,4 @@
-"""Translations at small shapes, held against every layout that there is."""
+"""Translations at small shapes, compared with every layout that exists."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def all_morello(shape: tuple[int, ...]) -> dict[Offsets, ml.MorelloLayout]:
 
 
 def tile_lists(rank: int, sizes: tuple[int, ...], count: int) -> Iterator[tuple[ml.XlaLayout, ...]]:
-    """All lists of so many tiles of these sizes and ``*``, each over all the axes before it."""
+    """All lists of ``count`` tiles of these sizes and ``*``, each over all the axes before it."""
     if count == 0:
         yield ()
         return
@@ -54,7 +54,7 @@ def tile_lists(rank: int, sizes: tuple[int, ...], count: int) -> Iterator[tuple[
 
 @cache
 def all_xla(shape: tuple[int, ...], count: int) -> dict[Offsets, ml.XlaLayout]:
-    """An XLA layout for every order of elements that one with so many tiles has."""
+    """An XLA layout with ``count`` tiles for every order of elements that one has."""
     found: dict[Offsets, ml.XlaLayout] = {}
     largest = max(shape)
     sizes = tuple(t for t in range(1, largest + 1) if t <= min(4, largest) or largest % t == 0)
