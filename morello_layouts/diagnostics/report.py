@@ -41,17 +41,17 @@ class _TileAxis:
         return -(-self.size // self.tile)
 
     @property
-    def shown(self) -> list[int]:
-        """The tiles that are drawn: the first two and the last."""
-        return sorted({*range(min(2, self.count)), self.count - 1})
+    def words(self) -> str:
+        return f"{self.name}: {self.size:,} of {self.count * self.tile:,}"
 
     def filled(self, k: int) -> float:
         """Return the fraction of tile k that holds data."""
         return min(self.tile, self.size - k * self.tile) / self.tile
 
-    @property
-    def words(self) -> str:
-        return f"{self.name}: {self.size:,} of {self.count * self.tile:,}"
+    def places(self, extent: int, start: int) -> dict[int, int]:
+        """Return the tiles to draw, the first two and the last, and the pixel of each."""
+        drawn = range(self.count) if self.count <= 3 else (0, 1, self.count - 1)
+        return {k: start + at * extent + _GAP * (k > at) for at, k in enumerate(drawn)}
 
 
 def tile_drawing(shape: XlaShape) -> str:
@@ -68,10 +68,7 @@ def tile_drawing(shape: XlaShape) -> str:
         axes = _axes(shape)
     except LayoutError:
         return ""
-    if axes is None:
-        return ""
-    needed = min(shape.bits, bits_of(shape.element_type))
-    return _svg(*axes, (needed, shape.bits), f"tiles of {shape}")
+    return "" if axes is None else _svg(shape, *axes)
 
 
 def _axes(shape: XlaShape) -> tuple[_TileAxis, _TileAxis] | None:
@@ -79,53 +76,42 @@ def _axes(shape: XlaShape) -> tuple[_TileAxis, _TileAxis] | None:
     if layout is None or not layout.tiles or not shape.dims or 0 in shape.shape:
         return None
     tile = layout.tiles[0]
-    minor = layout.minor_to_major[0]
     if COMBINE in tile or 0 in tile:
         return None
-    columns = _TileAxis(f"dimension {minor}", shape.shape[minor], tile[-1])
-    if len(tile) < 2:
-        return _TileAxis("", 1, 1), columns
-    if len(shape.dims) < 2:
-        return _TileAxis("no dimension", 1, tile[-2]), columns
-    second = layout.minor_to_major[1]
-    return _TileAxis(f"dimension {second}", shape.shape[second], tile[-2]), columns
+    found = [
+        _TileAxis(f"dimension {dim}", shape.shape[dim], t)
+        for dim, t in zip(layout.minor_to_major[:2], tile[:-3:-1], strict=False)
+    ]
+    if len(found) < 2:  # no second dimension, or no rows
+        found.append(_TileAxis("no dimension", 1, tile[-2]) if tile[1:] else _TileAxis("", 1, 1))
+    return found[1], found[0]
 
 
-def _svg(rows: _TileAxis, columns: _TileAxis, bits: tuple[int, int], title: str) -> str:
-    """Return the drawing; ``bits`` are those that an element needs and those that it takes."""
+def _svg(shape: XlaShape, rows: _TileAxis, columns: _TileAxis) -> str:
     height = max(16, min(_TALLEST, _ROW * rows.tile))
-    ys, bottom = _places(rows, height, _TOP)
-    xs, right = _places(columns, _WIDTH, 1)
-    tiles = "".join(
-        _tile(x, y, height, (columns.filled(c), rows.filled(r)), bits[0] / bits[1])
-        for r, y in zip(rows.shown, ys, strict=True)
-        for c, x in zip(columns.shown, xs, strict=True)
-    )
+    ys, xs = rows.places(height, _TOP), columns.places(_WIDTH, 1)
+    right, bottom = [*xs.values()][-1] + _WIDTH, [*ys.values()][-1] + height
+    needed, taken = min(shape.bits, bits_of(shape.element_type)), shape.bits
     words = f"columns: {columns.words}" + (f"; rows: {rows.words}" if rows.name else "")
-    words += f"; elements: {bits[0]} of {bits[1]} bits" if bits[0] < bits[1] else ""
-    width, bottom = max(right + 2, 7 * len(words)), bottom + 4
-    box = f'width="{width}" height="{bottom}" viewBox="0 0 {width} {bottom}"'
+    words += f"; elements: {needed} of {taken} bits" if needed < taken else ""
+    width = max(right + 2, 7 * len(words))
+    box = f'width="{width}" height="{bottom + 4}" viewBox="0 0 {width} {bottom + 4}"'
     parts = [
         f'<svg class="tiles" role="img" {box} xmlns="http://www.w3.org/2000/svg">',
-        f"<title>{escape(title)}</title>",
+        f"<title>tiles of {escape(str(shape))}</title>",
         _HATCHES,
         f'<text x="1" y="13" font-size="12" fill="currentColor">{escape(words)}</text>',
-        tiles,
-        *_dots(rows, columns, xs, ys, height),
-        "</svg>",
+        *(
+            _tile(x, y, height, (columns.filled(c), rows.filled(r)), needed / taken)
+            for r, y in ys.items()
+            for c, x in xs.items()
+        ),
     ]
-    return "".join(parts)
-
-
-def _places(axis: _TileAxis, extent: int, start: int) -> tuple[list[int], int]:
-    """Return the beginning of each tile, and the end of the last one."""
-    places: list[int] = []
-    at, before = start, -1
-    for k in axis.shown:
-        at += _GAP if k > before + 1 else 0
-        places.append(at)
-        at, before = at + extent, k
-    return places, at
+    if columns.count > 3:
+        parts.append(_ellipsis(right - _WIDTH - _GAP // 2, _TOP + height // 2 + 4))
+    if rows.count > 3:
+        parts.append(_ellipsis(1 + _WIDTH // 2, bottom - height - _GAP // 2 + 2))
+    return "".join([*parts, "</svg>"])
 
 
 def _tile(x: int, y: int, height: int, filled: tuple[float, float], dense: float) -> str:
@@ -139,16 +125,9 @@ def _tile(x: int, y: int, height: int, filled: tuple[float, float], dense: float
     )
 
 
-def _dots(
-    rows: _TileAxis, columns: _TileAxis, xs: list[int], ys: list[int], height: int
-) -> Iterator[str]:
-    """Return an ellipsis for the tiles that are left out along each axis."""
-    if columns.count > 3:
-        x, y = xs[-1] - _GAP // 2, ys[0] + height // 2 + 4
-        yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
-    if rows.count > 3:
-        x, y = xs[0] + _WIDTH // 2, ys[-1] - _GAP // 2 + 2
-        yield f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
+def _ellipsis(x: int, y: int) -> str:
+    """Return the mark for tiles that are left out."""
+    return f'<text x="{x}" y="{y}" text-anchor="middle" fill="currentColor">…</text>'
 
 
 # A class that appears twice overrules Jupyter's own style, which aligns cells to the right.
