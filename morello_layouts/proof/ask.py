@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import islice, product
 from time import process_time
@@ -28,16 +28,13 @@ from morello_layouts.limits import (
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of, small_values
 from morello_layouts.proof.isl import NotAffineError
-from morello_layouts.proof.proof import Proof, SymbolicCounterexample, sizes_text
-from morello_layouts.recipe import Split
+from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
+from morello_layouts.recipe import Recipe, Split
 
 AnyMap: TypeAlias = IndexMap | AffineMap
 
 Decide: TypeAlias = Callable[..., Proof]
 """Decides a claim about one map or two."""
-
-Effect: TypeAlias = Callable[[Sequence[AnyMap], Proof], str]
-"""Says what disproves a claim about maps of numbers, as a verb and its object."""
 
 
 def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], Decide]:
@@ -50,12 +47,7 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
             recipes = [m.recipe for m in about if isinstance(m, IndexMap)]
             if any(len(r.shape) + len(r.physical_shape) > PROOF_AXES for r in recipes):
                 return Proof(claim, None, f"more than {PROOF_AXES} axes to relate")
-            splits = (
-                sum(t not in (None, 1) for step in r.steps if isinstance(step, Split)
-                    for t in step.tiles)
-                for r in recipes
-            )  # fmt: skip
-            if bounded_by_splits and max(splits, default=0) > PROOF_SPLITS:
+            if bounded_by_splits and any(len(_tiles(r)) > PROOF_SPLITS for r in recipes):
                 return Proof(claim, None, f"more than {PROOF_SPLITS} splits to compare")
             context = isl.Context()
             context.set_max_operations(allowed)
@@ -92,6 +84,12 @@ def _operations(budget: object) -> int:
     return budget
 
 
+def _tiles(recipe: Recipe) -> list[int]:
+    """Return the sizes by which a recipe splits axes, those of 1 excepted."""
+    splits = (step for step in recipe.steps if isinstance(step, Split))
+    return [t for step in splits for t in step.tiles if t not in {None, 1}]
+
+
 def sizes_of(m: AnyMap) -> tuple[Int, ...]:
     """Return the sizes of a map's array."""
     return m.recipe.shape if isinstance(m, IndexMap) else m.sizes
@@ -103,102 +101,120 @@ def names_of(*maps: AnyMap) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for n in symbolic for name in sorted(n.names())))
 
 
-def at_sizes(maps: Sequence[AnyMap], sizes: Mapping[str, int]) -> list[AnyMap]:
-    """Return the maps at given sizes."""
-    return [m.at(**{name: sizes[name] for name in names_of(m)}) for m in maps]
+@dataclass(frozen=True)
+class SymbolicQuestion:
+    """A claim about maps with symbolic sizes, decided by asking at numbers too.
 
-
-def parametric(
-    claim: str,
-    proved: SizeSet,
-    maps: Sequence[AnyMap],
-    ask: Decide,
-    effect: Effect,
-    *,
-    reason: str,
-    undecided: isl.Set | None = None,
-) -> Proof:
-    """Return the proof of a claim that depends on the sizes, with the smallest ones that fail.
-
-    Args:
+    Attributes:
         claim: the claim.
-        proved: the sizes for which ISL proved it.
         maps: the maps that it is about.
-        ask: decides the claim for maps of numbers.
-        effect: says what disproves it.
-        reason: why it holds, if it does for all sizes.
-        undecided: the sizes for which ISL did not decide.
+        decide: decides the claim.
+        effect: says what disproves it for maps of numbers, as a verb and its object.
     """
-    space, names = proved.space, names_of(*maps)
-    left = space.sizes.subtract(space.sizes)
-    if undecided is not None:
-        proved, left = _decide_single_sizes(proved, undecided, maps, ask)
-    condition = proved.condition({k: s for m in maps for k, s in m.size_symbols.items()})
-    if condition.is_always:
-        return Proof(claim, True, reason, condition=condition)
-    sizes = first_sizes(space.sizes.subtract(proved.sizes).subtract(left), space, names)
-    if sizes is None:
-        # ISL takes products of sizes for independent: the other sizes may not exist.
-        return Proof(claim, None, f"proved if {condition}, and no other sizes were found")
-    there = at_sizes(maps, sizes)
-    concrete = ask(*there)
-    if concrete.holds is not False:
-        # The question for numbers checks the condition independently.
-        reason = f"proved if {condition}, but not disproved at {sizes_text(sizes)}"
-        return Proof(claim, None, f"{reason}: {concrete.reason}")
-    found = SymbolicCounterexample(sizes, concrete.counterexample, effect(there, concrete))
-    if left.is_empty():
-        return Proof(claim, False, str(found), counterexample=found, condition=condition)
-    certain = "" if condition.is_never else f"proved if {condition}, "
-    return Proof(claim, False, f"{certain}open for other sizes", counterexample=found)
 
+    claim: str
+    maps: Sequence[AnyMap]
+    decide: Decide
+    effect: Callable[[Sequence[Any], Proof], str]
 
-def _decide_single_sizes(
-    proved: SizeSet, undecided: isl.Set, maps: Sequence[AnyMap], ask: Decide
-) -> tuple[SizeSet, isl.Set]:
-    """Return what is proved and undecided after asking about some undecided sizes one by one."""
-    for _ in range(PROOF_OPEN_SIZES):
-        sizes = first_sizes(undecided, proved.space, names_of(*maps))
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the sizes."""
+        return names_of(*self.maps)
+
+    def at(self, sizes: Mapping[str, int]) -> tuple[Proof, SymbolicCounterexample | None]:
+        """Return the proof at given sizes, and a counterexample if it is disproved there."""
+        maps = [m.at(**{name: sizes[name] for name in names_of(m)}) for m in self.maps]
+        proof = self.decide(*maps)
+        if proof.holds is not False:
+            return proof, None
+        effect = self.effect(maps, proof)
+        return proof, SymbolicCounterexample(sizes, proof.counterexample, effect)
+
+    def answer(self, proved: SizeSet, reason: str, undecided: isl.Set | None = None) -> Proof:
+        """Return the proof for all sizes, with the smallest sizes that fail.
+
+        Args:
+            proved: the sizes for which ISL proved the claim.
+            reason: why it holds, if it does for all sizes.
+            undecided: the sizes for which ISL did not decide.
+        """
+        space = proved.space
+        left = space.sizes.subtract(space.sizes)
+        if undecided is not None:
+            proved, left = self._decide_single_sizes(proved, undecided)
+        symbols = {name: symbol for m in self.maps for name, symbol in m.size_symbols.items()}
+        condition = proved.condition(symbols)
+        if condition.is_always:
+            return Proof(self.claim, True, reason, condition=condition)
+        failing = space.sizes.subtract(proved.sizes).subtract(left)
+        sizes = first_sizes(failing, space, self.names)
         if sizes is None:
-            break
-        answer = ask(*at_sizes(maps, sizes))
-        if answer.holds is None:
-            break
-        point = point_of(sizes, proved.space)
-        undecided = undecided.subtract(point)
-        if answer.holds:
-            proved = replace(proved, sizes=proved.sizes.union(point))
-    return proved, undecided
+            # ISL takes products of sizes for independent: the other sizes may not exist.
+            reason = f"proved if {condition}, and no other sizes were found"
+            return Proof(self.claim, None, reason)
+        concrete, found = self.at(sizes)
+        if found is None:
+            # The question for numbers checks the condition independently.
+            reason = f"proved if {condition}, but not disproved at {sizes_text(sizes)}"
+            return Proof(self.claim, None, f"{reason}: {concrete.reason}")
+        if left.is_empty():
+            return Proof(self.claim, False, str(found), counterexample=found, condition=condition)
+        certain = "" if condition.is_never else f"proved if {condition}, "
+        return Proof(self.claim, False, f"{certain}open for other sizes", counterexample=found)
 
+    def _decide_single_sizes(self, proved: SizeSet, undecided: isl.Set) -> tuple[SizeSet, isl.Set]:
+        """Return what is proved and undecided after asking about some undecided sizes."""
+        for _ in range(PROOF_OPEN_SIZES):
+            sizes = first_sizes(undecided, proved.space, self.names)
+            holds = None if sizes is None else self.at(sizes)[0].holds
+            if sizes is None or holds is None:
+                break
+            point = point_of(sizes, proved.space)
+            undecided = undecided.subtract(point)
+            if holds:
+                proved = replace(proved, sizes=proved.sizes.union(point))
+        return proved, undecided
 
-def by_sampling(undecided: Proof, maps: Sequence[AnyMap], ask: Decide, effect: Effect) -> Proof:
-    """Look for a counterexample at small sizes, and for a divisor that makes the claim hold.
+    def sample(self, undecided: Proof) -> Proof:
+        """Look for a counterexample at small sizes, and for a divisor that makes the claim hold.
 
-    Args:
-        undecided: the proof for all sizes.
-        maps: the maps that it is about.
-        ask: decides the claim.
-        effect: says what disproves it.
-    """
-    names = names_of(*maps)
-    if not names:
-        return undecided
-    certain = _proved_if_divisible(maps, ask)
-    assumed = meet_all(one for m in maps for one in m.assumptions)
-    for sizes in islice(small_sizes(names, assumed), PROOF_SAMPLES):
-        there = at_sizes(maps, sizes)
-        found = ask(*there)
-        if found.holds is False:
-            return replace(
-                undecided,
-                holds=False,
-                reason=f"{certain}open for other sizes",
-                decider="ISL at sampled sizes",
-                counterexample=SymbolicCounterexample(
-                    sizes, found.counterexample, effect(there, found)
-                ),
-            )
-    return replace(undecided, reason=f"{certain}{undecided.reason}")
+        Args:
+            undecided: the proof for all sizes.
+        """
+        if not self.names:
+            return undecided
+        certain = self._proved_if_divisible()
+        assumed = meet_all(one for m in self.maps for one in m.assumptions)
+        for sizes in islice(small_sizes(self.names, assumed), PROOF_SAMPLES):
+            _, found = self.at(sizes)
+            if found is not None:
+                return replace(
+                    undecided,
+                    holds=False,
+                    reason=f"{certain}open for other sizes",
+                    decider="ISL at sampled sizes",
+                    counterexample=found,
+                )
+        return replace(undecided, reason=f"{certain}{undecided.reason}")
+
+    def _proved_if_divisible(self) -> str:
+        """Return that the claim holds if some tile divides some size, or nothing."""
+        recipes = [m for m in self.maps if isinstance(m, IndexMap)]
+        if len(recipes) < len(self.maps):
+            return ""
+        tiles = {t for m in recipes for t in _tiles(m.recipe)}
+        names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
+        until = process_time() + PROOF_DIVISOR_SECONDS
+        for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):
+            if process_time() > until:
+                break
+            with suppress(ShapeError):  # no such size is left
+                divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
+                is_new = [n.assumptions for n in divided] != [m.assumptions for m in recipes]
+                if is_new and self.decide(*divided).holds:
+                    return f"proved if {tile} | {name}, "
+        return ""
 
 
 def small_sizes(
@@ -220,25 +236,3 @@ def small_sizes(
         for steps in product(*(range(len(each[: box + 1])) for each in values)):
             if max(steps, default=0) == box:
                 yield {n: each[k] for n, each, k in zip(names, values, steps, strict=True)}
-
-
-def _proved_if_divisible(maps: Sequence[AnyMap], ask: Decide) -> str:
-    """Return that the claim holds if some tile divides some size, or nothing."""
-    recipes = [m for m in maps if isinstance(m, IndexMap)]
-    if len(recipes) < len(maps):
-        return ""
-    tiles = {
-        t for m in recipes for step in m.recipe.steps if isinstance(step, Split)
-        for t in step.tiles if t is not None and t > 1
-    }  # fmt: skip
-    names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
-    until = process_time() + PROOF_DIVISOR_SECONDS
-    for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):
-        if process_time() > until:
-            break
-        with suppress(ShapeError):  # no such size is left
-            divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
-            is_new = [n.assumptions for n in divided] != [m.assumptions for m in recipes]
-            if is_new and ask(*divided).holds:
-                return f"proved if {tile} | {name}, "
-    return ""

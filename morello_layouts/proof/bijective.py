@@ -18,7 +18,7 @@ from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
 from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof.ask import AnyMap, ask_isl, names_of, parametric, small_sizes
+from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.isl import (
     Parameters,
@@ -32,7 +32,7 @@ from morello_layouts.proof.isl import (
     union,
     value_of_form,
 )
-from morello_layouts.proof.proof import Proof, SymbolicCounterexample
+from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Merge, Recipe, known, linear_index, logical_coordinates
 
 _Limit: TypeAlias = tuple[isl.Aff, Int]
@@ -257,10 +257,8 @@ def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -
     def effect(maps: Sequence[Any], proof: Proof) -> str:
         return f"leaves {proof.padding} of {maps[0].size} slots empty"
 
-    reason = "every slot holds an element"
-    answer = parametric(
-        SURJECTIVE, SizeSet(holds, space), (m,), is_surjective, effect, reason=reason
-    )
+    question = SymbolicQuestion(SURJECTIVE, (m,), is_surjective, effect)
+    answer = question.answer(SizeSet(holds, space), "every slot holds an element")
     return replace(answer, padding=m.padding)
 
 

@@ -16,7 +16,7 @@ from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import coordinate_variables, reshape_view, split_elements
 from morello_layouts.proof.equivalent import are_equivalent
-from morello_layouts.proof.proof import Proof, SymbolicCounterexample
+from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Pad, Recipe
 from morello_layouts.recipe.digits import major_order
 

@@ -17,7 +17,7 @@ from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr, sign
 from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least
-from morello_layouts.proof.proof import Condition
+from morello_layouts.proof.verdict import Condition
 
 if TYPE_CHECKING:
     import sympy

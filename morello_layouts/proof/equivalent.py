@@ -19,7 +19,7 @@ from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
 from morello_layouts.limits import PROOF_KIND_SECONDS, PROOF_KINDS
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof.ask import AnyMap, ask_isl, by_sampling, parametric, sizes_of
+from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, sizes_of
 from morello_layouts.proof.bijective import parameters_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.isl import (
@@ -35,7 +35,7 @@ from morello_layouts.proof.isl import (
     union,
     value_of_form,
 )
-from morello_layouts.proof.proof import Proof
+from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.digits import digits_of, fused, index_of
 
@@ -272,7 +272,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     answer = _decided(a, b, budget=budget)
     if answer.holds is not None:
         return answer
-    return by_sampling(answer, (a, b), _decided, _effect)
+    return SymbolicQuestion(EQUIVALENT, (a, b), _decided, _effect).sample(answer)
 
 
 @ask_isl(EQUIVALENT)
@@ -303,9 +303,8 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     if not undecided.is_empty() and proved.is_never and undecided.is_equal(proved.space.sizes):
         reason = "too many kinds of sizes, or a difference whose sign varies"
         return Proof(EQUIVALENT, None, reason)
-    return parametric(
-        EQUIVALENT, proved, (a, b), _decided, _effect, reason=reason, undecided=undecided
-    )
+    question = SymbolicQuestion(EQUIVALENT, (a, b), _decided, _effect)
+    return question.answer(proved, reason, undecided)
 
 
 def _effect(maps: Sequence[AnyMap], proof: Proof) -> str:

@@ -31,7 +31,7 @@ from morello_layouts.proof.isl import (
     offset_value,
     union,
 )
-from morello_layouts.proof.proof import Proof
+from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import known, linear_index
 
 Readable: TypeAlias = Value | MixedRadix
