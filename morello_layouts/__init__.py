@@ -9,119 +9,73 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from morello_layouts.api import (
-    are_equivalent,
-    code,
-    draw,
-    from_sympy,
-    index_map,
-    is_bijective,
-    is_bitcast,
-    is_injective,
-    is_surjective,
-    pack,
-    relayout,
-    simplify,
-    unpack,
-    verify,
-)
-from morello_layouts.api.translation import to_morello, to_xla
-from morello_layouts.errors import (
-    LayoutError,
-    NoTranslationError,
-    ParseError,
-    ShapeError,
-    TranslationNotFoundError,
-    UnsupportedError,
-)
-from morello_layouts.expr import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.derivation import Derivation
-from morello_layouts.kernels.relayout import Relayout
-from morello_layouts.layout import Layout
-from morello_layouts.maps import AffineMap, IndexMap, Inverse
-from morello_layouts.maps.modes import Decomposition, Mode, Modes
-from morello_layouts.notations import parse
-from morello_layouts.notations.morello import (
-    Dynamic,
-    MorelloLayout,
-    OddEven,
-    Packed,
-    batched_col_major,
-    col_major,
-    nhwc,
-    row_major,
-)
-from morello_layouts.notations.xla import (
-    COMBINE,
-    SplitConfig,
-    XlaBuffer,
-    XlaLayout,
-    XlaShape,
-    XlaTuple,
-)
-from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from morello_layouts import exercises, tpu
-    from morello_layouts.diagnostics import (
-        Diagnosis,
-        HloComparison,
-        OomReport,
-        compare_hlo,
-        diagnose,
-        read_oom,
+    from morello_layouts import codegen as codegen
+    from morello_layouts import diagnostics as diagnostics
+    from morello_layouts import exercises as exercises
+    from morello_layouts import explanations as explanations
+    from morello_layouts import expr as expr
+    from morello_layouts import hlo as hlo
+    from morello_layouts import kernels as kernels
+    from morello_layouts import maps as maps
+    from morello_layouts import picture as picture
+    from morello_layouts import proof as proof
+    from morello_layouts import recipe as recipe
+    from morello_layouts import tpu
+    from morello_layouts.api import (
+        are_equivalent,
+        convert,
+        draw,
+        from_sympy,
+        index_map,
+        is_bijective,
+        is_bitcast,
+        is_injective,
+        is_surjective,
+        pack,
+        relayout,
+        simplify,
+        unpack,
+        verify,
     )
-    from morello_layouts.exercises import Exercise, Feedback
-    from morello_layouts.hlo import (
-        HloComputation,
-        HloInstruction,
-        HloMetadata,
-        HloModule,
-        HloProgramShape,
-        read_hlo,
+    from morello_layouts.api.code import code
+    from morello_layouts.diagnostics import compare_hlo, diagnose, read_oom
+    from morello_layouts.errors import (
+        LayoutError,
+        NoTranslationError,
+        ParseError,
+        ShapeError,
+        TranslationNotFoundError,
+        UnsupportedError,
     )
-    from morello_layouts.kernels.compiled import CompiledRelayout, SizedRelayout
+    from morello_layouts.explanations import explain
+    from morello_layouts.expr.assumptions import Assumption
+    from morello_layouts.hlo import read_hlo
+    from morello_layouts.kernels.relayout import Relayout
+    from morello_layouts.layout import Layout
+    from morello_layouts.maps import AffineMap, IndexMap
+    from morello_layouts.notations import morello as morello
+    from morello_layouts.notations import parse
+    from morello_layouts.notations import xla as xla
+    from morello_layouts.notations.morello import MorelloLayout
+    from morello_layouts.notations.xla import XlaLayout, XlaShape
     from morello_layouts.picture import Picture
-    from morello_layouts.proof import Bitcast, Proof, SymbolicCounterexample
+    from morello_layouts.proof import Proof
+    from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "COMBINE",
-    "OPERATIONS",
-    "SHIFTS",
     "AffineMap",
     "Assumption",
-    "Bitcast",
-    "CompiledRelayout",
-    "CostModel",
-    "Decomposition",
-    "Derivation",
-    "Diagnosis",
-    "Dynamic",
-    "Exercise",
-    "Feedback",
-    "HloComparison",
-    "HloComputation",
-    "HloInstruction",
-    "HloMetadata",
-    "HloModule",
-    "HloProgramShape",
     "IndexMap",
-    "Inverse",
     "Layout",
     "LayoutError",
     "Merge",
-    "Mode",
-    "Modes",
     "MorelloLayout",
     "NoTranslationError",
-    "OddEven",
-    "OomReport",
-    "Packed",
     "Pad",
     "ParseError",
     "Picture",
@@ -129,81 +83,78 @@ __all__ = [
     "Recipe",
     "Relayout",
     "ShapeError",
-    "SizedRelayout",
     "Split",
-    "SplitConfig",
-    "SymbolicCounterexample",
     "TranslationNotFoundError",
     "Transpose",
     "UnsupportedError",
-    "XlaBuffer",
     "XlaLayout",
     "XlaShape",
-    "XlaTuple",
     "are_equivalent",
-    "batched_col_major",
     "code",
-    "col_major",
     "compare_hlo",
+    "convert",
     "diagnose",
     "draw",
-    "exercises",
+    "explain",
     "from_sympy",
     "index_map",
     "is_bijective",
     "is_bitcast",
     "is_injective",
     "is_surjective",
-    "nhwc",
     "pack",
     "parse",
     "read_hlo",
     "read_oom",
     "relayout",
-    "row_major",
     "simplify",
-    "to_morello",
-    "to_xla",
     "tpu",
     "unpack",
     "verify",
 ]
 
-# Loaded on first use: islpy, and what few programs need.
-_LAZY = {
-    "Bitcast": "proof",
-    "HloComparison": "diagnostics",
-    "CompiledRelayout": "kernels.compiled",
-    "Diagnosis": "diagnostics",
-    "Exercise": "exercises",
-    "Feedback": "exercises",
-    "HloComputation": "hlo",
-    "HloInstruction": "hlo",
-    "HloMetadata": "hlo",
-    "HloModule": "hlo",
-    "HloProgramShape": "hlo",
-    "OomReport": "diagnostics",
-    "Picture": "picture",
-    "Proof": "proof",
-    "SizedRelayout": "kernels.compiled",
-    "SymbolicCounterexample": "proof",
-    "compare_hlo": "diagnostics",
-    "diagnose": "diagnostics",
-    "exercises": "",
-    "read_hlo": "hlo",
-    "read_oom": "diagnostics",
-    "tpu": "",
+_NAMES: Final = {
+    "api": "are_equivalent code convert draw from_sympy index_map is_bijective is_bitcast"
+    " is_injective is_surjective pack relayout simplify unpack verify",
+    "diagnostics": "compare_hlo diagnose read_oom",
+    "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
+    " UnsupportedError",
+    "explanations": "explain",
+    "expr.assumptions": "Assumption",
+    "hlo": "read_hlo",
+    "kernels.relayout": "Relayout",
+    "layout": "Layout",
+    "maps": "AffineMap IndexMap",
+    "notations": "parse",
+    "notations.morello": "MorelloLayout",
+    "notations.xla": "XlaLayout XlaShape",
+    "picture": "Picture",
+    "proof": "Proof",
+    "recipe": "Merge Pad Recipe Split Transpose",
 }
+
+_SUBMODULES: Final = {
+    name.rpartition(".")[2]: name
+    for name in (
+        *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
+        *("notations.morello", "notations.xla", "picture", "proof", "recipe", "tpu"),
+    )
+}
+
+_MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """Load a lazy name on first use."""
-    if name not in _LAZY:
+    """Load a public name or a submodule on first use."""
+    if name in _SUBMODULES:
+        value: Any = import_module(f"{__name__}.{_SUBMODULES[name]}")
+    elif name in _MODULE_OF:
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if not _LAZY[name]:
-        return import_module(f"morello_layouts.{name}")
-    return getattr(import_module(f"morello_layouts.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return sorted({*__all__, *_SUBMODULES, "__version__"})

@@ -191,3 +191,11 @@ EXPLORER_PATIENCE: Final = 60
 
 EXERCISE_TEXT: Final = 2000
 """Characters of an answer to an exercise: real ones have a few dozen."""
+
+# Explanations
+
+EXPLANATION_WIDTH: Final = 78
+"""Characters of a line of the picture in an explanation, unless a terminal says otherwise."""
+
+EXPLAINED_IN_HTML: Final = 4
+"""Arrays of a tuple that a notebook shows in full; the others by name."""

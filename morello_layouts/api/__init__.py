@@ -1,7 +1,8 @@
-"""The public functions: layout text, layouts and index maps alike."""
+"""The public functions: each takes text, layouts and index maps alike."""
 
 from morello_layouts.api.arrays import pack, unpack
 from morello_layouts.api.code import code
+from morello_layouts.api.conversions import convert
 from morello_layouts.api.formulas import from_sympy, simplify
 from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.pictures import draw
@@ -13,13 +14,11 @@ from morello_layouts.api.proofs import (
     is_surjective,
     verify,
 )
-from morello_layouts.api.translation import to_morello, to_xla
-from morello_layouts.kernels.relayout import Relayout
 
 __all__ = [
-    "Relayout",
     "are_equivalent",
     "code",
+    "convert",
     "draw",
     "from_sympy",
     "index_map",
@@ -30,8 +29,6 @@ __all__ = [
     "pack",
     "relayout",
     "simplify",
-    "to_morello",
-    "to_xla",
     "unpack",
     "verify",
 ]

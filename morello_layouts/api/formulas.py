@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.layouts import Sizes, sizes_of
+from morello_layouts.api.arguments import Sizes, sizes_of
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import OPERATIONS, AffineExpr, CostModel, Interval, cheapest, readable
 from morello_layouts.expr.affine import substitute

@@ -1,211 +1,52 @@
-"""Make index maps from text, layouts and shapes."""
+"""Make index maps and relayouts from text, layouts and shapes."""
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 from morello_layouts import notations
+from morello_layouts.api.arguments import (
+    Assuming,
+    Shape,
+    Sizes,
+    assumptions_of,
+    require_names_of,
+    require_size_names,
+    sizes_of,
+)
 from morello_layouts.checks import shown
-from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import reshape_view
 
-if TYPE_CHECKING:
-    import sympy
-
-Shape: TypeAlias = "Sequence[Int | str | sympy.Expr]"
-"""Sizes: numbers, names or SymPy expressions."""
-
-Assuming: TypeAlias = "str | sympy.Basic | Mapping[Any, tuple[int, int | None]] | Iterable[Any]"
-"""Assumptions: text, SymPy, ranges by name, or several of these."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """A shape, and the SymPy symbols that stood in it, by name."""
-
-    sizes: tuple[Int, ...]
-    symbols: Mapping[str, sympy.Symbol]
-
-
-def sizes_of(shape: Shape) -> Sizes:
-    """Sizes as numbers and polynomials in names.
-
-    Raises:
-        ShapeError: where one is neither a number nor symbolic.
-    """
-    given: tuple[Any, ...] = (
-        tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
-    )
-    symbols: dict[str, Any] = {}
-    sizes = []
-    for k, n in enumerate(given):
-        sizes.append(_checked(k, _size(k, n)))
-        symbols.update({s.name: s for s in getattr(n, "free_symbols", ())})
-    return Sizes(tuple(sizes), symbols)
-
-
-def _checked(k: int, n: Int) -> Int:
-    if isinstance(n, SizeExpr):
-        require_names(n.names())
-        if not is_nonnegative(n - 1):
-            raise ShapeError(
-                f"size {k} of the shape is {n}",
-                "it may be below 1, where the names in it are 1",
-                "give the size a name of its own",
-            )
-    return n
-
-
-def require_names(names: Iterable[str]) -> None:
-    """Refuse names of sizes that stand for coordinates and offsets.
-
-    Raises:
-        ShapeError: of ``d0``, ``d1``, … and ``p``.
-    """
-    for name in names:
-        if re.fullmatch(r"d[0-9]+|p", name):
-            raise ShapeError(
-                f"a size is called {name}",
-                "in formulas d0, d1, … are coordinates and p is an offset",
-                "choose another name, such as N",
-            )
-
-
-def _size(k: int, n: Any) -> Int:
-    if isinstance(n, str):
-        return notations.parse_number(n)
-    if isinstance(n, SizeExpr):
-        return n
-    if hasattr(n, "free_symbols") and n.free_symbols:
-        from morello_layouts.expr.conversions import number_from_sympy
-
-        return number_from_sympy(n)
-    try:
-        if not isinstance(n, bool):
-            return operator.index(n)
-    except TypeError:
-        pass
-    raise ShapeError(
-        f"size {k} of the shape is {n!r}",
-        "sizes are integers, or names where they are symbolic, one for each dimension",
-        'give a tuple such as (6, 8) or ("M", "N")',
-    )
-
-
-def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
-    """Assumptions, one for each name.
-
-    Raises:
-        LayoutError: where something is no assumption about one size.
-
-    >>> [str(one) for one in assumptions_of(["M % 8 == 0", {"N": (1, 128)}])]
-    ['8 divides M', 'N <= 128']
-    """
-    return meet_all(_each(assuming)) if assuming is not None else ()
-
-
-def require_known(assumptions: Iterable[Assumption], sizes: Iterable[Int]) -> None:
-    """Refuse assumptions about names that no size has.
-
-    Raises:
-        ShapeError: with the names that there are.
-    """
-    names = {name for n in sizes if isinstance(n, SizeExpr) for name in n.names()}
-    for one in assumptions:
-        if one.name not in names:
-            raise ShapeError(
-                f"something is assumed of {one.name}",
-                f"the symbolic sizes are {', '.join(sorted(names)) or 'none'}",
-                "assume something of these, or leave it out",
-            )
-
-
-def _each(assuming: Any) -> list[Assumption]:
-    if isinstance(assuming, Assumption):
-        return [assuming]
-    if isinstance(assuming, str):
-        return notations.parse_assumptions(assuming)
-    if isinstance(assuming, Mapping):
-        return [_range(str(name), ends) for name, ends in assuming.items()]
-    if hasattr(assuming, "free_symbols"):
-        return _from_sympy(assuming)
-    if isinstance(assuming, Iterable):
-        return [one for part in assuming for one in _each(part)]
-    raise _no_assumption(assuming)
-
-
-def _range(name: str, ends: Any) -> Assumption:
-    pair = ends if isinstance(ends, tuple | list) and len(ends) == 2 else (None, "")
-    lo, hi = pair
-    named = re.fullmatch(r"[A-Za-z_]\w*", name)
-    if not isinstance(lo, int | None) or not isinstance(hi, int | None) or not named:
-        raise _no_assumption({name: ends})
-    return Assumption(name, lo=max(lo or 1, 1), hi=hi)
-
-
-def _from_sympy(fact: Any) -> list[Assumption]:
-    """A relation of SymPy, or several joined by And, read through its text."""
-    name = getattr(fact.func, "__name__", "")
-    if name == "And":
-        return [one for part in fact.args for one in _from_sympy(part)]
-    if fact == True:  # noqa: E712
-        return []
-    signs = {
-        "Equality": "==",
-        "GreaterThan": ">=",
-        "StrictGreaterThan": ">",
-        "LessThan": "<=",
-        "StrictLessThan": "<",
-    }
-    if name in signs:
-        left, right = fact.args
-        if right.is_Integer and left.func.__name__ == "Mod" and left.args[0].is_Symbol:
-            return notations.parse_assumptions(
-                f"{left.args[0]} % {left.args[1]} {signs[name]} {right}"
-            )
-        return notations.parse_assumptions(f"{left} {signs[name]} {right}")
-    raise _no_assumption(fact)
-
-
-def _no_assumption(what: object) -> LayoutError:
-    return LayoutError(
-        f"{what!r} is no assumption about a size",
-        "one says what divides a size, or how large it is",
-        'give for example "M % 8 == 0", Eq(Mod(M, 8), 0), "N >= 2" or {"N": (1, 128)}',
-    )
-
-
 LayoutLike: TypeAlias = "str | Arrays | IndexMap"
+"""Text in any notation, a layout, or an index map."""
 
 
 def index_map(
     layout: LayoutLike, shape: Shape | None = None, *, assuming: Assuming | None = None
 ) -> IndexMap:
-    """The index map of a layout at a shape: from coordinates to offsets in elements.
+    """Return the index map of a layout at a shape: from coordinates to offsets in elements.
 
     Args:
-        layout: text in Morello's or XLA's notation, a layout, also one of a notation of your own
-            (:class:`~morello_layouts.Layout`), or an index map (returned as is).
+        layout: text in any notation, a layout, also one of a notation of your own
+            (:class:`~morello_layouts.Layout`), or an index map, which is returned as it is.
         shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
-            it is symbolic then, an unknown number of at least 1.
-        assuming: what is known of symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
+            then it is symbolic, an unknown number of at least 1.
+        assuming: assumptions about symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
             range ``{"N": (1, 128)}``, or several of these. A Morello layout assumes by itself
             that its packs divide their dimensions.
 
     Raises:
-        ParseError: where text is in no notation.
-        ShapeError: where the shape is missing, or does not fit the layout.
+        ParseError: if the text is not in any notation.
+        ShapeError: if the shape is missing, or does not fit the layout.
 
     >>> m = index_map("[1, 0, 1 p(4)]", (6, 8))
     >>> print(m)
@@ -217,74 +58,92 @@ def index_map(
     """
     given = None if shape is None else sizes_of(shape)
     known = assumptions_of(assuming)
-    layout = _array_layout(layout)
-    if isinstance(layout, IndexMap):
-        own = layout.recipe.shape
-    elif layout.sizes is not None:
-        own = _bounded(layout, layout.sizes)
-        require_names(name for n in own if isinstance(n, SizeExpr) for name in n.names())
+    value = _one_array(layout)
+    own = _carried(value)
+    if own is not None:
+        sizes = _bounded(value, own)
+        require_size_names(name for n in sizes if isinstance(n, SizeExpr) for name in n.names())
     elif given is not None:
-        own = given.sizes
+        sizes = given.sizes
     else:
         raise ShapeError(
-            f"no shape given for {layout}",
+            f"no shape given for {value}",
             "the layout's text does not carry the sizes of the array",
-            "give the shape as well: index_map(layout, (6, 8))",
+            "give the sizes, such as shape=(6, 8)",
         )
     if assuming is not None and not _is_passed_on(assuming):
-        require_known(known, own)
-    if isinstance(layout, IndexMap):
-        m = layout.assume(known)
-    else:
-        m = _lowered(layout, own, given, known)
+        require_names_of(known, sizes)
+    m = _under(value, sizes, given, known)
     if given is not None:
         _require_same_shape(m, given)
     return m
 
 
-def _bounded(layout: Layout, sizes: Sequence[Int | None]) -> tuple[Int, ...]:
+def _bounded(layout: Layout | IndexMap, sizes: Sequence[Int | None]) -> tuple[Int, ...]:
     found = tuple(n for n in sizes if n is not None)
     if len(found) < len(sizes):
         raise UnsupportedError(
-            f"{layout} has sizes that are not numbers: ?",
-            "offsets and sizes are computed for sizes that are known",
-            "write a number for each",
+            f"{layout} has an unbounded size: ?",
+            "offsets are computed for sizes that are numbers or names",
+            "write a number or a name instead of each ?",
         )
     return found
 
 
-def _array_layout(layout: LayoutLike) -> Layout | IndexMap:
-    """The layout of the one array that is meant.
+def parsed(layout: LayoutLike) -> Arrays | IndexMap:
+    """Return text as the layout that it describes; return other values as they are."""
+    return notations.parse(layout) if isinstance(layout, str) else layout
+
+
+def arrays_of(
+    value: Arrays | IndexMap,
+) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap]]:
+    """Return the layout of each array with its position in the tuples around it.
 
     Raises:
-        UnsupportedError: if it is a tuple's, or not a layout.
+        UnsupportedError: if the value is not a layout.
     """
-    value = notations.parse(layout) if isinstance(layout, str) else layout
     if isinstance(value, IndexMap):
-        return value
+        return [((), value)]
     if isinstance(value, Arrays):
-        found = list(islice(value.arrays(), 2))
-        if len(found) == 1 and found[0][0] == ():
-            return found[0][1]
+        return value.arrays()
+    layout = as_layout(value)
+    if layout is None:
         raise UnsupportedError(
-            f"{value} is not one array",
-            "an index map belongs to one array",
-            "ask about each array of it by itself",
-        )
-    found_layout = as_layout(value)
-    if found_layout is None:
-        raise UnsupportedError(
-            f"{shown(value)} is not a layout",
+            f"expected a layout, got {shown(value)}",
             "a layout is text, a parsed layout, or a value with recipe(shape) and "
             "reference(coordinates, shape)",
             'give for example "[1, 0, 1 p(4)]", and a shape',
         )
-    return found_layout
+    return [((), layout)]
 
 
-def _lowered(
-    layout: Layout, sizes: tuple[Int, ...], given: Sizes | None, known: tuple[Assumption, ...]
+def _one_array(layout: LayoutLike) -> Layout | IndexMap:
+    """Return the layout of the only array.
+
+    Raises:
+        UnsupportedError: if the value is a tuple's, or not a layout.
+    """
+    value = parsed(layout)
+    found = list(islice(arrays_of(value), 2))
+    if len(found) == 1 and found[0][0] == ():
+        return found[0][1]
+    raise UnsupportedError(
+        f"expected one array, got {value}",
+        "an index map belongs to one array",
+        "ask about each array by itself",
+    )
+
+
+def _under(
+    layout: Layout | IndexMap,
+    sizes: tuple[Int, ...],
+    given: Sizes | None,
+    known: tuple[Assumption, ...],
 ) -> IndexMap:
+    """Return the index map of a layout at sizes, under assumptions."""
+    if isinstance(layout, IndexMap):
+        return layout.assume(known)
     known = meet_all((*known, *layout.assumptions(sizes)))
     sizes = tuple(apply_divisibility(known, n) for n in sizes)
 
@@ -293,10 +152,11 @@ def _lowered(
         # The formula of a scalar may be the number 0.
         return form if isinstance(form, AffineExpr) else AffineExpr((), form)
 
+    at = "" if layout.sizes is not None else f" at {'x'.join(map(str, sizes)) or '()'}"
     return IndexMap.of(
         checked_recipe(layout, sizes),
         reference,
-        str(layout) if layout.sizes is not None else f"{layout} at {_times(sizes)}",
+        f"{layout}{at}",
         layout.notes(sizes),
         assumptions=known,
         size_symbols=given.symbols if given is not None else None,
@@ -305,21 +165,17 @@ def _lowered(
 
 
 def _is_passed_on(assuming: Assuming) -> bool:
-    """Whether assumptions come from another map, which may have other names."""
+    """Return whether the assumptions are another map's, which may have other names."""
     return isinstance(assuming, tuple) and all(isinstance(one, Assumption) for one in assuming)
-
-
-def _times(sizes: Iterable[Int]) -> str:
-    return "x".join(map(str, sizes)) or "()"
 
 
 def _require_same_shape(m: IndexMap, given: Sizes) -> None:
     own = m.recipe.shape
     if tuple(apply_divisibility(m.assumptions, n) for n in given.sizes) != own:
         raise ShapeError(
-            f"the layout carries the shape {_shape(own)}, {_shape(given.sizes)} was given too",
+            f"two shapes: the layout carries {_shape(own)}, and {_shape(given.sizes)} was given",
             "an array has one shape",
-            "leave the shape out, or give the same one",
+            "leave out the argument shape, or give the same sizes",
         )
 
 
@@ -330,11 +186,11 @@ def _shape(sizes: Sequence[Int]) -> str:
 def index_maps(
     a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: Assuming | None = None
 ) -> tuple[IndexMap, IndexMap]:
-    """Index maps of two layouts at one shape, which one of them may carry for both.
+    """Return the index maps of two layouts at one shape, which one of them may carry for both.
 
-    What one of them assumes of a symbolic size, the other assumes too.
+    Assumptions of one about a symbolic size hold for the other too.
     """
-    layouts = [_array_layout(x) for x in (a, b)]
+    layouts = [_one_array(x) for x in (a, b)]
     carried = [sizes for x in layouts if (sizes := _carried(x)) is not None]
     lent = (
         shape if shape is not None or not carried else tuple(n for n in carried[0] if n is not None)
@@ -348,7 +204,7 @@ def _under_both(
     second: tuple[LayoutLike, Shape | None],
     assuming: Assuming | None,
 ) -> tuple[IndexMap, IndexMap]:
-    """Index maps of two layouts at shapes, each under what the other assumes too."""
+    """Return the index maps of two layouts at shapes, each under the assumptions of both."""
     one, other = (index_map(x, shape, assuming=assuming) for x, shape in (first, second))
     if one.assumptions == other.assumptions:
         return one, other
@@ -358,13 +214,18 @@ def _under_both(
 
 
 def needs_shape(layout: LayoutLike) -> bool:
-    """Whether a layout is written without the sizes of the array."""
-    value = notations.parse(layout) if isinstance(layout, str) else layout
-    return (own := as_layout(value)) is not None and _carried(own) is None
+    """Return whether a layout does not carry the sizes of its array.
+
+    >>> needs_shape("[0, 1]"), needs_shape("f32[3,5]")
+    (True, False)
+    """
+    value = parsed(layout)
+    own = None if isinstance(value, IndexMap) else as_layout(value)
+    return own is not None and own.sizes is None
 
 
 def _carried(layout: Layout | IndexMap) -> tuple[Int | None, ...] | None:
-    """The sizes that a layout itself carries."""
+    """Return the sizes that a layout itself carries."""
     return layout.recipe.shape if isinstance(layout, IndexMap) else layout.sizes
 
 
@@ -377,20 +238,20 @@ def relayout(
     transpose: Sequence[int] | None = None,
     assuming: Assuming | None = None,
 ) -> Relayout:
-    """Where each offset of the target's buffer is found in the source's.
+    """Return the relayout of an array: for each offset of the target's buffer, the source's.
 
     Args:
         source: the layout of the buffer that is read.
         target: the layout of the buffer that is written.
-        shape: the source's shape, where no text carries it. A layout whose text carries no shape
+        shape: the source's shape, if no text carries it. A layout whose text carries no shape
             takes that of the other one.
-        reshape: the array's shape in the target, before a transpose, where it is reshaped
-            between; a target whose text carries a shape need not have it said.
+        reshape: the shape that the array is reshaped to, before a transpose; optional if the
+            target's text carries a shape.
         transpose: the order of dimensions after that, as NumPy's ``transpose`` takes it.
-        assuming: what is known of symbolic sizes, as for ``index_map``.
+        assuming: assumptions about symbolic sizes, as for ``index_map``.
 
     Raises:
-        ShapeError: where the shapes do not fit each other.
+        ShapeError: if the shapes do not fit each other.
 
     >>> print(relayout("[0, 1]", "[1, 0]", (4, 8)))
     p -> 8*(p%4) + p//4
@@ -408,23 +269,23 @@ def relayout(
     changed = tuple(apply_divisibility(second.assumptions, between[axis]) for axis in order)
     if changed != second.recipe.shape:
         raise ShapeError(
-            f"the target has the shape {_shape(second.recipe.shape)}",
-            f"reshaped and transposed the array has the shape {_shape(changed)}",
+            f"the target: expected the shape {_shape(changed)}, got {_shape(second.recipe.shape)}",
+            "the target has the shape of the reshaped and transposed source",
             "give the reshape and the transpose that lead to the target's shape",
         )
-    seen = reshape_view(second, first.recipe.shape, order if transpose is not None else None)
-    return Relayout(first, seen)
+    view = reshape_view(second, first.recipe.shape, order if transpose is not None else None)
+    return Relayout(first, view)
 
 
 def _order(given: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """A transpose as a tuple; that of none leaves the dimensions where they are."""
+    """Return a transpose as a tuple; None leaves the dimensions in their order."""
     if given is None:
         return tuple(range(rank))
     order = tuple(given) if isinstance(given, list | tuple) else (None,)
     if not all(type(dim) is int for dim in order) or sorted(order) != list(range(rank)):
         raise ShapeError(
-            f"{list(order)} is no order of {rank} dimensions",
+            f"transpose: expected an order of {rank} dimensions, got {list(order)}",
             "a transpose names each dimension once, from 0",
-            f"give for example {list(reversed(range(rank)))}",
+            f"give for example transpose={tuple(reversed(range(rank)))}",
         )
     return order

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from morello_layouts.api.layouts import LayoutLike, Shape, index_map, index_maps
+from morello_layouts.api.arguments import Shape
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.maps import AffineMap

@@ -6,15 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.layouts import (
-    Assuming,
-    LayoutLike,
-    Shape,
-    assumptions_of,
-    index_map,
-    index_maps,
-    needs_shape,
-)
+from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape

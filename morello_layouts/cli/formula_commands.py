@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import click
 
 from morello_layouts import api
+from morello_layouts.api.arguments import Shape
 from morello_layouts.api.code import Formulable
+from morello_layouts.api.conversions import NOTATIONS
 from morello_layouts.api.formulas import form_of
-from morello_layouts.api.layouts import Shape
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
+    error_in_options,
     json_option,
-    layouts_with_shape,
+    output_option,
     shape_option,
     text_argument,
 )
-from morello_layouts.cli.terminal import print_error, print_json, print_text, write
+from morello_layouts.cli.terminal import print_error, print_json, print_result, print_text
 from morello_layouts.codegen import TARGETS
 from morello_layouts.errors import LayoutError, NoTranslationError, TranslationNotFoundError
-from morello_layouts.explanations.rows import derivation_steps
 from morello_layouts.expr import cheapest as cheapest_form
 from morello_layouts.expr import readable
 from morello_layouts.expr.derivation import Derivation
-from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels import KERNEL_TARGETS
-from morello_layouts.layout import Arrays
-from morello_layouts.notations import parse_bounds
-from morello_layouts.notations.expression import parse_shape
+from morello_layouts.notations import parse, parse_bounds
 from morello_layouts.notations.morello import MorelloLayout
 
 
@@ -66,7 +62,7 @@ JSON: text, target, code.
 @click.option("--name", help="What the function is called.")
 @click.option("--shift", is_flag=True, help="Shifts and masks for powers of two.")
 @click.option("--cheapest", is_flag=True, help="Fewest operations, instead of the most readable.")
-@click.option("-o", "--output", metavar="FILE", help="Write to a file.")
+@output_option
 @json_option
 def code(
     *,
@@ -86,13 +82,11 @@ def code(
 ) -> Status:
     """Print the index formula of the layout TEXT as source text, in integers only."""
     of: Formulable = text
-    if bounds is not None:
-        _refuse_for_expressions(inverse, shape, assuming)
+    if bounds is None:
+        m = api.index_map(text, shape, assuming=assuming)
+        of = m.inverse if inverse else m
     else:
-        (layout,) = layouts_with_shape([text], shape)
-        of = api.index_map(layout, shape, assuming=assuming)
-        if inverse:
-            of = of.inverse
+        _refuse_for_expressions(inverse, shape, assuming)
     found = api.code(
         of,
         target,
@@ -103,12 +97,8 @@ def code(
         asserts=asserts,
         name=name,
     )
-    if output is not None:
-        write(output, f"{found}\n")
-    if as_json:
-        print_json({"text": text, "target": target, "code": found})
-    elif output is None:
-        print_text(found)
+    facts = {"text": text, "target": target, "code": found}
+    print_result(found, facts, output=output, as_json=as_json)
     return Status.DONE
 
 
@@ -123,15 +113,6 @@ def _refuse_for_expressions(inverse: bool, shape: Shape | None, assuming: str | 
         )
 
 
-_NAMED = re.compile(r"[A-Za-wyz_]")  # x stands between sizes
-
-
-def _shape(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
-    if value is None or not _NAMED.search(value):
-        return None if value is None else parse_shape(value)
-    return tuple(size.strip() for size in re.split(r"[x×,]", value.strip().strip("()[]")))
-
-
 @click.command(
     epilog="""\b
 Examples:
@@ -141,83 +122,48 @@ Examples:
   morello-layouts convert "f32[M,N]{1,0:T(8,128)}" --assuming "M % 8 == 0, N % 128 == 0"
 
 \b
-JSON: text, to, exists (true, false, or null for not known), layout, reason.
+JSON: text, to, exists (true, false, or null if unknown), layout, reason.
 Exit status: 0 converted, 1 no such layout exists, 2 bad input, 3 none was found.
+In Python: convert.
 """
 )
 @text_argument("text")
-@click.option(
-    "--shape",
-    metavar="6x8",
-    callback=_shape,
-    help="Sizes of the array, for a layout whose text carries none; names for any size: M,N.",
-)
+@shape_option
 @click.option(
     "--to",
-    type=click.Choice(["xla", "morello"]),
-    help="The notation to convert to; if left out, the one that TEXT is not in.",
+    type=click.Choice(NOTATIONS),
+    help="The notation to convert to; by default xla, or morello if TEXT is not Morello's.",
 )
 @click.option("--type", "element_type", metavar="bf16", help="Write an XLA shape of this type.")
-@click.option(
-    "--assuming", metavar="TEXT", help='What is known of named sizes: "M % 8 == 0, N <= 128".'
-)
+@assuming_option
 @json_option
 def convert(
     *,
     text: str,
-    shape: tuple[int | str, ...] | None,
-    to: str | None,
+    shape: Shape | None,
+    to: Literal["xla", "morello"] | None,
     element_type: str | None,
     assuming: str | None,
     as_json: bool,
 ) -> Status:
-    """Write the layout TEXT in the other notation, proved to have the same offsets."""
-    (layout,) = layouts_with_shape([text], None if shape is None else (0,) * len(shape))
+    """Write the layout TEXT in another notation, proved to have the same offsets."""
+    layout = parse(text)
     to = to or ("xla" if isinstance(layout, MorelloLayout) else "morello")
-    status, found, error = _converted(layout, shape, to, element_type, assuming)
+    status, found, reason = Status.DONE, None, "proved to have the same offsets"
+    try:
+        found = str(api.convert(layout, to, shape, element_type, assuming=assuming))
+    except (NoTranslationError, TranslationNotFoundError) as error:
+        missing = isinstance(error, NoTranslationError)
+        status = Status.DISPROVED if missing else Status.UNDECIDED
+        reason = error_in_options(error, click.get_current_context().command)
     if as_json:
         exists = {Status.DONE: True, Status.DISPROVED: False}.get(status)
-        reason = str(error) if error is not None else "proved to have the same offsets"
         print_json({"text": text, "to": to, "exists": exists, "layout": found, "reason": reason})
-    elif error is not None:
-        print_error(error)
+    elif found is None:
+        print_error(reason)
     else:
-        print_text(str(found))
+        print_text(found)
     return status
-
-
-def _converted(
-    layout: Arrays,
-    shape: tuple[int | str, ...] | None,
-    to: str,
-    element_type: str | None,
-    assuming: str | None,
-) -> tuple[Status, str | None, LayoutError | None]:
-    """The exit status, the layout found, and why there is none."""
-    try:
-        if to == "morello":
-            return Status.DONE, str(_to_morello(layout, shape, element_type, assuming)), None
-        return Status.DONE, str(_to_xla(layout, shape, element_type, assuming)), None
-    except NoTranslationError as error:
-        return Status.DISPROVED, None, error
-    except TranslationNotFoundError as error:
-        return Status.UNDECIDED, None, error
-
-
-def _to_xla(layout: Any, shape: Any, element_type: str | None, assuming: str | None) -> object:
-    if element_type is None:
-        return api.to_xla(layout, shape or (), assuming=assuming)
-    return api.to_xla(layout, shape or (), element_type, assuming=assuming)
-
-
-def _to_morello(layout: Any, shape: Any, element_type: str | None, assuming: str | None) -> object:
-    if element_type is not None:
-        raise LayoutError(
-            f"--type {element_type} with --to morello",
-            "Morello's notation says nothing of element types",
-            "leave --type out",
-        )
-    return api.to_morello(layout, shape, assuming=assuming)
 
 
 @click.command(
@@ -229,6 +175,7 @@ Examples:
 
 \b
 JSON: source, target (the layouts), language, dtype, formula, kernel.
+In Python: relayout(source, target, shape).kernel(language).
 """
 )
 @text_argument("source")
@@ -251,13 +198,13 @@ JSON: source, target (the layouts), language, dtype, formula, kernel.
     help="What becomes of the target's padding.",
 )
 @click.option("--name", default="relayout", show_default=True, help="What the function is called.")
-@click.option("-o", "--output", metavar="FILE", help="Write to a file.")
+@output_option
 @json_option
 def relayout(
     *,
     source: str,
     target: str,
-    shape: tuple[int, ...] | None,
+    shape: Shape | None,
     language: str,
     dtype: str | None,
     padding: str,
@@ -266,35 +213,20 @@ def relayout(
     as_json: bool,
 ) -> Status:
     """Print a function that moves a buffer in the layout SOURCE to one in the layout TARGET."""
-    first, second = layouts_with_shape([source, target], shape)
+    first, second = parse(source), parse(target)
     found = api.relayout(first, second, shape)
     fill = 0 if padding == "zero" else None
     text = found.kernel(language, dtype, fill=fill, name=name)
-    if output is not None:
-        _write(output, text)
-    if as_json:
-        print_json(
-            {
-                "source": str(first),
-                "target": str(second),
-                "language": language,
-                "dtype": dtype or (found.element_type and found.element_type.name),
-                "formula": str(found),
-                "kernel": text,
-            }
-        )
-    elif output is None:
-        print_text(text.rstrip("\n"))
+    facts = {
+        "source": first,
+        "target": second,
+        "language": language,
+        "dtype": dtype or found.element_type,
+        "formula": found,
+        "kernel": text,
+    }
+    print_result(text.rstrip("\n"), facts, output=output, as_json=as_json)
     return Status.DONE
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LayoutError(
-            f"{path} could not be written", str(error), "write it to another place"
-        ) from None
 
 
 @click.command(
@@ -310,6 +242,7 @@ Examples:
 JSON: expression, bounds (name to [smallest, largest], null for none,
 text for a symbolic size), simplified, derivation
 (null, or steps of rule, before, after, because).
+In Python: simplify.
 """,
 )
 @click.argument("expr")
@@ -331,10 +264,10 @@ def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: 
     if as_json:
         print_json(
             {
-                "expression": str(form),
-                "bounds": {name: [_end(i.lo), _end(i.hi)] for name, i in intervals.items()},
+                "expression": form,
+                "bounds": {name: [i.lo, i.hi] for name, i in intervals.items()},
                 "simplified": simplified,
-                "derivation": derivation_steps(steps) if derivation else None,
+                "derivation": steps.steps if derivation else None,
             }
         )
     elif derivation:
@@ -344,8 +277,3 @@ def simplify(expr: str, bounds: str, cheapest: bool, derivation: bool, as_json: 
     else:
         print_text(simplified)
     return Status.DONE
-
-
-def _end(value: Int | None) -> int | str | None:
-    """An end of a bound as JSON takes it: a symbolic size is text."""
-    return str(value) if isinstance(value, SizeExpr) else value

@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from morello_layouts import api
-from morello_layouts.api.layouts import Shape
+from morello_layouts.api.arguments import Shape
 from morello_layouts.cli.options import (
     Status,
+    assuming_option,
+    checked_option,
+    in_options,
     json_option,
-    layouts_with_shape,
     shape_option,
     text_argument,
 )
-from morello_layouts.cli.terminal import Screen, console, has_unicode, print_json, printable
+from morello_layouts.cli.terminal import print_json, print_lines
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.explanations.rows import Row, byte_row, tpu_rows, word_rows
+from morello_layouts.explanations import explain as explanation_of
+from morello_layouts.explanations.rows import (
+    Medium,
+    Row,
+    byte_row,
+    line,
+    section_lines,
+    tpu_rows,
+    word_rows,
+)
 from morello_layouts.notations import parse
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.picture import ASCII, UNICODE, panel_lines
-from morello_layouts.tpu import Suggestion, Waste
+from morello_layouts.picture import panel_lines
+from morello_layouts.tpu import Suggestion, Waste, default_layout, suggest, waste
 from morello_layouts.tpu.facts import tpu_facts
 
 if TYPE_CHECKING:
-    from morello_layouts.picture import Picture
+    from rich.text import Text
+
     from morello_layouts.picture.panel import Panel
 
 
@@ -43,7 +55,7 @@ Examples:
   morello-layouts explain "add.1 = bf16[8,1280]{1,0:T(8,128)(2,1)} add(a, b)"
 
 \b
-Exit status: 0 done, whatever the proofs say (prove and equal tell), 2 bad input.
+The exit status does not depend on the proofs; those of prove and equal do.
 
 \b
 JSON: text; instruction (name, opcode, is_root, literal, operands of name and type, calls,
@@ -54,39 +66,35 @@ text), sizes (elements, spanned_elements, element_bits, data_bytes, spanned_byte
 reserved_bytes, padding_elements, padding_bytes, factor), index (shape, physical_shape, recipe,
 reference, formula, derivation), proofs (bijective, injective, verified; each as of prove), tpu
 (lanes, sublanes, packing, default_on, default, padding; null outside a TPU's tiles), picture
-(slices; grids of at, rows, columns, offsets with null for padding and gaps), notes. What is not
-known is null.
+(slices; grids of at, rows, columns, offsets with null for padding and gaps), notes. Unknown values
+are null.
+In Python: explain.
 """
 )
 @text_argument("text")
 @shape_option
+@assuming_option
 @click.option("--derivation", is_flag=True, help="Show how the reference formula was simplified.")
 @json_option
-def explain(text: str, shape: Shape | None, derivation: bool, as_json: bool) -> Status:
-    """Say what each part of the layout TEXT means, with its formula, sizes, proof and picture.
+def explain(
+    text: str, shape: Shape | None, assuming: str | None, derivation: bool, as_json: bool
+) -> Status:
+    """Explain each part of the layout TEXT, with its formula, sizes, proof and picture.
 
-    TEXT is an XLA shape or layout, a tuple of shapes, an instruction of HLO, of which the result
-    is explained, or a Morello layout; - reads it from standard input.
+    TEXT is a layout in any notation, a tuple of shapes, or an instruction of HLO, whose result is
+    explained; - reads it from standard input.
     """
-    # Imported here: SymPy and ISL load with these, and the help does not need them.
-    from morello_layouts.cli.terminal import show
-    from morello_layouts.explanations.report import reports_of
-    from morello_layouts.explanations.rows import (
-        array_dict,
-        instruction_dict,
-        instruction_in,
-        instruction_rows,
+    found = explanation_of(text, shape, assuming=assuming, derivation=derivation)
+    command = click.get_current_context().command
+    arrays = tuple(
+        replace(each, notes=tuple(in_options(note, command) for note in each.notes))
+        for each in found.arrays
     )
-
-    found = instruction_in(text)
-    source, reports = reports_of(text if found is None else str(found.shape), shape)
+    found = replace(found, arrays=arrays)
     if as_json:
-        arrays = [array_dict(report, derivation=derivation) for report in reports]
-        instruction = None if found is None else instruction_dict(found)
-        print_json({"text": source, "instruction": instruction, "arrays": arrays})
+        print_json(found)
     else:
-        rows = () if found is None else instruction_rows(found)
-        show(source, reports, derivation=derivation, instruction=rows)
+        print_lines(found.lines)
     return Status.DONE
 
 
@@ -102,6 +110,7 @@ JSON: text, generation, layout (the shape with its layout), minor_to_major, tile
 data_bytes, reserved_bytes, padding_bytes, factor, padding (each of dimensions, size, padded,
 text), alternatives (each of layout, groups (dimensions folded into each), changes (of fold,
 order, tile), data_bytes, reserved_bytes, padding_bytes, factor, hint).
+In Python: tpu.default_layout, tpu.suggest.
 """
 )
 @text_argument("text")
@@ -120,15 +129,13 @@ def default(text: str, generation: str, limit: int, as_json: bool) -> Status:
     TEXT is an array without a layout, such as "bf16[8,1,1280,1000]"; - reads it from standard
     input.
     """
-    from morello_layouts.tpu import default_layout, waste
-
     array = _bare_array(text)
     cost = waste(default_layout(array.element_type, array.shape, generation))
     others = _others(cost.shape, generation, limit)
     if as_json:
-        print_json(_as_json(str(array).partition("{")[0], generation, cost, others))
+        print_json(_facts(str(array).partition("{")[0], generation, cost, others))
     else:
-        show_default(generation, cost, others)
+        print_lines(lambda medium: _default_lines(generation, cost, others, medium))
     return Status.DONE
 
 
@@ -136,15 +143,15 @@ def _bare_array(text: str) -> XlaShape:
     value = parse(text)
     if not isinstance(value, XlaShape) or value.layout is None:
         raise LayoutError(
-            f"{value} is no array",
+            f"expected one array, got {value}",
             "the compiler chooses a layout for one array at a time",
             "write a type and sizes, such as bf16[8,128]",
         )
     if "{" in text:
         raise LayoutError(
             f"{text.strip()} has a layout already",
-            "the layout is what the compiler is asked to choose",
-            f"write {str(value).partition('{')[0]}, or explain this one with: explain",
+            "the compiler chooses the layout of an array without one",
+            f"write {str(value).partition('{')[0]}; the command explain explains this layout",
         )
     if any(value.dynamic_dimensions):
         raise UnsupportedError(
@@ -157,8 +164,6 @@ def _bare_array(text: str) -> XlaShape:
 
 def _others(shape: XlaShape, generation: str, limit: int) -> list[Suggestion]:
     """The suggestions other than the default itself."""
-    from morello_layouts.tpu import suggest
-
     if not limit or not shape.byte_size:
         return []
     try:
@@ -168,23 +173,21 @@ def _others(shape: XlaShape, generation: str, limit: int) -> list[Suggestion]:
     return [each for each in found if each.changes][:limit]
 
 
-def _as_json(text: str, generation: str, cost: Waste, others: list[Suggestion]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    x = cost.shape
-    assert x.layout is not None
+def _facts(text: str, generation: str, cost: Waste, others: Sequence[Suggestion]) -> dict[str, Any]:
+    layout = cost.shape.layout
+    assert layout is not None
     return {
         "text": text,
         "generation": generation,
-        "layout": str(x),
-        "minor_to_major": x.layout.minor_to_major,
-        "tiles": x.layout.tiles,
-        "element_bits": x.bits,
+        "layout": cost.shape,
+        "minor_to_major": layout.minor_to_major,
+        "tiles": layout.tiles,
+        "element_bits": cost.shape.bits,
         **_sizes(cost),
-        "padding": [asdict(reason) for reason in cost.reasons],
+        "padding": cost.reasons,
         "alternatives": [
             {
-                "layout": str(each.shape),
+                "layout": each.shape,
                 "groups": each.groups,
                 "changes": each.changes,
                 **_sizes(each.waste),
@@ -196,26 +199,24 @@ def _as_json(text: str, generation: str, cost: Waste, others: list[Suggestion]) 
 
 
 def _sizes(cost: Waste) -> dict[str, Any]:
-    return {
-        "data_bytes": cost.data_bytes,
-        "reserved_bytes": cost.reserved_bytes,
-        "padding_bytes": cost.padding_bytes,
-        "factor": cost.factor,
-    }
+    keys = ("data_bytes", "reserved_bytes", "padding_bytes", "factor")
+    return {key: getattr(cost, key) for key in keys}
 
 
-def show_default(generation: str, cost: Waste, others: Sequence[Suggestion]) -> None:
-    """Print the default layout, what it costs, and what other layouts would cost."""
+def _default_lines(
+    generation: str, cost: Waste, others: Sequence[Suggestion], medium: Medium
+) -> Iterator[Text]:
+    """Yield the default layout, its cost, and the cost of other layouts."""
     words = describe(cost.shape)
     facts = tpu_facts(cost.shape, words.names)
-    screen = Screen(console())
-    screen.line(words.source, "bold")
-    screen.line(f"TPU {generation} chooses for a parameter: {words.headline}")
-    screen.section("Text", word_rows(words))
-    screen.section("Memory", [byte_row(cost.data_bytes, cost.reserved_bytes)])
-    if facts is not None:
-        screen.section("TPU", tpu_rows(facts))
-    screen.section("Other layouts, the smallest first", [_other(each) for each in others])
+    yield line(words.source, medium, "bold")
+    yield line(f"TPU {generation} chooses for a parameter: {words.headline}", medium)
+    yield from section_lines("Text", word_rows(words), medium)
+    memory = byte_row(cost.data_bytes, cost.reserved_bytes)
+    yield from section_lines("Memory", [memory], medium)
+    yield from section_lines("TPU", [] if facts is None else tpu_rows(facts), medium)
+    rows = [_other(each) for each in others]
+    yield from section_lines("Other layouts, the smallest first", rows, medium)
 
 
 def _other(each: Suggestion) -> Row:
@@ -226,24 +227,20 @@ def _other(each: Suggestion) -> Row:
 _INDEX: Final = re.compile(r"[0-9]{1,19}")
 
 
-def _coordinates(
-    _ctx: click.Context, param: click.Parameter, values: Sequence[str]
-) -> list[tuple[int, ...]]:
-    """The coordinates of an option that may be given several times."""
-    return [_coordinate(value, f"--{param.name}") for value in values]
-
-
-def _coordinate(text: str, option: str) -> tuple[int, ...]:
+def _coordinate(text: str) -> tuple[int, ...]:
     stripped = text.strip().removeprefix("(").removesuffix(")")
     parts = [part.strip() for part in stripped.split(",")] if stripped.strip(" ,") else []
     for part in parts:
         if _INDEX.fullmatch(part) is None:
             raise ShapeError(
-                f"{option} {text!r} is no coordinate: {part!r} is no index",
+                f"expected a coordinate, got {text!r}: {part!r} is not an index",
                 "a coordinate is one index for each dimension, from 0, with commas between them",
-                f"write for example {option} 6,5",
+                "write for example 6,5",
             )
     return tuple(map(int, parts))
+
+
+_cells: Final = checked_option(_coordinate)
 
 
 @click.command(
@@ -259,6 +256,7 @@ Examples:
 JSON: file; panels, of each text, shape, size, levels (the sizes of tiles), slices, cells
 (coordinate, offset, padding, tiles), memory (offset, coordinate, null for padding; null where
 slots are left out), moved (coordinate, offset in the other layout).
+In Python: draw.
 """
 )
 @text_argument("text")
@@ -275,66 +273,42 @@ slots are left out), moved (coordinate, offset in the other layout).
 )
 @click.option("--word-bits", type=int, default=32, show_default=True, help="Bits of a word.")
 @click.option("--element-bits", type=int, help="Bits of an element, where no text names its type.")
-@click.option("--mark", multiple=True, metavar="6,5", callback=_coordinates, help="Dot a cell.")
-@click.option("--box", multiple=True, metavar="6,5", callback=_coordinates, help="Box a cell.")
+@click.option("--mark", "dots", multiple=True, metavar="6,5", callback=_cells, help="Dot a cell.")
+@click.option("--box", "boxes", multiple=True, metavar="6,5", callback=_cells, help="Box a cell.")
 @click.option("--box-tiles", type=int, default=0, help="Box each tile of a level, from 1.")
-@click.option("--rows", type=click.IntRange(5), help="Show at most so many rows.")
-@click.option("--columns", type=click.IntRange(5), help="Show at most so many columns.")
+@click.option("--rows", "max_rows", type=click.IntRange(5), help="The most rows to show.")
+@click.option("--columns", "max_columns", type=click.IntRange(5), help="The most columns to show.")
 @json_option
 def draw(
     *,
     text: str,
     other: str | None,
-    shape: tuple[int, ...] | None,
+    shape: Shape | None,
     output: str | None,
-    colour: Any,
-    word_bits: int,
-    element_bits: int | None,
-    mark: list[tuple[int, ...]],
-    box: list[tuple[int, ...]],
-    box_tiles: int,
-    rows: int | None,
-    columns: int | None,
     as_json: bool,
+    **style: Any,
 ) -> Status:
     """Draw the layout TEXT, or beside it OTHER: offsets in cells, tiles, padding, memory.
 
     Without -o the picture goes to the terminal.
     """
-    layouts = layouts_with_shape([text] if other is None else [text, other], shape)
-    picture = api.draw(
-        layouts[0],
-        layouts[1] if other is not None else None,
-        shape,
-        colour=colour,
-        word_bits=word_bits,
-        element_bits=element_bits,
-        dots=mark,
-        boxes=box,
-        box_tiles=box_tiles,
-        max_rows=rows,
-        max_columns=columns,
-    )
+    picture = api.draw(text, other, shape, **style)
     if output is not None:
         picture.save(output)
     if as_json:
         print_json({"file": output, "panels": [_panel(panel) for panel in picture.panels]})
     elif output is None:
-        _print(picture)
+        print_lines(lambda medium: _picture_lines(picture.panels, medium))
     return Status.DONE
 
 
-def _print(picture: Picture) -> None:
-    from rich.text import Text
-
-    screen = console()
-    glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
-    for k, panel in enumerate(picture.panels):
+def _picture_lines(panels: Sequence[Panel], medium: Medium) -> Iterator[Text]:
+    for k, panel in enumerate(panels):
         if k:
-            screen.print()
-        for line in panel_lines(panel, screen.width, glyphs):
-            shown = line if glyphs is UNICODE else Text(printable(line.plain, sys.stdout))
-            screen.print(shown, soft_wrap=True)
+            yield line("", medium)
+        for found in panel_lines(panel, medium.picture_width + 2, medium.glyphs):
+            plain = medium.encode(found.plain)
+            yield found if plain == found.plain else line(plain, medium)
 
 
 def _panel(panel: Panel) -> dict[str, Any]:

@@ -1,29 +1,32 @@
-"""Options that commands share, and exit statuses."""
+"""Options that commands share, exit statuses, and error texts that name options."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from morello_layouts.api.layouts import Shape, needs_shape
-from morello_layouts.errors import ShapeError
-from morello_layouts.layout import Arrays
-from morello_layouts.notations import parse, parse_shape
+from morello_layouts.errors import LayoutError
+from morello_layouts.notations import parse_shape
 
 
-def _shape(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
-    try:
-        return None if value is None else parse_shape(value)
-    except ShapeError as error:
-        raise ShapeError(
-            f"--shape {error.what}",
-            error.why,
-            "write for example --shape 6x8, --shape M,N, or --shape '()' for a scalar",
-        ) from None
+def checked_option(read: Callable[[str], Any]) -> Callable[..., Any]:
+    """Return a callback of click that reads an option's text, and names the option in errors."""
+
+    def callback(_ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            return read(value) if isinstance(value, str) else [read(each) for each in value]
+        except LayoutError as error:
+            what = f"{param.opts[-1]}: {error.what}"
+            raise LayoutError(what, error.why, error.fix) from None
+
+    return callback
 
 
 def _text(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -32,44 +35,74 @@ def _text(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace").strip()
 
 
-def layouts_with_shape(texts: Sequence[str], shape: Shape | None) -> list[Arrays]:
-    """The layouts of some texts, one of which carries a shape if none is given.
-
-    Raises:
-        ShapeError: where there is no shape.
-    """
-    layouts = [parse(text) for text in texts]
-    if shape is None and all(map(needs_shape, layouts)):
-        raise ShapeError(
-            f"{' and '.join(map(str, layouts))}: no shape is known",
-            "a layout alone does not say how large the array is",
-            "add --shape 6x8 with the sizes of yours",
-        )
-    return layouts
-
-
 shape_option = click.option(
     "--shape",
     metavar="6x8",
-    callback=_shape,
-    help="Sizes of the array, for a layout whose text carries none; 6x8, or names: M,N.",
+    callback=checked_option(parse_shape),
+    help="Sizes of the array, if no text carries them: 6x8, or names: M,N.",
 )
 
 assuming_option = click.option(
     "--assuming", metavar="FACTS",
-    help='What is known of symbolic sizes, such as "M % 8 == 0, N <= 128".',
+    help='Assumptions about symbolic sizes, such as "M % 8 == 0, N <= 128".',
 )  # fmt: skip
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
+output_option = click.option("-o", "--output", metavar="FILE", help="Write to a file.")
+
 
 def text_argument(name: str) -> Callable[[Any], Any]:
-    """An argument that holds a layout; ``-`` reads standard input."""
+    """Return an argument that holds a layout; ``-`` reads standard input."""
     return click.argument(name, callback=_text)
 
 
+_ARGUMENT: Final = re.compile(
+    r"\b([a-z_]+)=(\([^()]*\)|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
+)
+
+
+def in_options(text: str, command: click.Command) -> str:
+    """Return a text with the arguments of Python as options of a command.
+
+    An argument is written ``name=value`` or ``the argument name``.
+
+    >>> from morello_layouts.cli.main import commands
+    >>> explain = commands.commands["explain"]
+    >>> in_options("give the sizes, such as shape=(6, 8), or compiled=True", explain)
+    'give the sizes, such as --shape 6x8, or compiled=True'
+    >>> in_options("leave out the argument shape", explain)
+    'leave out --shape'
+    """
+    options = {
+        param.name: max(param.opts, key=len)
+        for param in command.params
+        if isinstance(param, click.Option)
+    }
+
+    def option(found: re.Match[str]) -> str:
+        name, value, alone = found.groups()
+        if (name or alone) not in options:
+            return found[0]
+        if alone:
+            return options[alone]
+        if value.startswith("("):
+            sizes = [size.strip(" \"'") for size in value.strip("()").split(",") if size.strip()]
+            value = ("x" if name == "shape" else ",").join(sizes)
+        elif " " not in value:
+            value = value.strip("\"'")
+        return options[name] + ("" if value == "True" else f" {value}")
+
+    return _ARGUMENT.sub(option, text)
+
+
+def error_in_options(error: LayoutError, command: click.Command) -> str:
+    """Return an error's text, with a fix that names the options of a command."""
+    return str(error).removesuffix(error.fix) + in_options(error.fix, command)
+
+
 class Status(IntEnum):
-    """What the command's exit status says."""
+    """The exit statuses of the command."""
 
     DONE = 0
     DISPROVED = 1
@@ -78,7 +111,7 @@ class Status(IntEnum):
 
 
 def status_of(verdicts: Iterable[bool | None]) -> Status:
-    """The status of some proofs together: one disproved outweighs one undecided.
+    """Return the status of several proofs: one disproved outweighs one undecided.
 
     >>> status_of([True, None, False])
     <Status.DISPROVED: 1>

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from morello_layouts import api
-from morello_layouts.api.layouts import Shape
+from morello_layouts.api.arguments import Shape
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
     json_option,
-    layouts_with_shape,
     shape_option,
     status_of,
     text_argument,
@@ -72,8 +71,7 @@ def prove(
 
     Sizes may be names; the answer then says for which sizes the layout is bijective.
     """
-    (layout,) = layouts_with_shape([text], shape)
-    return _answer(_QUESTIONS[question](layout, shape, assuming=assuming), as_json)
+    return _answer(_QUESTIONS[question](text, shape, assuming=assuming), as_json)
 
 
 @click.command(
@@ -97,8 +95,7 @@ def equal(a: str, b: str, shape: Shape | None, assuming: str | None, as_json: bo
 
     A layout whose text carries no shape takes that of the other one.
     """
-    first, second = layouts_with_shape([a, b], shape)
-    return _answer(api.are_equivalent(first, second, shape, assuming=assuming), as_json)
+    return _answer(api.are_equivalent(a, b, shape, assuming=assuming), as_json)
 
 
 @click.command(
@@ -136,11 +133,10 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
 
     Elements correspond in row-major order unless an option says otherwise.
     """
-    first, second = layouts_with_shape([a, b], shape)
     correspondence: Correspondence = "any" if in_any_way else "row-major"
     if transpose is not None:
         correspondence = _order(transpose)
-    answer = api.is_bitcast(first, second, shape, correspondence=correspondence, assuming=assuming)
+    answer = api.is_bitcast(a, b, shape, correspondence=correspondence, assuming=assuming)
     return _answer(answer, as_json)
 
 

@@ -1,35 +1,26 @@
-"""Print rows, errors and files to a terminal."""
+"""Print lines, JSON and errors; write files."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explanations.rows import (
-    Row,
-    formula_rows,
-    memory_rows,
-    proof_rows,
-    tpu_rows,
-    word_rows,
-)
-from morello_layouts.picture import ASCII, UNICODE, fitted_view, terminal_lines
+from morello_layouts.explanations.rows import Medium
+from morello_layouts.picture import ASCII, UNICODE
 from morello_layouts.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
-    from morello_layouts.explanations.report import ArrayReport
+_NARROWEST: Final = 40  # columns below which tables and pictures are not readable
 
-_NARROWEST: Final = 40
-
-# Everything outside ASCII that this package writes.
+# Every character outside ASCII that this package writes.
 _ASCII: Final = str.maketrans(
     {
         "→": "->",
@@ -49,7 +40,7 @@ _ASCII: Final = str.maketrans(
 
 
 def has_unicode(stream: TextIO) -> bool:
-    """Whether a stream takes the characters that pictures and formulas use."""
+    """Return whether a stream takes the characters of pictures and formulas."""
     try:
         "→×…│─┼⋮░↓".encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -58,14 +49,14 @@ def has_unicode(stream: TextIO) -> bool:
 
 
 def printable(text: str, stream: TextIO) -> str:
-    """Return the text in characters that a stream can encode."""
+    """Return a text without the characters that a stream does not take."""
     if has_unicode(stream):
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
 
 
 def console() -> Console:
-    """Standard output as rich sees it: without markup, so that brackets stay brackets."""
+    """Return standard output as a console of rich without markup: brackets stay brackets."""
     from rich.console import Console
 
     class Quitting(Console):
@@ -80,18 +71,8 @@ def console() -> Console:
 
 
 def text_width(screen: Console) -> int:
-    """How wide text may be; where it goes to a file or a pipe, as wide as it is."""
+    """Return the width of text; it is unlimited in a file or a pipe."""
     return screen.width if screen.is_terminal or "COLUMNS" in os.environ else sys.maxsize
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most a width, broken at spaces where there are some.
-
-    >>> wrapped("8*(d0//2) + d1", 10)
-    ['8*(d0//2)', '+ d1']
-    """
-    lines = textwrap.wrap(text, max(width, 10), break_on_hyphens=False)
-    return lines or [""]
 
 
 def print_text(text: str) -> None:
@@ -100,20 +81,39 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, in ASCII, which every stream can encode."""
+    """Print a value as JSON, in ASCII, so that every stream takes it."""
     print(json.dumps(plain(value), indent=2))  # noqa: T201
 
 
-def print_error(error: LayoutError) -> None:
-    """Print an error's own text to standard error."""
-    print(printable(str(error), sys.stderr), file=sys.stderr)  # noqa: T201
+def print_error(text: str) -> None:
+    """Print an error's text to standard error."""
+    print(printable(text, sys.stderr), file=sys.stderr)  # noqa: T201
+
+
+def print_lines(lines: Callable[[Medium], Iterable[Text]]) -> None:
+    """Print lines that are made for what standard output can show."""
+    screen = console()
+    glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
+    width, encode = text_width(screen), lambda text: printable(text, sys.stdout)
+    for line in lines(Medium(width, screen.width - 2, glyphs, encode)):
+        screen.print(line, soft_wrap=True)
+
+
+def print_result(text: str, facts: dict[str, Any], *, output: str | None, as_json: bool) -> None:
+    """Print a text, or write it to a file; print its facts if JSON is asked for."""
+    if output is not None:
+        write(output, f"{text}\n")
+    if as_json:
+        print_json(facts)
+    elif output is None:
+        print_text(text)
 
 
 def write(path: str, text: str) -> None:
     """Write a file.
 
     Raises:
-        LayoutError: where that cannot be done.
+        LayoutError: if the file cannot be written.
     """
     try:
         Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -121,105 +121,3 @@ def write(path: str, text: str) -> None:
         raise LayoutError(
             f"{path} could not be written", str(error), "write it to another place"
         ) from None
-
-
-_WIDEST_LABEL = 22
-
-
-def show(
-    source: str,
-    reports: Iterable[ArrayReport],
-    *,
-    derivation: bool,
-    instruction: Sequence[Row] = (),
-) -> None:
-    """Print the reports on the arrays of a text; the same array a second time only by name.
-
-    The rows of an instruction, if any, come before them.
-    """
-    screen = Screen(console())
-    screen.section("Instruction", instruction)
-    seen: dict[str, str] = {}
-    count = 0
-    for count, report in enumerate(reports, 1):
-        place = "".join(f"[{k}]" for k in report.path)
-        if count > 1:
-            screen.line("")
-        if report.path:
-            text = report.explanation.source
-            if text in seen:
-                screen.line(f"{place} {text}: as {seen[text]}", "bold")
-                continue
-            seen[text] = place
-        screen.report(report, place, derivation)
-    if count == 0:
-        screen.line(f"{source}: a tuple without arrays")
-
-
-class Screen:
-    """A console, and what its stream can take."""
-
-    def __init__(self, screen: Console) -> None:
-        self.console = screen
-        self.glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
-        self.text_width = text_width(screen)
-
-    def line(self, text: str, style: str = "") -> None:
-        """A line that the terminal may break where it likes."""
-        from rich.text import Text
-
-        self.console.print(Text(printable(text, sys.stdout), style=style), soft_wrap=True)
-
-    def section(self, title: str, rows: Sequence[Row]) -> None:
-        """A title, and below it labels with text that wraps beside them."""
-        from rich.text import Text
-
-        if not rows:
-            return
-        self.line(title, "bold")
-        labels = [printable(row.label, sys.stdout) for row in rows]
-        longest = max(map(len, labels))
-        indent = min(longest, _WIDEST_LABEL) + 4 if longest else 2
-        for label, row in zip(labels, rows, strict=True):
-            dim = "dim" if row.is_dim else ""
-            first, *others = wrapped(printable(row.text, sys.stdout), self.text_width - indent)
-            line = Text("  ").append(label, style=dim or "cyan")
-            line.append("  " if len(label) + 4 > indent > 2 else " " * (indent - len(label) - 2))
-            self.console.print(line.append(first, style=row.style or dim), soft_wrap=True)
-            for other in others:
-                rest = Text(" " * indent).append(other, style=row.style or dim)
-                self.console.print(rest, soft_wrap=True)
-
-    def report(self, report: ArrayReport, place: str, derivation: bool) -> None:
-        """A report on one array, section by section."""
-        words = report.explanation
-        self.line(f"{place} {words.source}".lstrip(), "bold")
-        self.line(f"{words.kind}: {words.headline}")
-        self.section("Text", word_rows(words))
-        self.section("Memory", memory_rows(report))
-        if report.tpu is not None:
-            self.section("TPU", tpu_rows(report.tpu))
-        if report.index is not None:
-            self.section("Offset", formula_rows(report.index, words))
-        if report.index is not None and derivation:
-            self.line("Derivation", "bold")
-            for line in str(report.index.derivation).splitlines():
-                first, *others = wrapped(printable(line, sys.stdout), self.text_width - 6)
-                self.line(f"  {'  ' if line.startswith(' ') else ''}{first}")
-                for other in others:
-                    self.line(f"      {other}")
-        if report.proofs is not None:
-            self.section("Proof by ISL", proof_rows(report.proofs))
-        self.section("Note", [Row("", note) for note in report.notes])
-        if report.index is not None and report.sizes is not None:
-            self.picture(report)
-
-    def picture(self, report: ArrayReport) -> None:
-        """The offsets that fit the screen."""
-        assert report.index is not None
-        names = report.explanation.names
-        self.line("Offsets", "bold")
-        picture = fitted_view(report.index, names, self.console.width - 2)
-        for line in terminal_lines(picture, names, self.glyphs):
-            line.pad_left(2)
-            self.console.print(line, soft_wrap=True)

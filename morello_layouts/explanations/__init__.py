@@ -1,4 +1,6 @@
-"""What is said of one layout: values, rows of text, plain values for JSON.
+"""Explanations of layouts: values, rows of text, JSON. The command and the explorer print them."""
 
-The command ``explain`` and the explorer read the same reports.
-"""
+from morello_layouts.explanations.explanation import Explanation, explain
+from morello_layouts.explanations.report import ArrayReport
+
+__all__ = ["ArrayReport", "Explanation", "explain"]

@@ -1,112 +1,198 @@
-"""Everything that ``explain`` says about one layout, as values."""
+"""The report on one array, and the parts of an HLO instruction, as values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from morello_layouts import api, notations
-from morello_layouts.api.layouts import Assuming, Shape, needs_shape
-from morello_layouts.description import BufferSizes, Description
+from morello_layouts import api
+from morello_layouts.api.arguments import Assuming, Shape
+from morello_layouts.api.layouts import needs_shape
+from morello_layouts.description import BufferSizes, Description, dimensions, word_of
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.explanations.word import word_of
 from morello_layouts.layout import Layout
+from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
+from morello_layouts.picture import View, fitted_view
 from morello_layouts.recipe import known
 from morello_layouts.tpu.facts import TpuFacts, tpu_facts
 
 if TYPE_CHECKING:
+    from morello_layouts.expr.derivation import Derivation
+    from morello_layouts.hlo import HloInstruction
     from morello_layouts.proof import Proof
 
-_NO_SHAPE = (
-    "sizes, formula, proof and picture need a shape: add --shape 6x8 with the sizes of yours"
+_NO_SHAPE: Final = (
+    "sizes, formula, proof and picture need a shape: give the sizes, such as shape=(6, 8)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """What ISL says of an index map."""
+    """The proofs about an index map.
+
+    Attributes:
+        bijective: the answer of ``is_bijective``.
+        injective: the answer of ``is_injective``.
+        verified: the answer of ``verify``.
+    """
 
     bijective: Proof
     injective: Proof
     verified: Proof
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ArrayReport:
-    """One array of a layout's text.
+    """The explanation of one array.
 
     Attributes:
-        path: its positions in the tuples around it; () outside of tuples.
-        explanation: the text in words.
-        index: the index map, None where there is none.
-        sizes: None where they are not numbers.
-        proofs: None without an index map.
-        tpu: how it lies in a TPU's registers; None where it is not in a TPU's tiles.
-        notes: what could not be said, and what to know about the rest.
+        path: the array's positions in the tuples around it; () outside of tuples.
+        description: the layout in words.
+        index: the index map; None if there is none.
+        derivation: the steps from the reference formula to the simplified one, if asked for.
+        sizes: the sizes of the array and its buffer; None if they are not numbers.
+        proofs: the proofs about the index map.
+        tpu: how the array lies in a TPU's registers; None if it is not in a TPU's tiles.
+        notes: what could not be explained, and what to know about the rest.
     """
 
     path: tuple[int, ...]
-    explanation: Description
-    index: IndexMap | None
-    sizes: BufferSizes | None
-    proofs: Proofs | None
-    tpu: TpuFacts | None
-    notes: tuple[str, ...]
+    description: Description
+    index: IndexMap | None = None
+    derivation: Derivation | None = None
+    sizes: BufferSizes | None = None
+    proofs: Proofs | None = None
+    tpu: TpuFacts | None = None
+    notes: tuple[str, ...] = ()
+
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "path", "*description", "sizes", "index=facts", "proofs", "tpu", "picture", "notes",
+    )  # fmt: skip
+
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """The shapes, recipe and formulas of the index map, by name."""
+        m = self.index
+        if m is None:
+            return None
+        return {
+            "shape": m.shape,
+            "physical_shape": m.physical_shape,
+            "recipe": m.recipe,
+            "reference": m.reference_form,
+            "formula": m.form,
+            "derivation": None if self.derivation is None else self.derivation.steps,
+        }
+
+    @property
+    def picture(self) -> View | None:
+        """The offsets that fit a line of text; None if sizes are not numbers."""
+        if self.index is None or self.sizes is None:
+            return None
+        return fitted_view(self.index, self.description.names, EXPLANATION_WIDTH)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.description.source}, {self.description.headline}>"
 
 
-def reports_of(
-    text: str, shape: Shape | None, assuming: Assuming | None = None
-) -> tuple[str, Iterator[ArrayReport]]:
-    """The text as it is printed, and a report on each of its arrays.
+_BEGINNING: Final = re.compile(r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=", re.ASCII)
 
-    Args:
-        text: a layout, or a tuple of shapes, in any notation.
-        shape: the sizes, where the text carries none.
-        assuming: what is known of symbolic sizes, as for ``index_map``.
+
+def instruction_in(text: object) -> HloInstruction | None:
+    """Return the HLO instruction that a text holds; None for other texts.
 
     Raises:
-        LayoutError: where the text or the shape means nothing.
+        LayoutError: if the instruction is wrong, or the text holds several.
     """
-    value = notations.parse(text)
-    if not isinstance(value, Layout) and shape is not None:
+    if not isinstance(text, str):
+        from morello_layouts.hlo import HloInstruction as Instruction
+
+        return text if isinstance(text, Instruction) else None
+    if _BEGINNING.match(text) is None:
+        return None
+    from morello_layouts.hlo import read_hlo
+
+    found = list(read_hlo(text).instructions)
+    if len(found) != 1:
         raise LayoutError(
-            "a shape was given for text that carries its own",
-            f"{value} holds the sizes of each array",
-            "leave --shape out",
+            f"expected one instruction, got {len(found)}",
+            "explain takes one instruction at a time",
+            "give one of them; diagnose takes a whole program",
         )
-    return str(value), (_report(path, x, shape, assuming) for path, x in value.arrays())
+    return found[0]
 
 
-def _report(
-    path: tuple[int, ...], layout: Layout, shape: Shape | None, assuming: Assuming | None
+def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
+    """Return the parts of an instruction by name, None for what it does not have."""
+    shapes = instruction.operand_shapes or (None,) * len(instruction.operand_names)
+    operands = zip(instruction.operand_names, shapes, strict=True)
+    called = instruction.called_computations
+    return {
+        "name": instruction.name,
+        "opcode": instruction.opcode,
+        "is_root": instruction.is_root,
+        "literal": instruction.literal,
+        "operands": [{"name": name, "type": shape and str(shape)} for name, shape in operands],
+        "calls": [each if isinstance(each, str) else each.name for each in called],
+        "attributes": dict(instruction.attributes),
+        "op_name": instruction.metadata.op_name,
+        "source": instruction.metadata.source,
+    }
+
+
+def report_of(
+    layout: Layout | IndexMap,
+    shape: Shape | None = None,
+    assuming: Assuming | None = None,
+    *,
+    derivation: bool = False,
 ) -> ArrayReport:
+    """Return the report on one array; arguments as of ``explain``."""
     # Words are about sizes that are numbers, formulas about any.
     numbers = tuple(n for n in shape or () if isinstance(n, int))
-    named = shape is None or len(numbers) < len(shape)
-    explanation = describe(layout, None if named else numbers)
-    explanation = replace(explanation, word=word_of(layout, explanation))
+    has_numbers = shape is not None and len(numbers) == len(shape)
+    if isinstance(layout, IndexMap):
+        words = _description_of(layout)
+    else:
+        words = describe(layout, numbers if has_numbers else None)
+        element = layout.element
+        words = replace(words, word=word_of(words, None if element is None else element.bits))
     if shape is None and needs_shape(layout):
-        return ArrayReport(path, explanation, None, None, None, None, (_NO_SHAPE,))
-    tpu = tpu_facts(layout, explanation.names) if isinstance(layout, XlaShape) else None
+        return ArrayReport((), words, notes=(_NO_SHAPE,))
+    tpu = tpu_facts(layout, words.names) if isinstance(layout, XlaShape) else None
     try:
         m = api.index_map(layout, shape, assuming=assuming)
     except UnsupportedError as error:
-        notes = (f"no formula: {error.what}; {error.why}", *_notes(layout))
-        return ArrayReport(path, explanation, None, None, None, tpu, notes)
-    if tpu is not None and m.padding == 0:  # it may follow from the assumptions on sizes
+        notes = () if isinstance(layout, IndexMap) else _notes(layout)
+        no_formula = f"no formula: {error.what}; {error.why}"
+        return ArrayReport((), words, tpu=tpu, notes=(no_formula, *notes))
+    if tpu is not None and m.padding == 0:  # the assumptions on sizes may say so
         tpu = replace(tpu, padding=())
-    proofs = Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m))
-    sizes = None if m.recipe.names else sizes_of(layout, m)
-    return ArrayReport(path, explanation, m, sizes, proofs, tpu, m.warnings)
+    return ArrayReport(
+        (),
+        words,
+        m,
+        m.derivation if derivation else None,
+        None if m.recipe.names else sizes_of(layout, m),
+        Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m)),
+        tpu,
+        m.warnings,
+    )
+
+
+def _description_of(m: IndexMap) -> Description:
+    """Return an index map in words: it has a recipe, but no text to explain."""
+    sizes = [n if isinstance(n, int) else str(n) for n in m.recipe.shape]
+    return Description(m.source, "index map", str(m.recipe), dimensions(sizes), ())
 
 
 def _notes(layout: Layout) -> tuple[str, ...]:
-    """What holds of an array without an index map."""
+    """Return what holds of an array without an index map."""
     try:
         sizes = known(tuple(n for n in layout.sizes or () if n is not None))
         counts = layout.byte_counts(sizes)
@@ -116,14 +202,16 @@ def _notes(layout: Layout) -> tuple[str, ...]:
     return (*layout.notes(sizes), *reserved)
 
 
-def sizes_of(layout: Layout, m: IndexMap) -> BufferSizes:
-    """Elements of an index map and, if its element type is known, bytes.
+def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes:
+    """Return the elements of an index map and, if its element type is known, the bytes.
 
-    Data that is stored narrower than its type is counted as stored; data that ``E(bits)`` widens
-    is counted at the type's own width, so that widening counts as padding.
+    Data that is stored narrower than its type counts as stored; data that ``E(bits)`` widens
+    counts at the type's own width, so that widening counts as padding.
     """
-    counts = layout.byte_counts(m.shape)
-    if m.element_type is None or counts is None:
+    if m.element_type is None:
         return BufferSizes(prod(m.shape), m.size)
     bits = m.element_type.bits
-    return BufferSizes(prod(m.shape), m.size, bits, counts[0], -(-m.size * bits // 8), counts[1])
+    data, spanned = (-(-n * bits // 8) for n in (prod(m.shape), m.size))
+    counts = None if isinstance(layout, IndexMap) else layout.byte_counts(m.shape)
+    data, reserved = counts or (data, spanned)
+    return BufferSizes(prod(m.shape), m.size, bits, data, spanned, reserved)

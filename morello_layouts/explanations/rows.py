@@ -1,114 +1,32 @@
-"""A report as rows of a label and a text, and as plain values."""
+"""Reports as rows of a label and a text, as lines for a terminal, and as HTML."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Final
 
+from morello_layouts.api import draw
 from morello_layouts.description import BufferSizes, Description, amount
-from morello_layouts.errors import LayoutError
-from morello_layouts.explanations.report import ArrayReport, Proofs
-from morello_layouts.expr.derivation import Derivation
+from morello_layouts.explanations.report import ArrayReport, Proofs, instruction_facts
+from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture import Cell, Grid, fitted_view
-from morello_layouts.plain import plain
+from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
 from morello_layouts.tpu.facts import TpuFacts
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from morello_layouts.hlo import HloInstruction
     from morello_layouts.proof import Proof
 
 
-def derivation_steps(derivation: Derivation) -> list[dict[str, Any]]:
-    """A derivation as JSON takes it."""
-    return [
-        {
-            "rule": step.rule,
-            "before": str(step.before),
-            "after": str(step.after),
-            "because": step.because,
-        }
-        for step in derivation
-    ]
-
-
-_WIDTH = 80
-
-
-def array_dict(report: ArrayReport, *, derivation: bool) -> dict[str, Any]:
-    """The report on one array."""
-    words, sizes = report.explanation, report.sizes
-    return {
-        "path": report.path,
-        **_words(words),
-        "sizes": None if sizes is None else sizes.to_dict(),
-        "index": None if report.index is None else _index(report.index, derivation),
-        "proofs": None if report.proofs is None else _proofs(report.proofs),
-        "tpu": None if report.tpu is None else asdict(report.tpu),
-        "picture": None
-        if report.index is None or sizes is None
-        else _picture(report.index, words.names),
-        "notes": report.notes,
-    }
-
-
-def _words(words: Description) -> dict[str, Any]:
-    return {
-        "text": words.source,
-        "kind": words.kind,
-        "headline": words.headline,
-        "dimensions": [asdict(dim) for dim in words.dimensions],
-        "parts": [asdict(part) for part in words.parts],
-        "axes": [{"coordinate": axis.label, "size": axis.size} for axis in words.axes],
-        "word": None if words.word is None else asdict(words.word),
-    }
-
-
-def _index(m: IndexMap, derivation: bool) -> dict[str, Any]:
-    return {
-        "shape": _plain(m.shape),
-        "physical_shape": _plain(m.physical_shape),
-        "recipe": str(m.recipe),
-        "reference": str(m.reference_form),
-        "formula": str(m.form),
-        "derivation": derivation_steps(m.derivation) if derivation else None,
-    }
-
-
-def _plain(sizes: tuple[Any, ...]) -> list[Any]:
-    return [n if isinstance(n, int) else str(n) for n in sizes]
-
-
-def _proofs(proofs: Proofs) -> dict[str, Any]:
-    return {
-        "bijective": plain(proofs.bijective),
-        "injective": plain(proofs.injective),
-        "verified": plain(proofs.verified),
-    }
-
-
-def _picture(m: IndexMap, names: tuple[str, ...]) -> dict[str, Any]:
-    picture = fitted_view(m, names, _WIDTH)
-    return {"slices": picture.slices, "grids": [_grid(grid) for grid in picture.grids]}
-
-
-def _grid(grid: Grid) -> dict[str, Any]:
-    return {
-        "at": grid.at,
-        "rows": grid.rows,
-        "columns": grid.columns,
-        "offsets": [[_offset(cell) for cell in row] for row in grid.cells],
-    }
-
-
-def _offset(cell: Cell | None) -> int | None:
-    return None if cell is None or cell.is_padding else cell.offset
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row; ``is_dim`` where it only says what goes without saying."""
+    """A label and a text; ``is_dim`` if the row states a default."""
 
     label: str
     text: str
@@ -117,7 +35,7 @@ class Row:
 
 
 def word_rows(words: Description) -> list[Row]:
-    """What each part of the text means."""
+    """The meaning of each part of the text."""
     return [
         Row(f"({part.text})", f"{part.meaning} (the default)", is_dim=True)
         if part.is_implied
@@ -126,15 +44,10 @@ def word_rows(words: Description) -> list[Row]:
     ]
 
 
-def memory_rows(report: ArrayReport) -> list[Row]:
-    """How the array lies in memory, and how large it is."""
-    return [*place_rows(report), *size_rows(report)]
-
-
 def place_rows(report: ArrayReport) -> list[Row]:
-    """How the array lies in memory."""
+    """The order of the array in memory."""
     rows: list[Row] = []
-    words, m = report.explanation, report.index
+    words, m = report.description, report.index
     if m is not None:
         rows.append(Row("shape", _physical_shape(m.physical_shape)))
     if words.axes and any(axis.size != 1 for axis in words.axes):
@@ -148,13 +61,16 @@ def place_rows(report: ArrayReport) -> list[Row]:
 
 
 def size_rows(report: ArrayReport) -> list[Row]:
-    """How large the array and its buffer are; slots where sizes are symbolic."""
-    m = report.index
-    if report.sizes is not None:
-        return _size_rows(report.sizes)
-    if m is not None and m.recipe.names:
-        return [Row("slots", f"{m.size}, of which hold padding: {m.padding}")]
-    return []
+    """The sizes of the array and its buffer; slots if sizes are symbolic."""
+    m, sizes = report.index, report.sizes
+    if sizes is None:
+        if m is None or not m.recipe.names:
+            return []
+        return [Row("slots", f"{m.size}, of which {m.padding} are padding")]
+    rows = [Row("elements", _elements(sizes))]
+    if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
+        rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes))
+    return rows
 
 
 def _physical_shape(sizes: tuple[int, ...]) -> str:
@@ -167,15 +83,8 @@ def _physical_shape(sizes: tuple[int, ...]) -> str:
     )
 
 
-def _size_rows(sizes: BufferSizes) -> list[Row]:
-    rows = [Row("elements", _elements(sizes))]
-    if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
-        rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes))
-    return rows
-
-
 def byte_row(data: int, reserved: int) -> Row:
-    """Bytes of data, of the buffer and of padding.
+    """The bytes of data, of the buffer and of padding.
 
     >>> byte_row(60, 96).text
     '60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data'
@@ -205,7 +114,7 @@ def _factor(whole: int, data: int) -> str:
 
 
 def _bytes(n: int) -> str:
-    """A number of bytes; from 1 KiB on with the larger unit beside it.
+    """A number of bytes; from 1 KiB on with a larger unit beside it.
 
     >>> _bytes(41943040)
     '41,943,040 (40.0 MiB)'
@@ -219,7 +128,7 @@ def _bytes(n: int) -> str:
 
 
 def tpu_rows(facts: TpuFacts) -> list[Row]:
-    """How the array lies in a TPU's registers, and which TPUs choose the layout themselves."""
+    """The place of the array in a TPU's registers, and the TPUs that choose this layout."""
     return [
         Row("lanes", facts.lanes),
         Row("sublanes", facts.sublanes),
@@ -230,7 +139,7 @@ def tpu_rows(facts: TpuFacts) -> list[Row]:
 
 
 def formula_rows(m: IndexMap, words: Description) -> list[Row]:
-    """The formulas, and which name of a dimension is which symbol."""
+    """The formulas, after the name of each symbol."""
     renamed = [f"{dim.symbol} = {dim.name}" for dim in words.dimensions if dim.symbol != dim.name]
     reference, simplified = str(m.reference_form), str(m.form)
     rows = [Row("where", ", ".join(renamed))] if renamed else []
@@ -253,37 +162,14 @@ def verdict_row(label: str, proof: Proof) -> Row:
     return Row(label, proof.verdict, style="red" if is_fault else "")
 
 
-_BEGINNING: Final = re.compile(r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=", re.ASCII)
-
-
-def instruction_in(text: str) -> HloInstruction | None:
-    """The instruction that a text is; None where it is no instruction.
-
-    Raises:
-        LayoutError: where it is a wrong one, or several.
-    """
-    if _BEGINNING.match(text) is None:
-        return None
-    from morello_layouts.hlo import read_hlo
-
-    found = list(read_hlo(text).instructions)
-    if len(found) != 1:
-        raise LayoutError(
-            f"the text holds {len(found)} instructions",
-            "explain takes one at a time",
-            "give the one that you ask about",
-        )
-    return found[0]
-
-
 def instruction_rows(instruction: HloInstruction) -> list[Row]:
-    """What is said of it before its result is explained."""
-    found = instruction_dict(instruction)
+    """The parts of an instruction, before its result is explained."""
+    found = instruction_facts(instruction)
     operands = ", ".join(
         operand["name"] if operand["type"] is None else f"{operand['name']}: {operand['type']}"
         for operand in found["operands"]
     )
-    said = {
+    texts = {
         "name": found["name"] + (", the root of its computation" if found["is_root"] else ""),
         "opcode": found["opcode"],
         "value" if instruction.opcode == "constant" else "number": found["literal"],
@@ -292,27 +178,151 @@ def instruction_rows(instruction: HloInstruction) -> list[Row]:
         "operation": found["op_name"],
         "source": found["source"],
     }
-    return [Row(label, text) for label, text in said.items() if text]
+    return [Row(label, text) for label, text in texts.items() if text]
 
 
-def instruction_dict(instruction: HloInstruction) -> dict[str, Any]:
-    """It as JSON takes it; null for what is not known."""
-    shapes = instruction.operand_shapes or (None,) * len(instruction.operand_names)
-    metadata = instruction.metadata
-    return {
-        "name": instruction.name,
-        "opcode": instruction.opcode,
-        "is_root": instruction.is_root,
-        "literal": instruction.literal,
-        "operands": [
-            {"name": name, "type": None if shape is None else str(shape)}
-            for name, shape in zip(instruction.operand_names, shapes, strict=True)
-        ],
-        "calls": [
-            called if isinstance(called, str) else called.name
-            for called in instruction.called_computations
-        ],
-        "attributes": dict(instruction.attributes),
-        "op_name": metadata.op_name,
-        "source": metadata.source,
-    }
+def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the sections of a report: a title, and its rows."""
+    words = report.description
+    yield "Text", word_rows(words)
+    yield "Memory", [*place_rows(report), *size_rows(report)]
+    if report.tpu is not None:
+        yield "TPU", tpu_rows(report.tpu)
+    if report.index is not None:
+        yield "Offset", formula_rows(report.index, words)
+    if report.derivation is not None:
+        yield "Derivation", [Row("", line) for line in str(report.derivation).splitlines()]
+    if report.proofs is not None:
+        yield "Proof", proof_rows(report.proofs)
+    yield "Note", [Row("", note) for note in report.notes]
+
+
+_WIDEST_LABEL: Final = 22
+_NARROWEST_TEXT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """The place where lines are shown.
+
+    Attributes:
+        width: characters of a line of text.
+        picture_width: characters of a line of a picture.
+        glyphs: the characters of pictures.
+        encode: replaces the characters that the medium cannot show.
+    """
+
+    width: int = sys.maxsize
+    picture_width: int = EXPLANATION_WIDTH
+    glyphs: Glyphs = UNICODE
+    encode: Callable[[str], str] = str
+
+
+def lines_of(
+    source: str,
+    instruction: HloInstruction | None,
+    arrays: Sequence[ArrayReport],
+    medium: Medium,
+) -> Iterator[Text]:
+    """Yield the lines of an explanation; a repeated array appears by name only."""
+    if instruction is not None:
+        yield from section_lines("Instruction", instruction_rows(instruction), medium)
+    seen: dict[str, str] = {}
+    for k, report in enumerate(arrays):
+        place = "".join(f"[{position}]" for position in report.path)
+        text = report.description.source
+        if k:
+            yield line("", medium)
+        if text in seen:
+            yield line(f"{place} {text}: as {seen[text]}", medium, "bold")
+        else:
+            seen |= {text: place} if place else {}
+            yield from _array_lines(report, place, medium)
+    if not arrays:
+        yield line(f"{source}: a tuple without arrays", medium)
+
+
+def line(text: str, medium: Medium, style: str = "") -> Text:
+    """Return a line that the terminal may break anywhere."""
+    from rich.text import Text
+
+    return Text(medium.encode(text), style=style)
+
+
+def section_lines(title: str, rows: Sequence[Row], medium: Medium) -> Iterator[Text]:
+    """Yield a title, and below it labels with texts that wrap beside them."""
+    from rich.text import Text
+
+    if not rows:
+        return
+    yield line(title, medium, "bold")
+    labels = [medium.encode(row.label) for row in rows]
+    longest = max(map(len, labels))
+    indent = min(longest, _WIDEST_LABEL) + 4 if longest else 2
+    for label, row in zip(labels, rows, strict=True):
+        dim = "dim" if row.is_dim else ""
+        first, *others = wrapped(medium.encode(row.text), medium.width - indent)
+        found = Text("  ").append(label, style=dim or "cyan")
+        found.append("  " if len(label) + 4 > indent > 2 else " " * (indent - len(label) - 2))
+        yield found.append(first, style=row.style or dim)
+        for other in others:
+            yield Text(" " * indent).append(other, style=row.style or dim)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most a width, broken at spaces; a lead stays.
+
+    >>> wrapped("8*(d0//2) + d1", 10)
+    ['8*(d0//2)', '+ d1']
+    """
+    lead = " " * (len(text) - len(text.lstrip()))
+    found = textwrap.wrap(
+        text.lstrip(),
+        max(width, _NARROWEST_TEXT),
+        break_on_hyphens=False,
+        initial_indent=lead,
+        subsequent_indent=lead * 2,
+    )
+    return found or [""]
+
+
+def _array_lines(report: ArrayReport, place: str, medium: Medium) -> Iterator[Text]:
+    words = report.description
+    yield line(f"{place} {words.source}".lstrip(), medium, "bold")
+    yield line(f"{words.kind}: {words.headline}", medium)
+    for title, rows in sections_of(report):
+        yield from section_lines(title, rows, medium)
+    if report.index is None or report.sizes is None:
+        return
+    yield line("Offsets", medium, "bold")
+    view = fitted_view(report.index, words.names, medium.picture_width)
+    for found in terminal_lines(view, words.names, medium.glyphs):
+        found.pad_left(2)
+        yield found
+
+
+def html_of(instruction: HloInstruction | None, arrays: Sequence[ArrayReport], most: int) -> str:
+    """Return an explanation as HTML, with the first arrays in full and the others by name."""
+    parts = [] if instruction is None else [_table("Instruction", instruction_rows(instruction))]
+    for report in arrays[:most]:
+        parts += _array_html(report)
+    parts += [f"<p><code>{escape(one.description.source)}</code></p>" for one in arrays[most:]]
+    return "\n".join(parts) or "<p>a tuple without arrays</p>"
+
+
+def _array_html(report: ArrayReport) -> Iterator[str]:
+    words = report.description
+    place = "".join(f"[{position}]" for position in report.path)
+    yield f"<p>{place} <b><code>{escape(words.source)}</code></b> {escape(words.kind)}: "
+    yield f"{escape(words.headline)}</p>"
+    if report.index is not None and report.sizes is not None:
+        yield draw(report.index, max_slots=0, formula=False).svg()
+    for title, rows in sections_of(report):
+        yield _table(title, rows)
+
+
+def _table(title: str, rows: Sequence[Row]) -> str:
+    cells = "".join(
+        f"<tr><td>{escape(row.label)}</td><td>{escape(row.text)}</td></tr>" for row in rows
+    )
+    return f"<table><caption>{escape(title)}</caption>{cells}</table>" if rows else ""

@@ -13,7 +13,6 @@ from morello_layouts.codegen import TARGETS
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.rows import (
     Row,
-    derivation_steps,
     place_rows,
     proof_rows,
     size_rows,
@@ -178,7 +177,7 @@ def _noting(errors: list[dict[str, Any]], field: str) -> Iterator[None]:
 def _description(subject: Subject, question: Question) -> dict[str, Any]:
     """Return the parts of the answer that need no index map."""
     report = subject.report
-    words = report.explanation
+    words = report.description
     lacks_sizes = subject.shape is None and not subject.carries_sizes
     return {
         "source": subject.source,
@@ -211,7 +210,7 @@ def _unused(subject: Subject, question: Question) -> dict[str, str]:
 def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
     names = [
         {"symbol": dim.symbol, "name": dim.name}
-        for dim in subject.report.explanation.dimensions
+        for dim in subject.report.description.dimensions
         if dim.symbol != dim.name
     ]
     return {
@@ -219,7 +218,7 @@ def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
         "symbols": list(m.recipe.names),
         "reference": str(m.reference_form),
         "simplified": str(m.form),
-        "derivation": derivation_steps(m.derivation),
+        "derivation": plain(m.derivation.steps),
         "inverse": _attempted(lambda: str(m.inverse)),
     }
 

@@ -10,12 +10,14 @@ from math import prod
 from typing import Final
 
 from morello_layouts import api, notations
-from morello_layouts.api.layouts import Shape, assumptions_of, needs_shape
+from morello_layouts.api.arguments import Shape, assumptions_of
+from morello_layouts.api.layouts import needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.explanations.report import ArrayReport, reports_of
-from morello_layouts.explanations.rows import Row, instruction_in, instruction_rows
+from morello_layouts.explanations.report import ArrayReport, instruction_in, report_of
+from morello_layouts.explanations.rows import Row, instruction_rows
 from morello_layouts.explorer.question import FieldError, Question, parse_sizes
 from morello_layouts.expr.assumptions import meet_all
+from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLORER_ARRAYS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape
@@ -176,7 +178,7 @@ def subject_of(question: Question) -> Subject:
         shape,
         carries_sizes,
         is_symbolic,
-        _report(str(array), shape, question.assuming if is_symbolic else ""),
+        _report(array, shape, question.assuming if is_symbolic else ""),
     )
 
 
@@ -197,16 +199,17 @@ def _shape_of_other(other: str) -> Shape | None:
         return None  # the comparison reports the error
 
 
-def _report(text: str, shape: Shape | None, assuming: str) -> ArrayReport:
+def _report(array: Layout, shape: Shape | None, assuming: str) -> ArrayReport:
     with in_field("assuming"):
         known = assumptions_of(assuming) if assuming.strip() else ()
     try:
-        return next(reports_of(text, shape, assuming if known else None)[1])
+        report = report_of(array, shape, assuming if known else None)
     except LayoutError as error:
         if not known:
             raise FieldError("layout" if shape is None else "shape", error) from None
-        _report(text, shape, "")  # raises if the error is not in the assumptions
+        _report(array, shape, "")  # raises if the error is not in the assumptions
         raise FieldError("assuming", error) from None
+    return report
 
 
 def at_numbers(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[str, int]]:

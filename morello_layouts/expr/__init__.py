@@ -4,6 +4,7 @@ from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, var
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.cheapest import cheapest
 from morello_layouts.expr.cost import OPERATIONS, SHIFTS, CostModel
+from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.simplify import (
     RewriteStep,
     canonicalize,
@@ -17,6 +18,7 @@ __all__ = [
     "AffineExpr",
     "Atom",
     "CostModel",
+    "Derivation",
     "Digit",
     "Interval",
     "RewriteStep",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from morello_layouts.expr.affine import AffineExpr, Digit, Var
 from morello_layouts.expr.rules import (
@@ -40,6 +41,8 @@ class RewriteStep:
     statement: str
     before: AffineExpr
     after: AffineExpr
+
+    json_keys: ClassVar[tuple[str, ...]] = ("rule", "before", "after", "because")
 
     @property
     def because(self) -> str:

@@ -10,12 +10,14 @@ from morello_layouts.kernels.compiled import (
 )
 from morello_layouts.kernels.emit import KERNEL_TARGETS, kernel_text
 from morello_layouts.kernels.plan import Kernel
+from morello_layouts.kernels.relayout import Relayout
 
 __all__ = [
     "KERNEL_TARGETS",
     "BuiltRelayout",
     "CompiledRelayout",
     "Kernel",
+    "Relayout",
     "SizedRelayout",
     "compiled_relayout",
     "kernel_text",

@@ -1,8 +1,7 @@
 """From a recipe and a reference formula to an index map."""
 
-from morello_layouts.expr.derivation import Derivation
-from morello_layouts.layout import Layout
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.index_map import IndexMap, Inverse
+from morello_layouts.maps.modes import Decomposition, Mode, Modes
 
-__all__ = ["AffineMap", "Derivation", "IndexMap", "Inverse", "Layout"]
+__all__ = ["AffineMap", "Decomposition", "IndexMap", "Inverse", "Mode", "Modes"]

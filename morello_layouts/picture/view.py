@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -262,6 +262,16 @@ class Grid:
     columns: tuple[int | None, ...]
     cells: tuple[tuple[Cell | None, ...], ...]
 
+    json_keys: ClassVar[tuple[str, ...]] = ("at", "rows", "columns", "offsets")
+
+    @property
+    def offsets(self) -> list[list[int | None]]:
+        """The offset of each cell; None for padding, and for what is left out."""
+        return [
+            [None if cell is None or cell.is_padding else cell.offset for cell in row]
+            for row in self.cells
+        ]
+
     def shown(self) -> Iterator[tuple[int, int, Cell]]:
         """Yield each cell shown, after the positions of its row and column in the grid."""
         for row, cells in enumerate(self.cells):
@@ -289,6 +299,8 @@ class View:
     grids: tuple[Grid, ...]
     slices: int
     strip: Strip | None = None
+
+    json_keys: ClassVar[tuple[str, ...]] = ("slices", "grids")
 
     @property
     def hidden_slices(self) -> int:

@@ -128,7 +128,12 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
         ((3,), "d0 + q", ml.LayoutError, "d0 + q holds q"),
         ((3,), "d0 * d0", ml.LayoutError, "product of two variables"),
         ((3,), "d0 +", ml.ParseError, "found the end of the text"),
-        ((3.5,), "d0", ml.ShapeError, "size 0 of the shape is 3.5"),
+        (
+            (3.5,),
+            "d0",
+            ml.ShapeError,
+            "expected an integer or a name, got 3.5",
+        ),
         ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
     ],
 )
@@ -181,7 +186,7 @@ def test_relayouts_through_a_change_of_shape(
 def test_a_target_without_a_shape_takes_the_changed_one() -> None:
     r = ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(1, 0))
     assert (r.target.source, str(r)) == ("[4,6] transposed by [1, 0] as [1, 0] at 6x4", "p -> p")
-    with pytest.raises(ml.ShapeError, match=r"\[0, 0\] is no order of 2 dimensions"):
+    with pytest.raises(ml.ShapeError, match=r"expected an order of 2 dimensions, got \[0, 0\]"):
         ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(0, 0))
     with pytest.raises(ml.ShapeError, match="the target has the shape"):
         ml.relayout("f32[4,6]", "f32[6,4]", reshape=(2, 12))
@@ -191,11 +196,11 @@ def test_names_and_sizes_that_mean_nothing() -> None:
     for shape in (("d0", "N"), ("p",), ("M", "N-3"), ("-N",)):
         with pytest.raises(ml.ShapeError):
             ml.index_map("[0, 1]" if len(shape) == 2 else "[0]", shape)
-    with pytest.raises(ml.ShapeError, match="a size is called d1"):
+    with pytest.raises(ml.ShapeError, match="a size has the name d1"):
         ml.index_map("f32[d1,d0]{1,0}")
-    with pytest.raises(ml.ShapeError, match="something is assumed of K"):
+    with pytest.raises(ml.ShapeError, match="an assumption is about K"):
         ml.index_map("f32[M,N]{1,0}", assuming="K % 8 == 0")
-    with pytest.raises(ml.LayoutError, match="is no assumption about a size"):
+    with pytest.raises(ml.LayoutError, match="expected an assumption about a size"):
         ml.index_map("f32[M,N]{1,0}", assuming={"M*N": (8, 8)})
     with pytest.raises(ml.ShapeError, match="N names a coordinate and a size"):
         ml.from_sympy({"N": "M", "M": "N"}, "N")
@@ -264,7 +269,7 @@ def test_a_collision_is_looked_for_at_sizes_that_are_assumed() -> None:
     halves = ml.from_sympy(("N",), "d0 - d0//8")
     assert ml.is_injective(halves).holds is None, "sizes up to 6 were tried"
     found = ml.is_injective(halves, assuming="16 | N")
-    assert found.counterexample == ml.SymbolicCounterexample({"N": 16}, ((7,), (8,)))
+    assert found.counterexample == ml.proof.SymbolicCounterexample({"N": 16}, ((7,), (8,)))
     assert ml.is_injective(halves, assuming="N <= 8").holds is True
 
 

@@ -11,22 +11,22 @@ import morello_layouts as ml
 
 def test_what_index_maps_give() -> None:
     m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0")
-    assert isinstance(m.decompose(), ml.Decomposition)
-    assert isinstance(m.modes(1), ml.Modes)
-    assert isinstance(m.modes(1).runs[0], ml.Mode)
+    assert isinstance(m.decompose(), ml.maps.Decomposition)
+    assert isinstance(m.modes(1), ml.maps.Modes)
+    assert isinstance(m.modes(1).runs[0], ml.maps.Mode)
     assert isinstance(m.assumptions[0], ml.Assumption)
-    assert isinstance(m.inverse, ml.Inverse)
-    assert isinstance(m.derivation, ml.Derivation)
+    assert isinstance(m.inverse, ml.maps.Inverse)
+    assert isinstance(m.derivation, ml.expr.Derivation)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
 def test_what_relayouts_compile_to() -> None:
-    assert isinstance(ml.relayout("u8[2,3]", "u8[2,3]{0,1}").compile(), ml.CompiledRelayout)
-    assert isinstance(ml.relayout("u8[M,N]", "u8[M,N]{0,1}").compile(), ml.SizedRelayout)
+    assert isinstance(ml.relayout("u8[2,3]", "u8[2,3]{0,1}").compile(), ml.kernels.CompiledRelayout)
+    assert isinstance(ml.relayout("u8[M,N]", "u8[M,N]{0,1}").compile(), ml.kernels.SizedRelayout)
 
 
 def test_what_translations_raise() -> None:
     with pytest.raises(ml.NoTranslationError):
-        ml.to_morello("f32[3,5]{1,0:T(2,2)}")
+        ml.convert("f32[3,5]{1,0:T(2,2)}", "morello")
     assert issubclass(ml.TranslationNotFoundError, ml.UnsupportedError)

@@ -48,9 +48,9 @@ def grown(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def arrays(shape: ml.XlaShape | ml.XlaTuple) -> Iterator[ml.XlaShape]:
+def arrays(shape: ml.XlaShape | ml.xla.XlaTuple) -> Iterator[ml.XlaShape]:
     """The arrays of a shape that have elements and dimensions."""
-    if isinstance(shape, ml.XlaTuple):
+    if isinstance(shape, ml.xla.XlaTuple):
         for element in shape.shapes:
             yield from arrays(element)
     elif isinstance(shape, ml.XlaShape) and shape.layout is not None and shape.dims:

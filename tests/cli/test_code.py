@@ -63,7 +63,7 @@ def test_json_and_files(tmp_path: Path) -> None:
 @each_row(
     ("arguments", "error"),
     [
-        (("[0, 1]",), "[0, 1]: no shape is known\n"),
+        (("[0, 1]",), "no shape given for [0, 1]\n"),
         (("nothing",), "no layout begins like this\n"),
         ((LAYOUT, "--target", "latex", "--shift"), "LaTeX has no shifts\n"),
         ((LAYOUT, "--asserts"), "asserts were asked for in an expression\n"),
@@ -75,7 +75,7 @@ def test_json_and_files(tmp_path: Path) -> None:
         (("i", "--bounds", "i=0..18446744073709551615"), "the number is too large\n"),
         ((LAYOUT, "-o", "/nowhere/f.c"), "/nowhere/f.c could not be written\n"),
         (("s8[9223372036854775807,3]{1,0}",), "a value from 0 to "),
-        (("(f32[2], f32[3])",), "(f32[2]{0}, f32[3]{0}) is not one array\n"),
+        (("(f32[2], f32[3])",), "expected one array, got (f32[2]{0}, f32[3]{0})\n"),
     ],
 )
 def test_refused(arguments: tuple[str, ...], error: str) -> None:

@@ -147,9 +147,9 @@ def test_json_of_simplify() -> None:
         (
             ("explain", "[0, 1]", "--shape", "6x8.5"),
             (
-                "--shape '6x8.5' is no shape: '8.5' is no size\n"
+                "--shape: '6x8.5' is no shape: '8.5' is no size\n"
                 "a shape is one size for each dimension, with x or a comma between them\n"
-                "write for example --shape 6x8, --shape M,N, or --shape '()' for a scalar\n"
+                "write for example 6x8, or names as in M,N, or () for a scalar\n"
             ),
         ),
         (
@@ -157,31 +157,31 @@ def test_json_of_simplify() -> None:
             (
                 "a shape was given for text that carries its own\n"
                 "(f32[2]{0}) holds the sizes of each array\n"
-                "leave --shape out\n"
+                "leave out --shape\n"
             ),
         ),
         (
             ("explain", "f32[3,5]", "--shape", "6x8"),
             (
-                "the layout carries the shape (3, 5), (6, 8) was given too\n"
+                "two shapes: the layout carries (3, 5), and (6, 8) was given\n"
                 "an array has one shape\n"
-                "leave the shape out, or give the same one\n"
+                "leave out --shape, or give the same sizes\n"
             ),
         ),
         (
             ("prove", "[0, 1]"),
             (
-                "[0, 1]: no shape is known\n"
-                "a layout alone does not say how large the array is\n"
-                "add --shape 6x8 with the sizes of yours\n"
+                "no shape given for [0, 1]\n"
+                "the layout's text does not carry the sizes of the array\n"
+                "give the sizes, such as --shape 6x8\n"
             ),
         ),
         (
             ("equal", "[0, 1]", "{1,0}"),
             (
-                "[0, 1] and {1,0}: no shape is known\n"
-                "a layout alone does not say how large the array is\n"
-                "add --shape 6x8 with the sizes of yours\n"
+                "no shape given for [0, 1]\n"
+                "the layout's text does not carry the sizes of the array\n"
+                "give the sizes, such as --shape 6x8\n"
             ),
         ),
     ],

@@ -89,11 +89,11 @@ def test_json() -> None:
 @each_row(
     ("arguments", "message"),
     [
-        (("[0, 1]",), "add --shape 6x8"),
+        (("[0, 1]",), "such as --shape 6x8"),
         (("f32[M,8]",), "numbers for the symbolic sizes M"),
         ((TILED, "--mark", "3,0"), "no element (3, 0)"),
-        ((TILED, "--mark", "six"), "--mark 'six' is no coordinate"),
-        ((TILED, "--box", "1,"), "--box '1,' is no coordinate"),
+        ((TILED, "--mark", "six"), "--mark: expected a coordinate, got 'six'"),
+        ((TILED, "--box", "1,"), "--box: expected a coordinate, got '1,'"),
         ((TILED, "--box-tiles", "2"), "from 0 to 1, got 2"),
         ((TILED, "f32[5,3]"), "shapes differ"),
         ((TILED, "-o", "x.gif"), "expected an ending of a picture format, got '.gif'"),

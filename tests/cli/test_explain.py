@@ -53,7 +53,7 @@ def test_the_whole_explanation() -> None:
         "Offset\n"
         "  where    d0 = y, d1 = x\n"
         "  formula  12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2   (the reference's own)\n"
-        "Proof by ISL\n"
+        "Proof\n"
         "  layout    not bijective: injective, but 9 of 24 slots are padding (first: 9)\n"
         "  formulas  verified: simplified formula, reference and inverse agree everywhere\n"
         "Offsets\n"
@@ -104,8 +104,14 @@ def test_scalars() -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("[0, 1]", "sizes, formula, proof and picture need a shape: add --shape 6x8"),
-        ("{1,0:T(8,128)}", "sizes, formula, proof and picture need a shape: add --shape 6x8"),
+        (
+            "[0, 1]",
+            "sizes, formula, proof and picture need a shape: give the sizes, such as --shape",
+        ),
+        (
+            "{1,0:T(8,128)}",
+            "sizes, formula, proof and picture need a shape: give the sizes, such as --shape",
+        ),
         ("bf16[?,8]", "no formula: "),
         ("token[]", "no formula: token[] is not an array; "),
         ("f32[8]{0:SC(0:4)}", "XLA reserves 16 bytes"),
@@ -192,7 +198,7 @@ def test_explaining_is_done_whatever_the_proofs_say(arguments: tuple[str, ...], 
 def test_an_answer_that_depends_on_sizes() -> None:
     rows = explain("bf16[M,N]{1,0:T(8,128)(2,1)}")
     assert "  layout    bijective iff 8 | M and 128 | N\n" in rows
-    assert "slots        1024*ceiling(M/8)*ceiling(N/128), of which hold padding:" in rows
+    assert "slots        1024*ceiling(M/8)*ceiling(N/128), of which" in rows
     assert "  layout    bijective for all sizes: " in explain("[1, 0, 1 p(4)]", "--shape", "MxN")
 
 

@@ -102,7 +102,7 @@ def test_equal_questions_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
     asked: list[tuple[object, ...]] = []
     is_bitcast = verdicts.is_bitcast
 
-    def counting(*arguments: object, **options: object) -> ml.Bitcast:
+    def counting(*arguments: object, **options: object) -> ml.proof.Bitcast:
         asked.append((*arguments, *options.values()))
         return is_bitcast(*arguments, **options)
 

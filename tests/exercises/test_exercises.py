@@ -16,7 +16,7 @@ from tests.support.tables import each_row
 EXERCISES = {
     name: value
     for name in ml.exercises.__all__
-    if isinstance(value := getattr(ml.exercises, name), ml.Exercise)
+    if isinstance(value := getattr(ml.exercises, name), ml.exercises.Exercise)
 }
 
 # Answers that a learner may give, each with the place at which it goes wrong.
@@ -116,8 +116,8 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
         ("i", (2,)),
     ],
     "pads_odd_heights": [
-        ("{1,0:T(8,128)(2,1)}", ml.SymbolicCounterexample({"M": 1, "N": 1}, 1)),
-        ("{1,0:T(2,128)}", ml.SymbolicCounterexample({"M": 1, "N": 1}, 1)),
+        ("{1,0:T(8,128)(2,1)}", ml.proof.SymbolicCounterexample({"M": 1, "N": 1}, 1)),
+        ("{1,0:T(2,128)}", ml.proof.SymbolicCounterexample({"M": 1, "N": 1}, 1)),
         ("[0, 1]", None),  # never padded
         ("2*d0 + d1", None),
     ],
@@ -174,7 +174,7 @@ def test_every_wrong_answer_belongs_to_an_exercise() -> None:
     assert set(WRONG) == set(EXERCISES)
 
 
-MATRIX = ml.Exercise("?", (6, 8), "24*(j//4) + 4*i + j%4", names=("i", "j"))
+MATRIX = ml.exercises.Exercise("?", (6, 8), "24*(j//4) + 4*i + j%4", names=("i", "j"))
 
 
 @each_row(
@@ -229,17 +229,17 @@ def test_the_reply_to_a_wrong_answer() -> None:
         (max, "does not take symbols"),
         (MATRIX, "does not take 2 coordinates"),
         (ml.relayout("{1,0}", "{0,1}", (6, 8)), "does not take 2 coordinates"),
-        (int, "is not a layout"),
-        (ml.IndexMap, "is not a layout"),
-        (True, "True is not a layout"),
-        (iter("ij"), "is not a layout"),
+        (int, "expected a layout, got"),
+        (ml.IndexMap, "expected a layout, got"),
+        (True, "expected a layout, got True"),
+        (iter("ij"), "expected a layout, got"),
         ("i + j\0", "expected"),
         ("<b>i</b>", "expected"),
         ("(" * 1000 + "i" + ")" * 1000, "an answer may have 2,000"),
         ("+".join("i" * 1001), "2,001 characters"),
         ("(" * 999 + "i", "expected"),
         ("9**9**9**9", ""),
-        (None, "None is"),
+        (None, "expected a layout, got None"),
         ("", ""),
         (0.5, ""),
     ],
@@ -252,11 +252,11 @@ def test_texts_that_are_not_answers_get_a_reason(answer: Any, told: str) -> None
 
 
 def test_a_layout_in_a_larger_buffer_is_another_one() -> None:
-    tiled = ml.Exercise("which layout?", (8, 8), "{1,0:T(4,8)}")
+    tiled = ml.exercises.Exercise("which layout?", (8, 8), "{1,0:T(4,8)}")
     said = tiled("{1,0:T(4,8)L(128)}")
     assert (said.right, said.counterexample) == (False, 128)
     assert "the buffer has 128 slots instead of 64" in said.comment
-    where = ml.Exercise("where?", (3, 4), "4*d0 + d1")  # asks for no buffer
+    where = ml.exercises.Exercise("where?", (3, 4), "4*d0 + d1")  # asks for no buffer
     assert where("{1,0:T(4,4)}").right is True
 
 
@@ -272,21 +272,23 @@ def test_what_the_questions_say() -> None:
 
 
 def test_sizes_that_are_names() -> None:
-    tiled = ml.Exercise("?", ("M", "N"), "{1,0:T(8,128)}")
+    tiled = ml.exercises.Exercise("?", ("M", "N"), "{1,0:T(8,128)}")
     assert tiled("{1,0:T(8,128)}").right is True
     said = tiled("{1,0:T(4,128)}")
     assert "M = 1, N = 129, d0 = 0, d1 = 128 the offset is 1024, yours is 512" in said.comment
 
 
 def test_questions_with_many_answers() -> None:
-    exercise = ml.Exercise("a layout without padding?", (6, 8), "[0, 1]", judge=ml.is_bijective)
+    exercise = ml.exercises.Exercise(
+        "a layout without padding?", (6, 8), "[0, 1]", judge=ml.is_bijective
+    )
     assert exercise("{1,0:T(3,2)}").right is True
     said = exercise("{1,0:T(4,8)}")
     assert (said.right, said.counterexample) == (False, 48)
 
 
 def test_what_is_not_decided_is_neither_right_nor_wrong() -> None:
-    exercise = ml.Exercise("?", (4096, 4096), "[0, 1]", judge=ml.is_injective)
+    exercise = ml.exercises.Exercise("?", (4096, 4096), "[0, 1]", judge=ml.is_injective)
     said = exercise("(4096*d0 + d1) % 16777215")
     assert said.right is None
     assert not said
@@ -294,7 +296,7 @@ def test_what_is_not_decided_is_neither_right_nor_wrong() -> None:
 
 
 def test_questions_for_a_short_formula() -> None:
-    exercise = ml.Exercise("?", (4, 8), "16*(j//4) + 4*i + j%4", names=("i", "j"), most=2)
+    exercise = ml.exercises.Exercise("?", (4, 8), "16*(j//4) + 4*i + j%4", names=("i", "j"), most=2)
     assert exercise("16*(j//4) + 4*i + j%4").right is True
     assert exercise("12*(j//4) + 4*i + j").right is True
     assert exercise("{1,0:T(4,4)}").right is True
@@ -302,18 +304,20 @@ def test_questions_for_a_short_formula() -> None:
     assert (said.right, said.counterexample) == (False, None)
     assert "with 4 floors and mods; 2 are enough" in said.comment
     assert exercise("16*(j//4) + 4*i + j").counterexample == (0, 4)
-    pairs = ml.Exercise("?", (8,), "4*((d0//2)%2) + 2*(d0//4) + d0%2", most=3)
+    pairs = ml.exercises.Exercise("?", (8,), "4*((d0//2)%2) + 2*(d0//4) + d0%2", most=3)
     assert "with 4 floors and mods" in pairs("[0, 0 oe(4), 0 p(2)]").comment
 
 
 def test_answers_that_are_no_maps() -> None:
-    exercise = ml.Exercise("?", (1,), (11,), check=lambda n: ml.Feedback(n == (11,), ""))
+    exercise = ml.exercises.Exercise(
+        "?", (1,), (11,), check=lambda n: ml.exercises.Feedback(n == (11,), "")
+    )
     assert exercise((11,)).right is True
     assert exercise((12,)).right is False
 
 
 def test_formulas_may_be_given_a_buffer() -> None:
-    exercise = ml.Exercise("no gap?", (2, 3), "3*d0 + d1", judge=ml.is_bijective, size=6)
+    exercise = ml.exercises.Exercise("no gap?", (2, 3), "3*d0 + d1", judge=ml.is_bijective, size=6)
     assert exercise("d0 + 2*d1").right is True
     assert exercise("4*d0 + d1").counterexample == (1, 2)
 
@@ -353,16 +357,18 @@ def test_other_right_answers(name: str, answer: Any) -> None:
 
 
 def test_a_judge_may_answer_itself() -> None:
-    def smallest(given: ml.IndexMap | ml.AffineMap) -> ml.Feedback:
-        return ml.Feedback(given.size < 50, f"{given.size} slots", given.size)
+    def smallest(given: ml.IndexMap | ml.AffineMap) -> ml.exercises.Feedback:
+        return ml.exercises.Feedback(given.size < 50, f"{given.size} slots", given.size)
 
-    exercise = ml.Exercise("a layout in less than 50 slots?", (6, 8), "[0, 1]", judge=smallest)
+    exercise = ml.exercises.Exercise(
+        "a layout in less than 50 slots?", (6, 8), "[0, 1]", judge=smallest
+    )
     assert exercise("{1,0:T(3,2)}").right is True
     assert exercise("{1,0:T(4,8)}").counterexample == 64
 
 
 def test_formulas_may_give_something_else_than_offsets() -> None:
-    minutes = ml.Exercise("?", (86400,), "(s//60)%60", names=("s",), value="minute")
+    minutes = ml.exercises.Exercise("?", (86400,), "(s//60)%60", names=("s",), value="minute")
     assert str(minutes("s%60")) == "Not yet: at s = 1 the minute is 0, yours is 1"
     assert str(minutes("(s//60)%60")) == "Right: the same minute at every coordinate"
 
@@ -370,6 +376,6 @@ def test_formulas_may_give_something_else_than_offsets() -> None:
 def test_how_it_shows_itself() -> None:
     assert "<details>" in ml.exercises.row_by_row._repr_markdown_()
     assert "<details>" not in MATRIX._repr_markdown_()
-    page = ml.Exercise("?", (2,), "d0")("<b>")._repr_html_()
+    page = ml.exercises.Exercise("?", (2,), "d0")("<b>")._repr_html_()
     assert "<b>✗</b>" in page
     assert "&lt;b&gt;" in page

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.description import Description, Part, Word, amount
+from morello_layouts.description import Description, Part, Word, amount, word_of
 from morello_layouts.explanations.report import sizes_of
-from morello_layouts.explanations.word import word_of
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import ELEMENT_BITS
 from morello_layouts.notations.xla.words import type_in_words
+from morello_layouts.plain import plain
 from morello_layouts.recipe.digits import index_of
 from tests.support.tables import each_row
 
@@ -25,7 +25,7 @@ def words(text: str, shape: tuple[int, ...] | None = None) -> Description:
 
 def word_in(text: str) -> Word | None:
     layout = ml.parse(text)
-    return word_of(layout, describe(layout))
+    return word_of(describe(layout), layout.element and layout.element.bits)
 
 
 def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
@@ -391,7 +391,7 @@ def test_every_type_has_words(name: str) -> None:
 def test_sizes() -> None:
     text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
     sizes = sizes_of(ml.parse(text), ml.index_map(text))
-    assert sizes.to_dict() == {
+    assert plain(sizes) == {
         "elements": 2000,
         "spanned_elements": 4096,
         "element_bits": 16,

@@ -70,10 +70,10 @@ def test_presets_have_names_of_their_own_and_groups_in_one_piece() -> None:
 
 
 def test_proofs_are_those_of_explain() -> None:
-    from morello_layouts.explanations.report import reports_of
+    from morello_layouts.explanations import explain
 
     text = "bf16[10,200]{1,0:T(8,128)(2,1)}"
-    (report,) = reports_of(text, None)[1]
+    (report,) = explain(text).arrays
     assert report.proofs is not None
     assert texts(asked(text)["proofs"]) == {r.label: r.text for r in proof_rows(report.proofs)}
 
@@ -93,7 +93,7 @@ def test_sizes_are_said_in_bytes() -> None:
         ({"layout": "[1, 0, 1 p(4)]", "shape": "6x7"}, "shape", "does not fit"),
         ({"layout": "[1, 0]", "shape": "6x7x8"}, "shape", ""),
         ({"layout": "f32[M,N]", "assuming": "8 |"}, "assuming", "is no assumption"),
-        ({"layout": "f32[M,N]", "assuming": "8 | K"}, "assuming", "something is assumed of K"),
+        ({"layout": "f32[M,N]", "assuming": "8 | K"}, "assuming", "an assumption is about K"),
         ({"layout": "[0, 1]", "shape": "Mx7x8", "assuming": "8 | M"}, "shape", ""),
         ({"layout": "f32[M,N]", "at": "M"}, "at", "expected a name and its size"),
         ({"layout": "f32[M,N]", "at": "M=0"}, "at", "expected a name and its size"),

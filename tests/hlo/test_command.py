@@ -76,7 +76,7 @@ def test_json_of_an_instruction() -> None:
     [
         ("x = f32[8]{1} abs(y)", "there is no dimension 1"),
         ("x = f32[8]{0:T(8", "expected the whole of this type"),
-        ("x = f32[8] abs(y)\nz = f32[8] abs(x)", "the text holds 2 instructions"),
+        ("x = f32[8] abs(y)\nz = f32[8] abs(x)", "expected one instruction, got 2"),
     ],
 )
 def test_wrong_instructions(text: str, what: str) -> None:

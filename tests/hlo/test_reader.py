@@ -251,10 +251,10 @@ def test_metadata() -> None:
         'source_file="a b.py" source_line=7 source_end_line=9}'
     )
     found = one(f"x = f32[8] abs(y), {record}").metadata
-    assert found == ml.HloMetadata('jit(f)/"x"/ü{}, a=b', "add", "a b.py", 7)
+    assert found == ml.hlo.HloMetadata('jit(f)/"x"/ü{}, a=b', "add", "a b.py", 7)
     assert found.source == "a b.py:7"
-    assert one("x = f32[8] abs(y)").metadata == ml.HloMetadata()
-    assert ml.HloMetadata().source is None
+    assert one("x = f32[8] abs(y)").metadata == ml.hlo.HloMetadata()
+    assert ml.hlo.HloMetadata().source is None
 
 
 def test_stack_frames() -> None:
@@ -265,7 +265,7 @@ def test_stack_frames() -> None:
     assert module.instruction("a.1").metadata.source is None
     assert read_hlo("x = f32[8] abs(y), metadata={stack_frame_id=3}").instruction(
         "x"
-    ).metadata == ml.HloMetadata(stack_frame_id=3)
+    ).metadata == ml.hlo.HloMetadata(stack_frame_id=3)
 
 
 def test_a_source_of_its_own_comes_before_the_tables() -> None:
@@ -338,7 +338,7 @@ def test_unknown_names_are_errors() -> None:
         lambda: module.instruction("nothing"),
         lambda: module.computation("nothing"),
         lambda: module.computations[0]["nothing"],
-        lambda: ml.HloComputation("empty").root,
+        lambda: ml.hlo.HloComputation("empty").root,
     ):
         with pytest.raises(LayoutError):
             ask()
@@ -346,10 +346,10 @@ def test_unknown_names_are_errors() -> None:
 
 def test_values_made_by_hand() -> None:
     shape = ml.parse("f32[8]")
-    a = ml.HloInstruction("a", "parameter", shape, literal="0")
-    b = ml.HloInstruction("b", "abs", shape, ("a",), attribute_text="calls=%f", is_root=True)
-    computation = ml.HloComputation("e", (a, b), is_entry=True)
-    module = ml.HloModule("m", (computation,))
+    a = ml.hlo.HloInstruction("a", "parameter", shape, literal="0")
+    b = ml.hlo.HloInstruction("b", "abs", shape, ("a",), attribute_text="calls=%f", is_root=True)
+    computation = ml.hlo.HloComputation("e", (a, b), is_entry=True)
+    module = ml.hlo.HloModule("m", (computation,))
     assert b.operands == ("a",)
     assert b.called_computations == ("f",)
     assert computation["%a"] is a

@@ -48,7 +48,7 @@ class Case:
     def outputs(self) -> tuple[str, ...]:
         """The names that the lines give to the results."""
         rank = len(self.results[0]) - 1
-        if isinstance(self.of, ml.Inverse):
+        if isinstance(self.of, ml.maps.Inverse):
             return (*(f"d{k}" for k in range(rank)), "is_padding")
         return ("source_offset", "is_padding")
 

@@ -128,7 +128,7 @@ def offsets(m: ml.IndexMap) -> np.ndarray:
     return found.reshape(m.shape)
 
 
-TILE_SIZES = st.one_of(st.integers(1, 9), st.sampled_from([1, 2, 4, 8]), st.just(ml.COMBINE))
+TILE_SIZES = st.one_of(st.integers(1, 9), st.sampled_from([1, 2, 4, 8]), st.just(ml.xla.COMBINE))
 TAILS = st.sampled_from([1, 1, 1, 1, 7, 32])
 
 
@@ -189,7 +189,8 @@ def xla_cases(draw: st.DrawFn) -> Case:
 
 
 FIXED = st.one_of(
-    st.sampled_from([2, 3, 4, 5]).map(ml.Packed), st.sampled_from([2, 4, 6]).map(ml.OddEven)
+    st.sampled_from([2, 3, 4, 5]).map(ml.morello.Packed),
+    st.sampled_from([2, 4, 6]).map(ml.morello.OddEven),
 )
 
 
@@ -205,7 +206,7 @@ def morello_cases(draw: st.DrawFn, rank: int | None = None) -> Case:
         demand = prod(phys.size for phys in physes)
         if dim in chosen:
             shape.append(NAMES[dim])
-            columns[dim] = [ml.Dynamic(), *physes]  # type: ignore[list-item]
+            columns[dim] = [ml.morello.Dynamic(), *physes]  # type: ignore[list-item]
             more = draw(st.sampled_from([1, 1, 1, 2, 3]))
             if demand * more > 1:
                 divisors.append((NAMES[dim], lcm(demand, more)))
@@ -213,7 +214,7 @@ def morello_cases(draw: st.DrawFn, rank: int | None = None) -> Case:
             size = demand * draw(st.integers(1, 3))
             shape.append(size)
             if size > demand or not physes:
-                columns[dim] = [ml.Dynamic(), *physes]  # type: ignore[list-item]
+                columns[dim] = [ml.morello.Dynamic(), *physes]  # type: ignore[list-item]
     order = draw(st.permutations([d for d, physes in enumerate(columns) for _ in physes]))
     next_of = [iter(physes) for physes in columns]
     layout = ml.MorelloLayout([(dim, next(next_of[dim])) for dim in order])
@@ -260,7 +261,7 @@ def _changed_xla(draw: st.DrawFn, one: Case) -> ml.XlaLayout:
             size = draw(st.integers(0, len(kept[k]) - 1))
             kept[k] = (*kept[k][:size], draw(st.integers(1, 9)), *kept[k][size + 1 :])
         else:
-            kept[k] = (draw(st.sampled_from([1, ml.COMBINE])), *kept[k])
+            kept[k] = (draw(st.sampled_from([1, ml.xla.COMBINE])), *kept[k])
     return ml.XlaLayout(order, tiles=tuple(kept))
 
 

@@ -30,6 +30,6 @@ def offsets(layout: ml.MorelloLayout | ml.XlaLayout, shape: tuple[int, ...]) -> 
 
 def morello_or_none(layout: ml.XlaLayout, shape: tuple[int, ...]) -> ml.MorelloLayout | None:
     try:
-        return ml.to_morello(layout, shape)
+        return ml.convert(layout, "morello", shape)
     except NoTranslationError:
         return None

@@ -14,7 +14,7 @@ LARGEST_SPAN = 20_000
 
 LARGEST_ARRAY = 1_500
 
-TILE_SIZES = st.one_of(st.integers(1, 5), st.just(8), st.just(ml.COMBINE))
+TILE_SIZES = st.one_of(st.integers(1, 5), st.just(8), st.just(ml.xla.COMBINE))
 
 
 @st.composite
@@ -69,11 +69,11 @@ NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True)
 def layouts(draw: st.DrawFn, rank: int) -> ml.XlaLayout:
     """A layout with any of its attributes."""
     split = st.builds(
-        ml.SplitConfig, st.integers(0, max(rank - 1, 0)), st.lists(POSITIVE, max_size=3)
+        ml.xla.SplitConfig, st.integers(0, max(rank - 1, 0)), st.lists(POSITIVE, max_size=3)
     )
     tile = st.builds(
         lambda majors, last: (*majors, last),
-        st.lists(st.one_of(POSITIVE, st.just(ml.COMBINE)), max_size=3),
+        st.lists(st.one_of(POSITIVE, st.just(ml.xla.COMBINE)), max_size=3),
         POSITIVE,
     )
     return ml.XlaLayout(
@@ -101,10 +101,10 @@ def array_shapes(draw: st.DrawFn) -> ml.XlaShape:
     return ml.XlaShape(name, tuple(dims), layout, tuple(dynamic))
 
 
-def shapes() -> st.SearchStrategy[ml.XlaShape | ml.XlaTuple | ml.XlaBuffer]:
+def shapes() -> st.SearchStrategy[ml.XlaShape | ml.xla.XlaTuple | ml.xla.XlaBuffer]:
     """Arrays, buffers that hold them, and tuples of these."""
     return st.recursive(
-        array_shapes() | st.builds(ml.XlaBuffer, array_shapes()),
-        lambda inner: st.builds(ml.XlaTuple, st.lists(inner, max_size=4).map(tuple)),
+        array_shapes() | st.builds(ml.xla.XlaBuffer, array_shapes()),
+        lambda inner: st.builds(ml.xla.XlaTuple, st.lists(inner, max_size=4).map(tuple)),
         max_leaves=6,
     )

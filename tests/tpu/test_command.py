@@ -133,14 +133,14 @@ def test_the_default_is_not_its_own_alternative(limit: int) -> None:
             ("f32[3]{0}", "--tpu", "v5e"),
             (
                 "f32[3]{0} has a layout already\n"
-                "the layout is what the compiler is asked to choose\n"
-                "write f32[3], or explain this one with: explain\n"
+                "the compiler chooses the layout of an array without one\n"
+                "write f32[3]; the command explain explains this layout\n"
             ),
         ),
         (
             ("(f32[3], s32[])", "--tpu", "v5e"),
             (
-                "(f32[3]{0}, s32[]) is no array\n"
+                "expected one array, got (f32[3]{0}, s32[])\n"
                 "the compiler chooses a layout for one array at a time\n"
                 "write a type and sizes, such as bf16[8,128]\n"
             ),
@@ -148,7 +148,7 @@ def test_the_default_is_not_its_own_alternative(limit: int) -> None:
         (
             ("token[]", "--tpu", "v5e"),
             (
-                "token[] is no array\n"
+                "expected one array, got token[]\n"
                 "the compiler chooses a layout for one array at a time\n"
                 "write a type and sizes, such as bf16[8,128]\n"
             ),

@@ -192,7 +192,7 @@ def test_data_is_counted_at_the_narrower_width() -> None:
     ("value", "what"),
     [
         ("f32[3]", "shape is 'f32[3]'"),
-        (ml.XlaTuple(()), "shape is XlaTuple(shapes=())"),
+        (ml.xla.XlaTuple(()), "shape is XlaTuple(shapes=())"),
         (ml.XlaShape("token", ()), "token[] is not an array"),
         (ml.XlaShape("f32", ("M",)), "f32[M]{0} has sizes that are not numbers: M"),
         (ml.XlaShape("f32", (None,)), "f32[?]{0} has sizes that are not numbers: ?"),

@@ -15,15 +15,15 @@ from tests.support.translation_judges import Offsets, morello_or_none, offsets
 SMALL = [(4,), (6,), (8,), (12,), (16,), (2, 4), (4, 3), (6, 2), (2, 2, 2), (1, 4)]
 
 
-def physical(n: int) -> Iterator[tuple[ml.Packed | ml.OddEven, ...]]:
+def physical(n: int) -> Iterator[tuple[ml.morello.Packed | ml.morello.OddEven, ...]]:
     """All lists of physical dimensions of a dimension of n elements."""
     if n == 1:
         yield ()
     for size in (d for d in range(2, n + 1) if n % d == 0):
         for inner in physical(n // size):
-            yield (ml.Packed(size), *inner)
+            yield (ml.morello.Packed(size), *inner)
             if size % 2 == 0:
-                yield (ml.OddEven(size), *inner)
+                yield (ml.morello.OddEven(size), *inner)
 
 
 @cache
@@ -45,9 +45,9 @@ def tile_lists(rank: int, sizes: tuple[int, ...], count: int) -> Iterator[tuple[
         yield ()
         return
     for k in range(1, rank + 1):
-        for tile in product((*sizes, ml.COMBINE), repeat=k):
-            if tile[-1] != ml.COMBINE:
-                grown = rank + sum(t != ml.COMBINE for t in tile) - tile.count(ml.COMBINE)
+        for tile in product((*sizes, ml.xla.COMBINE), repeat=k):
+            if tile[-1] != ml.xla.COMBINE:
+                grown = rank + sum(t != ml.xla.COMBINE for t in tile) - tile.count(ml.xla.COMBINE)
                 for rest in tile_lists(min(grown, 3), sizes, count - 1):
                     yield (tile, *rest)
 
@@ -68,7 +68,7 @@ def all_xla(shape: tuple[int, ...], count: int) -> dict[Offsets, ml.XlaLayout]:
 @each_row("shape", SMALL, ids=str)
 def test_every_morello_layout_has_an_xla_layout(shape: tuple[int, ...]) -> None:
     for places, layout in all_morello(shape).items():
-        found = ml.to_xla(layout, shape)
+        found = ml.convert(layout, "xla", shape)
         assert offsets(found, shape) == places, f"{layout} is not {found}"
 
 
@@ -79,7 +79,7 @@ def test_no_layout_has_fewer_tiles(shape: tuple[int, ...]) -> None:
     tiled = [all_xla(shape, count) for count in range(3)]
     for places, layout in all_morello(shape).items():
         fewest = next((count for count in range(3) if places in tiled[count]), 3)
-        found = ml.to_xla(layout, shape)
+        found = ml.convert(layout, "xla", shape)
         assert min(len(found.tiles), 3) == fewest, f"{layout} is {found}"
 
 

@@ -65,18 +65,18 @@ EXPECTED = {
 def test_popular_formats(name: str, text: str, shape: tuple[int, ...] | None) -> None:
     expected = EXPECTED[name]
     if shape is not None:
-        found = ml.to_xla(text, shape)
+        found = ml.convert(text, "xla", shape)
         assert str(found) == expected
         assert ml.are_equivalent(text, found, shape).holds
-        back = ml.to_morello(found, shape)
+        back = ml.convert(found, "morello", shape)
         assert ml.are_equivalent(text, back, shape).holds
     elif expected.startswith("["):
-        morello = ml.to_morello(text)
+        morello = ml.convert(text, "morello")
         assert str(morello) == expected
         assert ml.are_equivalent(text, morello).holds
     else:
         with pytest.raises(NoTranslationError, match=re.escape(expected)):
-            ml.to_morello(text)
+            ml.convert(text, "morello")
 
 
 @each_row(
@@ -95,14 +95,14 @@ def test_popular_formats(name: str, text: str, shape: tuple[int, ...] | None) ->
     ],
 )  # fmt: skip
 def test_the_tiles_that_people_write(text: str, shape: tuple[int, ...], expected: str) -> None:
-    assert str(ml.to_xla(text, shape)) == expected
+    assert str(ml.convert(text, "xla", shape)) == expected
 
 
 def test_an_element_type_makes_a_shape() -> None:
-    found = ml.to_xla("[1, 0, 1 p(4)]", (6, 8), "bf16")
+    found = ml.convert("[1, 0, 1 p(4)]", "xla", (6, 8), "bf16")
     assert isinstance(found, ml.XlaShape)
     assert str(found) == "bf16[6,8]{0,1:T(4,1)}"
-    assert ml.to_morello(found) == ml.parse("[1, 0, 1 p(4)]")
+    assert ml.convert(found, "morello") == ml.parse("[1, 0, 1 p(4)]")
 
 
 @each_row(
@@ -122,7 +122,7 @@ def test_an_element_type_makes_a_shape() -> None:
     ],
 )
 def test_xla_layouts_without_gaps(text: str, expected: str) -> None:
-    assert str(ml.to_morello(text)) == expected
+    assert str(ml.convert(text, "morello")) == expected
 
 
 # ---- random layouts
@@ -132,13 +132,14 @@ def test_xla_layouts_without_gaps(text: str, expected: str) -> None:
 def morello_layouts(draw: st.DrawFn) -> tuple[ml.MorelloLayout, tuple[int, ...]]:
     """A layout of up to three dimensions, and a shape that it covers."""
     fixed = st.one_of(
-        st.sampled_from([2, 3, 4, 5]).map(ml.Packed), st.sampled_from([2, 4, 6]).map(ml.OddEven)
+        st.sampled_from([2, 3, 4, 5]).map(ml.morello.Packed),
+        st.sampled_from([2, 4, 6]).map(ml.morello.OddEven),
     )
     columns = [draw(st.lists(fixed, max_size=3)) for _ in range(draw(st.integers(1, 3)))]
     shape = [prod(phys.size for phys in column) for column in columns]
     for dim, column in enumerate(columns):
         if draw(st.booleans()):
-            column.insert(0, ml.Dynamic())
+            column.insert(0, ml.morello.Dynamic())
             shape[dim] *= draw(st.integers(1, 4))
     which = [dim for dim, column in enumerate(columns) for _ in column]
     left = [iter(column) for column in columns]
@@ -149,20 +150,20 @@ def morello_layouts(draw: st.DrawFn) -> tuple[ml.MorelloLayout, tuple[int, ...]]
 @given(morello_layouts().filter(lambda pair: prod(pair[1]) <= 100_000))
 def test_there_and_back(pair: tuple[ml.MorelloLayout, tuple[int, ...]]) -> None:
     layout, shape = pair
-    found = ml.to_xla(layout, shape)
+    found = ml.convert(layout, "xla", shape)
     places = offsets(layout, shape)
     assert offsets(found, shape) == places
-    back = ml.to_morello(found, shape)
+    back = ml.convert(found, "morello", shape)
     assert offsets(back, shape) == places
     assert len(back.phys_dims) <= len(layout.canonicalize(shape).phys_dims)
     assert back.canonicalize(shape) == back
-    assert ml.to_xla(back, shape) == found
+    assert ml.convert(back, "xla", shape) == found
 
 
 @given(small_arrays())
 def test_xla_arrays(x: ml.XlaShape) -> None:
     try:
-        found = ml.to_morello(x)
+        found = ml.convert(x, "morello")
     except NoTranslationError:
         return
     assert offsets(found, x.shape) == offsets(x.layout, x.shape)
@@ -213,6 +214,8 @@ def test_layouts_of_compiled_programs() -> None:
     found, none = 0, 0
     for text in corpus():
         x = ml.parse(text)
+        assert isinstance(x, ml.XlaShape)
+        assert x.layout is not None
         if x.layout.splits_array:
             continue
         layout = morello_or_none(x.layout, x.shape)
@@ -220,7 +223,7 @@ def test_layouts_of_compiled_programs() -> None:
             none += 1
             continue
         found += 1
-        back = ml.to_xla(layout, x.shape)
+        back = ml.convert(layout, "xla", x.shape)
         assert len(back.tiles) <= len(x.layout.tiles), f"{text} is {layout} is {back}"
         assert len(str(back)) <= len(str(ml.XlaLayout(x.layout.minor_to_major, x.layout.tiles)))
     assert (found, none) == (129, 92)
@@ -235,7 +238,7 @@ def test_offsets_that_morello_computed() -> None:
         if row["status"] != "ok" or not row["injective"] or not row["in_range"]:
             continue
         tried += 1
-        found = ml.to_xla(f"[{row['layout']}]", shape)
+        found = ml.convert(f"[{row['layout']}]", "xla", shape)
         assert list(offsets(found, shape)) == row["offsets"], f"{row['layout']} at {shape}"
     assert tried > 100
 
@@ -257,7 +260,7 @@ def test_offsets_that_morello_computed() -> None:
     ],
 )
 def test_to_xla_for_all_sizes(text: str, shape: tuple[str | int, ...], expected: str) -> None:
-    found = ml.to_xla(text, shape)
+    found = ml.convert(text, "xla", shape)
     assert str(found) == expected
     layout = ml.parse(text)
     for scale in (1, 2, 3):
@@ -278,9 +281,9 @@ def test_to_xla_for_all_sizes(text: str, shape: tuple[str | int, ...], expected:
 )
 def test_a_symbolic_size_in_the_way(text: str, shape: tuple[str | int, ...]) -> None:
     with pytest.raises(TranslationNotFoundError, match="a low part of dimension"):
-        ml.to_xla(text, shape)
+        ml.convert(text, "xla", shape)
     numbers = tuple(n if isinstance(n, int) else 16 for n in shape)
-    assert ml.are_equivalent(text, ml.to_xla(text, numbers), numbers).holds
+    assert ml.are_equivalent(text, ml.convert(text, "xla", numbers), numbers).holds
 
 
 @pytest.mark.parametrize(
@@ -300,7 +303,7 @@ def test_a_symbolic_size_in_the_way(text: str, shape: tuple[str | int, ...]) -> 
     ],
 )
 def test_to_morello_for_all_sizes(text: str, assuming: str | None, expected: str) -> None:
-    found = ml.to_morello(text, assuming=assuming)
+    found = ml.convert(text, "morello", assuming=assuming)
     assert str(found) == expected
 
 
@@ -318,11 +321,11 @@ def test_none_for_all_sizes_names_some(
     text: str, assuming: str | None, sizes: dict[str, int]
 ) -> None:
     with pytest.raises(NoTranslationError) as raised:
-        ml.to_morello(text, assuming=assuming)
+        ml.convert(text, "morello", assuming=assuming)
     assert ", ".join(f"{name} = {n}" for name, n in sizes.items()) in raised.value.what
     x: Any = ml.parse(text)
     with pytest.raises(NoTranslationError):
-        ml.to_morello(replace(x, dims=tuple(sizes.get(n, n) for n in x.dims)))
+        ml.convert(replace(x, dims=tuple(sizes.get(n, n) for n in x.dims)), "morello")
 
 
 @st.composite
@@ -341,7 +344,7 @@ def test_what_holds_for_all_sizes_holds_at_each(pair: tuple[ml.XlaShape, dict[st
     x, divisors = pair
     assuming = [f"{name} % {n} == 0" for name, n in divisors.items()]
     try:
-        found = ml.to_morello(x, assuming=assuming)
+        found = ml.convert(x, "morello", assuming=assuming)
     except TranslationNotFoundError:
         return
     except NoTranslationError as error:
@@ -354,7 +357,7 @@ def test_what_holds_for_all_sizes_holds_at_each(pair: tuple[ml.XlaShape, dict[st
         sizes = {name: n * k for (name, n), k in zip(divisors.items(), scales, strict=True)}
         shape = tuple(sizes.get(n, n) for n in x.dims)
         assert offsets(found, shape) == offsets(x.layout, shape)
-    back = ml.to_xla(found, x.dims, assuming=assuming)
+    back = ml.convert(found, "xla", x.dims, assuming=assuming)
     assert ml.are_equivalent(
         ml.index_map(x, assuming=assuming), ml.index_map(back, x.dims, assuming=assuming)
     ).holds
@@ -362,7 +365,7 @@ def test_what_holds_for_all_sizes_holds_at_each(pair: tuple[ml.XlaShape, dict[st
 
 def test_the_remedy_is_one() -> None:
     with pytest.raises(NoTranslationError, match=r"8 \| M and 128 \| N"):
-        ml.to_morello("f32[M,N]{1,0:T(8,128)}")
+        ml.convert("f32[M,N]{1,0:T(8,128)}", "morello")
 
 
 # ---- refusals
@@ -385,41 +388,43 @@ def test_the_remedy_is_one() -> None:
 )
 def test_none_exists(text: str, why: str) -> None:
     with pytest.raises(NoTranslationError, match=re.escape(why)) as raised:
-        ml.to_morello(text)
+        ml.convert(text, "morello")
     assert "no Morello layout has the offsets of" in raised.value.what
     assert raised.value.fix
 
 
 def test_sympy_s_symbols_are_sizes() -> None:
     m, n = sympy.symbols("M N", positive=True, integer=True)
-    found = ml.to_xla("[1, 0, 1 p(4)]", (m, n), "f32")
+    found = ml.convert("[1, 0, 1 p(4)]", "xla", (m, n), "f32")
     assert str(found) == "f32[M,N]{0,1:T(4,1)}"
-    back = ml.to_morello(found.layout, (m, n), assuming=sympy.Eq(sympy.Mod(n, 4), 0))
+    assert found.layout is not None
+    back = ml.convert(found.layout, "morello", (m, n), assuming=sympy.Eq(sympy.Mod(n, 4), 0))
     assert str(back) == "[1, 0, 1 p(4)]"
-    assert ml.to_morello(found.layout, (m, 4 * n)) == back
+    assert ml.convert(found.layout, "morello", (m, 4 * n)) == back
 
 
 def test_a_size_that_xla_cannot_write() -> None:
-    assert str(ml.to_xla("[0]", (2**63 - 1,))) == "{0}"
+    assert str(ml.convert("[0]", "xla", (2**63 - 1,))) == "{0}"
     with pytest.raises(NoTranslationError, match="64-bit"):
-        ml.to_xla("[0]", (2**63,))
+        ml.convert("[0]", "xla", (2**63,))
 
 
 @each_row(
     "call",
     [
-        lambda: ml.to_xla("f32[2]", (2,)),
-        lambda: ml.to_xla("[0, 1]", (2,)),
-        lambda: ml.to_xla("[0 p(4)]", (6,)),
-        lambda: ml.to_xla("[0]", (2,), "x9"),
-        lambda: ml.to_xla("[0]", ("2*M",), "f32"),
-        lambda: ml.to_xla("[0]", ("M",), assuming="M % 0 == 0"),
-        lambda: ml.to_morello("[0]"),
-        lambda: ml.to_morello("{0}"),
-        lambda: ml.to_morello("token[]"),
-        lambda: ml.to_morello("(f32[2], f32[3])"),
-        lambda: ml.to_morello("f32[?]"),
-        lambda: ml.to_morello("f32[8]{0:SC(0:4)}"),
+        lambda: ml.convert("f32[2]", "xla", (3,)),
+        lambda: ml.convert("f32[2]", "cute"),  # type: ignore[call-overload]
+        lambda: ml.convert("[0, 1]", "xla", (2,)),
+        lambda: ml.convert("[0 p(4)]", "xla", (6,)),
+        lambda: ml.convert("[0]", "xla", (2,), "x9"),
+        lambda: ml.convert("[0]", "xla", ("2*M",), "f32"),
+        lambda: ml.convert("[0]", "xla", ("M",), assuming="M % 0 == 0"),
+        lambda: ml.convert("[0]", "morello"),
+        lambda: ml.convert("{0}", "morello"),
+        lambda: ml.convert("token[]", "morello"),
+        lambda: ml.convert("(f32[2], f32[3])", "morello"),
+        lambda: ml.convert("f32[?]", "morello"),
+        lambda: ml.convert("f32[8]{0:SC(0:4)}", "morello"),
     ],
 )
 def test_bad_input(call: object) -> None:
@@ -432,15 +437,15 @@ def test_what_is_not_proved_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> 
     undecided = proof.Proof("equal?", None, "ISL spent its budget of 5 operations")
     monkeypatch.setattr(proof, "are_equivalent", lambda *_: undecided)
     with pytest.raises(TranslationNotFoundError, match="spent its budget"):
-        ml.to_xla("[1, 0, 1 p(4)]", (6, 8))
+        ml.convert("[1, 0, 1 p(4)]", "xla", (6, 8))
     with pytest.raises(TranslationNotFoundError, match="spent its budget"):
-        ml.to_morello("f32[6,8]{0,1:T(4,1)}")
+        ml.convert("f32[6,8]{0,1:T(4,1)}", "morello")
 
 
 def test_what_is_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translation, "best_tiling", lambda *_: Tiling((0, 1), (), 0))
     with pytest.raises(TranslationNotFoundError):
-        ml.to_xla("[1, 0, 1 p(4)]", (6, 8))
+        ml.convert("[1, 0, 1 p(4)]", "xla", (6, 8))
 
 
 # ---- digits

@@ -46,8 +46,8 @@ class MorelloLayout(Layout):
     Raises:
         LayoutError: where no shape could fit, such as two Dynamics of one dimension.
 
-    >>> import morello_layouts as ml
-    >>> layout = ml.MorelloLayout([(1, ml.Dynamic()), (0, ml.Dynamic()), (1, ml.Packed(4))])
+    >>> from morello_layouts.notations.morello import Dynamic, Packed
+    >>> layout = MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))])
     >>> print(layout)
     [1, 0, 1 p(4)]
     >>> layout.physical_shape((6, 8))

@@ -41,7 +41,7 @@ def test_row_and_column_major(text: str, row_major: Any, col_major: Any) -> None
     ],
 )
 def test_printing(dims: Any, contig: Any, text: str) -> None:
-    layout = ml.MorelloLayout([(dim, ml.Dynamic()) for dim in dims], contig)
+    layout = ml.MorelloLayout([(dim, ml.morello.Dynamic()) for dim in dims], contig)
     assert str(layout) == text
     assert ml.parse(text) == layout
 
@@ -79,7 +79,9 @@ def test_tiles(text: str, shape: Any, tile: Any, expected: Any, straddles: Any) 
     tiled = ml.parse(text).for_tile(shape, tile)
     assert tiled == ml.parse(expected)
     if straddles:
-        packed = next(d for d, phys in ml.parse(text).phys_dims if isinstance(phys, ml.Packed))
+        packed = next(
+            d for d, phys in ml.parse(text).phys_dims if isinstance(phys, ml.morello.Packed)
+        )
         one = [slice(0, 1)] * len(shape)
         one[packed] = slice(tile[packed], 2 * tile[packed])  # the second tile's pack
         offsets = ml.index_map(text, shape)(*np.indices(shape))[tuple(one)].ravel()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts import Dynamic, MorelloLayout, OddEven, Packed
+from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed
 from tests.support.tables import each_row
 
 PACKED = MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))])
@@ -267,7 +267,13 @@ def test_shapes_that_do_not_fit(text: str, shape: Any, what: str, why: str, fix:
     ],
 )
 def test_what_is_no_shape(shape: Any, what: str, why: str, fix: str) -> None:
-    asks = (PACKED.physical_shape, PACKED.applies_to, PACKED.canonicalize, ml.row_major, ml.nhwc)
+    asks = (
+        PACKED.physical_shape,
+        PACKED.applies_to,
+        PACKED.canonicalize,
+        ml.morello.row_major,
+        ml.morello.nhwc,
+    )
     for ask in asks:
         with pytest.raises(ml.ShapeError) as error:
             ask(shape)
@@ -317,13 +323,13 @@ def test_tiles_that_do_not_fit(parent: Any, tile: Any, what: str, why: str, fix:
 
 def test_builders_refuse_shapes() -> None:
     with pytest.raises(ml.ShapeError) as error:
-        ml.nhwc((2, 3))
+        ml.morello.nhwc((2, 3))
     assert str(error.value) == (
         "NHWC takes 4 sizes, not 2\n"
         "they are batch, channels, height and width, in this order\n"
         "give a shape such as (2, 32, 14, 14)"
     )
-    for builder in (ml.row_major, ml.col_major, ml.batched_col_major):
+    for builder in (ml.morello.row_major, ml.morello.col_major, ml.morello.batched_col_major):
         with pytest.raises(ml.ShapeError) as error:
             builder((3, 0))
         assert str(error.value).startswith("dimension 1 of the shape 3x0 has size 0\n")
@@ -335,7 +341,7 @@ def test_a_layout_without_its_shape() -> None:
     assert str(error.value) == (
         "no shape given for [1, 0, 1 p(4)]\n"
         "the layout's text does not carry the sizes of the array\n"
-        "give the shape as well: index_map(layout, (6, 8))"
+        "give the sizes, such as shape=(6, 8)"
     )
 
 

@@ -96,7 +96,7 @@ def test_remedies_of_shape_errors_lead_to_a_layout_that_fits(row: Any) -> None:
             break
         except ml.ShapeError as error:
             for outer in re.findall(r"\[(\d+), …\]", error.fix):
-                dims.insert(0, (int(outer), ml.Dynamic()))
+                dims.insert(0, (int(outer), ml.morello.Dynamic()))
             for dim, size in re.findall(r"pad dimension (\d+) to (\d+)", error.fix):
                 assert int(size) > shape[int(dim)]
                 shape[int(dim)] = int(size)

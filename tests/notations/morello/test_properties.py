@@ -16,7 +16,8 @@ import morello_layouts as ml
 from morello_layouts.notations.morello.reader import parse_morello
 
 FIXED = st.one_of(
-    st.sampled_from([2, 3, 4, 5]).map(ml.Packed), st.sampled_from([2, 4, 6]).map(ml.OddEven)
+    st.sampled_from([2, 3, 4, 5]).map(ml.morello.Packed),
+    st.sampled_from([2, 4, 6]).map(ml.morello.OddEven),
 )
 
 
@@ -28,10 +29,10 @@ def logical_dims(draw: st.DrawFn) -> Any:
     clipped = bool(physes) and draw(st.booleans())
     if clipped:  # the outermost takes less than its size
         outermost = physes[0]
-        most = outermost.size if isinstance(outermost, ml.Packed) else 1
+        most = outermost.size if isinstance(outermost, ml.morello.Packed) else 1
         size = size // outermost.size * draw(st.integers(1, most))
     if draw(st.booleans()):
-        physes = [ml.Dynamic(), *physes]
+        physes = [ml.morello.Dynamic(), *physes]
         size *= 1 if clipped else draw(st.integers(1, 4))
     return physes, size
 

@@ -86,7 +86,7 @@ def test_combined_dimensions() -> None:
 
 
 def test_combined_dimensions_in_the_api_are_a_named_constant() -> None:
-    star = ml.COMBINE
+    star = ml.xla.COMBINE
     layout = ml.XlaLayout((4, 3, 2, 1, 0), tiles=((star, star, 2, star, 3),))
     assert str(layout) == "{4,3,2,1,0:T(*,*,2,*,3)}"
     assert layout == ml.parse("{4,3,2,1,0:T(*,*,2,*,3)}")

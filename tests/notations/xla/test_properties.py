@@ -101,7 +101,7 @@ def test_the_size_of_one_tile_is_that_of_the_recipe(x: ml.XlaShape) -> None:
 
 @pytest.mark.slow
 @given(shapes())
-def test_parse_inverts_print(x: ml.XlaShape | ml.XlaTuple | ml.XlaBuffer) -> None:
+def test_parse_inverts_print(x: ml.XlaShape | ml.xla.XlaTuple | ml.xla.XlaBuffer) -> None:
     assert ml.parse(str(x)) == x
     assert hash(ml.parse(str(x))) == hash(x)
     assert str(ml.parse(str(x))) == str(x)

@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "write a size from 1, or '*' (COMBINE) to join the next more minor dimension",
     ),
     "a trailing star": (
-        lambda: L((1, 0), ((8, ml.COMBINE),)),
+        lambda: L((1, 0), ((8, ml.xla.COMBINE),)),
         "'*' stands in the tile's last place",
         "'*' combines a dimension with the next more minor one, and there is none",
         "end the tile with a size",
@@ -159,25 +159,25 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "give a tuple of SplitConfig(dimension, split_indices)",
     ),
     "a split without its dimension": (
-        lambda: L((), split_configs=(ml.SplitConfig(0, (1,)),)),
+        lambda: L((), split_configs=(ml.xla.SplitConfig(0, (1,)),)),
         "SC splits dimension 0, the layout has 0 dimensions",
         "SC names a physical dimension, 0 the most major",
         "leave SC out",
     ),
     "a split at a float": (
-        lambda: ml.SplitConfig(0, (1.5,)),
+        lambda: ml.xla.SplitConfig(0, (1.5,)),
         "split index 0 is 1.5",
         "it is an integer",
         "say where a new piece starts: a number from 1",
     ),
     "a split at one number": (
-        lambda: ml.SplitConfig(0, 5),
+        lambda: ml.xla.SplitConfig(0, 5),
         "split_indices is 5",
         "it is a tuple or list",
         "give a tuple of ints",
     ),
     "a split of a negative dimension": (
-        lambda: ml.SplitConfig(-1, (5,)),
+        lambda: ml.xla.SplitConfig(-1, (5,)),
         "the split dimension is -1",
         "it is at least 0",
         "give an int from 0",
@@ -267,19 +267,19 @@ REFUSED: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "write token[]",
     ),
     "text in a tuple": (
-        lambda: ml.XlaTuple(("f32[2]",)),
+        lambda: ml.xla.XlaTuple(("f32[2]",)),
         "shapes[0] is 'f32[2]'",
         "it is of type XlaShape or XlaTuple or XlaBuffer",
         "give a tuple of shapes; ml.parse reads text",
     ),
     "a shape for a tuple": (
-        lambda: ml.XlaTuple(F32),
+        lambda: ml.xla.XlaTuple(F32),
         f"shapes is {repr(F32)[:59]}…",
         "it is a tuple or list",
         "give a tuple of shapes; ml.parse reads text",
     ),
     "a tuple in a buffer": (
-        lambda: ml.XlaBuffer(ml.XlaTuple(())),
+        lambda: ml.xla.XlaBuffer(ml.xla.XlaTuple(())),
         "shape is XlaTuple(shapes=())",
         "it is of type XlaShape",
         "give an XlaShape; ml.parse reads text",
@@ -343,9 +343,9 @@ def test_what_the_constructors_refuse(name: str) -> None:
         (
             "(f32[2], s32[])",
             ml.index_map,
-            "(f32[2]{0}, s32[]) is not one array",
+            "expected one array, got (f32[2]{0}, s32[])",
             "an index map belongs to one array",
-            "ask about each array of it by itself",
+            "ask about each array by itself",
         ),
     ],
 )

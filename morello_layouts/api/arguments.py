@@ -1,0 +1,178 @@
+"""Read the shapes and assumptions that users pass."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from morello_layouts import notations
+from morello_layouts.checks import shown
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr.assumptions import Assumption, meet_all
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+
+if TYPE_CHECKING:
+    import sympy
+
+Shape: TypeAlias = "Sequence[Int | str | sympy.Expr]"
+"""Sizes: numbers, names or SymPy expressions."""
+
+Assuming: TypeAlias = "str | sympy.Basic | Mapping[Any, tuple[int, int | None]] | Iterable[Any]"
+"""Assumptions: text, SymPy, ranges by name, or several of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of a shape, and its SymPy symbols by name."""
+
+    sizes: tuple[Int, ...]
+    symbols: Mapping[str, sympy.Symbol]
+
+
+def sizes_of(shape: Shape) -> Sizes:
+    """Return the sizes of a shape as numbers and polynomials in names.
+
+    Raises:
+        ShapeError: if a size is neither a number nor symbolic, or may be below 1.
+    """
+    given: tuple[Any, ...] = (
+        tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
+    )
+    sizes = tuple(_size(k, n) for k, n in enumerate(given))
+    symbols = {s.name: s for n in given for s in getattr(n, "free_symbols", ())}
+    return Sizes(sizes, symbols)
+
+
+def _size(k: int, given: Any) -> Int:
+    n = _number(given)
+    if n is None:
+        raise ShapeError(
+            f"size {k} of the shape: expected an integer or a name, got {shown(given)}",
+            "a shape has one size for each dimension",
+            "give for example shape=(6, 8)",
+        )
+    if isinstance(n, SizeExpr):
+        require_size_names(n.names())
+        if not is_nonnegative(n - 1):
+            raise ShapeError(
+                f"size {k} of the shape: expected at least 1, got {n}",
+                "it is below 1 if the names in it are 1",
+                "give the size a name of its own",
+            )
+    return n
+
+
+def _number(given: Any) -> Int | None:
+    if isinstance(given, str):
+        return notations.parse_number(given)
+    if isinstance(given, SizeExpr):
+        return given
+    if getattr(given, "free_symbols", None):
+        from morello_layouts.expr.conversions import number_from_sympy
+
+        return number_from_sympy(given)
+    try:
+        return None if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        return None
+
+
+def require_size_names(names: Iterable[str]) -> None:
+    """Refuse names of sizes that mean coordinates or offsets.
+
+    Raises:
+        ShapeError: if a name is ``d0``, ``d1``, … or ``p``.
+    """
+    for name in names:
+        if re.fullmatch(r"d[0-9]+|p", name):
+            raise ShapeError(
+                f"a size has the name {name}",
+                "in formulas d0, d1, … are coordinates and p is an offset",
+                "choose another name, such as N",
+            )
+
+
+def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
+    """Return assumptions, one for each name.
+
+    Raises:
+        LayoutError: if a part is not an assumption about one size.
+
+    >>> [str(one) for one in assumptions_of(["M % 8 == 0", {"N": (1, 128)}])]
+    ['8 divides M', 'N <= 128']
+    """
+    return () if assuming is None else meet_all(_assumptions(assuming))
+
+
+def require_names_of(assumptions: Iterable[Assumption], sizes: Iterable[Int]) -> None:
+    """Refuse assumptions about names that no size has.
+
+    Raises:
+        ShapeError: with the names of the sizes.
+    """
+    names = {name for n in sizes if isinstance(n, SizeExpr) for name in n.names()}
+    for one in assumptions:
+        if one.name not in names:
+            raise ShapeError(
+                f"an assumption is about {one.name}, which is not a size here",
+                f"the symbolic sizes are {', '.join(sorted(names)) or 'none'}",
+                "assume something about these, or leave the assumption out",
+            )
+
+
+def _assumptions(assuming: Any) -> list[Assumption]:
+    if isinstance(assuming, Assumption):
+        return [assuming]
+    if isinstance(assuming, str):
+        return notations.parse_assumptions(assuming)
+    if isinstance(assuming, Mapping):
+        return [_range(str(name), ends) for name, ends in assuming.items()]
+    if hasattr(assuming, "free_symbols"):
+        return _from_sympy(assuming)
+    if isinstance(assuming, Iterable):
+        return [one for part in assuming for one in _assumptions(part)]
+    raise _not_an_assumption(assuming)
+
+
+def _range(name: str, ends: Any) -> Assumption:
+    pair = ends if isinstance(ends, tuple | list) and len(ends) == 2 else (None, "")
+    lo, hi = pair
+    is_name = re.fullmatch(r"[A-Za-z_]\w*", name)
+    if not isinstance(lo, int | None) or not isinstance(hi, int | None) or not is_name:
+        raise _not_an_assumption({name: ends})
+    return Assumption(name, lo=max(lo or 1, 1), hi=hi)
+
+
+_SIGNS: Final = {
+    "Equality": "==",
+    "GreaterThan": ">=",
+    "StrictGreaterThan": ">",
+    "LessThan": "<=",
+    "StrictLessThan": "<",
+}
+
+
+def _from_sympy(relation: Any) -> list[Assumption]:
+    """Return the assumptions of a SymPy relation, or of several joined by And, by its text."""
+    name = getattr(relation.func, "__name__", "")
+    if name == "And":
+        return [one for part in relation.args for one in _from_sympy(part)]
+    if relation == True:  # noqa: E712
+        return []
+    if name not in _SIGNS:
+        raise _not_an_assumption(relation)
+    left, right = relation.args
+    if right.is_Integer and left.func.__name__ == "Mod" and left.args[0].is_Symbol:
+        left = f"{left.args[0]} % {left.args[1]}"
+    return notations.parse_assumptions(f"{left} {_SIGNS[name]} {right}")
+
+
+def _not_an_assumption(given: object) -> LayoutError:
+    return LayoutError(
+        f"expected an assumption about a size, got {shown(given)}",
+        "an assumption says what divides a size, or how large it is",
+        'give for example "M % 8 == 0", Eq(Mod(M, 8), 0), "N >= 2" or {"N": (1, 128)}',
+    )
