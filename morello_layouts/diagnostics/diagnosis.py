@@ -293,7 +293,7 @@ _MOVE_SUM_COLUMNS: Final[Columns[MoveSum]] = (
     ("count", lambda found: number_cell(found.count)),
     ("in fusions", lambda found: number_cell(found.fused)),
     ("opcode", lambda found: text_cell(found.opcode)),
-    ("what it does", lambda found: text_cell(effect_text(found.effect))),
+    ("effect", lambda found: text_cell(effect_text(found.effect))),
 )
 
 _MOVE_COLUMNS: Final[Columns[list[HloMove]]] = (

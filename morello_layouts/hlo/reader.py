@@ -63,7 +63,7 @@ def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None
     (0, ())
     """
     with open_lines(source, progress) as lines:
-        module = _Reader(lines).read()
+        module = _ModuleReader(lines).read()
         lines.finish()
     return module
 
@@ -72,7 +72,7 @@ class _Truncated(Exception):  # noqa: N818  (a state of the reader, not an error
     """The text ended inside a statement."""
 
 
-class _Reader:
+class _ModuleReader:
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
         self.module = ModuleBuilder()

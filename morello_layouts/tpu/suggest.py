@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import prod
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.checks import LARGEST, integer
+from morello_layouts.description import listed
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
@@ -37,14 +38,13 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
     order, array, words = x.layout.major_to_minor, "a", ""
     is_row_major = order == tuple(range(len(order)))
     if "fold" in changes:
-        array = f"jnp.reshape(a, {_tuple(x.shape)})"
+        array = f"jnp.reshape(a, {x.shape})"
         words = f": {'; '.join(_folds(x.shape, groups))}"
     use = f"write {array}{words}" if "fold" in changes else "keep the shape"
-    transposed = f"jnp.transpose({array}, {_tuple(order)})"
-    layout = f"major_to_minor={_tuple(order)}"
+    transposed = f"jnp.transpose({array}, {order})"
+    layout = f"major_to_minor={order}"
     if "tile" in changes:
-        tiling = _tuple(_tuple(tile) for tile in x.layout.tiles)
-        layout = f"Layout({layout}, tiling={tiling}) of {_MODULE}"
+        layout = f"Layout({layout}, tiling={x.layout.tiles}) of {_MODULE}"
         return f"{use}; the compiler takes this tile only if told to: {layout}"
     if "order" in changes and is_row_major:
         layout = f"Layout({layout}) of {_MODULE}"
@@ -64,20 +64,10 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
 
 def _folds(sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> list[str]:
     return [
-        f"dimensions {', '.join(map(str, group[:-1]))} and {group[-1]} become one of {size:,}"
+        f"dimensions {listed([*map(str, group)])} become one of {size:,}"
         for size, group in zip(sizes, groups, strict=True)
         if len(group) > 1
     ]
-
-
-def _tuple(values: Iterable[object]) -> str:
-    """Return a tuple as Python writes it.
-
-    >>> _tuple([8]), _tuple([8, 128])
-    ('(8,)', '(8, 128)')
-    """
-    parts = [str(value) for value in values]
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
@@ -127,7 +117,7 @@ class Suggestion:
         return self.waste.factor
 
 
-class _Candidate(NamedTuple):
+class _LayoutCandidate(NamedTuple):
     """A candidate; candidates rank in the order of these fields.
 
     The fewest bytes come first. Of equal bytes the compiler's own choice comes first, then another
@@ -186,9 +176,17 @@ def suggest(
     )
 
 
+# An order of dimensions is a smaller change than a folding, and both are smaller than a tile.
+_COSTS: Final = {"order": 1, "fold": 2, "tile": 4}
+
+
+def _cost(changes: Iterable[str]) -> int:
+    return sum(_COSTS[change] for change in changes)
+
+
 def _candidates(
     element_type: str, shape: tuple[int, ...], generation: str, kind: Packing
-) -> Iterator[_Candidate]:
+) -> Iterator[_LayoutCandidate]:
     by_sizes: dict[tuple[int, ...], Groups] = {}  # dimensions of 1 fold to one shape in many ways
     for groups in _foldings(len(shape)):
         sizes = _folded(shape, groups)
@@ -196,27 +194,23 @@ def _candidates(
             by_sizes.setdefault(sizes, groups)
     for sizes, groups in by_sizes.items():
         folded = len(shape) - len(groups)
-        fold, cost = (("fold",), 2) if folded else ((), 0)
+        fold = ("fold",) if folded else ()
         chosen = default_layout(element_type, sizes, generation)
         if len(sizes) < 2 or 0 in sizes:
-            yield _Candidate(chosen.byte_size, cost, folded, 0, groups, None, 0, fold)
+            cost = _cost(fold)
+            yield _LayoutCandidate(chosen.byte_size, cost, folded, 0, groups, None, 0, fold)
             continue
         assert chosen.layout is not None
         for place, pair in enumerate(pairs(len(sizes))):
-            is_chosen = pair == chosen.layout.minor_to_major[:2]
-            changes = fold if is_chosen else (*fold, "order")
-            usual, best = _rows(sizes[pair[1]], kind)
-            size = _bytes(sizes, pair, usual, kind)
-            more = cost + (not is_chosen)
-            yield _Candidate(size, more, folded, place, groups, pair, usual, changes)
-            if best is not None:
-                size = _bytes(sizes, pair, best, kind)
-                tile = (*changes, "tile")
-                yield _Candidate(size, more + 4, folded, place, groups, pair, best, tile)
+            order = () if pair == chosen.layout.minor_to_major[:2] else ("order",)
+            for rows, tile in _rows(sizes[pair[1]], kind):
+                size, changes = _bytes(sizes, pair, rows, kind), (*fold, *order, *tile)
+                cost = _cost(changes)
+                yield _LayoutCandidate(size, cost, folded, place, groups, pair, rows, changes)
 
 
 def _suggestion(
-    candidate: _Candidate,
+    candidate: _LayoutCandidate,
     element_type: str,
     shape: tuple[int, ...],
     generation: str,
@@ -249,11 +243,11 @@ def _folded(shape: Sequence[int], groups: Groups) -> tuple[int, ...]:
     return tuple(prod(shape[dim] for dim in group) for group in groups)
 
 
-def _rows(size: int, kind: Packing) -> tuple[int, int | None]:
-    """Return the rows of the compiler's tile, and of the largest tile that pads less, or None.
+def _rows(size: int, kind: Packing) -> list[tuple[int, tuple[str, ...]]]:
+    """Return the rows of the compiler's tile, and of the largest tile if one pads less.
 
     >>> _rows(9, packing("f32", "v5e")), _rows(16, packing("f32", "v5e"))
-    ((8, 1), (8, None))
+    ([(8, ()), (1, ('tile',))], [(8, ())])
     """
 
     def padded(rows: int) -> int:
@@ -262,7 +256,7 @@ def _rows(size: int, kind: Packing) -> tuple[int, int | None]:
     usual, powers = fewest_rows(size, kind), kind.register_rows.bit_length()
     tiles = [1 << k for k in range(powers) if 1 << k >= kind.least_rows]
     best = min(reversed(tiles), key=padded)
-    return usual, best if padded(best) < padded(usual) else None
+    return [(usual, ()), *([(best, ("tile",))] if padded(best) < padded(usual) else [])]
 
 
 def _bytes(sizes: Sequence[int], pair: tuple[int, int], rows: int, kind: Packing) -> int:
