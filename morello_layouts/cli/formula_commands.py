@@ -25,7 +25,7 @@ from morello_layouts.codegen import TARGETS
 from morello_layouts.errors import LayoutError, NoTranslationError, TranslationNotFoundError
 from morello_layouts.expr import cheapest as cheapest_form
 from morello_layouts.expr import readable
-from morello_layouts.expr.derivation import Derivation
+from morello_layouts.expr.simplify import Derivation
 from morello_layouts.kernels import KERNEL_TARGETS
 from morello_layouts.notations import parse, parse_bounds
 from morello_layouts.notations.morello import MorelloLayout

@@ -22,7 +22,7 @@ from morello_layouts.recipe import known
 from morello_layouts.tpu.facts import TpuFacts, tpu_facts
 
 if TYPE_CHECKING:
-    from morello_layouts.expr.derivation import Derivation
+    from morello_layouts.expr.simplify import Derivation
     from morello_layouts.hlo import HloInstruction
     from morello_layouts.proof import Proof
 

@@ -1,11 +1,11 @@
-"""Expressions: linear forms over digits, their bounds, and the rules that simplify them."""
+"""Affine expressions over digits, their bounds, and the rules that simplify them."""
 
 from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, variable
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.cheapest import cheapest
 from morello_layouts.expr.cost import OPERATIONS, SHIFTS, CostModel
-from morello_layouts.expr.derivation import Derivation
 from morello_layouts.expr.simplify import (
+    Derivation,
     RewriteStep,
     canonicalize,
     canonicalize_with_steps,

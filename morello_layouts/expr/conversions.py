@@ -17,7 +17,6 @@ from morello_layouts.expr.affine import (
     substitute,
 )
 from morello_layouts.expr.bounds import Interval
-from morello_layouts.expr.simplify import canonicalize
 from morello_layouts.expr.sizes import (
     Int,
     Monomial,
@@ -47,7 +46,7 @@ def as_number(form: AffineExpr) -> Int | None:
     """
     total = form.const
     for atom, c in form.terms:
-        value = _ceiling(atom) if isinstance(atom, Digit) else _named(atom)
+        value = _quotient(atom) if isinstance(atom, Digit) else _named(atom)
         if value is None:
             return None
         total = total + c * value
@@ -60,13 +59,17 @@ def _named(v: Var) -> Int | None:
     return SizeExpr.named(v.name) if is_size else None
 
 
-def _ceiling(d: Digit) -> Int | None:
-    """Return the value of a quotient of sizes that is rounded up, or None.
+def _quotient(d: Digit) -> Int | None:
+    """Return the value of a digit of a number, or None if it is not known.
 
-    For a positive number x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉.
+    For a positive size x, (-x) // s is -⌈x/s⌉ and (x + s - 1) // s is ⌈x/s⌉.
     """
     number = as_number(d.operand)
-    if number is None or not isinstance(d.divisor, int) or d.modulus is not None:
+    if number is None or not isinstance(d.divisor, int):
+        return None
+    if isinstance(number, int) and isinstance(d.modulus, int | None):
+        return number // d.divisor if d.modulus is None else number // d.divisor % d.modulus
+    if d.modulus is not None:
         return None
     if is_nonnegative(-number - 1):
         return -ceil_quotient(-number, d.divisor)
@@ -98,13 +101,9 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
     >>> print(multiply(variable("i"), variable("N", 1) + 2, sizes), sizes)
     (N + 2)*i {'N'}
     """
-    # A computed number, such as 7 // 2, has terms but no variables.
-    left, right = (x if x.variables() else canonicalize(x) for x in (left, right))
-    if not right.terms:
-        return left * right.const
-    if not left.terms:
-        return right * left.const
-    for form, other in ((left, right), (right, left)):
+    # A factor without variables goes first: it makes no size of the other factor's variables.
+    pairs = sorted(((left, right), (right, left)), key=lambda pair: bool(pair[1].variables()))
+    for form, other in pairs:
         number = as_number(other)
         if number is not None:
             sizes |= {v.name for v in other.variables()}

@@ -15,15 +15,13 @@ from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import (
     Assumption,
     apply_assumptions,
-    apply_range,
     checked_sizes,
-    meet_all,
 )
 from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, to_sympy
-from morello_layouts.expr.derivation import Derivation
+from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.layout import ElementType
-from morello_layouts.maps.affine_map import AffineMap, bound_coordinates
+from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.recipe import (
     Recipe,
@@ -78,12 +76,9 @@ class IndexMap:
     ) -> IndexMap:
         """Return the index map of a recipe and a notation's reference formula."""
         form = reference(coordinate_variables(recipe.shape), recipe.shape)
-        known = meet_all(assumptions)
-        if any(one.hi is not None for one in known):
-            change = partial(apply_range, known)
-            recipe = recipe.map_sizes(change)
-            form = bound_coordinates(map_ints(form, change), recipe.shape, known)
-        return IndexMap(recipe, form, source, warnings, known, size_symbols or {}, element_type)
+        symbols = size_symbols or {}
+        free = IndexMap(recipe, form, source, warnings, (), symbols, element_type)
+        return free.assume(assumptions)
 
     @property
     def shape(self) -> tuple[Any, ...]:
