@@ -34,8 +34,10 @@ def _middle_is_fastest(given: IndexMap | AffineMap) -> Proof | Feedback:
     if len(wrong):
         i, j, k = map(int, wrong[0])
         here, there = given(i, j, k), given(i, j + 1, k)
-        said = f"({i}, {j}, {k}) lies at {here}, and its neighbour ({i}, {j + 1}, {k}) at {there}"
-        return Feedback(False, said, ((i, j, k), (i, j + 1, k)))
+        comment = (
+            f"({i}, {j}, {k}) lies at {here}, and its neighbour ({i}, {j + 1}, {k}) at {there}"
+        )
+        return Feedback(False, comment, ((i, j, k), (i, j + 1, k)))
     return is_bijective(given)
 
 
@@ -60,13 +62,13 @@ def _slots(answer: Any) -> Feedback:
     except (TypeError, ValueError):
         i = j = k = m = -1
     if not all(0 <= x < 64 for x in (i, j, k, m)):
-        said = "give two elements, such as ((0, 1), (2, 3)), of rows and columns 0 to 63"
-        return Feedback(False, said)
+        comment = "give two elements, such as ((0, 1), (2, 3)), of rows and columns 0 to 63"
+        return Feedback(False, comment)
     if (i, j) == (k, m):
         return Feedback(False, f"expected two elements, got ({i}, {j}) twice")
     slots = 63 * i + j, 63 * k + m
-    said = f"({i}, {j}) lies in slot {slots[0]}, ({k}, {m}) in slot {slots[1]}"
-    return Feedback(slots[0] == slots[1], said, slots)
+    comment = f"({i}, {j}) lies in slot {slots[0]}, ({k}, {m}) in slot {slots[1]}"
+    return Feedback(slots[0] == slots[1], comment, slots)
 
 
 find_a_collision = Exercise(
@@ -99,8 +101,8 @@ def _even_heights(given: IndexMap | AffineMap) -> Feedback:
     # A Morello layout exists only for sizes that meet its assumptions, so these are the condition.
     found = "; ".join(proof.assumptions) or str(proof.condition)
     right = found in {"2 | M", "2 divides M"}
-    said = f"your layout has no padding if and only if {found}"
-    return Feedback(right, said, None if right else proof.counterexample)
+    comment = f"your layout has no padding if and only if {found}"
+    return Feedback(right, comment, None if right else proof.counterexample)
 
 
 pads_odd_heights = Exercise(
@@ -234,10 +236,10 @@ def _pads_least(given: IndexMap | AffineMap) -> Feedback:
     slots = slots_in_tiles(given)
     if slots is None:
         return OTHER_TILES
-    said = f"{slots:,} slots for {prod(_ORDERED):,} elements"
+    comment = f"{slots:,} slots for {prod(_ORDERED):,} elements"
     if slots == _FEWEST:
-        return Feedback(True, f"{said}, and no order takes fewer")
-    return Feedback(False, f"{said}; {_FEWEST:,} are enough", slots)
+        return Feedback(True, f"{comment}, and no order takes fewer")
+    return Feedback(False, f"{comment}; {_FEWEST:,} are enough", slots)
 
 
 cheapest_order = Exercise(
@@ -267,8 +269,8 @@ def _is_full(given: IndexMap | AffineMap) -> Feedback:
     if slots is None:
         return OTHER_TILES
     data = 4 * prod(given.shape)
-    said = f"it reserves {4 * slots:,} bytes for {data:,} bytes of data"
-    return Feedback(4 * slots == data, said, 4 * slots)
+    comment = f"it reserves {4 * slots:,} bytes for {data:,} bytes of data"
+    return Feedback(4 * slots == data, comment, 4 * slots)
 
 
 no_padding = Exercise(

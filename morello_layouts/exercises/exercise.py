@@ -260,8 +260,8 @@ class Exercise:
         same = f"the same {self.value} at every coordinate"
         slots = _slots(self._map(self.solution)), _slots(given)
         if None not in slots and slots[0] != slots[1]:
-            said = f"{same}, but the buffer has {slots[1]} slots instead of {slots[0]}"
-            return Feedback(False, said, slots[1])
+            comment = f"{same}, but the buffer has {slots[1]} slots instead of {slots[0]}"
+            return Feedback(False, comment, slots[1])
         found = _divisions(given)
         if self.most is None or found <= self.most:
             return Feedback(True, same)

@@ -1,5 +1,5 @@
-"""One page on this machine that answers what is typed: ``morello-layouts explore``.
+"""The interactive explorer, a page served on this machine: ``morello-layouts explore``.
 
-``answer`` turns a question into plain values; ``worker`` does that in processes that a deadline
-ends; ``server`` is what a browser speaks to; ``static`` holds the page.
+``answer`` turns a question into plain values, ``worker`` runs it in a process with a deadline,
+``server`` serves the page, and ``static`` holds its files.
 """

@@ -127,8 +127,8 @@ _NO_SIZES: Final = (
 def answer(values: Mapping[str, str]) -> dict[str, Any]:
     """Return what the page shows for the fields of a :class:`Question`.
 
-    Never raises a LayoutError: ``errors`` lists what is wrong with which field. If the layout
-    is right, the other keys are there too: ``source``, ``instruction``, ``arrays``,
+    It does not raise LayoutErrors: ``errors`` lists them with their fields. If the layout is
+    valid, the other keys are there too: ``source``, ``instruction``, ``arrays``,
     ``array``, ``headline``, ``kind``, ``words``, ``memory``, ``sizes``, ``tpu``, ``notes``, and,
     if the sizes are known, ``formula``, ``proofs``, ``code``, ``picture``, ``comparison``.
 

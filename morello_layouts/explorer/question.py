@@ -1,4 +1,4 @@
-"""The fields of the explorer's page, and what is wrong with them."""
+"""The fields of the explorer's page, and errors in them."""
 
 from __future__ import annotations
 

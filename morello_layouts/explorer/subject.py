@@ -46,7 +46,7 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
     """Return the map of a formula, over the array of another map.
 
     Raises:
-        ParseError: with a caret at what is wrong.
+        ParseError: if the text is not a formula over the array, with a caret.
 
     >>> formula_for(api.index_map("f32[3,5]"), "5*d0 + d1")(2, 3)
     13
@@ -157,13 +157,9 @@ def subject_of(question: Question) -> Subject:
         text = text if instruction is None else str(instruction.shape)
         value = notations.parse(text)
         arrays = [("".join(f"[{k}]" for k in path), x) for path, x in value.arrays()]
-    if not arrays:
-        raise FieldError(
-            "layout",
-            LayoutError(
-                f"{value} is a tuple without arrays", "it holds no data", "add an array to it"
-            ),
-        )
+        if not arrays:
+            what = f"{value} is a tuple without arrays"
+            raise LayoutError(what, "it holds no data", "add an array to it")
     position = min(question.position, len(arrays) - 1)
     array = arrays[position][1]
     carries_sizes = isinstance(array, XlaShape)

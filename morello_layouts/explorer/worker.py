@@ -96,7 +96,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            start_new_session=True,  # an interrupt at the terminal reaches the server alone
+            start_new_session=True,  # an interrupt at the terminal goes only to the server
         )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
@@ -112,7 +112,7 @@ class _Process:
         return self._popen.poll() is None
 
     def answer(self, question: bytes) -> bytes:
-        """Return the answer as a line; what there is of it if the process ended."""
+        """Return the answer as a line; only its beginning if the process ends."""
         with suppress(OSError):
             if self.is_ready():
                 self._questions.write(question)

@@ -1,4 +1,4 @@
-"""Pictures of index maps: what is shown, as values, and ways to draw it."""
+"""Pictures of index maps: views of their offsets, and drawings of these views."""
 
 from morello_layouts.picture.panel import Style
 from morello_layouts.picture.picture import Limits, Picture, picture_of

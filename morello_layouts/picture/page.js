@@ -16,7 +16,7 @@ function make(tag, attributes, text) {
 // Make the elements of page.py interactive: the picture, the details, the players.
 function interactive(root, panels) {
   const drawn = [...root.querySelectorAll("#picture g.panel")];
-  let kept = null; // what was clicked: {panel, offset}
+  let kept = null; // the place that was clicked: {panel, offset}
 
   panels.forEach((panel, k) => {
     panel.byOffset = new Map(panel.cells.map(cell => [cell.o, cell]));

@@ -41,14 +41,19 @@ class RecipeStage:
         shape: the sizes of the axes after it.
         words: an explanation of the step.
         coordinates: of each place, over these axes; None before a step has added the place.
-        numbers: the row-major position of each place in this shape; None as above.
     """
 
     name: str
     shape: tuple[int, ...]
     words: str
     coordinates: tuple[tuple[int, ...] | None, ...]
-    numbers: tuple[int | None, ...]
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """The row-major position of each place; None as above."""
+        return tuple(
+            at if at is None else linear_index(at, self.shape, 0) for at in self.coordinates
+        )
 
 
 def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[RecipeStage, ...]:
@@ -64,30 +69,20 @@ def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[RecipeStage, ...]
     physical = delinearize(exact_array(list(offsets), size), recipe.physical_shape)
     stages = []
     for k, sizes in enumerate(recipe.shapes):
-        shape = known(sizes)
-        rest = Recipe(sizes, recipe.steps[k:])
-        at, _ = logical_coordinates(rest, physical)
-        places = coordinates_of(at, len(offsets))
-        there = [all(x < n for x, n in zip(place, shape, strict=True)) for place in places]
-        pairs = list(zip(places, there, strict=True))
-        stages.append(
-            RecipeStage(
-                recipe.steps[k - 1].name if k else "array",
-                shape,
-                _words(recipe.steps[k - 1], known(recipe.shapes[k - 1]), shape) if k else _ARRAY,
-                tuple(place if is_there else None for place, is_there in pairs),
-                tuple(_number(place, shape) if is_there else None for place, is_there in pairs),
-            )
+        shape, name, words = known(sizes), "array", _ARRAY
+        if k:
+            step = recipe.steps[k - 1]
+            name, words = step.name, _words(step, known(recipe.shapes[k - 1]), shape)
+        at, _ = logical_coordinates(Recipe(sizes, recipe.steps[k:]), physical)
+        places = (
+            place if all(x < n for x, n in zip(place, shape, strict=True)) else None
+            for place in coordinates_of(at, len(offsets))
         )
+        stages.append(RecipeStage(name, shape, words, tuple(places)))
     return tuple(stages)
 
 
-_ARRAY = "the array in row-major order: the last index is the fastest"
-
-
-def _number(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    number: Any = linear_index(place, shape, 0)
-    return int(number)
+_ARRAY: Final = "the array in row-major order: the last index is the fastest"
 
 
 def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
@@ -138,9 +133,9 @@ def _markup(panels: Sequence[Panel]) -> str:
 
 
 def page_parts(panels: Sequence[Panel]) -> tuple[str, str]:
-    """The same elements without the picture's styles, and the styles apart.
+    """Return the same elements without the picture's styles, and these styles.
 
-    A page whose policy allows no styles in its markup takes them as a sheet.
+    A page whose policy forbids styles in its markup adds them as a sheet.
     """
     before, _, rest = _markup(panels).partition("<style>")
     style, _, after = rest.partition("</style>")
@@ -148,7 +143,7 @@ def page_parts(panels: Sequence[Panel]) -> tuple[str, str]:
 
 
 def page_data(panels: Sequence[Panel]) -> list[dict[str, Any]]:
-    """What the script knows of each panel."""
+    """Return the data of each panel for the page's script."""
     return [_data(panel) for panel in panels]
 
 
@@ -157,7 +152,7 @@ def _resource(name: str) -> str:
 
 
 def _in_script(data: str) -> str:
-    r"""JSON that no script element can end early.
+    r"""Return JSON that cannot end a script element.
 
     >>> print(_in_script('["</script>&"]'))
     ["\u003c/script\u003e\u0026"]
@@ -192,14 +187,15 @@ def _is_played(panel: Panel) -> bool:
 
 
 def _data(panel: Panel) -> dict[str, Any]:
-    """What the script knows of a panel."""
     places = [(k, *place) for k, grid in enumerate(panel.view.grids) for place in grid.shown()]
-    slots = [s for s in (panel.view.strip.slots if panel.view.strip else ()) if s is not None]
+    slots = list(panel.view.slots())
     cells = [cell.offset for *_, cell in places]
     offsets = list(dict.fromkeys([*cells, *(s.offset for s in slots)]))
     (size, tail) = known((panel.map.recipe.size, panel.map.recipe.tail_padding))
     inside = [p for p in offsets if p < size - tail]
     stages = stages_of(panel.map.recipe, inside)
+    # Numbers are text: JavaScript's own are exact up to 2**53.
+    numbers = [[None if n is None else str(n) for n in stage.numbers] for stage in stages]
     order = {offset: k for k, offset in enumerate(inside)}
     return {
         "names": panel.names,
@@ -225,23 +221,21 @@ def _data(panel: Panel) -> dict[str, Any]:
         "steps": {
             offset: [stage.coordinates[k] for stage in stages] for offset, k in order.items()
         },
-        "numbers": {
-            offset: [_exact(stage.numbers[k]) for stage in stages] for offset, k in order.items()
-        },
+        "numbers": {offset: [of_stage[k] for of_stage in numbers] for offset, k in order.items()},
         "gaps": _gaps(panel),
         "isCut": panel.view.is_cut or panel.view.hidden_slices > 0,
     }
 
 
 def _terms(panel: Panel) -> list[str]:
-    """The terms of the formula as text, the largest stride first."""
+    """Return the terms of the formula as text, the largest stride first."""
     form = panel.map.form
     terms = [str(AffineExpr((term,), 0)) for term in printing_order(form.terms)]
     return [*terms, str(form.const)] if form.const or not terms else terms
 
 
 def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
-    """What each term is for the element at an offset; nothing for padding."""
+    """Return the value of each term for the element at an offset; padding has none."""
     form = panel.map.form
     at = panel.map.coordinates(exact_array(offsets, known((panel.map.recipe.size,))[0]))
     if not panel.view.shape:
@@ -258,13 +252,8 @@ def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
     return {offsets[k]: [str(x) for x in values] for k, values in zip(there, rows, strict=True)}
 
 
-def _exact(number: int | None) -> str | None:
-    """A number as text: JavaScript's own are exact up to 2**53."""
-    return None if number is None else str(number)
-
-
 def _gaps(panel: Panel) -> dict[str, list[int | None]]:
-    """Between rows and between columns the level of the border, where it runs through."""
+    """Return the levels of borders that run through all rows or columns."""
     if not panel.view.grids:
         return {"rows": [], "columns": []}
     grid = panel.view.grids[0]

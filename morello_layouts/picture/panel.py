@@ -117,10 +117,8 @@ def check_style(style: Style, shape: Sequence[int], levels: int) -> None:
             "give 1 for the outermost tiles, 0 for no boxes",
         )
     for coordinate in style.marks:
-        inside = len(coordinate) == len(shape) and all(
-            0 <= x < n for x, n in zip(coordinate, shape, strict=False)
-        )
-        if not inside:
+        bounds = zip(coordinate, shape, strict=False)
+        if len(coordinate) != len(shape) or not all(0 <= x < n for x, n in bounds):
             raise ShapeError(
                 f"the array has no element {coordinate} to mark",
                 f"its shape is {tuple(shape)}",
@@ -194,11 +192,10 @@ def _keys(view: View, style: Style) -> Iterator[tuple[Hashable, tuple[Hashable |
             yield key, (left if row == current else None, above.get(column))
             above[column], left, current = key, key, row
     before: Hashable | None = None
-    for slot in view.strip.slots if view.strip is not None else ():
-        if slot is not None:
-            key = key_of(slot, style)
-            yield key, (before,)
-            before = key
+    for slot in view.slots():
+        key = key_of(slot, style)
+        yield key, (before,)
+        before = key
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,9 +234,7 @@ def _cut(m: IndexMap) -> tuple[int, int]:
 def _moved(m: IndexMap, other: IndexMap, view: View) -> tuple[dict[tuple[int, ...], int], str]:
     """Return shown elements that another map moves, with their offsets there, and a sentence."""
     shown = {cell.coordinate for cell in view.cells() if not cell.is_padding}
-    if view.strip is not None:
-        slots = (slot for slot in view.strip.slots if slot is not None)
-        shown |= {slot.coordinate for slot in slots if slot.coordinate is not None}
+    shown |= {slot.coordinate for slot in view.slots() if slot.coordinate is not None}
     offsets = {coordinate: other(*coordinate) for coordinate in sorted(shown)}
     elsewhere = {at: offset for at, offset in offsets.items() if offset != m(*at)}
     total, count = f"{prod(view.shape):,} elements", len(elsewhere)

@@ -54,9 +54,8 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
         yield "c0", f"one colour, one number w: one {style.word_bits}-bit word"
     elif view.levels:
         yield "c0", f"one colour: one tile {view.levels[0]}"
-    slots = view.strip.slots if view.strip is not None else ()
     if any(cell.is_padding for cell in view.cells()) or any(
-        slot is not None and slot.coordinate is None for slot in slots
+        slot.coordinate is None for slot in view.slots()
     ):
         yield "p", "padding"
     if style.box_tiles:

@@ -88,7 +88,7 @@ def moved_corner(x: float, y: float, size: int) -> str:
 
 
 def ellipsis(x: float, y: float, across: float, down: float) -> str:
-    """Return three dots around a point, for what is left out; fonts need not have them."""
+    """Return three dots around a point, in place of cells left out."""
     return path("dots", (f"{move_to(x + k * across, y + k * down)}h0" for k in (-1, 0, 1)))
 
 
@@ -335,15 +335,9 @@ def draw_scale(
     widest: float = 260,
     tallest: float = 110,
 ) -> Drawn:
-    """Draw the array in small, its upper left corner at (x, y), with a line of text above.
+    """Draw the array in small below a line of text, its upper left corner at (x, y) in pixels.
 
-    Args:
-        scale: the array.
-        x: in pixels, as all lengths here.
-        y: of the text's upper edge.
-        shown: rows and columns to mark along the edges.
-        widest: of the array.
-        tallest: of the array.
+    ``shown`` are the rows and the columns to mark along the edges.
     """
     rows, columns = scale.rows, scale.columns
     # A side may be as short as _SMALLEST: a very long array loses its form, but not its lines.
@@ -399,9 +393,8 @@ _LINE: Final = 50  # with the offsets above
 
 def slot_width(strip: Strip) -> float:
     """Return the width of each slot: room for its coordinate inside and its offset above."""
-    slots = [slot for slot in strip.slots if slot is not None]
-    inside = max((len(slot.text) for slot in slots), default=1)
-    above = max((len(str(slot.offset)) for slot in slots), default=1)
+    inside = max((len(slot.text) for slot in strip.shown()), default=1)
+    above = max((len(str(slot.offset)) for slot in strip.shown()), default=1)
     return max(24, text_width("0" * inside, 11) + 9, text_width("0" * above, 10) + 6)
 
 
@@ -409,9 +402,8 @@ def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> D
     """Draw the strip, its upper left corner at (x, y), in lines that fit the room."""
     width = slot_width(strip)
     count = slots_per_line(strip, int(room // width))
-    shown = sum(slot is not None for slot in strip.slots)
     title = f"memory: {strip.size:,} {'slot' if strip.size == 1 else 'slots'}"
-    title += f", {shown:,} of them shown" if strip.is_cut else ""
+    title += f", {len(list(strip.shown())):,} of them shown" if strip.is_cut else ""
     parts = [text(title, "t", x, y + 11)]
     lines = [strip.slots[k : k + count] for k in range(0, len(strip.slots), count)]
     before: Slot | None = None

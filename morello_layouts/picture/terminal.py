@@ -50,7 +50,7 @@ def terminal_lines(
     """Return a picture line by line.
 
     Args:
-        picture: what to draw.
+        picture: the view to draw.
         names: a name for each dimension, such as ``("y", "x")``.
         glyphs: the characters to draw with.
         marks: characters to print before offsets, by the coordinate of the cell.

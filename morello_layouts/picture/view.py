@@ -70,6 +70,10 @@ class Strip:
         """Whether slots are left out."""
         return None in self.slots
 
+    def shown(self) -> Iterator[Slot]:
+        """Yield every slot shown."""
+        yield from (slot for slot in self.slots if slot is not None)
+
 
 def strip_of(m: IndexMap, levels: tuple[Level, ...], limit: int) -> Strip:
     """Return the memory strip of a buffer, whole if it has at most ``limit`` slots.
@@ -313,9 +317,13 @@ class View:
         return any(None in grid.rows or None in grid.columns for grid in self.grids)
 
     def cells(self) -> Iterator[Cell]:
-        """Every cell shown."""
+        """Yield every cell shown."""
         for grid in self.grids:
             yield from (cell for _, _, cell in grid.shown())
+
+    def slots(self) -> Iterator[Slot]:
+        """Yield every slot shown."""
+        yield from () if self.strip is None else self.strip.shown()
 
 
 def view_of(
@@ -331,10 +339,10 @@ def view_of(
 
     Args:
         m: the index map, of known sizes.
-        max_rows: rows of a slice, with those in place of rows left out.
-        max_columns: the same for columns.
-        max_slices: slices.
-        max_slots: slots of the buffer; None for no memory strip.
+        max_rows: of a slice, with those in place of rows left out; ``max_columns`` likewise.
+        max_columns: of a slice.
+        max_slices: of the array.
+        max_slots: of the buffer; None for no memory strip.
         in_tiles: whether an axis that is cut shows the ends of each tile if tiles are few.
 
     Raises:
@@ -353,14 +361,14 @@ def view_of(
         return View(shape, shape, (), (), 0)
     levels = levels_of(m.recipe)
     choose = visible_in_tiles if in_tiles else visible_indices
-    lines = []
-    for dim, limit in ((rank - 2, max_rows), (rank - 1, max_columns)):
-        whole = (shape[dim], tiles.extents[dim], tiles.sizes[dim]) if dim >= 0 else None
-        lines.append((0,) if whole is None else choose(*whole, limit))
+    rows, columns = (
+        choose(shape[dim], tiles.extents[dim], tiles.sizes[dim], limit) if dim >= 0 else (0,)
+        for dim, limit in ((rank - 2, max_rows), (rank - 1, max_columns))
+    )
     lead = shape[: max(rank - 2, 0)]
     slices = prod(lead)
     first = [delinearize(k, lead) for k in range(min(max_slices, slices))]
-    grids = tuple(_grid(m, levels, at, lines[0], lines[1]) for at in first)
+    grids = tuple(_grid(m, levels, at, rows, columns) for at in first)
     strip = None if max_slots is None else strip_of(m, levels, max_slots)
     return View(shape, tiles.extents, levels, grids, slices, strip)
 

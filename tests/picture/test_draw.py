@@ -54,7 +54,7 @@ def test_the_formula_may_be_left_to_guess() -> None:
         (("bf16[4,8]{1,0:T(2,4)(2,1)}",), {"box_tiles": 3}, "from 0 to 2, got 3"),
         (("[0, 1]", (2, 3)), {"colour": "word"}, "bits of an element are unknown"),
         (("f32[2,3]",), {"word_bits": 0}, "word_bits: expected at least 1, got 0"),
-        (("(f32[2], f32[3])",), {}, "not one array"),
+        (("(f32[2], f32[3])",), {}, "expected one array"),
         (("nothing",), {}, "no layout begins like this"),
         (("u8[9999,9999]",), {"max_rows": 9999, "max_columns": 9999}, "99,980,001 cells"),
         (("u8[9999,9999]",), {"max_slots": 10**9}, "99,980,001 slots"),
