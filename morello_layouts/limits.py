@@ -104,6 +104,29 @@ TRANSLATION_WITNESSES: Final = 64
 TRANSLATION_WITNESS_TILES: Final = 3
 """Largest tiles just above which small sizes are chosen: there padding begins."""
 
+# Code and kernels
+
+CODE_TEXT: Final = 1_000_000
+"""Characters of an expression in code: it repeats shared parts, which may double at each step."""
+
+KERNEL_DOMAINS: Final = 200
+"""Iteration domains of a kernel, each a loop nest; beyond, elements are moved one by one."""
+
+KERNEL_BLOCK: Final = 1 << 18
+"""Bytes of a staging buffer, which lies on the caller's stack."""
+
+KERNEL_THREADS: Final = 1024
+"""Threads of one call."""
+
+KERNELS_KEPT: Final = 256
+"""Built kernels that are kept in memory, and sizes that a kernel for all sizes keeps."""
+
+COMPILER_SECONDS: Final = 120
+"""Time that the C compiler may take for a kernel."""
+
+COMPILER_MESSAGE: Final = 2000
+"""Characters of a compiler's message that an error quotes."""
+
 # Programs: HLO and reports
 
 HLO_FAST_TYPE: Final = 400

@@ -1,4 +1,4 @@
-"""Code from formulas: what a target computes, in which types, and how it is written."""
+"""Code from formulas: operations, their integer types, and the text in each target."""
 
 from morello_layouts.codegen.language import Formulas
 from morello_layouts.codegen.targets import TARGETS, Target, print_formulas

@@ -165,7 +165,7 @@ class Language(ABC):
         self.require(self.shifts or not shift, "shifts", "leave shift=True out")
 
     def require(self, has: bool, what: str, fix: str) -> None:
-        """Raise an UnsupportedError if the language lacks what is asked for."""
+        """Raise an UnsupportedError if the language lacks a feature."""
         if not has:
             why = f"{self.title} states a map, not the operations that compute it"
             raise UnsupportedError(f"{self.title} has no {what}", why, fix)

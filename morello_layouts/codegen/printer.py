@@ -9,14 +9,13 @@ from typing import ClassVar, Final, NamedTuple
 from morello_layouts.codegen.operations import Node, Op, use_counts
 from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.limits import CODE_TEXT
 
 LOOSE: Final = 0
 SUM: Final = 1
 PRODUCT: Final = 2
 ATOM: Final = 3
 """How tightly operators bind: a text that binds less than its place needs gets parentheses."""
-
-_LONGEST: Final = 1_000_000
 
 
 class Text(NamedTuple):
@@ -82,9 +81,9 @@ class Printer:
         wanted = {*roots, *names}
         for node in use_counts(roots):
             text = self._node(node, used)
-            if len(text.text) > _LONGEST:
+            if len(text.text) > CODE_TEXT:
                 raise UnsupportedError(
-                    f"the expression is longer than {_LONGEST:,} characters",
+                    f"the expression is longer than {CODE_TEXT:,} characters",
                     "its parts are shared, and each use repeats them",
                     "ask for a function, which names what it uses again",
                 )

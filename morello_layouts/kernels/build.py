@@ -25,10 +25,10 @@ from morello_layouts.kernels.domains import evaluate
 from morello_layouts.kernels.emit_c import CallArguments, c_file
 from morello_layouts.kernels.plan import Kernel
 from morello_layouts.kernels.threads import run_parts
+from morello_layouts.limits import COMPILER_MESSAGE, COMPILER_SECONDS, KERNELS_KEPT
 
 FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
 
-_SECONDS: Final = 120  # that the compiler may take
 _OTHER_COMPILER: Final = "set CC to another C compiler, or to nothing to do without one"
 
 # Bytes of a target below which one thread does all: to wake a helper and to wait for it takes about
@@ -102,7 +102,7 @@ def build_kernel(kernel: Kernel, command: tuple[str, ...] | None, *, share: bool
     return _built(replace(kernel, fill=fill, name="relayout"), command, share)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KERNELS_KEPT)
 def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> BuiltKernel:
     extra = CallArguments(kernel.names, kernel.fill is not None, share)
     file = c_file(kernel, fill=extra.fill, share=share)
@@ -261,7 +261,7 @@ def _compile(words: list[str]) -> None:
     if run.returncode:
         raise LayoutError(
             f"{words[0]} refused the kernel",
-            (run.stderr.strip() or f"exit status {run.returncode}")[:2000],
+            (run.stderr.strip() or f"exit status {run.returncode}")[:COMPILER_MESSAGE],
             _OTHER_COMPILER,
         )
 
@@ -275,12 +275,12 @@ def _finished(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=_SECONDS,
+            timeout=COMPILER_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise LayoutError(
-            f"{words[0]} did not end", f"it may take {_SECONDS} seconds", _OTHER_COMPILER
+            f"{words[0]} did not end", f"it may take {COMPILER_SECONDS} seconds", _OTHER_COMPILER
         ) from None
     except OSError as error:
         raise LayoutError(
@@ -297,7 +297,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 @lru_cache
 def _processor() -> str:
-    """Return what ``-march=native`` depends on: machines may share a cache."""
+    """Describe the processor for ``-march=native``: machines may share a cache."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

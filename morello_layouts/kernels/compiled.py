@@ -8,7 +8,7 @@ from ctypes import c_void_p
 from dataclasses import dataclass, field, replace
 from math import prod
 from operator import index
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,8 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.build import BuiltKernel, build_kernel, compiler
 from morello_layouts.kernels.nests import CACHE_LINE
 from morello_layouts.kernels.plan import Kernel
+from morello_layouts.limits import KERNEL_THREADS, KERNELS_KEPT
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
-
-_MOST_THREADS: Final = 1024
-_MOST_KEPT: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ class SizedRelayout(BuiltRelayout):
             self.by,
             self._build.move(ordered, self.fill, self.threads),
         )
-        if len(self._kept) >= _MOST_KEPT:
+        if len(self._kept) >= KERNELS_KEPT:
             self._kept.clear()
         self._kept[ordered] = found
         return found
@@ -314,9 +312,9 @@ def thread_count(threads: Any) -> int:
         count = 0 if isinstance(threads, bool) else index(threads)
     except TypeError:
         count = 0
-    if not 1 <= count <= _MOST_THREADS:
+    if not 1 <= count <= KERNEL_THREADS:
         raise LayoutError(
-            f"threads: expected an integer from 1 to {_MOST_THREADS}, got {threads!r}",
+            f"threads: expected an integer from 1 to {KERNEL_THREADS}, got {threads!r}",
             "a kernel runs on that many threads at most",
             "give for example threads=2, or leave it out for one",
         )

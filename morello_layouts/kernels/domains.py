@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, ceil_quotient
 from morello_layouts.kernels.digits import DigitChains, SharedDigit
+from morello_layouts.limits import KERNEL_DOMAINS
 from morello_layouts.recipe.digits import Digit
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
@@ -168,9 +169,6 @@ def if_below(number: Int, end: int) -> Int:
     return number if most is not None and most < end else _derived("<", number, end)
 
 
-# With more domains than this, elements are moved one by one: each domain is a loop nest.
-MOST_DOMAINS = 200
-
 # The first value and the count of each digit, from the largest unit to the smallest.
 _Ranges = tuple[tuple[Int, Int], ...]
 
@@ -229,7 +227,7 @@ def element_domains(
 ) -> list[Domain] | None:
     """Return domains that together hold every element once, over common digits.
 
-    None for more than ``MOST_DOMAINS``.
+    None for more than ``KERNEL_DOMAINS``.
 
     >>> domains = element_domains((20,), ((SharedDigit(1, 1, 4), SharedDigit(8, 8, 1)),))
     >>> [(domain.target, domain.size) for domain in domains]
@@ -239,7 +237,7 @@ def element_domains(
         _within([digit.unit for digit in reversed(chain)], size)
         for size, chain in zip(sizes, shared, strict=False)
     ]
-    if prod(map(len, per_dim)) > MOST_DOMAINS:
+    if prod(map(len, per_dim)) > KERNEL_DOMAINS:
         return None
     digits = [digit for chain in shared for digit in reversed(chain)]
     domains = []
@@ -264,7 +262,7 @@ def _axis(count: Int, source: Int, target: Int) -> LoopAxis:
 def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] | None:
     """Return domains of the places without an element, ``tail`` of them at the end of the buffer.
 
-    None for more than ``MOST_DOMAINS``.
+    None for more than ``KERNEL_DOMAINS``.
 
     >>> from morello_layouts import index_map
     >>> from morello_layouts.kernels.digits import chains_of
@@ -285,7 +283,7 @@ def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] |
                 parts.append(_outside(chain, target.sizes[dim]))
             else:
                 parts.append([tuple((0, digit.radix) for digit in chain)])
-        if prod(map(len, parts)) + len(domains) > MOST_DOMAINS:
+        if prod(map(len, parts)) + len(domains) > KERNEL_DOMAINS:
             return None
         digits = [digit for dim in order for digit in target.chains[dim][::-1]]
         for choice in product(*parts):

@@ -88,7 +88,7 @@ def _elementwise(source: Recipe, target: Recipe) -> list[str]:
 
 
 class _Target(NamedTuple):
-    """A target language: what writes a kernel, and the names that it takes."""
+    """A target language: its emitter, and the names that kernels use."""
 
     emit: Callable[[Kernel], object]
     language: Language

@@ -138,7 +138,7 @@ def _lines(hoist: Hoisted) -> str:
 
 
 def _unsigned(hoisted: Hoisted) -> Hoist:
-    """Return what writes a number as an unsigned one."""
+    """Return a function that writes numbers as unsigned ones."""
     return lambda number: f"{number}u" if isinstance(number, int) else hoisted(number)
 
 

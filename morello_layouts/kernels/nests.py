@@ -140,7 +140,7 @@ class Nest:
     Attributes:
         source, target: the offsets at which it starts, in bytes.
         loops: from the outermost to the innermost, strides in bytes.
-        micro: what the innermost loop executes.
+        micro: the micro-kernel in the innermost loop.
         non_temporal: whether its stores may bypass the caches if the target starts at a cache line.
         domain: the number of its iteration domain. Nests of one domain may write a place twice.
             None if no other nest writes to its places.

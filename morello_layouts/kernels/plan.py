@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
-from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.digits import chains_of, shared_digits
@@ -140,12 +140,6 @@ def domains_of(source: Recipe, target: Recipe) -> tuple[list[Domain] | None, lis
     The first is None without common digits, or for too many domains. The second may then hold
     elements too, and is filled before they are moved.
     """
-    if source.shape != target.shape:
-        raise ShapeError(
-            f"relayout: the source has the shape {source.shape}, the target {target.shape}",
-            "a relayout moves each element of one array",
-            "give both layouts at the same shape",
-        )
     shape, size, tail = source.shape, target.size, target.tail_padding
     if 0 in shape and size == tail:
         return [], [Domain(0, 0, (LoopAxis(tail, 0, 1),))] if tail else []
@@ -231,7 +225,7 @@ def _placed(part: StagedBlocks, nest: Nest) -> Nest:
 
 
 def _alignment(nests: Sequence[Nest]) -> list[Int]:
-    """Return what the call must find to be whole cache lines, for the largest nest to stream."""
+    """Return the strides that the call must check, for the largest nest to be non-temporal."""
     main = max(filter(_is_alignable, nests), key=bytes_moved, default=None)
     return _unaligned(main) if main is not None else []
 

@@ -25,12 +25,11 @@ from morello_layouts.kernels.domains import (
 )
 from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, loop_order
 from morello_layouts.kernels.vectorize import vectorize
+from morello_layouts.limits import KERNEL_BLOCK
 from morello_layouts.recipe.digits import Digit
 
-# Bytes to which a block grows, so that it stays in the first cache, and those of the largest block:
-# it lies on the stack.
+# Bytes to which a block grows: it stays in the first cache.
 _ENOUGH: Final = 1 << 14
-_MOST: Final = 1 << 18
 
 # Along one dimension: the number of blocks, the length of one, and the number of the first one.
 _Run: TypeAlias = "tuple[Int, Int, Int]"
@@ -76,7 +75,7 @@ def staged_blocks(
         None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """
     blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, block)
-    if prod(blocks.lengths) * itemsize > _MOST:
+    if prod(blocks.lengths) * itemsize > KERNEL_BLOCK:
         return None
     order = blocks.best_order()
     return None if order is None else blocks.through(order)

@@ -79,7 +79,7 @@ def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
 
 
 def _chunks(nest: Nest, itemsize: int) -> list[Nest]:
-    """Return a long run in few loops as a loop over chunks, and what is left."""
+    """Return a long run in few loops as a loop over chunks, and a shorter rest."""
     if not isinstance(nest.micro, CopyRun | FillRun):
         return [nest]
     if max((estimate(axis.count) for axis in nest.loops), default=0) >= _ENOUGH:

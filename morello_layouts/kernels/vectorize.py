@@ -57,7 +57,7 @@ def vectorize(domain: Domain, itemsize: int, block: int = TARGET_BLOCK) -> list[
     """Return the loop nests that move the elements of a domain.
 
     Args:
-        domain: what is moved, in elements.
+        domain: the domain in elements.
         itemsize: bytes of an element.
         block: bytes along the target that are transposed at once.
 

@@ -287,7 +287,7 @@ def test_what_is_no_compiler(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # asked for its version, one of them writes a file
     monkeypatch.setenv("CC", str(script(tmp_path, text)))
-    monkeypatch.setattr(build, "_SECONDS", 1)
+    monkeypatch.setattr(build, "COMPILER_SECONDS", 1)
     with pytest.raises(ml.LayoutError, match=message):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
     assert not list(build.cache_folder().glob("*.so"))

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +16,9 @@ from morello_layouts.kernels.c_loops import argument
 from morello_layouts.kernels.domains import Domain, evaluate, upper_bound
 from morello_layouts.kernels.emit_c import c_file, join
 from morello_layouts.kernels.plan import domains_of, plan_kernel
-from morello_layouts.recipe import Recipe, pack_array
-from tests.kernels.test_targets import HOST, on_host
-from tests.support.kernel_runs import MARGIN, QUICK, STRICT, compilers, need
+from tests.support import cuda_host
+from tests.support.kernel_runs import QUICK, STRICT, compilers, need, python_kernel
+from tests.support.kernel_sized_runs import SizedCase, buffers, build, run_all
 
 MATRICES = [
     "[0, 1]",
@@ -37,44 +33,9 @@ MATRICES = [
 PACKED = ["[0, 1]", "[1, 0]", "[1, 0, 1 p(4)]", "[0, 1, 1 oe(16)]"]
 IMAGES = ["NCHW", "NHWC", "[0, 1, 2, 3, 1 p(16)]"]
 
-INDEX = "typedef unsigned long long relayout_index;"
 ENDS = (1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 140, 257)
+WHOLE_TILES = ((8, 128), (24, 384), (16, 128), (400, 256))
 SOME = (1, 2, 4, 7, 8, 16, 19, 35, 64, 70, 131, 200)
-
-
-@dataclass(frozen=True)
-class Case:
-    """Two layouts of symbolic sizes, and the sizes to run them at."""
-
-    source: str
-    target: str
-    names: tuple[str, ...]
-    itemsize: int
-    sizes: tuple[tuple[int, ...], ...]
-    assuming: str | None = None
-
-    @property
-    def fill(self) -> bytes | None:
-        turn = (len(self.source + self.target) + self.itemsize) % 3
-        return (bytes([7] * self.itemsize), bytes(range(1, self.itemsize + 1)), None)[turn]
-
-    def kernel(self, name: str = "relayout") -> Kernel:
-        r = ml.relayout(self.source, self.target, self.names, assuming=self.assuming)
-        facts = r.target.assumptions
-        recipes = r.source.recipe, r.target.recipe
-        return Kernel(*recipes, self.itemsize, self.fill, name, f"{self}", facts)
-
-    def runs(self) -> Iterator[tuple[dict[str, int], Recipe, Recipe]]:
-        """Sizes, and the recipes at these sizes."""
-        maps = [
-            ml.index_map(x, self.names, assuming=self.kernel().assumptions)
-            for x in (self.source, self.target)
-        ]
-        for sizes in self.sizes:
-            pairs = zip(self.names, sizes, strict=True)
-            values = {name: size for name, size in pairs if not name.isdigit()}
-            source, target = (m.at(**values).recipe for m in maps)
-            yield values, source, target
 
 
 def matrix_sizes(heights: tuple[int, ...], widths: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -84,20 +45,20 @@ def matrix_sizes(heights: tuple[int, ...], widths: tuple[int, ...]) -> tuple[tup
 
 CASES = [
     *(
-        Case(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, matrix_sizes(ENDS, SOME))
+        SizedCase(a, b, ("M", "N"), 1 << (i + 2 * j) % 4, matrix_sizes(ENDS, SOME))
         for i, a in enumerate(MATRICES)
         for j, b in enumerate(MATRICES)
         if not (i == 6) ^ (j == 6) or min(i, j) < 2  # 3 and 8 share no digits
         if {i, j} not in ({6, 7}, {7, 2}, {7, 3}, {7, 4}, {7, 5})
     ),
     *(
-        Case(a, b, ("M", "N"), e, tuple((m, 16 * n) for m in SOME for n in (1, 2, 3, 9)))
+        SizedCase(a, b, ("M", "N"), e, tuple((m, 16 * n) for m in SOME for n in (1, 2, 3, 9)))
         for e in (2, 4)
         for a in PACKED
         for b in PACKED
     ),
     *(
-        Case(a, b, ("N", "C", "H", "W"), e, tuple(
+        SizedCase(a, b, ("N", "C", "H", "W"), e, tuple(
             (n, 16 * c, h, w) for n in (1, 3) for c in (1, 2) for h, w in ((1, 1), (3, 5), (14, 9))
         ))
         for e in (1, 4)
@@ -105,51 +66,16 @@ CASES = [
         for b in IMAGES
     ),
     *(
-        Case(a, b, ("M", "N"), 4, ((8, 128), (24, 384), (16, 128), (400, 256)), "M%8==0, N%128==0")
+        SizedCase(a, b, ("M", "N"), 4, WHOLE_TILES, "M%8==0, N%128==0")
         for a in MATRICES[:4]
         for b in MATRICES[:4]
     ),
     *(
-        Case(a, b, ("200", "k"), 2, tuple((200, n) for n in ENDS), "k <= 300")
+        SizedCase(a, b, ("200", "k"), 2, tuple((200, n) for n in ENDS), "k <= 300")
         for a in MATRICES[:5]
         for b in MATRICES[:5]
     ),
 ]  # fmt: skip
-
-
-def build(cases: list[Case], place: Path, *command: str, stream: int = 4) -> ctypes.CDLL:
-    text, library = place / "kernels.c", place / "kernels.so"
-    files = [c_file(case.kernel(f"k{k}"), stream) for k, case in enumerate(cases)]
-    text.write_text(join(files), encoding="utf-8")
-    subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
-
-
-def buffers(case: Case, source: Recipe, target: Recipe) -> tuple[np.ndarray, np.ndarray]:
-    items = np.dtype(f"u{case.itemsize}")
-    count = prod(source.shape)
-    array = np.random.default_rng(count).integers(0, 256, count * case.itemsize, np.uint8)
-    array = array.view(items).reshape(source.shape)
-    fill = np.frombuffer(case.fill or bytes([0xAA] * case.itemsize), items)[0]
-    return pack_array(source, array, fill), pack_array(target, array, fill)
-
-
-def run_all(cases: list[Case], library: ctypes.CDLL, *, aligned: bool) -> None:
-    """Run each kernel at all its sizes, compare byte for byte, look for writes past the ends."""
-    for k, case in enumerate(cases):
-        function = getattr(library, f"k{k}")
-        names = case.kernel().names
-        function.argtypes = (ctypes.c_void_p,) * 2 + (ctypes.c_size_t,) * len(names)
-        for values, source, target in case.runs():
-            given, expected = buffers(case, source, target)
-            data = np.full(expected.nbytes + 3 * MARGIN, 0xAA, np.uint8)
-            start = -data.ctypes.data % MARGIN + MARGIN + (0 if aligned else case.itemsize)
-            end = start + expected.nbytes
-            sizes = (values[name] for name in names)
-            function(data.ctypes.data + start, given.ctypes.data, *sizes)
-            assert data[start:end].tobytes() == expected.tobytes(), (case, values)
-            assert (data[:start] == 0xAA).all(), (case, values)
-            assert (data[end:] == 0xAA).all(), (case, values)
 
 
 @pytest.mark.slow
@@ -176,8 +102,8 @@ def test_rows_read_where_they_lie(compiler: str, flags: tuple[str, ...], tmp_pat
     sizes = ((401, 399), (63, 100), (64, 17), (65, 3), (385, 70), (769, 33), (384, 65), (1000, 15))
     images = tuple((2, c, h, 7) for c, h in ((65, 9), (401, 3), (130, 1)))
     cases = [
-        *(Case("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),
-        *(Case("NCHW", "NHWC", ("N", "C", "H", "W"), e, images) for e in (1, 4)),
+        *(SizedCase("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),
+        *(SizedCase("NCHW", "NHWC", ("N", "C", "H", "W"), e, images) for e in (1, 4)),
     ]
     for case in cases:
         assert "relayout_direct(" in str(c_file(case.kernel()))
@@ -210,13 +136,7 @@ def test_sanitizers_find_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_kernels_in_python(tmp_path: Path) -> None:
     for k, case in enumerate(CASES[::7]):
-        path = tmp_path / f"kernel_{k}.py"
-        path.write_text(kernel_text(case.kernel(), "python"), encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
         for values, source, target in case.runs():
             given, expected = buffers(case, source, target)
             out = np.full_like(expected, np.frombuffer(b"\xaa" * 8, expected.dtype)[0])
@@ -228,16 +148,9 @@ def test_kernels_in_python(tmp_path: Path) -> None:
 def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
     need("g++")
     some = [case for case in CASES if case.itemsize != 8][::9]
-    texts = []
-    for k, case in enumerate(some):
-        text = kernel_text(case.kernel(f"k{k}"), "cuda")
-        texts.append(on_host(text.replace(INDEX, "")))
+    texts = [kernel_text(case.kernel(f"k{k}"), "cuda") for k, case in enumerate(some)]
     assert any("__syncthreads" in text for text in texts)
-    path, library = tmp_path / "kernels.cpp", tmp_path / "kernels.so"
-    path.write_text(f"{HOST}\n{INDEX}\n" + "\n".join(texts), encoding="utf-8")
-    flags = ("-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
-    subprocess.run(["g++", *flags, str(path), "-o", str(library)], check=True)
-    loaded = ctypes.CDLL(str(library))
+    loaded = cuda_host.library(texts, tmp_path)
     for k, case in enumerate(some):
         function, names = getattr(loaded, f"k{k}"), case.kernel().names
         function.argtypes = (
@@ -265,11 +178,11 @@ def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
 def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
     need("nvcc")
     text = "\n".join(
-        kernel_text(case.kernel(f"k{k}"), "cuda").replace(INDEX, "")
+        kernel_text(case.kernel(f"k{k}"), "cuda").replace(cuda_host.INDEX, "")
         for k, case in enumerate(CASES[3::40])
     )
     path = tmp_path / "kernels.cu"
-    path.write_text(f"{INDEX}\n{text}", encoding="utf-8")
+    path.write_text(f"{cuda_host.INDEX}\n{text}", encoding="utf-8")
     flags = ("-Werror", "all-warnings", "-c", str(path), "-o", str(tmp_path / "kernels.o"))
     subprocess.run(["nvcc", *flags], check=True)
 
@@ -339,7 +252,7 @@ def test_sizes_of_any_name(name: str, tmp_path: Path) -> None:
     if name == "int":
         assert argument(name) == "size_int_"
         return
-    case = Case("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
+    case = SizedCase("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
     run_all([case], build([case], tmp_path, "gcc", *QUICK), aligned=True)
 
 
@@ -425,7 +338,7 @@ def test_sizes_that_are_called_as_arguments_are(name: str) -> None:
 @pytest.mark.usefixtures("own_cache")
 def test_what_is_kept_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
-    monkeypatch.setattr(compiled, "_MOST_KEPT", 2)
+    monkeypatch.setattr(compiled, "KERNELS_KEPT", 2)
     f = ml.relayout("u8[M,N]{1,0}", "{0,1}").compile()
     for m, n in ((2, 3), (3, 2), (2, 3), (1, 6), (6, 1), (3, 2)):
         assert f.at(M=m, N=n).source.shape == (m, n)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import Kernel, kernel_text
+from morello_layouts.kernels import kernel_text
+from morello_layouts.kernels.emit_c import join
 from tests.kernels.test_pairs import CASES, MATRICES
-from tests.support.kernel_runs import QUICK, STRICT, Case, compilers, file_of, need
+from tests.support import cuda_host
+from tests.support.kernel_runs import QUICK, STRICT, Case, compilers, files_of, need, python_kernel
 
 SMALL = [
     Case(a, b, shape, itemsize)
@@ -23,40 +25,6 @@ SMALL = [
     for a in MATRICES[::2]
     for b in MATRICES[1:]
 ]
-
-# A host that plays the device: each block's threads are threads, with a barrier between them.
-HOST = r"""
-#include <barrier>
-#include <thread>
-#include <vector>
-#include <cstring>
-#define __global__ static
-#define __shared__ static
-struct dim3 { unsigned x, y; dim3(unsigned x, unsigned y = 1) : x(x), y(y) {} };
-struct uint4 { unsigned x, y, z, w; };
-static thread_local struct { unsigned x, y; } threadIdx, blockIdx;
-static std::barrier<> *meeting;
-static void __syncthreads() { meeting->arrive_and_wait(); }
-typedef int cudaError_t;
-typedef void *cudaStream_t;
-static int cudaGetLastError() { return 0; }
-template <class Kernel, class... Given>
-static void launch(Kernel *kernel, unsigned blocks, dim3 block, bool together, Given... given) {
-    for (unsigned b = 0; b < blocks; b++) {
-        std::barrier<> all(block.x * block.y);
-        meeting = &all;
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < block.x * block.y; i++) {
-            auto one = [=] {
-                threadIdx = {i % block.x, i / block.x}, blockIdx = {b, 0};
-                kernel(given...);
-            };
-            if (together) threads.emplace_back(one); else one();
-        }
-        for (auto &thread : threads) thread.join();
-    }
-}
-"""
 
 
 def check(case: Case, run: Callable[[Any, Any], None]) -> None:
@@ -75,13 +43,7 @@ def check(case: Case, run: Callable[[Any, Any], None]) -> None:
 @pytest.mark.slow
 def test_python_kernels(tmp_path: Path) -> None:
     for k, case in enumerate(SMALL):
-        path = tmp_path / f"kernel_{k}.py"
-        path.write_text(kernel_text(case.kernel(), "python"), encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
         check(case, lambda target, source, m=module: m.relayout(source, target))  # type: ignore[misc]
         source, expected = case.buffers(0)
         assert module.relayout(source).tobytes() == expected.tobytes()
@@ -100,37 +62,14 @@ def test_python_kernels_on_buffers_that_are_not_in_one_piece(layout: str) -> Non
         assert (out == expected).all()
 
 
-def on_host(text: str) -> str:
-    """CUDA's text with its launches as calls."""
-    parts = text.replace("#include <cuda_runtime.h>\n", "").split("<<<")
-    done = parts[0]
-    for part in parts[1:]:
-        head, _, name = done.rpartition("    ")
-        shape, _, rest = part.partition(">>>(")
-        blocks, threads = shape.removesuffix(", 0, stream").split(", ", 1)
-        given, _, rest = rest.partition(");")
-        together = "true" if "dim3" in threads else "false"
-        done = f"{head}    launch({name}, {blocks}, {threads}, {together},{given});{rest}"
-    return done
-
-
 @pytest.mark.slow
 def test_cuda_kernels_on_the_host(tmp_path: Path) -> None:
     need("g++")
     cases = SMALL[::5]
-    texts = []
-    for k, case in enumerate(cases):
-        plain = case.kernel()
-        kernel = Kernel(plain.source, plain.target, plain.itemsize, plain.fill, f"k{k}")
-        text = kernel_text(kernel, "cuda").replace("typedef unsigned long long relayout_index;", "")
-        texts.append(on_host(text))
+    kernels = [replace(case.kernel(), name=f"k{k}", comment="") for k, case in enumerate(cases)]
+    texts = [kernel_text(kernel, "cuda") for kernel in kernels]
     assert any("__syncthreads" in text for text in texts)
-    path, library = tmp_path / "kernels.cpp", tmp_path / "kernels.so"
-    head = f"{HOST}\ntypedef unsigned long long relayout_index;\n"
-    path.write_text(head + "\n".join(texts), encoding="utf-8")
-    flags = ("-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread")
-    subprocess.run(["g++", *flags, str(path), "-o", str(library)], check=True)
-    loaded = ctypes.CDLL(str(library))
+    loaded = cuda_host.library(texts, tmp_path)
     for k, case in enumerate(cases):
         function = getattr(loaded, f"k{k}")
         function.argtypes = (ctypes.c_void_p,) * 3
@@ -159,7 +98,7 @@ def test_sanitizers_find_nothing(compiler: str, vector: tuple[str, ...], tmp_pat
         sizes = [recipe.size * case.itemsize for recipe in (kernel.source, kernel.target)]
         calls.append(f"    run(k{k}, {sizes[0]}, {sizes[1]});\n")
     program = (
-        file_of(cases)
+        join(files_of(cases))
         + "\n#include <stdlib.h>\n"
         + "static void run(void (*kernel)(void *, const void *), size_t have, size_t want)\n{\n"
         "    unsigned char *room = aligned_alloc(64, (have + want + 191) / 64 * 64);\n"

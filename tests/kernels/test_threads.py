@@ -20,10 +20,9 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.kernels import build
 from morello_layouts.kernels import threads as workers
-from morello_layouts.kernels.emit_c import CFile, c_file, join
-from tests.kernels.test_sized import Case as SizedCase
-from tests.kernels.test_sized import buffers
-from tests.support.kernel_runs import MARGIN, QUICK, STRICT, Case, compilers, need
+from morello_layouts.kernels.emit_c import c_file
+from tests.support.kernel_runs import MARGIN, QUICK, Case, compilers, library_of, need
+from tests.support.kernel_sized_runs import SizedCase, buffers
 
 TILED = "{1,0:T(8,128)(2,1)}"
 MATRICES = ["[0, 1]", "[1, 0]", "{1,0:T(8,128)}", "{0,1:T(8,128)}", TILED, "{1,0:T(3,5)(2,2)}"]
@@ -64,13 +63,6 @@ class Run(NamedTuple):
     phases: tuple[bool, ...]
     source: np.ndarray
     expected: np.ndarray
-
-
-def library_of(files: list[CFile], place: Path, *command: str) -> ctypes.CDLL:
-    text, library = place / "kernels.c", place / "kernels.so"
-    text.write_text(join(files), encoding="utf-8")
-    subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
 
 
 def function(library: ctypes.CDLL, name: str, *told: Any) -> Callable[..., Any]:

@@ -1,28 +1,36 @@
-"""Many relayout kernels in one C file: built once, each held against the NumPy recipe."""
+"""Many relayout kernels in one C file: built once, each compared with the NumPy recipe."""
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import math
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import Kernel
-from morello_layouts.kernels.emit_c import c_file, join
+from morello_layouts.kernels import Kernel, kernel_text
+from morello_layouts.kernels.emit_c import CFile, c_file, join
 from morello_layouts.recipe import pack_array
 
 # Helpers as functions: inlined, a file of a thousand kernels takes a minute to build.
 QUICK = ("-O0", "-DRELAYOUT_INLINE=static __attribute__((unused))")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
 MARGIN = 64
+
+
+def fill_of(turn: int, itemsize: int) -> bytes | None:
+    """Return padding of equal bytes, of unequal ones, and left as it is, by turns."""
+    fills = bytes([7] * itemsize), bytes(range(1, itemsize + 1)), None
+    return fills[(turn + itemsize) % 3]
 
 
 @dataclass(frozen=True)
@@ -37,9 +45,7 @@ class Case:
 
     @property
     def fill(self) -> bytes | None:
-        """Padding of equal bytes, of unequal ones, and left as it is, by turns."""
-        turn = (sum(map(ord, f"{self.source}{self.target}")) + self.itemsize) % 3
-        return (bytes([7] * self.itemsize), bytes(range(1, self.itemsize + 1)), None)[turn]
+        return fill_of(sum(map(ord, f"{self.source}{self.target}")), self.itemsize)
 
     def kernel(self, name: str = "relayout") -> Kernel:
         source, target = (ml.index_map(x, self.shape).recipe for x in (self.source, self.target))
@@ -69,24 +75,34 @@ def need(*names: str) -> None:
             pytest.skip(f"{name} is not installed")
 
 
-def file_of(cases: Sequence[Case]) -> str:
-    return join([
-        c_file(case.kernel(f"k{k}"), 0 if case.streams else 1 << 60)
-        for k, case in enumerate(cases)
-    ])  # fmt: skip
+def files_of(cases: Sequence[Case]) -> list[CFile]:
+    return [
+        c_file(case.kernel(f"k{k}"), 0 if case.streams else 1 << 60) for k, case in enumerate(cases)
+    ]
 
 
-def build(cases: Sequence[Case], place: Path, *command: str) -> ctypes.CDLL:
-    """The library of the kernels k0, k1, … of some cases."""
+def library_of(files: Sequence[CFile], place: Path, *command: str) -> ctypes.CDLL:
+    """Build the library of some kernels."""
     text, library = place / "kernels.c", place / "kernels.so"
-    text.write_text(file_of(cases), encoding="utf-8")
+    text.write_text(join(files), encoding="utf-8")
     subprocess.run([*command, *STRICT, str(text), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 
 
+def python_kernel(kernel: Kernel, path: Path) -> ModuleType:
+    """Import a kernel in Python from a file."""
+    path.write_text(kernel_text(kernel, "python"), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def run_all(cases: Sequence[Case], place: Path, *command: str) -> None:
     """Build the kernels, run each, compare byte for byte, and look for writes past the ends."""
-    library = build(cases, place, *command)
+    library = library_of(files_of(cases), place, *command)
     for k, case in enumerate(cases):
         source, expected = case.buffers(0xAA)
         data = np.full(expected.nbytes + 3 * MARGIN, 0xAA, np.uint8)
