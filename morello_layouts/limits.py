@@ -132,9 +132,6 @@ COMPILER_MESSAGE: Final = 2000
 HLO_FAST_TYPE: Final = 400
 """Characters of a type that one pattern reads; the grammar is ten times as slow."""
 
-HLO_FAST_TUPLES: Final = 20
-"""Nested tuples that are read recursively; the grammar takes deeper ones."""
-
 HLO_LITERAL: Final = 1024
 """Characters of a constant that are kept: dumps hold constants of megabytes."""
 

@@ -19,14 +19,14 @@ from morello_layouts.hlo.module import (
 from morello_layouts.hlo.scanner import (
     ARRAY,
     COMMENT,
+    FLAT_TUPLE,
     NAME,
     NAMED_OPERANDS,
-    SPACE,
     TYPED_OPERAND,
     Incomplete,
     Scanner,
 )
-from morello_layouts.limits import HLO_FAST_TUPLES, HLO_FAST_TYPE, HLO_LITERAL
+from morello_layouts.limits import HLO_FAST_TYPE, HLO_LITERAL
 from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue, parse_xla
 
@@ -38,31 +38,22 @@ _USUAL: Final = re.compile(
 )
 
 
-class ShapeTable:
-    """Shapes by their text. Instructions of one type share one shape.
-
-    Attributes:
-        by_text: the known shapes.
+class ShapeTable(dict[str, XlaValue]):
+    """Shapes by their text, each read once: instructions of one type share one shape.
 
     >>> table = ShapeTable()
     >>> table["f32[8]{0}"] is table["f32[8]{0}"]
     True
     """
 
-    def __init__(self) -> None:
-        self.by_text: dict[str, XlaValue] = {}
-
-    def __getitem__(self, text: str) -> XlaValue:
-        """Return the shape in a text.
+    def __missing__(self, text: str) -> XlaValue:
+        """Read the shape in a text.
 
         Raises:
             ParseError: if the text is not a shape.
         """
-        known = self.by_text.get(text)
-        if known is None:
-            known = self._tuple(text) or _usual_array(text) or parse_xla(text)
-            self.by_text[text] = known
-        return known
+        self[text] = found = self._flat_tuple(text) or _usual_array(text) or parse_xla(text)
+        return found
 
     def at(self, scan: Scanner, begin: int, end: int) -> XlaValue:
         """Return the type between two positions; an error points to its place in the text."""
@@ -71,47 +62,14 @@ class ShapeTable:
         except ParseError as error:
             scan.fail(error.what, begin + error.position, error.why, error.fix)
 
-    def _tuple(self, text: str) -> XlaTuple | None:
-        """Return a tuple; None if the text is not one, or the grammar must read it."""
-        found = self._elements(text, 0, 0) if text[:1] == "(" else None
-        return found[0] if found is not None and found[1] == len(text) else None
-
-    def _elements(self, text: str, opening: int, depth: int) -> tuple[XlaTuple, int] | None:
-        """Return the tuple whose parenthesis is at a position, and the position of its end.
-
-        None if the grammar must read it: a buffer, or an error, whose place it finds.
-        """
-        shapes: list[XlaValue] = []
-        position = _skip(text, opening + 1)
-        if text.startswith(")", position):
-            return XlaTuple(()), position + 1
-        while True:
-            array = ARRAY.match(text, position)
-            if array is not None:
-                try:
-                    shapes.append(self[array[0]])
-                except LayoutError:
-                    return None
-                end = array.end()
-            elif text.startswith("(", position) and depth < HLO_FAST_TUPLES:
-                inner = self._elements(text, position, depth + 1)
-                if inner is None:
-                    return None
-                shapes.append(inner[0])
-                end = inner[1]
-            else:
-                return None
-            position = _skip(text, end)
-            mark = text[position : position + 1]
-            if mark == ")":
-                return XlaTuple(tuple(shapes)), position + 1
-            if mark != ",":
-                return None
-            position = _skip(text, position + 1)
-
-
-def _skip(text: str, position: int) -> int:
-    return SPACE.match(text, position).end()  # type: ignore[union-attr]
+    def _flat_tuple(self, text: str) -> XlaTuple | None:
+        """Return a tuple of arrays; None if the grammar must read the text, or find its error."""
+        if not FLAT_TUPLE.fullmatch(text):
+            return None
+        try:
+            return XlaTuple(tuple(self[array] for array in ARRAY.findall(COMMENT.sub("", text))))
+        except LayoutError:
+            return None
 
 
 def _usual_array(text: str) -> XlaShape | None:
@@ -346,7 +304,7 @@ class ModuleBuilder:
             self.program_shape,
             self.scope.tables,
             tuple(self.warnings),
-            len(self.shapes.by_text),
+            len(self.shapes),
         )
 
     def _warn_of_unknown_operands(self) -> None:
@@ -412,7 +370,7 @@ class Operands:
             match = TYPED_OPERAND.match(text, position)
             if match is None:
                 return None
-            shape = None if match[1] is None else self.shapes.by_text.get(match[1])
+            shape = None if match[1] is None else self.shapes.get(match[1])
             if match[1] is not None and shape is None:
                 return None
             shapes.append(shape)

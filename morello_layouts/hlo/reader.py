@@ -95,7 +95,7 @@ class _ModuleReader:
     def add_match(self, match: re.Match[str], line: int) -> bool:
         """Add the instruction that the pattern matched; False if the scanner must read it."""
         root, name, shape, opcode, arguments, attributes = match.groups()
-        known = self.module.shapes.by_text.get(shape)
+        known = self.module.shapes.get(shape)
         if known is None:
             return False
         operands = self.operands.match(opcode, arguments)
