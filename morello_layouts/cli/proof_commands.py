@@ -32,6 +32,7 @@ _QUESTIONS = {
 
 
 @click.command(
+    short_help="Prove that a layout is bijective.",
     epilog="""\b
 Examples:
   morello-layouts prove "[1, 0, 1 p(4)]" --shape 6x8
@@ -43,7 +44,7 @@ JSON: claim, holds (true, false, or null for undecided), verdict, reason, decide
 condition (for symbolic sizes), padding, assumptions.
 Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
 In Python: is_bijective, is_injective, is_surjective, verify.
-"""
+""",
 )
 @text_argument("text")
 @shape_option
@@ -75,6 +76,7 @@ def prove(
 
 
 @click.command(
+    short_help="Prove that two layouts are equivalent.",
     epilog="""\b
 Examples:
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
@@ -83,7 +85,7 @@ Examples:
 
 \b
 JSON and exit status as of prove. In Python: are_equivalent.
-"""
+""",
 )
 @text_argument("a")
 @text_argument("b")
@@ -99,6 +101,7 @@ def equal(a: str, b: str, shape: Shape | None, assuming: str | None, as_json: bo
 
 
 @click.command(
+    short_help="Prove that the same bytes serve two layouts.",
     epilog="""\b
 Examples:
   morello-layouts bitcast "f32[4,6]{1,0}" "f32[2,2,3,2]{3,2,1,0}"
@@ -109,7 +112,7 @@ Examples:
 JSON as of prove, and kind (same, retile, reshape, transpose, padding, copy, unknown),
 correspondence, slot (the first that differs), memory_spaces.
 Exit status: 0 a bitcast, 1 not a bitcast, 2 bad input, 3 undecided. In Python: is_bitcast.
-"""
+""",
 )
 @text_argument("a")
 @text_argument("b")

@@ -3,11 +3,12 @@
 from morello_layouts.proof.bijective import is_bijective, is_injective, is_surjective
 from morello_layouts.proof.bitcast import Bitcast, is_bitcast
 from morello_layouts.proof.equivalent import are_equal, are_equivalent
-from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
+from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample
 from morello_layouts.proof.verify import verify
 
 __all__ = [
     "Bitcast",
+    "Condition",
     "Proof",
     "SymbolicCounterexample",
     "are_equal",

@@ -27,7 +27,7 @@ Correspondence: TypeAlias = 'Literal["row-major", "any"] | Sequence[int]'
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BitcastCandidate:
     """Two layouts of one array, and how the array became the second one.
 
     Attributes:
@@ -46,7 +46,7 @@ class Candidate:
 
 def _candidates(
     a: IndexMap, b: IndexMap, correspondence: Correspondence
-) -> Iterator[Candidate | None]:
+) -> Iterator[BitcastCandidate | None]:
     """Yield the candidates of a correspondence, the simplest first; None for a skipped one.
 
     Raises:
@@ -70,7 +70,7 @@ def _candidates(
             "a transpose makes the first array's shape the second one's",
             "give the order that does, or reshape first",
         )
-    yield Candidate(
+    yield BitcastCandidate(
         a, reshape_view(b, a.recipe.shape, order), "transpose", f"transpose {list(order)}"
     )
 
@@ -96,36 +96,40 @@ def _unknown(given: object) -> LayoutError:
     )
 
 
-def _row_major(a: IndexMap, b: IndexMap) -> Iterator[Candidate | None]:
+def _row_major(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
     one, other = a.recipe.shape, b.recipe.shape
     if one == other:
         kind: Kind = "same" if a.recipe == b.recipe else "retile"
-        yield Candidate(a, b, kind, "the same coordinates")
+        yield BitcastCandidate(a, b, kind, "the same coordinates")
     elif prod(one) == prod(other) != 0:
         yield _reshaped(a, b, "reshape", "row-major")
     elif len(one) == len(other) and a.recipe.size == b.recipe.size:
         # In buffers of one size, further elements of one array are padding of the other.
         small = _smaller(one, other)
         if small is not None:
-            yield Candidate(
+            yield BitcastCandidate(
                 _cropped(a, small), _cropped(b, small), "padding", "the same coordinates"
             )
 
 
-def _reshaped(a: IndexMap, b: IndexMap, kind: Kind, words: str) -> Candidate | None:
+def _reshaped(a: IndexMap, b: IndexMap, kind: Kind, words: str) -> BitcastCandidate | None:
     """Return both as layouts of one array, of a shape to which both reshape; None if none is."""
     for first, second in ((a, b), (b, a)):
         try:
             view = reshape_view(second, first.recipe.shape)
         except UnsupportedError:  # it would split a symbolic size
             continue
-        return Candidate(a, view, kind, words) if first is a else Candidate(view, b, kind, words)
+        return (
+            BitcastCandidate(a, view, kind, words)
+            if first is a
+            else BitcastCandidate(view, b, kind, words)
+        )
     flat = _flat(prod(a.recipe.shape))
     try:
         one, other = (reshape_view(flat, m.recipe.shape) for m in (a, b))
     except UnsupportedError:
         return None
-    return Candidate(a, one, kind, words, also=(b, other))
+    return BitcastCandidate(a, one, kind, words, also=(b, other))
 
 
 def _flat(count: Int) -> IndexMap:
@@ -149,7 +153,7 @@ def _cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
     return replace(m, recipe=Recipe(shape, steps, m.recipe.tail_padding))
 
 
-def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[Candidate | None]:
+def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
     """Yield both arrays with their dimensions in memory order, one reshaped to the other."""
     if prod(a.recipe.shape) != prod(b.recipe.shape) or not a.recipe.shape or not b.recipe.shape:
         return
@@ -167,7 +171,7 @@ def _in_order(m: IndexMap, order: Sequence[int]) -> IndexMap:
     return reshape_view(m, shape, back)
 
 
-def _transposed(a: IndexMap, b: IndexMap) -> Iterator[Candidate | None]:
+def _transposed(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
     """Yield every transpose that fits, regardless of dimensions of size 1."""
     wide = [k for k, n in enumerate(a.recipe.shape) if n != 1]
     narrow = [k for k, n in enumerate(a.recipe.shape) if n == 1]
@@ -293,10 +297,10 @@ def _in_parts(m: IndexMap, bits: int) -> IndexMap:
 
 
 def _best(
-    candidates: Iterator[Candidate | None], budget: int | None
-) -> tuple[tuple[Candidate, Proof] | None, bool]:
+    candidates: Iterator[BitcastCandidate | None], budget: int | None
+) -> tuple[tuple[BitcastCandidate, Proof] | None, bool]:
     """Return the candidate that says most, with its proof, and whether any was skipped."""
-    best: tuple[Candidate, Proof] | None = None
+    best: tuple[BitcastCandidate, Proof] | None = None
     skipped = False
     for candidate in candidates:
         if candidate is None:
@@ -317,7 +321,7 @@ def _best(
 
 
 def _any_at_some_sizes(
-    a: IndexMap, b: IndexMap, candidate: Candidate, same: Proof, budget: int | None
+    a: IndexMap, b: IndexMap, candidate: BitcastCandidate, same: Proof, budget: int | None
 ) -> Bitcast:
     """Answer for any correspondence: at sizes at which one moves elements, another may be free."""
     reason = "which correspondence is free may depend on the sizes"
@@ -348,7 +352,7 @@ def _may_hold(answer: Proof) -> bool:
     return answer.condition.depends
 
 
-def _answer(candidate: Candidate, same: Proof) -> Bitcast:
+def _answer(candidate: BitcastCandidate, same: Proof) -> Bitcast:
     kind, slot, reason = candidate.kind, None, same.reason
     if same.holds is False:
         slot = _first_slot(candidate, same)
@@ -366,7 +370,7 @@ def _answer(candidate: Candidate, same: Proof) -> Bitcast:
     return Bitcast(**values, kind=kind, correspondence=candidate.correspondence, slot=slot)
 
 
-def _first_slot(candidate: Candidate, same: Proof) -> int | None:
+def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
     """Return the first slot at which the buffers differ, or one of them has padding."""
     first, second = candidate.first, candidate.second
     if isinstance(same.counterexample, SymbolicCounterexample):

@@ -279,7 +279,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
 def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     if sizes_of(a) != sizes_of(b):
         raise ShapeError(
-            f"shapes of two maps: expected equal ones, got {a.shape} and {b.shape}",
+            f"shapes to compare: expected the same, got {a.shape} and {b.shape}",
             "maps are compared coordinate by coordinate",
             "give both at the same shape",
         )

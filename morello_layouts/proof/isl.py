@@ -355,7 +355,7 @@ def axis_values(recipe: Recipe, space: Space) -> list[Value]:
     Raises:
         NotAffineError: if a product of symbolic sizes is split.
     """
-    # The recipe's own reading: the independent judge is the reference formula of the notation.
+    # The recipe's own reading will do: the formulas to verify come from the notation, not from it.
     at = [Value.of(x, space) for x in space.coordinates]
     return list(physical_coordinates(recipe, at, Value.constant(0, space)))
 

@@ -50,11 +50,13 @@ def value_of_expr(expr: Any, space: Space, names: Mapping[str, Readable] | None 
     """
     if names is None:
         names = {name: Value.of(x, space) for name, x in space.variables.items()}
-    return _SympyReader(space, names).value(expr)
+    return _ValueReader(space, names).value(expr)
 
 
 @dataclass(frozen=True)
-class _SympyReader:
+class _ValueReader:
+    """Reads SymPy expressions as values over a space."""
+
     space: Space
     names: Mapping[str, Readable]
 

@@ -10,7 +10,7 @@ import sympy
 
 import morello_layouts as ml
 from morello_layouts.plain import plain
-from morello_layouts.proof.verdict import Condition
+from morello_layouts.proof import Condition
 from tests.support.tables import each_row
 
 M = sympy.Symbol("M")
