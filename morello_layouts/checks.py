@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, SupportsIndex, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
 
@@ -121,51 +121,124 @@ def _require_inside(k: int, n: int, smallest: int, largest: int) -> None:
         )
 
 
-def integer(value: object, least: int, name: str, part: Part, fix: str = "") -> int:
-    """An integer of any integer type (NumPy's too, bool not), from ``least`` to 2^63 - 1.
+def whole(value: object) -> int | None:
+    """Return a value as an int, NumPy's integers too; None for others, bool among them.
+
+    >>> whole(4), whole(True), whole(4.0)
+    (4, None, None)
+    """
+    if isinstance(value, bool | type) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array has the method, whether it holds one integer or not
+        return None
+
+
+def as_int(
+    value: object,
+    name: str,
+    least: int = 0,
+    most: int = LARGEST,
+    *,
+    part: Part = (),
+    why: str = "",
+    fix: str = "",
+) -> int:
+    """Return a value as an int: any integer type but bool, from ``least`` to ``most``.
+
+    Args:
+        value: what the user gave.
+        name: what it is, in errors.
+        least: the smallest value.
+        most: the largest value.
+        part: its place in the value that is made.
+        why: the rule behind it.
+        fix: what to do, if another than to give an int.
 
     Raises:
-        LayoutError: where it is anything else; ``name`` says which field is wrong.
+        LayoutError: if it is anything else.
 
-    >>> integer(True, 0, "memory_space", ())
+    >>> as_int(True, "memory_space")
     Traceback (most recent call last):
-    morello_layouts.errors.LayoutError: memory_space is True
-    it is an integer
+    morello_layouts.errors.LayoutError: memory_space: expected an integer, got True
     give an int from 0
     """
-    fix = fix or f"give an int from {least}"
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise LayoutError(f"{name} is {shown(value)}", "it is an integer", fix, part=part)
-    if not least <= number <= LARGEST:
-        why = f"it is at least {least}" if number < least else "numbers here have 64 bits"
-        raise LayoutError(f"{name} is {shown(number)}", why, fix, part=part)
+    to_end = "" if most == LARGEST else f" to {most}"
+    number = whole(value)
+    expected = "an integer" if number is None else f"an integer from {least}{to_end}"
+    if number is not None and number > LARGEST == most:
+        expected = "a 64-bit integer"
+    if number is None or not least <= number <= most:
+        what = f"{name}: expected {expected}, got {shown(value)}"
+        raise LayoutError(what, why, fix or f"give an int from {least}{to_end}", part=part)
     return number
 
 
-def elements(value: Any, name: str, fix: str, part: Part) -> tuple[Any, ...]:
-    """What a list, tuple or array holds.
+def as_tuple(value: Any, name: str, fix: str, part: Part = ()) -> tuple[Any, ...]:
+    """Return the elements of a list, tuple or array.
 
     Raises:
-        LayoutError: where the value is text, or has no elements to iterate over.
+        LayoutError: if the value is text, or has no elements to iterate over.
     """
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         try:
             return tuple(value)
         except TypeError:  # a NumPy array of no dimensions says that it is iterable
             pass
-    raise LayoutError(f"{name} is {shown(value)}", "it is a tuple or list", fix, part=part)
+    what = f"{name}: expected a tuple or list, got {shown(value)}"
+    raise LayoutError(what, fix=fix, part=part)
 
 
-def instance(value: object, kind: type | tuple[type, ...], name: str, fix: str) -> None:
-    """Raise a LayoutError where a value is of another type than it must be."""
+def as_permutation(
+    value: Any, name: str, rank: int | None = None, *, part: Part = (), fix: str = ""
+) -> tuple[int, ...]:
+    """Return an order of dimensions as a tuple that names each of them once.
+
+    Args:
+        value: what the user gave.
+        name: what it is, in errors.
+        rank: the number of dimensions; None for as many as are given.
+        part: its place in the value that is made.
+        fix: what to do.
+
+    Raises:
+        ShapeError: if a number is missing, appears twice, or is not that of a dimension.
+
+    >>> as_permutation([1, 0], "order")
+    (1, 0)
+    >>> as_permutation((1, 1), "order")
+    Traceback (most recent call last):
+    morello_layouts.errors.ShapeError: order: dimension 1 appears twice
+    an order names each dimension once, from 0
+    give for example (1, 0)
+    """
+    fix = fix or f"give for example {tuple(range(rank or 2))[::-1]}"
+    given = as_tuple(value, name, fix, part)
+    count = len(given) if rank is None else rank
+    rule = "an order names each dimension once, from 0"
+    order: dict[int, None] = {}
+    for k, number in enumerate(given):
+        dim = as_int(number, f"{name}[{k}]", part=(*part, k), fix=fix)
+        if dim >= count:
+            what = f"{name}: expected dimensions 0 to {count - 1}, got {shown(dim)}"
+            raise ShapeError(what, rule, fix, part=(*part, k))
+        if dim in order:
+            what = f"{name}: dimension {dim} appears twice"
+            raise ShapeError(what, rule, fix, part=(*part, k))
+        order[dim] = None
+    if len(order) != count:
+        what = f"{name}: expected an order of {count} dimensions, got {shown(given)}"
+        raise ShapeError(what, rule, fix, part=part)
+    return tuple(order)
+
+
+def require_type(value: object, kind: type | tuple[type, ...], name: str, fix: str) -> None:
+    """Raise a LayoutError if a value is of another type than it must be."""
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
         words = " or ".join(k.__name__ for k in kinds)
-        raise LayoutError(f"{name} is {shown(value)}", f"it is of type {words}", fix)
+        raise LayoutError(f"{name}: expected {words}, got {shown(value)}", fix=fix)
 
 
 def shown(value: object) -> str:

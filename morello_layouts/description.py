@@ -260,6 +260,42 @@ def named_axes(
     )
 
 
+def axes_in_words(axes: Sequence[MemoryAxis], dims: Sequence[Dimension]) -> tuple[str, ...]:
+    """Return the meaning of each axis in memory, for any layout.
+
+    >>> from morello_layouts.recipe import Pad, Split, Transpose
+    >>> tiled = Recipe((8, 5), (Pad((8, 6)), Split((4, None)), Transpose((0, 2, 1))))
+    >>> for meaning in axes_in_words(memory_axes(tiled, dimensions((8, 5))), dimensions((8, 5))):
+    ...     print(meaning)
+    slowest: 2 blocks of 4 along y
+    all of x, 6; padded from 5 to 6
+    fastest: 4 neighbours along y
+    """
+    places = [""] * len(axes)
+    if len(axes) > 1:
+        places[0], places[-1] = "slowest: ", "fastest: "
+    meanings = [_axis_in_words(axis, dims) for axis in axes]
+    return tuple(place + meaning for place, meaning in zip(places, meanings, strict=True))
+
+
+def _axis_in_words(axis: MemoryAxis, dims: Sequence[Dimension]) -> str:
+    digits = [digit for digit in axis.digits if digit.is_exact and not digit.is_zero]
+    if len(axis.digits) != 1 or not digits:
+        return "one value" if axis.size == 1 else f"{axis.label}: {times([axis.size])} values"
+    (digit,) = digits
+    dim, size, unit = dims[digit.dim], axis.size, digit.unit
+    if digit.modulus is not None:
+        things = "neighbours" if unit == 1 else f"blocks of {unit}"
+        return f"{times([size])} {things} along {dim.name}"
+    if size is None:
+        return f"all of {dim.name}" if unit == 1 else f"blocks of {unit} along {dim.name}"
+    assert isinstance(dim.size, int)
+    grown = "" if size * unit == dim.size else f"; padded from {dim.size:,} to {size * unit:,}"
+    if unit == 1:
+        return f"all of {dim.name}, {size:,}{grown}"
+    return f"{count(size, 'block')} of {unit} along {dim.name}{grown}"
+
+
 _WORD: Final = 32
 _SPELLED_OUT: Final = 4
 

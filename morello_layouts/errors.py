@@ -63,6 +63,8 @@ class ParseError(LayoutError):
     Attributes:
         text: the whole text; position: offset in it, from 0; line and column: the same, from 1.
             Of a long file the text is the statement alone; first_line is the line it begins on.
+        reached: how far the reader understood the text: up to the position, or all of it if the
+            text is in the grammar but its meaning is wrong.
 
     >>> error = ParseError("expected a size", text="f32[x,3]", position=4)
     >>> error.line, error.column
@@ -78,8 +80,10 @@ class ParseError(LayoutError):
         text: str,
         position: int,
         first_line: int = 1,
+        reached: int | None = None,
     ) -> None:
         self.text, self.position = text, min(max(position, 0), len(text))
+        self.reached = len(text) if reached is None else reached
         self.first_line = first_line
         before = text[: self.position]
         self.line = before.count("\n") + first_line

@@ -162,6 +162,13 @@ REPORT_PLACES_SHOWN: Final = 3
 SUGGESTED_DIMENSIONS: Final = 8
 """Dimensions of an array that layouts are suggested for: 128 foldings, each with 56 orders."""
 
+# Layouts
+
+NESTED_TILES: Final = 100
+"""Tiles or blocks inside each other: each is one more level of floors in the formula."""
+
+NESTED_TUPLES: Final = 100
+"""Tuples inside tuples: reading them is recursive."""
 
 # Pictures
 

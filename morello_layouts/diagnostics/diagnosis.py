@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import ClassVar, Final
 
-from morello_layouts.checks import integer
+from morello_layouts.checks import as_int
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import (
     Buffer,
@@ -364,7 +364,7 @@ def diagnose(
     s32[1024,8,4]{0,2,1:T(4,128)} 1.0
     """
     if top is not None:
-        top = integer(top, 0, "top", (), "give an int from 0, or None for all arrays")
+        top = as_int(top, "top", fix="give an int from 0, or None for all arrays")
     module = program if isinstance(program, HloModule) else read_hlo(program)
     shapes = (array for i in module.instructions for _, array in i.shape.arrays())
     parameters, outputs = entry_arrays(module)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import gcd as integer_gcd
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, overload
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.limits import SIZE_BOUNDS, SIZE_TERMS
@@ -354,6 +354,23 @@ def ceil_quotient(value: Int, divisor: int) -> Int:
     if isinstance(inner, Quotient) and not inner.exact:
         return whole + _atom(Quotient(inner.numerator, inner.divisor * divisor))
     return whole + (rest if divisor == 1 else _atom(Quotient(rest, divisor)))
+
+
+@overload
+def round_up(value: int, multiple: int) -> int: ...
+
+
+@overload
+def round_up(value: Int, multiple: int) -> Int: ...
+
+
+def round_up(value: Int, multiple: int) -> Int:
+    """Return the smallest multiple that is not below a number.
+
+    >>> round_up(10, 8), str(round_up(SizeExpr.named("N"), 8))
+    (16, '8*ceil(N/8)')
+    """
+    return ceil_quotient(value, multiple) * multiple
 
 
 def exact_quotient(value: Int, divisor: int) -> Int:

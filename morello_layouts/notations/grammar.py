@@ -91,6 +91,7 @@ def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) ->
         hints[0] if hints else syntax.example,
         text=text,
         position=position,
+        reached=position,
     )
 
 

@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morello_layouts.checks import shown
-from morello_layouts.description import Description, Part, dimensions, memory_axes
+from morello_layouts.description import (
+    Description,
+    Part,
+    axes_in_words,
+    dimensions,
+    listed,
+    memory_axes,
+)
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.layout import Arrays, Layout
+from morello_layouts.layout import Arrays, Layout, checked_recipe
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.morello import MorelloLayout
 from morello_layouts.notations.morello import words as morello_words
 from morello_layouts.notations.morello.reader import parse_morello
+from morello_layouts.notations.onednn import OnednnLayout
+from morello_layouts.notations.onednn import words as onednn_words
+from morello_layouts.notations.onednn.reader import parse_onednn
 from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape
 from morello_layouts.notations.xla import words as xla_words
 from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
@@ -25,7 +35,7 @@ class Notation:
     """A notation, as everything outside of its folder knows it.
 
     Attributes:
-        name: the short name, such as ``xla``.
+        title: the name in errors.
         begins: matches the beginning of a text in this notation.
         parse: reads a text, with a caret in its errors.
         types: the types of its layouts.
@@ -33,7 +43,7 @@ class Notation:
         example: a text.
     """
 
-    name: str
+    title: str
     begins: re.Pattern[str]
     parse: Callable[[str], Arrays]
     types: tuple[type[Layout], ...]
@@ -45,7 +55,7 @@ _TYPES: Final = "|".join(ELEMENT_BITS)
 
 NOTATIONS: Final = (
     Notation(
-        "morello",
+        "Morello's",
         re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z])"),
         parse_morello,
         (MorelloLayout,),
@@ -53,7 +63,7 @@ NOTATIONS: Final = (
         "[1, 0, 1 p(4)]",
     ),
     Notation(
-        "xla layout",
+        "an XLA layout in braces",
         re.compile(r"\s*\{"),
         parse_xla_layout,
         (XlaLayout,),
@@ -61,15 +71,23 @@ NOTATIONS: Final = (
         "{1,0:T(8,128)}",
     ),
     Notation(
-        "xla",
+        "XLA's",
         re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE),
         parse_xla,
         (XlaShape,),
         xla_words.describe,
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
     ),
+    Notation(
+        "oneDNN's",
+        re.compile(r"\s*([A-Za-z]|[0-9]+[A-Za-z])"),
+        parse_onednn,
+        (OnednnLayout,),
+        onednn_words.describe,
+        "aBcd16b",
+    ),
 )
-"""All notations, in the order in which a text's beginning is tried."""
+"""All notations. If several readers refuse a text and got equally far, the first one answers."""
 
 _OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
 _LONGEST_FORMULA: Final = 1000  # characters; longer ones are not read twice
@@ -90,26 +108,26 @@ def parse(text: str) -> Arrays:
     bf16[10,200]{1,0}
     """
     if not isinstance(text, str):
-        raise LayoutError(f"{shown(text)} is not text", "layouts are parsed from str", "give a str")
+        raise LayoutError(f"a layout's text: expected a str, got {shown(text)}", fix="give a str")
+    errors = []
     for notation in NOTATIONS:
         if notation.begins.match(text):
-            return _read(notation.parse, text)
+            try:
+                return notation.parse(text)
+            except ParseError as error:
+                errors.append(error)
     _refuse_formula(text)
+    start = len(text) - len(text.lstrip())
+    best = max(errors, key=lambda error: error.reached, default=None)
+    if best is not None and best.reached >= start:
+        raise best
     raise ParseError(
         "no layout begins like this",
-        "a layout is written in Morello's notation, as an XLA shape, or as an XLA layout in braces",
-        "write for example [1, 0, 1 p(4)], bf16[10,200]{1,0:T(8,128)(2,1)} or {1,0:T(8,128)}",
+        f"the notations are {listed([notation.title for notation in NOTATIONS])}",
+        f"write for example {', '.join(notation.example for notation in NOTATIONS)}",
         text=text,
-        position=len(text) - len(text.lstrip()),
+        position=start,
     )
-
-
-def _read(reader: Callable[[str], Arrays], text: str) -> Arrays:
-    try:
-        return reader(text)
-    except ParseError:
-        _refuse_formula(text)
-        raise
 
 
 def _refuse_formula(text: str) -> None:
@@ -149,8 +167,10 @@ def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
     for notation in NOTATIONS:
         if isinstance(layout, notation.types):
             return notation.describe(layout, sizes)
-    text = str(layout)
+    text, dims = str(layout), dimensions(sizes or ())
     kind = f"{type(layout).__name__} layout"
-    dims = dimensions(sizes or ())
-    axes = () if sizes is None else memory_axes(layout.recipe(sizes), dims)
-    return Description(text, kind, text, dims, (Part(text, kind),), axes)
+    if sizes is None:
+        return Description(text, kind, text, dims, (Part(text, kind),))
+    axes = memory_axes(checked_recipe(layout, tuple(sizes)), dims)
+    parts = tuple(map(Part, (axis.label for axis in axes), axes_in_words(axes, dims)))
+    return Description(text, kind, text, dims, parts, axes)

@@ -12,8 +12,8 @@ from math import prod
 from typing import Final, NamedTuple
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.sizes import round_up
 from morello_layouts.notations.xla import XlaLayout, XlaShape
-from morello_layouts.notations.xla.lowering import round_up
 from morello_layouts.tpu.generations import LANES, SUBLANES, Packing, packing, sizes_of
 
 _LARGEST_TILE: Final = 1024  # elements, of an array of one dimension

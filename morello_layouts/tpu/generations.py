@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from morello_layouts.checks import elements
+from morello_layouts.checks import as_tuple
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.notations.xla import XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.words import FORMATS, Format
@@ -90,7 +90,7 @@ def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
     >>> sizes_of("f32", [3, 5])
     (3, 5)
     """
-    dims = elements(shape, "shape", "give a tuple of sizes, such as (3, 5)", ("shape",))
+    dims = as_tuple(shape, "shape", "give a tuple of sizes, such as (3, 5)", ("shape",))
     return XlaShape(element_type, dims).shape
 
 

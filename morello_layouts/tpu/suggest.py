@@ -8,12 +8,13 @@ from itertools import combinations, pairwise
 from math import prod
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from morello_layouts.checks import LARGEST, integer
+from morello_layouts.checks import LARGEST, as_int
 from morello_layouts.description import listed
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr.sizes import round_up
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.notations.xla.lowering import bytes_of, round_up
+from morello_layouts.notations.xla.lowering import bytes_of
 from morello_layouts.tpu.defaults import default_layout, fewest_rows, pairs, tiled
 from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
 from morello_layouts.tpu.waste import Waste, waste
@@ -161,7 +162,7 @@ def suggest(
     f32[9,1024]{1,0:T(8,128)} 65536 ()
     """
     if limit is not None:
-        limit = integer(limit, 1, "limit", (), "give an int from 1, or None for all layouts")
+        limit = as_int(limit, "limit", 1, fix="give an int from 1, or None for all layouts")
     kind = packing(element_type, generation)
     sizes = sizes_of(element_type, shape)
     if len(sizes) > SUGGESTED_DIMENSIONS:

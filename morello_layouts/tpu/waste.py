@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from morello_layouts.checks import instance
+from morello_layouts.checks import require_type
 from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.layout import largest_piece
-from morello_layouts.notations.xla.lowering import bytes_of, padded_elements, round_up
+from morello_layouts.notations.xla.lowering import bytes_of, padded_elements
 
 if TYPE_CHECKING:
     import sympy
@@ -119,7 +119,7 @@ def waste(shape: XlaShape) -> Waste:
     f32[7,3,128]{2,1,0:T(8,128)}: 10,752 bytes of data in 28,672, 2.67x
       second-minor dimension 1 of size 3 is padded to 8: tiles (8,128) have 8 rows
     """
-    instance(shape, XlaShape, "shape", "read one from text with ml.parse")
+    require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
     data, reserved = shape.data_bytes, shape.byte_size
     layout = shape.layout
     assert layout is not None  # byte_size raises without one
@@ -297,7 +297,7 @@ def waste_formula(shape: XlaShape) -> WasteFormula:
       minor dimension 1 of size 200 is padded to 256: tiles (8,128) have 128 columns
       second-minor dimension 0 of size N is padded to 8*ceil(N/8): tiles (8,128) have 8 rows
     """
-    instance(shape, XlaShape, "shape", "read one from text with ml.parse")
+    require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
     bits = shape.bits  # raises without a layout
     layout = shape.layout
     assert layout is not None

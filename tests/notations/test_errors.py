@@ -22,11 +22,18 @@ LAYOUT_FORM = (
 )
 EXAMPLE = "write for example bf16[10,200]{1,0:T(8,128)(2,1)}"
 NOTATIONS = (
-    "a layout is written in Morello's notation, as an XLA shape, or as an XLA layout in braces",
-    "write for example [1, 0, 1 p(4)], bf16[10,200]{1,0:T(8,128)(2,1)} or {1,0:T(8,128)}",
+    "the notations are Morello's, an XLA layout in braces, XLA's and oneDNN's",
+    "write for example [1, 0, 1 p(4)], {1,0:T(8,128)}, bf16[10,200]{1,0:T(8,128)(2,1)}, aBcd16b",
 )
 BESIDE = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
-ORDER = "name each of the dimensions 0 to 1 once, the fastest varying first"
+ORDER = (
+    "an order names each dimension once, from 0",
+    "name each dimension once, the fastest varying first, such as (1, 0)",
+)
+ONEDNN = (
+    "a oneDNN tag is the order of the dimensions, a capital for each in blocks, then blocks",
+    "write for example aBcd16b or nChw16c",
+)
 RANK = (
     "minor_to_major names every dimension once",
     "order the dimensions 0 to 1, the fastest varying first",
@@ -46,34 +53,34 @@ ATTRIBUTES = "'#', '*', '}', D(…), E(…), L(…), M(…), S(…), SC(…) or 
 ERRORS: list[tuple[str, str, str, str, str]] = [
     # Order of dimensions.
     ("f32[2,3]{1,1}",
-     "           ^", "dimension 1 stands twice in minor_to_major",
-     "each dimension has one place in memory order", ORDER),
+     "           ^", "minor_to_major: dimension 1 appears twice",
+     *ORDER),
     ("f32[2,3]{0,2}",
-     "           ^", "there is no dimension 2",
-     "the layout orders 2 dimensions, numbered from 0", ORDER),
+     "           ^", "minor_to_major: expected dimensions 0 to 1, got 2",
+     *ORDER),
     ("f32[2,3]{1}",
-     "        ^", "the shape has 2 dimensions, its layout orders 1", *RANK),
+     "        ^", "minor_to_major: expected 2 dimensions, got 1", *RANK),
     ("f32[2,3]{2,1,0}",
-     "        ^", "the shape has 2 dimensions, its layout orders 3", *RANK),
+     "        ^", "minor_to_major: expected 2 dimensions, got 3", *RANK),
     ("f32[2,3]{:T(8,128)}",
-     "        ^", "the shape has 2 dimensions, its layout orders 0", *RANK),
+     "        ^", "minor_to_major: expected 2 dimensions, got 0", *RANK),
     ("f32[]{0}",
-     "     ^", "the shape has 0 dimensions, its layout orders 1", RANK[0],
+     "     ^", "minor_to_major: expected 0 dimensions, got 1", RANK[0],
      "leave a scalar's layout out, or begin it with ':'"),
     # Tiles.
     ("f32[2,3]{1,0:T(0,128)}",
-     "               ^", "a tile size is 0", TILE, TILE_FIX),
+     "               ^", "a tile size: expected an integer from 1, got 0", TILE, TILE_FIX),
     ("f32[2,3]{1,0:T(8,128)(2,0)}",
-     "                        ^", "a tile size is 0", TILE, TILE_FIX),
+     "                        ^", "a tile size: expected an integer from 1, got 0", TILE, TILE_FIX),
     ("f32[2,3]{1,0:T()}",
      "              ^", "the tile has no sizes",
      "a tile acts on the last dimensions, one size for each",
      "write at least one size, such as T(128), or leave the tile out"),
     ("f32[2,3]{1,0:T(-1,8)}",
-     "               ^", "a tile size is -1", TILE,
+     "               ^", "a tile size: expected an integer from 1, got -1", TILE,
      "XLA's document writes -1 for a combined dimension; in text it is '*'"),
     ("f32[2,3]{1,0:T(8,*)}",
-     "                 ^", "'*' stands in the tile's last place", *LAST_STAR),
+     "                 ^", "'*' is in the tile's last place", *LAST_STAR),
     ("f32[2,3]{1,0:T(∗,3)}",
      "               ^", "expected ')', '*' or a number, found '∗,3)}'",
      SHAPE_FORM, "write the ASCII star: *"),
@@ -85,38 +92,42 @@ ERRORS: list[tuple[str, str, str, str, str]] = [
      SHAPE_FORM, EXAMPLE),
     # Other attributes.
     ("f32[2,3]{1,0:E(-4)}",
-     "               ^", "element_size_in_bits is -4", "it is at least 0", "give an int from 0"),
+     "               ^", "element_size_in_bits: expected an integer from 0, got -4",
+     "", "give an int from 0"),
     ("f32[2,3]{1,0:S(-1)}",
-     "               ^", "memory_space is -1", "it is at least 0", "give an int from 0"),
+     "               ^", "memory_space: expected an integer from 0, got -1",
+     "", "give an int from 0"),
     ("f32[2,3]{1,0:T(8,128)L(0)}",
-     "                       ^", "tail_padding_alignment_in_elements is 0",
-     "it is at least 1", "give an int from 1"),
+     "                       ^",
+     "tail_padding_alignment_in_elements: expected an integer from 1, got 0",
+     "", "give an int from 1"),
     ("f32[2,3]{1,0:T(8,128)L(-8)}",
-     "                       ^", "tail_padding_alignment_in_elements is -8",
-     "it is at least 1", "give an int from 1"),
+     "                       ^",
+     "tail_padding_alignment_in_elements: expected an integer from 1, got -8",
+     "", "give an int from 1"),
     ("f32[2,3]{1,0:SC(5:24)}",
-     "                ^", "SC splits dimension 5, the layout has 2 dimensions",
+     "                ^", "SC: expected one of 2 dimensions, got dimension 5",
      "SC names a physical dimension, 0 the most major", "name a dimension from 0 to 1"),
     ("f32[2,3]{1,0:SC(0:0)}",
-     "                  ^", "split index 0 is 0", "it is at least 1",
-     "say where a new piece starts: a number from 1"),
+     "                  ^", "split index 0: expected an integer from 1, got 0", "",
+     "start a new piece at 1 or more"),
     ("f32[2,3]{1,0:#(U32)}",
-     "               ^", "'U32' is no element type of XLA", TYPES, "write u32"),
+     "               ^", "'U32' is not an XLA element type", TYPES, "write u32"),
     ("f32[2,3]{1,0:S(1)T(8,128)}",
      "                 ^", "expected '}', M(…) or SC(…), found 'T(8,128)}'", SHAPE_FORM, EXAMPLE),
     ("f32[2,3]{1,0:Z(1)}",
      "             ^", f"expected {ATTRIBUTES}, found 'Z(1)}}'", SHAPE_FORM, EXAMPLE),
     # Element types and sizes.
     ("F32[3,5]",
-     "^", "'F32' is no element type of XLA", TYPES, "write f32"),
+     "^", "'F32' is not an XLA element type", TYPES, "write f32"),
     ("BF16[3,5]{1,0}",
-     "^", "'BF16' is no element type of XLA", TYPES, "write bf16"),
+     "^", "'BF16' is not an XLA element type", TYPES, "write bf16"),
     ("bool[3]",
-     "^", "'bool' is no element type of XLA", TYPES, "write pred"),
+     "^", "'bool' is not an XLA element type", TYPES, "write pred"),
     ("int8[3]",
-     "^", "'int8' is no element type of XLA", TYPES, "write s8"),
+     "^", "'int8' is not an XLA element type", TYPES, "write s8"),
     ("bfloat16[3]",
-     "^", "'bfloat16' is no element type of XLA", TYPES, "write bf16"),
+     "^", "'bfloat16' is not an XLA element type", TYPES, "write bf16"),
     ("opaque[3]",
      "       ^", "opaque has no dimensions and no layout", NO_ARRAY, "write opaque[]"),
     ("token[]{:S(1)}",
@@ -161,8 +172,12 @@ ERRORS: list[tuple[str, str, str, str, str]] = [
     ("{1,0:T(8*2)}",
      "        ^", "expected ')' or ',', found '*2)}'", LAYOUT_FORM, BESIDE),
     # What is no layout at all.
+    ("  ∗",
+     "  ^", "no layout begins like this", *NOTATIONS),
     ("hello",
-     "^", "no layout begins like this", *NOTATIONS),
+     " ^",
+     "letters: expected abcde, ncdhw, oidhw, goihw or ldigo in any order, got 'hello'",
+     *ONEDNN),
     ("  N",
      "  ^", "no layout begins like this", *NOTATIONS),
 ]  # fmt: skip
@@ -172,7 +187,8 @@ ERRORS: list[tuple[str, str, str, str, str]] = [
 def test_the_full_text_of_an_error(text: str, caret: str, what: str, why: str, fix: str) -> None:
     with pytest.raises(ml.ParseError) as caught:
         ml.parse(text)
-    assert str(caught.value) == f"{what}\n  {text}\n  {caret}\n{why}\n{fix}"
+    lines = (what, f"  {text}", f"  {caret}", why, fix)
+    assert str(caught.value) == "\n".join(line for line in lines if line)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +238,7 @@ def test_tuples_nested_too_deep() -> None:
 
 @pytest.mark.parametrize("value", [None, 3, b"f32[2]", [10**20], ["f32[2]"]])
 def test_only_text_is_parsed(value: object) -> None:
-    with pytest.raises(ml.LayoutError, match=r"is not text\nlayouts are parsed from str\ngive a"):
+    with pytest.raises(ml.LayoutError, match=r"expected a str, got .*\ngive a str"):
         ml.parse(value)
 
 

@@ -174,7 +174,7 @@ def test_the_text_is_read_back_and_holds_every_element(
             ("bfloat16", (3, 5), "v5e"),
             ml.LayoutError,
             (
-                "'bfloat16' is no element type of XLA",
+                "'bfloat16' is not an XLA element type",
                 "XLA has its own names for types, all in lower case",
                 "write bf16",
             ),
@@ -183,15 +183,14 @@ def test_the_text_is_read_back_and_holds_every_element(
             ("f32", (3, -5), "v5e"),
             ml.LayoutError,
             (
-                "the size of dimension 1 is -5",
-                "it is at least 0",
+                "the size of dimension 1: expected an integer from 0, got -5",
                 "give an int from 0, a name, or None for an unbounded size",
             ),
         ),
         (
             ("f32", 7, "v5e"),
             ml.LayoutError,
-            ("shape is 7", "it is a tuple or list", "give a tuple of sizes, such as (3, 5)"),
+            ("shape: expected a tuple or list, got 7", "give a tuple of sizes, such as (3, 5)"),
         ),
         (
             ("f32", ("M", 5), "v5e"),

@@ -65,10 +65,10 @@ def test_the_compiler_chooses_other_tiles_today() -> None:
         ("16 bit", "f32", None, "the format '16 bit' is not for f32"),
         ("8 bit", "bf16", None, "the format '8 bit' is not for bf16"),
         ("1 bit", "s8", None, "the format '1 bit' is not for s8"),
-        ("8x128", "f33", None, "'f33' is no element type of XLA"),
-        ("8x128", "f32", (2, 1, 0), "the shape has 2 dimensions, its layout orders 3"),
-        ("compact second minor", "f32", (0,), "the shape has 2 dimensions, its layout orders 1"),
-        ("8x128", "f32", (1, 1), "dimension 1 stands twice in minor_to_major"),
+        ("8x128", "f33", None, "'f33' is not an XLA element type"),
+        ("8x128", "f32", (2, 1, 0), "minor_to_major: expected 2 dimensions, got 3"),
+        ("compact second minor", "f32", (0,), "minor_to_major: expected 2 dimensions, got 1"),
+        ("8x128", "f32", (1, 1), "minor_to_major: dimension 1 appears twice"),
     ],
 )
 def test_errors(name: str, element_type: str, order: Sequence[int] | None, what: str) -> None:

@@ -208,8 +208,7 @@ def test_empty_arrays_and_scalars() -> None:
             ("f32", (3,), "v5e"),
             0,
             (
-                "limit is 0",
-                "it is at least 1",
+                "limit: expected an integer from 1, got 0",
                 "give an int from 1, or None for all layouts",
             ),
         ),

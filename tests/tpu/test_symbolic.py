@@ -122,5 +122,5 @@ def test_values_for_each_name(sizes: dict[str, int]) -> None:
 
 
 def test_text_is_not_an_array() -> None:
-    with pytest.raises(ml.LayoutError, match=r"shape is 'f32.M.'\nit is of type XlaShape"):
+    with pytest.raises(ml.LayoutError, match=r"shape: expected XlaShape, got 'f32.M.'"):
         tpu.waste_formula("f32[M]")

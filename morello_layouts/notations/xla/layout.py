@@ -11,10 +11,10 @@ from itertools import pairwise
 from math import prod
 from typing import Any, Final, TypeVar, overload
 
-from morello_layouts.checks import LARGEST, Part, elements, instance, integer
+from morello_layouts.checks import Part, as_int, as_permutation, as_tuple, require_type, whole
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, round_up
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.xla import lowering
 from morello_layouts.notations.xla.types import COMBINE, Tile, check_type
@@ -42,17 +42,12 @@ class SplitConfig:
     split_indices: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        dimension = integer(self.dimension, 0, "the split dimension", ("dimension",))
-        cuts = elements(
-            self.split_indices, "split_indices", "give a tuple of ints", ("split_indices",)
-        )
+        dimension = as_int(self.dimension, "the split dimension", part=("dimension",))
+        part = ("split_indices",)
+        cuts = as_tuple(self.split_indices, "split_indices", "give a tuple of ints", part)
         indices = tuple(
-            integer(
-                cut,
-                1,
-                f"split index {k}",
-                ("split_indices", k),
-                "say where a new piece starts: a number from 1",
+            as_int(
+                cut, f"split index {k}", 1, part=(*part, k), fix="start a new piece at 1 or more"
             )
             for k, cut in enumerate(cuts)
         )
@@ -98,11 +93,17 @@ class XlaLayout(Layout):
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "minor_to_major", _order(self.minor_to_major))
+        order = as_permutation(
+            self.minor_to_major,
+            "minor_to_major",
+            part=("minor_to_major",),
+            fix="name each dimension once, the fastest varying first, such as (1, 0)",
+        )
+        set_field(self, "minor_to_major", order)
         set_field(self, "tiles", _tiles(self.tiles))
         set_field(self, "split_configs", _splits(self.split_configs, len(self.minor_to_major)))
         for name, least in _LEAST.items():
-            set_field(self, name, integer(getattr(self, name), least, name, (name,)))
+            set_field(self, name, as_int(getattr(self, name), name, least, part=(name,)))
         for name in ("index_primitive_type", "pointer_primitive_type"):
             if getattr(self, name) is not None:
                 check_type(getattr(self, name), (name,))
@@ -186,7 +187,7 @@ class XlaLayout(Layout):
         if not self.tiles:
             return prod(sizes)
         elements = lowering.padded_elements(sizes, self.tiles[0])
-        return lowering.round_up(elements, self.tail_padding_alignment_in_elements)
+        return round_up(elements, self.tail_padding_alignment_in_elements)
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
         """What a reader should know before relying on the sizes."""
@@ -271,7 +272,7 @@ def tile_text(tile: Iterable[int]) -> str:
 def rank_error(dims: int, ordered: int) -> ShapeError:
     """The error where a layout orders another number of dimensions than a shape has."""
     return ShapeError(
-        f"the shape has {_count(dims)}, its layout orders {ordered}",
+        f"minor_to_major: expected {_count(dims)}, got {ordered}",
         "minor_to_major names every dimension once",
         f"order the dimensions 0 to {dims - 1}, the fastest varying first"
         if dims
@@ -289,26 +290,6 @@ _LEAST: Final = {
 }
 
 
-def _order(given: Any) -> tuple[int, ...]:
-    numbers = elements(
-        given, "minor_to_major", "give a tuple of ints, such as (1, 0)", ("minor_to_major",)
-    )
-    rank = len(numbers)
-    fix = f"name each of the dimensions 0 to {rank - 1} once, the fastest varying first"
-    order: dict[int, None] = {}
-    for k, number in enumerate(numbers):
-        part = ("minor_to_major", k)
-        dim = integer(number, 0, f"minor_to_major[{k}]", part, fix)
-        if dim >= rank:
-            why = f"the layout orders {_count(rank)}, numbered from 0"
-            raise LayoutError(f"there is no dimension {dim}", why, fix, part=part)
-        if dim in order:
-            what = f"dimension {dim} stands twice in minor_to_major"
-            raise LayoutError(what, "each dimension has one place in memory order", fix, part=part)
-        order[dim] = None
-    return tuple(order)
-
-
 def _count(rank: int) -> str:
     return "1 dimension" if rank == 1 else f"{rank} dimensions"
 
@@ -316,8 +297,8 @@ def _count(rank: int) -> str:
 def _tiles(given: Any) -> tuple[Tile, ...]:
     fix = "give a tuple of tiles, such as ((8, 128), (2, 1))"
     return tuple(
-        _tile(k, elements(tile, f"tile {k}", fix, ("tiles", k)))
-        for k, tile in enumerate(elements(given, "tiles", fix, ("tiles",)))
+        _tile(k, as_tuple(tile, f"tile {k}", fix, ("tiles", k)))
+        for k, tile in enumerate(as_tuple(given, "tiles", fix, ("tiles",)))
     )
 
 
@@ -332,7 +313,7 @@ def _tile(k: int, given: tuple[Any, ...]) -> Tile:
     tile = tuple(_tile_size(value, ("tiles", k, j)) for j, value in enumerate(given))
     if tile[-1] == COMBINE:
         raise LayoutError(
-            "'*' stands in the tile's last place",
+            "'*' is in the tile's last place",
             "'*' combines a dimension with the next more minor one, and there is none",
             "end the tile with a size",
             part=("tiles", k, len(tile) - 1),
@@ -341,22 +322,21 @@ def _tile(k: int, given: tuple[Any, ...]) -> Tile:
 
 
 def _tile_size(value: Any, part: Part) -> int:
+    if whole(value) == COMBINE:
+        return COMBINE
+    why = "a tile holds at least one element in each dimension"
     fix = "write a size from 1, or '*' (COMBINE) to join the next more minor dimension"
-    size = integer(value, -LARGEST, "a tile size", part, fix)
-    if size < 1 and size != COMBINE:
-        why = "a tile holds at least one element in each dimension"
-        raise LayoutError(f"a tile size is {size}", why, fix, part=part)
-    return size
+    return as_int(value, "a tile size", 1, part=part, why=why, fix=fix)
 
 
 def _splits(given: Any, rank: int) -> tuple[SplitConfig, ...]:
     fix = "give a tuple of SplitConfig(dimension, split_indices)"
-    configs = elements(given, "split_configs", fix, ("split_configs",))
+    configs = as_tuple(given, "split_configs", fix, ("split_configs",))
     for k, config in enumerate(configs):
-        instance(config, SplitConfig, f"split_configs[{k}]", fix)
+        require_type(config, SplitConfig, f"split_configs[{k}]", fix)
         if config.dimension >= rank:
             raise LayoutError(
-                f"SC splits dimension {config.dimension}, the layout has {_count(rank)}",
+                f"SC: expected one of {_count(rank)}, got dimension {config.dimension}",
                 "SC names a physical dimension, 0 the most major",
                 f"name a dimension from 0 to {rank - 1}" if rank else "leave SC out",
                 part=("split_configs", k),

@@ -8,12 +8,12 @@ from typing import Final, overload
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Atom
-from morello_layouts.expr.sizes import Int, ceil_quotient
+from morello_layouts.expr.sizes import Int, ceil_quotient, round_up
+from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.xla.types import COMBINE, Tile
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Step, Transpose
 
 _ZERO: Final = AffineExpr((), 0)
-MOST_TILES: Final = 100
 
 
 def recipe(
@@ -125,10 +125,10 @@ def _subsume(
 
 
 def _check_count(tiles: Sequence[Tile]) -> None:
-    if len(tiles) > MOST_TILES:
+    if len(tiles) > NESTED_TILES:
         raise UnsupportedError(
             f"the layout has {len(tiles)} tiles, one within the other",
-            f"offsets are computed through at most {MOST_TILES}",
+            f"offsets are computed through at most {NESTED_TILES}",
             "leave out tiles of ones, which change nothing",
         )
 
@@ -163,20 +163,3 @@ def padded_elements(sizes: Sequence[Int], tile: Tile) -> Int:
             elements *= round_up(carried, t)
             carried = 1
     return elements
-
-
-@overload
-def round_up(n: int, multiple: int) -> int: ...
-
-
-@overload
-def round_up(n: Int, multiple: int) -> Int: ...
-
-
-def round_up(n: Int, multiple: int) -> Int:
-    """The smallest multiple that is not below a number.
-
-    >>> round_up(10, 8)
-    16
-    """
-    return ceil_quotient(n, multiple) * multiple

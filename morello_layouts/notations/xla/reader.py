@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.limits import NESTED_TUPLES
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.xla.layout import SplitConfig, XlaLayout, rank_error
 from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
@@ -53,7 +54,6 @@ LAYOUT_SYNTAX: Final = Syntax(
     _NAMES,
     _HINTS,
 )
-_DEEPEST: Final = 100  # tuples inside tuples; XLA programs have a handful
 
 # The layout's fields that are one number or one type, by the grammar's rule.
 _NUMBERS: Final = {
@@ -105,9 +105,9 @@ class _Reader:
         opening, *children = tree.children
         if tree.data == "buffer":
             return XlaBuffer(self.array(children[0]))
-        if depth == _DEEPEST:
+        if depth == NESTED_TUPLES:
             raise ParseError(
-                f"tuples nest deeper than {_DEEPEST}",
+                f"tuples nest deeper than {NESTED_TUPLES}",
                 "no program does that, and reading it would take long",
                 "read the inner shapes by themselves",
                 text=self.text,
@@ -191,7 +191,7 @@ class _Reader:
         value = integer(token, self.text)
         if value < 0:
             raise ParseError(
-                f"a tile size is {value}",
+                f"a tile size: expected an integer from 1, got {value}",
                 "a tile holds at least one element in each dimension",
                 "XLA's document writes -1 for a combined dimension; in text it is '*'",
                 text=self.text,

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from morello_layouts.checks import elements, instance, integer, shown
+from morello_layouts.checks import as_int, as_tuple, require_type, shown
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -55,7 +55,7 @@ class XlaShape(Layout):
         set_field(self, "dims", _dims(self.dims))
         set_field(self, "dynamic_dimensions", _flags(self.dynamic_dimensions, self.dims))
         if self.layout is not None:
-            instance(self.layout, XlaLayout, "layout", "give an XlaLayout; ml.parse reads text")
+            require_type(self.layout, XlaLayout, "layout", "give an XlaLayout; ml.parse reads text")
         if self.element_type in OPAQUE_TYPES:
             self._require_bare()
         elif self.layout is None:
@@ -214,9 +214,9 @@ class XlaTuple(Arrays):
 
     def __post_init__(self) -> None:
         fix = "give a tuple of shapes; ml.parse reads text"
-        shapes = elements(self.shapes, "shapes", fix, ("shapes",))
+        shapes = as_tuple(self.shapes, "shapes", fix, ("shapes",))
         for k, shape in enumerate(shapes):
-            instance(shape, (XlaShape, XlaTuple, XlaBuffer), f"shapes[{k}]", fix)
+            require_type(shape, (XlaShape, XlaTuple, XlaBuffer), f"shapes[{k}]", fix)
         object.__setattr__(self, "shapes", shapes)
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
@@ -251,7 +251,7 @@ class XlaBuffer(Arrays):
     shape: XlaShape
 
     def __post_init__(self) -> None:
-        instance(self.shape, XlaShape, "shape", "give an XlaShape; ml.parse reads text")
+        require_type(self.shape, XlaShape, "shape", "give an XlaShape; ml.parse reads text")
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], XlaShape]]:
         """Yield the array that the buffer holds."""
@@ -262,7 +262,7 @@ class XlaBuffer(Arrays):
 
 
 def _dims(given: Any) -> tuple[Dim, ...]:
-    sizes = elements(given, "dims", "give a tuple of sizes, such as (3, 5)", ("dims",))
+    sizes = as_tuple(given, "dims", "give a tuple of sizes, such as (3, 5)", ("dims",))
     return tuple(_dim(k, n) for k, n in enumerate(sizes))
 
 
@@ -271,24 +271,26 @@ def _dim(k: int, n: Any) -> Dim:
     if n is None:
         return None
     if not isinstance(n, str):
-        return integer(n, 0, f"the size of dimension {k}", part, fix)
+        return as_int(n, f"the size of dimension {k}", part=part, fix=fix)
     if not _NAME.fullmatch(n):
         why = "a symbolic size is a name: letters, digits and '_'"
-        raise LayoutError(f"the size of dimension {k} is {shown(n)}", why, fix, part=part)
+        raise LayoutError(
+            f"the size of dimension {k}: expected a name, got {shown(n)}", why, fix, part=part
+        )
     return str(n)
 
 
 def _flags(given: Any, dims: tuple[Dim, ...]) -> tuple[bool, ...]:
     """Which sizes are dynamic: those said to be, and those that are unbounded."""
     part, fix = ("dynamic_dimensions",), "give one bool for each dimension, or leave them out"
-    flags = elements(given, "dynamic_dimensions", fix, part) or (False,) * len(dims)
+    flags = as_tuple(given, "dynamic_dimensions", fix, part) or (False,) * len(dims)
     if len(flags) != len(dims):
-        what = f"dynamic_dimensions has {len(flags)} flags, the shape has {len(dims)} dimensions"
+        what = f"dynamic_dimensions: expected {len(dims)} flags, got {len(flags)}"
         raise LayoutError(what, "there is one flag for each dimension", fix, part=part)
     for k, (flag, n) in enumerate(zip(flags, dims, strict=True)):
         if not isinstance(flag, bool | np.bool_):
-            what = f"dynamic_dimensions[{k}] is {shown(flag)}"
-            raise LayoutError(what, "it is a bool", fix, part=part)
+            what = f"dynamic_dimensions[{k}]: expected a bool, got {shown(flag)}"
+            raise LayoutError(what, fix=fix, part=part)
         if flag and isinstance(n, str):
             what = f"dimension {k} is dynamic and has the symbolic size {n}"
             raise LayoutError(what, "a dynamic size has a number as its bound", fix, part=part)

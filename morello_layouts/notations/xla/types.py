@@ -61,18 +61,18 @@ def bits_of(element_type: str) -> int:
 
 
 def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES) -> None:
-    """Raise a LayoutError where a value names no element type of XLA.
+    """Raise a LayoutError where a value does not name an XLA element type.
 
     >>> check_type("F32", ("element_type",))
     Traceback (most recent call last):
-    morello_layouts.errors.LayoutError: 'F32' is no element type of XLA
+    morello_layouts.errors.LayoutError: 'F32' is not an XLA element type
     XLA has its own names for types, all in lower case
     write f32
     """
     if isinstance(value, str) and (value in ELEMENT_BITS or value in others):
         return
     raise LayoutError(
-        f"{shown(value)} is no element type of XLA",
+        f"{shown(value)} is not an XLA element type",
         "XLA has its own names for types, all in lower case",
         f"write {_meant(value)}",
         part=part,

@@ -20,6 +20,7 @@ from morello_layouts.description import (
     sizes_in,
     times,
 )
+from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.xla import lowering
 from morello_layouts.notations.xla.layout import XlaLayout
 from morello_layouts.notations.xla.shape import XlaShape
@@ -280,7 +281,7 @@ def tile_levels(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[TileLevel
 
 def _recipe(layout: XlaLayout, dims: Sequence[Dimension]) -> Recipe:
     """The steps of the tiles that words explain."""
-    tiles = layout.tiles[: lowering.MOST_TILES]
+    tiles = layout.tiles[:NESTED_TILES]
     return lowering.recipe(sizes_in(dims), layout.major_to_minor, tiles, 1)
 
 

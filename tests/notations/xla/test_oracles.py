@@ -30,11 +30,11 @@ def table(name: str) -> list[dict[str, str]]:
 
 # XLA's parser takes these, its compiler refuses them: ours is strict.
 REFUSED = {
-    "f32[2,3]{2,0}": "there is no dimension 2",
-    "f32[2,3]{1,0:T(0,128)}": "a tile size is 0",
-    "f32[2,3]{1,0:T(*,*)}": "'*' stands in the tile's last place",
-    "f32[2,3]{1,0:T(*)}": "'*' stands in the tile's last place",
-    "f32[2,3]{1,0:T(8,*)}": "'*' stands in the tile's last place",
+    "f32[2,3]{2,0}": "minor_to_major: expected dimensions 0 to 1, got 2",
+    "f32[2,3]{1,0:T(0,128)}": "a tile size: expected an integer from 1, got 0",
+    "f32[2,3]{1,0:T(*,*)}": "'*' is in the tile's last place",
+    "f32[2,3]{1,0:T(*)}": "'*' is in the tile's last place",
+    "f32[2,3]{1,0:T(8,*)}": "'*' is in the tile's last place",
 }
 
 

@@ -1,0 +1,86 @@
+"""oneDNN's text: ``aBcd16b`` with letters for any array, ``nChw16c`` with names of dimensions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from morello_layouts.checks import shown
+from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.onednn.layout import LETTERS, NAMES, OnednnLayout
+
+_SYNTAX: Final = Syntax(
+    form="a oneDNN tag is the order of the dimensions, a capital for each in blocks, then blocks",
+    example="write for example aBcd16b or nChw16c",
+    names={"LETTER": "a letter", "SIZE": "a number"},
+    hints={"_": "leave a prefix such as dnnl_ out"},
+)
+
+# The names that oneDNN defines against its own rule, as the rule writes them.
+_IRREGULAR: Final = {
+    "OhwI24o": "Ohwi24o",
+    "OhwI32o": "Ohwi32o",
+    "gOhwI24o": "gOhwi24o",
+    "gOhwI32o": "gOhwi32o",
+    "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
+    "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
+}
+
+
+def parse_onednn(text: str) -> OnednnLayout:
+    """Parse a memory format tag of oneDNN.
+
+    Raises:
+        ParseError: with a caret at what is wrong.
+
+    >>> parse_onednn("nChw16c").blocks
+    ((1, 16),)
+    """
+    text = _IRREGULAR.get(text.strip(), text)
+    children: list[Any] = parse_tree("onednn/onednn.lark", "tag_text", text, _SYNTAX).children
+    if not children or children[0].data == "block":
+        what = "the order of the dimensions: expected a letter for each, got a block"
+        raise _error(what, "write it before the blocks: aB16b", text, text.find(text.strip()))
+    order, *rest = children[0].children, *children[1:]
+    letters = _letters(order, text)
+    places: dict[tuple[str | int, ...], int] = {}
+    blocks: list[tuple[int, int]] = []
+    for k, (size, letter) in enumerate(block.children for block in rest):
+        places["blocks", k] = size.start_pos
+        if letter not in letters:
+            what = f"the letter of a block: expected one of {letters}, got {str(letter)!r}"
+            fix = f"write {letter.lower()}" if letter.lower() in letters else _SYNTAX.example
+            raise _error(what, fix, text, letter.start_pos)
+        blocks.append((letters.index(letter), integer(size, text)))
+    blocked = {letters[dim] for dim, _ in blocks}
+    for letter in order:
+        small, large = letter.lower(), letter.upper()
+        if letter == small and small in blocked:
+            what = f"{small!r} is in blocks: expected a capital"
+            raise _error(what, f"write {large}", text, letter.start_pos)
+        if letter == large and small not in blocked:
+            what = f"{large!r} is a capital: expected blocks of {small}"
+            raise _error(what, f"write {small}, or add blocks: 16{small}", text, letter.start_pos)
+    try:
+        return OnednnLayout(tuple(letters.index(x.lower()) for x in order), tuple(blocks), letters)
+    except LayoutError as error:
+        raise at_part(error, text, places, 0) from None
+
+
+def _letters(order: list[Any], text: str) -> str:
+    """The letters of the logical dimensions, which the tag has in memory order."""
+    given = [letter.lower() for letter in order]
+    known = [LETTERS[: len(order)], *(names for names in NAMES if len(names) == len(order))]
+    nearest = max(known, key=lambda names: len({*names} & {*given}))
+    for k, letter in enumerate(given):
+        if letter not in nearest or letter in given[:k]:
+            wanted = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
+            what = f"letters: expected {wanted} in any order, got {shown(''.join(order))}"
+            error = _error(what, _SYNTAX.example, text, order[k].start_pos)
+            error.reached = error.position - 1  # any word begins with a letter
+            raise error
+    return nearest
+
+
+def _error(what: str, fix: str, text: str, position: int) -> ParseError:
+    return ParseError(what, _SYNTAX.form, fix, text=text, position=position)
