@@ -154,12 +154,10 @@ def subject_of(question: Question) -> Subject:
             )
         text = without_wrapping(question.layout)
         instruction = instruction_in(text)
-        text = text if instruction is None else str(instruction.shape)
-        value = notations.parse(text)
+        value = notations.parse(text if instruction is None else str(instruction.shape))
         arrays = [("".join(f"[{k}]" for k in path), x) for path, x in value.arrays()]
         if not arrays:
-            what = f"{value} is a tuple without arrays"
-            raise LayoutError(what, "it holds no data", "add an array to it")
+            raise LayoutError(f"{value} is a tuple without arrays", "it holds no data", "add one")
     position = min(question.position, len(arrays) - 1)
     array = arrays[position][1]
     carries_sizes = isinstance(array, XlaShape)

@@ -335,10 +335,7 @@ def draw_scale(
     widest: float = 260,
     tallest: float = 110,
 ) -> Drawn:
-    """Draw the array in small below a line of text, its upper left corner at (x, y) in pixels.
-
-    ``shown`` are the rows and the columns to mark along the edges.
-    """
+    """Draw the array in small at (x, y), below a line of text; mark the rows and columns shown."""
     rows, columns = scale.rows, scale.columns
     # A side may be as short as _SMALLEST: a very long array loses its form, but not its lines.
     unit = min(widest / columns.extent, tallest / rows.extent, 20)
@@ -347,12 +344,11 @@ def draw_scale(
     left, top, title = x + 1, y + 24, f"array {scale}"
     if shown is not None:
         left, title = x + 8, f"whole array {scale}, bars: rows and columns shown"
-    data_width = max(1.0, width * columns.size / columns.extent)
-    data_height = max(1.0, height * rows.size / rows.extent)
+    data = width * columns.size / columns.extent, height * rows.size / rows.extent
     parts = [
         text(title, "l", x, top - 13),
         rect("p", left, top, width, height),
-        rect("c0", left, top, data_width, data_height),
+        rect("c0", left, top, max(1.0, data[0]), max(1.0, data[1])),
     ]
     lines = [f"{move_to(left + d, top)}v{number(height)}" for d in _tile_ends(columns, width)]
     lines += [f"{move_to(left, top + d)}h{number(width)}" for d in _tile_ends(rows, height)]
@@ -360,11 +356,10 @@ def draw_scale(
     parts.append(rect("b1", left, top, width, height))
     if shown is not None:
         bars = [
-            f"{move_to(left + at, top - 8)}h{number(length)}v4h-{number(length)}z"
+            f"{move_to(left + at, top - 8)}h{length}v4h-{length}z"
             for at, length in _runs(shown[1], width / columns.extent)
-        ]
-        bars += [
-            f"{move_to(left - 8, top + at)}v{number(length)}h4v-{number(length)}z"
+        ] + [
+            f"{move_to(left - 8, top + at)}v{length}h4v-{length}z"
             for at, length in _runs(shown[0], height / rows.extent)
         ]
         parts.append(path("bar", bars))
@@ -379,12 +374,12 @@ def _tile_ends(side: Side, length: float) -> list[float]:
     return [length * k * side.tile / side.extent for k in range(1, count)]
 
 
-def _runs(indices: Sequence[int | None], unit: float) -> Iterator[tuple[float, float]]:
-    """Yield the start and the length of each run of indices shown."""
+def _runs(indices: Sequence[int | None], unit: float) -> Iterator[tuple[float, str]]:
+    """Yield the start and the length of each run of indices shown, the length as text."""
     for is_gap, run in groupby(indices, key=lambda index: index is None):
         if not is_gap:
             found = [index for index in run if index is not None]
-            yield found[0] * unit, max((found[-1] + 1 - found[0]) * unit, 1)
+            yield found[0] * unit, number(max((found[-1] + 1 - found[0]) * unit, 1))
 
 
 _STRIP_HEIGHT: Final = 24

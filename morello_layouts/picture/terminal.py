@@ -76,9 +76,8 @@ def terminal_lines(
             at = ", ".join(f"{name}={x}" for name, x in zip(names, grid.at, strict=False))
             lines.append(Text(at, style="bold"))
         lines += _TextGrid(grid, names[len(grid.at) :], glyphs, marks or {}).lines()
-    if picture.hidden_slices:
-        more = "slice" if picture.hidden_slices == 1 else "slices"
-        lines.append(Text(f"{_amount(picture.hidden_slices)} more {more}", style="dim"))
+    if hidden := picture.hidden_slices:
+        lines.append(Text(f"{_amount(hidden)} more slice{'s' * (hidden > 1)}", style="dim"))
     if any(cell.is_padding for cell in picture.cells()):
         lines.append(Text(f"{glyphs.padding} padding", style="dim"))
     return lines

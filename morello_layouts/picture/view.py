@@ -348,18 +348,14 @@ def view_of(
     Raises:
         UnsupportedError: if sizes are symbolic.
 
-    >>> from morello_layouts.recipe import Pad, Recipe, Split, Transpose
-    >>> recipe = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
-    >>> m = IndexMap.of(recipe, lambda names, shape: names[0])
-    >>> [cell.offset for cell in view_of(m).grids[0].cells[2][:5]]
+    >>> from morello_layouts import index_map
+    >>> [cell.offset for cell in view_of(index_map("f32[3,5]{1,0:T(2,2)}")).grids[0].cells[2][:5]]
     [12, 13, 16, 17, 20]
     """
-    tiles = OutermostTiles.of(m.recipe)
     shape = known(m.recipe.shape)
-    rank = len(shape)
     if 0 in shape:
         return View(shape, shape, (), (), 0)
-    levels = levels_of(m.recipe)
+    rank, levels, tiles = len(shape), levels_of(m.recipe), OutermostTiles.of(m.recipe)
     choose = visible_in_tiles if in_tiles else visible_indices
     rows, columns = (
         choose(shape[dim], tiles.extents[dim], tiles.sizes[dim], limit) if dim >= 0 else (0,)
@@ -367,7 +363,7 @@ def view_of(
     )
     lead = shape[: max(rank - 2, 0)]
     slices = prod(lead)
-    first = [delinearize(k, lead) for k in range(min(max_slices, slices))]
+    first = (delinearize(k, lead) for k in range(min(max_slices, slices)))
     grids = tuple(_grid(m, levels, at, rows, columns) for at in first)
     strip = None if max_slots is None else strip_of(m, levels, max_slots)
     return View(shape, tiles.extents, levels, grids, slices, strip)
