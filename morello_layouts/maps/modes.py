@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Atom, Digit, Var
+from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
@@ -183,15 +184,18 @@ def modes_along(
     >>> print(modes_along(64 * (i // 8) + i % 8, "i", 32))
     (8,4):(1,64)
     """
-    digits: list[tuple[Int, Int | None, Int]] = []
+    floors: dict[Int, Int] = {}  # the offset along the dimension is Σ c·(x // s) + const
     for atom, c in form.terms:
         used = [var.name for var in AffineExpr(((atom, 1),), 0).variables()]
         if name not in used:
             continue
         if len(used) > 1:
             raise _irregular(name, atom, "depends on other coordinates too")
-        digits.append((*_digit(name, atom), c))
-    starts = sorted({1, *_ends(digits)}, key=_order)
+        if isinstance(atom, Digit) and not isinstance(atom.operand.as_atom(), Var):
+            raise _irregular(name, atom, "is not a digit of it")
+        for s, factor in floors_of(atom, c):
+            floors[s] = floors.get(s, 0) + factor
+    starts = sorted({1, *floors}, key=_order)
     for low, high in pairwise(starts):
         if high % low:
             raise UnsupportedError(
@@ -199,49 +203,35 @@ def modes_along(
                 f"modes need positions that divide one another, and {low} does not divide {high}",
                 _IRREGULAR_FIX,
             )
+    modes: list[tuple[Int | None, Int]] = []
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        count = _count(size, start)
+        length = count if end is None else end // start
+        if isinstance(count, int) and isinstance(length, int):
+            length = min(length, count)
+        stride = sum(c * (start // s) for s, c in floors.items() if start % s == 0)
+        modes.append((length, stride))
     named = size_symbols or {}
-    modes = _joined(_levels(starts, digits, size))
     return Modes(
         tuple(
-            Mode(None if n is None else public_size(n, named), public_size(stride, named))
-            for n, stride in modes
+            Mode(None if length is None else public_size(length, named), public_size(stride, named))
+            for length, stride in _joined(modes)
         )
     )
 
 
-def _levels(
-    starts: Sequence[Int], digits: Sequence[tuple[Int, Int | None, Int]], size: Int
-) -> list[tuple[Int | None, Int]]:
-    """Return (length, stride) between starts: the stride is Σ c·(start // s) of moving digits."""
-    levels: list[tuple[Int | None, Int]] = []
-    for k, start in enumerate(starts):
-        stride: Int = 0
-        for s, end, c in digits:
-            if start % s == 0 and (end is None or (start != end and end % start == 0)):
-                stride = stride + c * (start // s)
-        length = _count(size, start) if k + 1 == len(starts) else starts[k + 1] // start
-        if isinstance(size, int) and isinstance(start, int) and isinstance(length, int):
-            length = min(length, -(-size // start))
-        levels.append((length, stride))
-    return levels
-
-
 def _count(size: Int, start: Int) -> Int | None:
     """Return ⌈size / start⌉, or None if it is not known."""
-    if isinstance(size, int) and isinstance(start, int):
-        return -(-size // start)
     if isinstance(start, int):
         return ceil_quotient(size, start)
     whole, rest = divmod(size, start)
     return whole if rest == 0 else None
 
 
-def _joined(
-    levels: Sequence[tuple[Int | None, Int]],
-) -> list[tuple[Int | None, Int]]:
+def _joined(modes: Iterable[tuple[Int | None, Int]]) -> list[tuple[Int | None, Int]]:
     """Join modes that continue at the stride of the mode before, and drop those of length 1."""
     joined: list[tuple[Int | None, Int]] = []
-    for length, stride in levels:
+    for length, stride in modes:
         if length == 1:
             continue
         inner, step = joined[-1] if joined else (None, 0)
@@ -250,21 +240,6 @@ def _joined(
         else:
             joined.append((length, stride))
     return joined
-
-
-def _digit(name: str, atom: Atom) -> tuple[Int, Int | None]:
-    """Return the position at which a digit first moves, and that at which it starts again."""
-    if isinstance(atom, Var):
-        return 1, None
-    inner = atom.operand.as_atom()
-    if not isinstance(inner, Var):
-        raise _irregular(name, atom, "is not a digit of it")
-    end = None if atom.modulus is None else atom.divisor * atom.modulus
-    return atom.divisor, end
-
-
-def _ends(digits: Sequence[tuple[Int, Int | None, Int]]) -> list[Int]:
-    return [end for s, e, _ in digits for end in (s, e) if end is not None]
 
 
 def _order(number: Int) -> tuple[bool, object]:
