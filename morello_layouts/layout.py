@@ -12,6 +12,7 @@ from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
+from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known
 
 
@@ -31,7 +32,7 @@ class ElementType:
         return self.name or f"{self.bits} bits"
 
 
-class Arrays(ABC):
+class Arrays(Displayed, ABC):
     """What a text can describe: the layout of one array, or of several in tuples."""
 
     __slots__ = ()

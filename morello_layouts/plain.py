@@ -1,4 +1,4 @@
-"""Plain values: the one encoder for JSON.
+"""Values as JSON, by one encoder, and as notebooks show them.
 
 A class says how it is encoded in a class variable, its only list of keys::
 
@@ -14,9 +14,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from html import escape
 from math import isfinite
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
+
+_REPR: Final = 160  # characters of a repr, so that it stays one line
+_LINES: Final = 100  # lines that a notebook shows
+
+
+class Displayed:
+    """A value with a text, whose ``repr`` is its first line and which notebooks show as text."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        text = str(self).partition("\n")[0]
+        return f"<{type(self).__name__}: {text if len(text) <= _REPR else f'{text[:_REPR]}…'}>"
+
+    def _repr_html_(self) -> str:
+        lines = str(self).splitlines()
+        more = ["…"] if len(lines) > _LINES else []
+        return f"<pre>{escape(chr(10).join([*lines[:_LINES], *more]))}</pre>"
 
 
 def plain(value: object) -> Any:

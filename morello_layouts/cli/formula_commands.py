@@ -43,6 +43,7 @@ Examples:
 
 \b
 JSON: text, target, code.
+In Python: code.
 """
 )
 @text_argument("text")
@@ -175,7 +176,7 @@ Examples:
 
 \b
 JSON: source, target (the layouts), language, dtype, formula, kernel.
-In Python: relayout(source, target, shape).kernel(language).
+In Python: relayout, Relayout.kernel.
 """
 )
 @text_argument("source")

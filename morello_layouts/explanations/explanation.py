@@ -128,4 +128,5 @@ def explain(
         if text not in seen:
             seen[text] = report_of(one, shape, assuming, derivation=derivation)
         reports.append(replace(seen[text], path=path))
-    return Explanation(str(value), instruction, tuple(reports))
+    text = value.source if isinstance(value, IndexMap) else str(value)
+    return Explanation(text, instruction, tuple(reports))

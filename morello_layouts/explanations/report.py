@@ -18,6 +18,7 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.picture import View, fitted_view
+from morello_layouts.plain import Displayed
 from morello_layouts.recipe import known
 from morello_layouts.tpu.facts import TpuFacts, tpu_facts
 
@@ -47,7 +48,7 @@ class Proofs:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ArrayReport:
+class ArrayReport(Displayed):
     """The explanation of one array.
 
     Attributes:
@@ -96,8 +97,9 @@ class ArrayReport:
             return None
         return fitted_view(self.index, self.description.names, EXPLANATION_WIDTH)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.description.source}, {self.description.headline}>"
+    def __str__(self) -> str:
+        words = self.description
+        return f"{words.source}: {words.kind}, {words.headline}"
 
 
 _BEGINNING: Final = re.compile(r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=", re.ASCII)

@@ -17,10 +17,11 @@ from morello_layouts.expr.sizes import (
     ceil_quotient,
     exact_quotient,
 )
+from morello_layouts.plain import Displayed
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+@dataclass(frozen=True, slots=True, repr=False)
+class Assumption(Displayed):
     """A symbolic size lies between two numbers and is a multiple of a third.
 
     Attributes:

@@ -15,6 +15,7 @@ from morello_layouts.hlo.attributes import (
     names_in,
 )
 from morello_layouts.notations.xla.reader import XlaValue
+from morello_layouts.plain import Displayed
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +35,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HloInstruction:
+class HloInstruction(Displayed):
     """An instruction: ``%add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}``.
 
     Attributes:
@@ -132,7 +133,7 @@ class HloInstruction:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HloComputation:
+class HloComputation(Displayed):
     r"""A computation: the entry of a module, or one that an instruction calls.
 
     Attributes:
@@ -257,7 +258,7 @@ class HloProgramShape:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HloModule:
+class HloModule(Displayed):
     """A program as the compiler prints it: computations, one of which is the entry.
 
     Attributes:

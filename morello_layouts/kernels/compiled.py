@@ -20,11 +20,12 @@ from morello_layouts.kernels.build import BuiltKernel, build_kernel, compiler
 from morello_layouts.kernels.nests import CACHE_LINE
 from morello_layouts.kernels.plan import Kernel
 from morello_layouts.limits import KERNEL_THREADS, KERNELS_KEPT
+from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltRelayout:
+@dataclass(frozen=True, slots=True, repr=False)
+class BuiltRelayout(Displayed):
     """The attributes of every compiled relayout.
 
     Attributes:
@@ -47,8 +48,11 @@ class BuiltRelayout:
     by: str
     function: Callable[..., object] | None
 
+    def __str__(self) -> str:
+        return f"{self.source} to {self.target}, items of {self.dtype}, built by {self.by}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class CompiledRelayout(BuiltRelayout):
     """A relayout as a function: it takes one buffer and returns the other.
 
@@ -107,7 +111,7 @@ class CompiledRelayout(BuiltRelayout):
         out.view(raw)[held] = packed[held]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SizedRelayout(BuiltRelayout):
     """A relayout at all sizes as a function: it takes a buffer and the sizes.
 

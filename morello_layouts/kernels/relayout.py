@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from morello_layouts.kernels.compiled import CompiledRelayout, SizedRelayout
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Relayout:
     """A map from each offset of a target buffer to the source's offset of the same element.
 
@@ -98,6 +98,9 @@ class Relayout:
 
     def __str__(self) -> str:
         return f"p -> {self.form}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.source.source} to {self.target.source}: {self}>"
 
     def _repr_latex_(self) -> str:
         return latex_map(["p"], [self.form])

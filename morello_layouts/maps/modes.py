@@ -15,6 +15,7 @@ from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
+from morello_layouts.plain import Displayed
 
 if TYPE_CHECKING:
     import sympy
@@ -25,8 +26,8 @@ _IRREGULAR_FIX: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Decomposition:
+@dataclass(frozen=True, repr=False)
+class Decomposition(Displayed):
     """An offset as a sum of parts: ``forms[0] + forms[1] + … + mixed + const``.
 
     Attributes:
@@ -124,7 +125,7 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(Displayed):
     """The strides of the offset along one dimension, for fixed other coordinates.
 
     Attributes:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, ClassVar, Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.plain import Displayed
 
 _MARKS: Final = {True: "✓", False: "✗", None: "?"}
 _WORDS: Final = {"verified": ("refuted", "the formulas agree")}
@@ -16,7 +17,7 @@ _WORDS: Final = {"verified": ("refuted", "the formulas agree")}
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Displayed):
     """The symbolic sizes for which a claim holds.
 
     Attributes:
@@ -51,7 +52,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolicCounterexample:
+class SymbolicCounterexample(Displayed):
     """The smallest symbolic sizes that have a counterexample, and the first one there.
 
     Attributes:

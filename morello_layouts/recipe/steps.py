@@ -10,6 +10,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.plain import Displayed
 
 Shape: TypeAlias = tuple[Int, ...]
 """Sizes of axes in elements; some may be symbolic."""
@@ -139,8 +140,8 @@ class Merge:
 Step: TypeAlias = Pad | Split | Transpose | Merge
 
 
-@dataclass(frozen=True)
-class Recipe:
+@dataclass(frozen=True, repr=False)
+class Recipe(Displayed):
     """A layout at a shape: steps over axes, then row-major order of the resulting axes.
 
     Attributes:

@@ -15,6 +15,7 @@ from morello_layouts.expr.sizes import round_up
 from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.lowering import bytes_of
+from morello_layouts.plain import Displayed
 from morello_layouts.tpu.defaults import default_layout, fewest_rows, pairs, tiled
 from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
 from morello_layouts.tpu.waste import Waste, waste
@@ -74,8 +75,8 @@ def _folds(sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> list[str]:
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+@dataclass(frozen=True, slots=True, repr=False)
+class Suggestion(Displayed):
     """One way to lay out an array.
 
     Attributes:
@@ -116,6 +117,9 @@ class Suggestion:
         1.0
         """
         return self.waste.factor
+
+    def __str__(self) -> str:
+        return f"{self.shape}: {self.byte_size:,} bytes, {self.factor:.2f}x; {self.hint}"
 
 
 class _LayoutCandidate(NamedTuple):

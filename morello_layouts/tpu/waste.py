@@ -14,6 +14,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
 from morello_layouts.notations.xla.layout import largest_piece
 from morello_layouts.notations.xla.lowering import bytes_of, padded_elements
+from morello_layouts.plain import Displayed
 
 if TYPE_CHECKING:
     import sympy
@@ -45,8 +46,8 @@ class Padding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waste:
+@dataclass(frozen=True, slots=True, repr=False)
+class Waste(Displayed):
     """Bytes of an array's data and of its buffer.
 
     Attributes:
@@ -196,8 +197,8 @@ def _extent(place: int, t: int, rank: int, *, joined: bool) -> str:
     return count(t, "element" if rank == 1 else "row" if place else "column")
 
 
-@dataclass(frozen=True, slots=True)
-class WasteFormula:
+@dataclass(frozen=True, slots=True, repr=False)
+class WasteFormula(Displayed):
     """Bytes of an array's data and of its buffer, for every value of its symbolic sizes.
 
     Attributes:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
 import morello_layouts as ml
 
 TILED = "f32[3,5]{1,0:T(2,2)}"
@@ -66,3 +71,62 @@ def test_a_picture_is_an_svg_and_nothing_else() -> None:
     assert picture._repr_svg_().startswith('<svg style="max-width:100%;height:auto"')
     assert "style=" not in picture.svg().split(">")[0]
     assert not hasattr(picture, "_repr_html_")
+
+
+PROGRAM = "HloModule small\n\nENTRY main {\n  ROOT a = f32[8,128]{1,0} parameter(0)\n}\n"
+WAYS = ("_repr_html_", "_repr_latex_", "_repr_markdown_", "_repr_svg_")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ml.index_map(TILED),
+        lambda: ml.index_map(TILED).inverse,
+        lambda: ml.index_map(TILED).recipe,
+        lambda: ml.index_map(TILED).derivation,
+        lambda: ml.index_map("[1, 0, 1 p(4)]", (6, 8)).decompose(),
+        lambda: ml.index_map("f32[M]", assuming="M % 8 == 0").assumptions[0],
+        lambda: ml.from_sympy((6, 8), "8*d0 + d1"),
+        lambda: ml.relayout("f32[4,6]", "{0,1}"),
+        lambda: ml.relayout("f32[4,6]", "{0,1}").compile(),
+        lambda: ml.parse("[1, 0, 1 p(4)]"),
+        lambda: ml.parse(TILED),
+        lambda: ml.parse("{1,0}"),
+        lambda: ml.parse("(f32[2], s32[])"),
+        lambda: ml.parse("b(f32[8])"),
+        lambda: ml.is_bijective(TILED),
+        lambda: ml.is_bitcast("f32[4,6]", "f32[6,4]"),
+        lambda: ml.is_surjective("f32[M]{0:T(8)}").condition,
+        lambda: ml.is_surjective("f32[M]{0:T(8)}").counterexample,
+        lambda: ml.explain(TILED),
+        lambda: ml.explain(TILED).arrays[0],
+        lambda: ml.explain("(f32[8,128], token[])"),
+        lambda: ml.draw(TILED),
+        lambda: ml.tpu.waste(ml.parse("f32[3,5]{1,0:T(8,128)}")),
+        lambda: ml.tpu.waste_formula(ml.parse("f32[M,N]{1,0:T(8,128)}")),
+        lambda: ml.tpu.suggest("f32", (3, 5), "v5e")[0],
+        lambda: ml.read_hlo(PROGRAM),
+        lambda: ml.read_hlo(PROGRAM).entry,
+        lambda: next(iter(ml.read_hlo(PROGRAM).instructions)),
+        lambda: ml.diagnose(PROGRAM),
+        lambda: ml.compare_hlo(PROGRAM, PROGRAM),
+        lambda: ml.exercises.row_by_row,
+        lambda: ml.exercises.row_by_row("4*i + j"),
+    ],
+)
+def test_every_value_has_a_repr_of_one_line_and_a_display(make: Callable[[], Any]) -> None:
+    value = make()
+    assert 0 < len(repr(value)) < 300
+    assert "\n" not in repr(value)
+    shown = [getattr(value, way)() for way in WAYS if hasattr(value, way)]
+    assert shown
+    assert all(shown)
+
+
+def test_an_explanation_shows_tables_and_a_picture() -> None:
+    shown = ml.explain("(f32[2,3], s32[])")._repr_html_()
+    assert shown.count("<svg") == 2
+    assert "<caption>Proof</caption>" in shown
+    many = ml.explain(f"({', '.join(f'f32[{n}]' for n in range(1, 9))})")._repr_html_()
+    assert many.count("<svg") == 4
+    assert "<p><code>f32[8]{0}</code></p>" in many

@@ -192,7 +192,7 @@ def test_data_is_counted_at_the_narrower_width() -> None:
     ("value", "what"),
     [
         ("f32[3]", "shape: expected XlaShape, got 'f32[3]'"),
-        (ml.xla.XlaTuple(()), "shape: expected XlaShape, got XlaTuple(shapes=())"),
+        (ml.xla.XlaTuple(()), "shape: expected XlaShape, got <XlaTuple: ()>"),
         (ml.XlaShape("token", ()), "token[] is not an array"),
         (ml.XlaShape("f32", ("M",)), "f32[M]{0} has sizes that are not numbers: M"),
         (ml.XlaShape("f32", (None,)), "f32[?]{0} has sizes that are not numbers: ?"),

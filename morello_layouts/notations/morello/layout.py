@@ -25,7 +25,7 @@ from morello_layouts.recipe import Recipe, known
 _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class MorelloLayout(Layout):
     """Physical dimensions from slowest to fastest varying, each of one logical dimension.
 

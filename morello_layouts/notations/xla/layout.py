@@ -58,7 +58,7 @@ class SplitConfig:
         return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class XlaLayout(Layout):
     """The part of a shape's text in braces, by XLA's field names.
 

@@ -25,7 +25,7 @@ Dim: TypeAlias = int | str | None
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class XlaShape(Layout):
     """An array: element type, sizes and layout; text such as ``bf16[10,200]{1,0:T(8,128)(2,1)}``.
 
@@ -196,7 +196,7 @@ class XlaShape(Layout):
         return text if layout == "{}" else text + layout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class XlaTuple(Arrays):
     """A tuple of shapes.
 
@@ -234,7 +234,7 @@ class XlaTuple(Arrays):
         return f"({', '.join(map(str, self.shapes))})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class XlaBuffer(Arrays):
     """A buffer that holds an array: ``b(f32[8,128])``.
 

@@ -250,12 +250,12 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     ),
     "a shape for a tuple": (
         lambda: ml.xla.XlaTuple(F32),
-        f"shapes: expected a tuple or list, got {repr(F32)[:59]}…",
+        f"shapes: expected a tuple or list, got {F32!r}",
         "give a tuple of shapes; ml.parse reads text",
     ),
     "a tuple in a buffer": (
         lambda: ml.xla.XlaBuffer(ml.xla.XlaTuple(())),
-        "shape: expected XlaShape, got XlaTuple(shapes=())",
+        "shape: expected XlaShape, got <XlaTuple: ()>",
         "give an XlaShape; ml.parse reads text",
     ),
 }

@@ -1,0 +1,60 @@
+"""The names of the package: few, loaded on first use, with the rest in submodules."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.cli.main import commands
+from tests.support.paths import ROOT
+
+NAMED = re.compile(r"In Python: ([\w., ]+)\.(?: |$)")
+
+
+def test_there_are_few_public_names() -> None:
+    assert len(ml.__all__) <= 45
+    assert sorted(ml.__all__) == sorted(set(ml.__all__))
+
+
+def test_every_name_loads_by_itself() -> None:
+    """Each in a process of its own order: the last name first."""
+    names = dir(ml)
+    code = f"import morello_layouts as ml\nfor name in {names[::-1]!r}: getattr(ml, name)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_completion_lists_names_and_submodules() -> None:
+    modules = {name for name in dir(ml) if isinstance(getattr(ml, name), ModuleType)}
+    assert set(ml.__all__) | modules | {"__version__"} == set(dir(ml))
+    assert {"exercises", "expr", "hlo", "maps", "morello", "proof", "tpu", "xla"} <= modules
+    assert ml.xla.XlaTuple.__module__.startswith("morello_layouts.notations.xla")
+
+
+def test_no_function_has_the_name_of_a_submodule() -> None:
+    functions = {name for name in ml.__all__ if inspect.isfunction(getattr(ml, name))}
+    packages = {path.stem for path in (ROOT / "morello_layouts").iterdir()}
+    assert not functions & packages
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="'morello_layouts' has no attribute 'indexmap'"):
+        ml.indexmap  # noqa: B018
+
+
+@pytest.mark.parametrize("name", sorted(commands.commands))
+def test_a_command_is_a_function_or_names_one(name: str) -> None:
+    command = commands.commands[name]
+    text = " ".join(f"{command.help} {command.epilog}".split())
+    functions = [each for names in NAMED.findall(text) for each in names.split(", ")]
+    assert bool(functions) == (name != "explore")
+    for function in functions:
+        value: object = ml
+        for part in function.split("."):
+            value = getattr(value, part)
+        assert callable(value)
