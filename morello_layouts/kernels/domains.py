@@ -240,23 +240,25 @@ def element_domains(
     if prod(map(len, per_dim)) > KERNEL_DOMAINS:
         return None
     digits = [digit for chain in shared for digit in reversed(chain)]
-    domains = []
-    for choice in product(*per_dim):
+    return list(_domains([(digit.source, digit.target) for digit in digits], per_dim))
+
+
+def _domains(
+    strides: Sequence[tuple[Int, Int]], parts: Sequence[Sequence[_Ranges]]
+) -> Iterator[Domain]:
+    """Yield a domain for each choice of one part of the ranges of each dimension's digits."""
+    for choice in product(*parts):
         ranges = [r for part in choice for r in part]
-        pairs = list(zip(digits, ranges, strict=True))
-        domains.append(
-            Domain(
-                sum(digit.source * lo for digit, (lo, _) in pairs),
-                sum(digit.target * lo for digit, (lo, _) in pairs),
-                tuple(_axis(n, d.source, d.target) for d, (_, n) in pairs if n != 1),
-            )
+        pairs = list(zip(strides, ranges, strict=True))
+        source: Int = sum(s * lo for (s, _), (lo, _) in pairs)
+        target: Int = sum(t * lo for (_, t), (lo, _) in pairs)
+        axes = (
+            # An axis of at most one step has no strides: it guards the domain.
+            LoopAxis(n, 0, 0) if upper_bound(n) == 1 else LoopAxis(n, s, t)
+            for (s, t), (_, n) in pairs
+            if n != 1
         )
-    return domains
-
-
-def _axis(count: Int, source: Int, target: Int) -> LoopAxis:
-    """Return an axis. One of at most one step has no strides: it guards the domain."""
-    return LoopAxis(count, 0, 0) if upper_bound(count) == 1 else LoopAxis(count, source, target)
+        yield Domain(source, target, tuple(axes))
 
 
 def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] | None:
@@ -272,6 +274,9 @@ def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] |
     (14, [(3, 4), (2, 1)])
     """
     order = sorted(range(len(target.sizes)), key=lambda dim: _reach(target.chains[dim]))[::-1]
+    strides: list[tuple[Int, Int]] = [
+        (0, digit.stride) for dim in order for digit in target.chains[dim][::-1]
+    ]
     domains: list[Domain] = []
     for k in range(len(order)):
         parts: list[list[_Ranges]] = []
@@ -285,13 +290,9 @@ def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] |
                 parts.append([tuple((0, digit.radix) for digit in chain)])
         if prod(map(len, parts)) + len(domains) > KERNEL_DOMAINS:
             return None
-        digits = [digit for dim in order for digit in target.chains[dim][::-1]]
-        for choice in product(*parts):
-            pairs = list(zip(digits, [r for part in choice for r in part], strict=True))
-            start = sum(digit.stride * lo for digit, (lo, _) in pairs)
-            axes = [_axis(n, 0, digit.stride) for digit, (_, n) in pairs if n != 1]
-            axes.sort(key=lambda axis: -estimate(axis.target))
-            domains.append(Domain(0, start, tuple(axes)))
+        for domain in _domains(strides, parts):
+            axes = sorted(domain.axes, key=lambda axis: -estimate(axis.target))
+            domains.append(replace(domain, axes=tuple(axes)))
     if tail:
         domains.append(Domain(0, size - tail, (LoopAxis(tail, 0, 1),) if tail != 1 else ()))
     return domains

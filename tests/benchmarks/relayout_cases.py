@@ -126,7 +126,7 @@ void repeat(void (*move)(void *, const void *), void *target, const void *source
 
 
 def built(text: str, name: str, count: int) -> Callable[..., object]:
-    """A function of so many words, built as kernels are."""
+    """Return a function of some words, built as kernels are."""
     command = compiler()
     if command is None:
         raise SystemExit("no C compiler")
@@ -142,16 +142,16 @@ def memcpy(out: np.ndarray, calls: int = 0) -> Move:
 
 
 def repeated(run: Callable[..., object], source: np.ndarray, out: np.ndarray, calls: int) -> Move:
-    """A call of a function in C; or one that calls it so many times from C."""
+    """Return a call of a function in C, or one that calls it several times from C."""
     s, t = source.ctypes.data, out.ctypes.data
     if calls == 0:
-        return lambda: run(t, s) if source.size else None  # which holds what is given
+        return lambda: run(t, s) if source.size else None  # it holds the arrays
     loop, address = built(REPEAT, "repeat", 4), ctypes.cast(run, ctypes.c_void_p)
     return lambda: loop(address, t, s, calls) if source.size else None
 
 
 def numpys(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
-    """pad, reshape and transpose make a view where they can; one copy writes the target."""
+    """Pad, reshape and transpose make a view if they can; one copy writes the target."""
     a, b = case.recipes
     target = out[: out.size - b.tail_padding].reshape(b.physical_shape)
 
@@ -179,7 +179,7 @@ def numpys(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
 
 
 def torchs(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
-    """permute, and copy_ into what is there already; on one thread."""
+    """Use permute, and copy_ into an existing tensor, on one thread."""
     try:
         import torch
     except ImportError:
@@ -263,21 +263,21 @@ def _onednn() -> ctypes.CDLL | None:
 
 
 def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
-    """A reorder between two strided tensors for each box of elements; padding is left."""
+    """A reorder between two strided tensors for each domain of elements; padding stays."""
     library = _onednn()
     if library is None:
         return None
     library.make.restype = ctypes.c_void_p
-    boxes, _ = domains_of(*case.recipes)
+    domains, _ = domains_of(*case.recipes)
     kind = (ctypes.c_int * 3).in_dll(library, "types")[{1: 0, 2: 1, 4: 2}[case.itemsize]]
     moves = []
-    for box in boxes or ():
-        axes = sorted(box.axes, key=lambda axis: -axis.target)
+    for domain in domains or ():
+        axes = sorted(domain.axes, key=lambda axis: -axis.target)
         columns = [(a.count, a.source, a.target) for a in axes]
         arrays = [(ctypes.c_int64 * len(c))(*c) for c in zip(*columns, strict=True)]
         places = (
-            ctypes.c_void_p(source.ctypes.data + box.source * case.itemsize),
-            ctypes.c_void_p(out.ctypes.data + box.target * case.itemsize),
+            ctypes.c_void_p(source.ctypes.data + domain.source * case.itemsize),
+            ctypes.c_void_p(out.ctypes.data + domain.target * case.itemsize),
         )
         made = library.make(len(columns), *arrays, kind, *places)
         if not made:

@@ -1,4 +1,4 @@
-"""C, CUDA and Rust: every formula compiled, run, and held against the recipe's arrays."""
+"""C, CUDA and Rust: every formula compiled, run, and compared with the recipe's arrays."""
 
 from __future__ import annotations
 

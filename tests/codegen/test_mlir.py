@@ -111,7 +111,7 @@ def test_functions() -> None:
                 assert wanted is None or int(value) == wanted, (case.label, case.arguments[at])
 
 
-def test_what_mlir_lacks() -> None:
+def test_features_that_mlir_lacks() -> None:
     m = ml.index_map("f32[3,5]")
     with pytest.raises(ml.UnsupportedError, match="MLIR has no shifts"):
         ml.code(m, "mlir", shift=True)

@@ -160,7 +160,7 @@ def triton() -> dict[str, ModuleType]:
 
 
 def lanes(arrays: list[NDArray[Any]]) -> list[Lane]:
-    """Arguments of 32 bits where they fit, as kernels have them."""
+    """Arguments of 32 bits if they fit, as kernels have them."""
     return [Lane(x, 32 if not x.size or abs(x).max() < 2**31 else 64) for x in arrays]
 
 

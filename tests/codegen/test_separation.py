@@ -1,4 +1,4 @@
-"""What each coordinate contributes, and the strides along a dimension, held against offsets."""
+"""Each coordinate's part of an offset, and the strides along a dimension, against offsets."""
 
 from __future__ import annotations
 

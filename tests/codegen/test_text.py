@@ -258,7 +258,7 @@ def test_a_layout_s_text_stays_in_its_comment() -> None:
      ("lambda", "python"), ("tl", "triton"), ("mod", "mlir"), ("lambda", "sympy"),
      ("Symbol", "sympy")],
 )  # fmt: skip
-def test_words_of_a_language_are_no_names(name: str, target: str) -> None:
+def test_reserved_words_are_not_names(name: str, target: str) -> None:
     with pytest.raises(ml.LayoutError, match=f"'{name}' is not a name in"):
         ml.code(f"{name} + 1", target, {name: (0, 9)})
     with pytest.raises(ml.LayoutError, match="is not a name in"):
@@ -293,7 +293,7 @@ def test_a_size_and_a_variable_of_one_name(target: str) -> None:
             print_formulas(formulas, target, function=whole)
 
 
-def test_values_in_mlir_have_names_besides_the_arguments() -> None:
+def test_values_in_mlir_have_names_of_their_own() -> None:
     text = ml.code("r0 + r2", "mlir", {"r0": (0, 9), "r2": (0, 9)}, function=True)
     assert re.findall(r"%(\w+) =", text) == ["r1"]
     assert "return %r1 : index" in text
@@ -573,7 +573,7 @@ def test_the_options_differ() -> None:
     assert len({case.code("c", **options) for options in OPTIONS}) == len(OPTIONS)
 
 
-def test_what_is_cheapest_depends_on_shifts() -> None:
+def test_the_cheapest_form_depends_on_shifts() -> None:
     """A mask costs less than a product; a remainder does not."""
     text, bounds = "32*(i//8) + i%8", {"i": (0, 63)}
     assert ml.code(text, "c", bounds, simplified="cheapest") == "24 * (i / 8) + i"

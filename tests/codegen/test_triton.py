@@ -1,4 +1,4 @@
-"""Triton's own compiler takes the printed functions, where it is installed."""
+"""Triton's own compiler takes the printed functions, if it is installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kernel(k: int, case: Case) -> str:
 
 
 def pointers(case: Case) -> dict[str, str]:
-    """The types of the kernel's arguments: 32 bits where these hold the values."""
+    """The types of the kernel's arguments: 32 bits if these hold the values."""
     types = {}
     for i, name in enumerate(case.names):
         largest = max(abs(row[i]) for row in case.arguments)

@@ -187,14 +187,14 @@ def test_reshaped_and_transposed_between() -> None:
         ),
     ],
 )
-def test_what_a_function_refuses(buffer: Any, out: Any, message: str) -> None:
+def test_refused_buffers(buffer: Any, out: Any, message: str) -> None:
     need("gcc")
     f = ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
     with pytest.raises(ml.LayoutError, match=message):
         f(buffer, buffer if isinstance(out, str) else out)
 
 
-def test_objects_are_no_items() -> None:
+def test_objects_are_not_items() -> None:
     need("gcc")
     f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int64")
     with pytest.raises(
@@ -226,7 +226,7 @@ def test_objects_are_no_items() -> None:
         ("int32", object()),
     ],
 )
-def test_what_holds_no_items(dtype: str, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_of_other_values(dtype: str, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "")
     with pytest.raises(ml.LayoutError, match="buffer: expected items of"):
         ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile(dtype)(given)
@@ -282,7 +282,7 @@ def script(folder: Path, text: str) -> Path:
         ("#!/bin/sh\nexec sleep 60\n", "cc did not end"),
     ],
 )
-def test_what_is_no_compiler(
+def test_commands_that_are_not_compilers(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # asked for its version, one of them writes a file
@@ -293,7 +293,7 @@ def test_what_is_no_compiler(
     assert not list(build.cache_folder().glob("*.so"))
 
 
-def test_a_compiler_that_is_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_not_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", 'gcc "')
     with pytest.raises(ml.LayoutError, match="CC: expected a command"):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
@@ -313,7 +313,7 @@ def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["nothing", "no library", "half", "zeros"])
-def test_what_was_kept_but_is_damaged(change: str) -> None:
+def test_damaged_libraries_are_built_again(change: str) -> None:
     """Half a library would end the process where it was loaded."""
     need("gcc")
     r = ml.relayout("[0, 1]", "[1, 0]", (2, 3))
@@ -411,7 +411,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None
         ({"fill": "x"}, "fill: expected a value of uint8, got 'x'"),
     ],
 )
-def test_what_kernels_refuse(given: dict[str, Any], message: str) -> None:
+def test_refused_kernels(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ml.LayoutError, match=message):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).kernel(**{"dtype": "uint8"} | given)
 

@@ -1,4 +1,4 @@
-"""Recipes as digits, held against the recipes' own offsets: what all kernels are planned from."""
+"""Recipes as digits, compared with the recipes' own offsets."""
 
 from __future__ import annotations
 

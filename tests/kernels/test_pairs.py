@@ -24,7 +24,7 @@ MATRICES = [
     "{1,0:T(8,128)(2,1,1,1)}",
     "{1,0:T(3,5)(2,2)}",
 ]
-# Among themselves these have few bytes in common, or in another order: blocks go through a scratch.
+# Pairs of these share few bytes, or in another order: blocks go through a staging buffer.
 TURNED = [
     "{0,1:T(8,128)}",
     "{0,1:T(8,128)(2,1)}",
@@ -44,7 +44,7 @@ ODD = [
     "{1,0:T(3,2)(2,4)}",
     "{1,0:T(2,8,4)}",
 ]
-# More boxes than loop nests are written for.
+# More domains than a kernel has loop nests for.
 MANY = ["{3,2,1,0:T(5,5,5,5)(3,3,3,3)(2,2,2,2)}", "{0,1,2,3}"]
 
 GROUPS = [
@@ -108,7 +108,7 @@ def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_
 def test_vectors_of_each_width(
     compiler: str, flags: tuple[str, ...], feature: str, tmp_path: Path
 ) -> None:
-    """Where vectors are shorter than a row, it is moved by halves."""
+    """A row longer than a vector is moved by halves."""
     told = Path("/proc/cpuinfo")
     if not told.exists() or feature not in told.read_text(encoding="utf-8").split():
         pytest.skip(f"this processor has no {feature}")
@@ -167,7 +167,7 @@ def test_random_pairs(cases: list[Case], tmp_path_factory: pytest.TempPathFactor
 
 @st.composite
 def staged_pairs(draw: st.DrawFn) -> Case:
-    """Two random tilings, often such that blocks go through a scratch; sizes of a few blocks."""
+    """Two random tilings, often with staged blocks; sizes of a few blocks."""
     shape = (*draw(st.lists(st.integers(1, 3), max_size=1)), draw(st.integers(1, 300)),
              draw(st.integers(1, 300)))  # fmt: skip
     edges = st.sampled_from([1, 2, 3, 4, 5, 8, 16, 32, 128])
@@ -183,7 +183,7 @@ def staged_pairs(draw: st.DrawFn) -> Case:
 @pytest.mark.slow
 @given(cases=st.lists(staged_pairs(), min_size=20, max_size=40))
 @FEW
-def test_random_pairs_through_a_scratch(
+def test_random_pairs_through_a_staging_buffer(
     cases: list[Case], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     need("gcc")
@@ -200,7 +200,7 @@ def test_an_empty_array_writes_nothing(tmp_path: Path) -> None:
     run_all(cases, tmp_path, "gcc", *QUICK)
 
 
-def test_very_many_boxes_become_one_loop() -> None:
+def test_very_many_domains_become_one_loop() -> None:
     source, target = (ml.index_map(layout, (7, 7, 7, 7)).recipe for layout in MANY)
     assert plan_kernel(Kernel(source, target, 4)).elementwise
     assert plan_kernel(Kernel(target, source, 4)).elementwise

@@ -1,4 +1,4 @@
-"""How kernels are planned: exact boxes, words and vectors that fit, stores that start at lines."""
+"""Plans of kernels: exact domains, words and vectors that fit, aligned non-temporal stores."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PADDED = [
 ]
 
 
-def places(box: Domain) -> Iterator[int]:
-    steps = [[k * axis.target for k in range(axis.count)] for axis in box.axes]
-    return (box.target + sum(chosen) for chosen in product(*steps))  # type: ignore[misc]
+def places(domain: Domain) -> Iterator[int]:
+    steps = [[k * axis.target for k in range(axis.count)] for axis in domain.axes]
+    return (domain.target + sum(chosen) for chosen in product(*steps))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("layout", "shape"), PADDED)
-def test_boxes_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None:
+def test_domains_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None:
     plain = ml.index_map("[" + ", ".join(map(str, range(len(shape)))) + "]", shape).recipe
     recipe = ml.index_map(layout, shape).recipe
     a, b = chains_of(plain), chains_of(recipe)
@@ -46,9 +46,9 @@ def test_boxes_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None
     padding = padding_domains(b, recipe.tail_padding, recipe.size)
     assert elements is not None
     assert padding is not None
-    found = Counter(place for box in [*elements, *padding] for place in places(box))
+    found = Counter(place for domain in [*elements, *padding] for place in places(domain))
     assert found == dict.fromkeys(range(recipe.size), 1)
-    held = {place for box in elements for place in places(box)}
+    held = {place for domain in elements for place in places(domain)}
     slots = ml.pack(layout, np.ones(shape, bool))
     assert held == set(np.flatnonzero(slots).tolist())
 
@@ -75,7 +75,7 @@ def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
     assert [digit.source for digit in chain if digit.unit == unit] == [stride]
 
 
-def test_what_has_no_digit_does_not_move() -> None:
+def test_a_coordinate_without_a_digit_does_not_move() -> None:
     without = DigitChains((8,), ((chain_digit(2, 4, 3),),))
     rows = DigitChains((8,), ((chain_digit(1, 8, 1),),))
     (chain,) = shared_digits(without, rows) or ()
@@ -86,7 +86,7 @@ def test_what_has_no_digit_does_not_move() -> None:
 
 
 @pytest.mark.parametrize(
-    ("box", "word"),
+    ("domain", "word"),
     [
         (Domain(0, 0, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 16),
         (Domain(0, 2, (LoopAxis(4, 1, 1), LoopAxis(9, 4, 8))), 8),
@@ -96,11 +96,11 @@ def test_what_has_no_digit_does_not_move() -> None:
         (Domain(0, 0, (LoopAxis(2, 1, 1), LoopAxis(9, 4, 8))), 8),
     ],
 )
-def test_words_start_at_their_multiples(box: Domain, word: int) -> None:
-    found, within = _in_words(box, 4)
+def test_words_start_at_their_multiples(domain: Domain, word: int) -> None:
+    found, within = _in_words(domain, 4)
     assert found == word
-    assert within.source == 4 * box.source
-    assert within.target == 4 * box.target
+    assert within.source == 4 * domain.source
+    assert within.target == 4 * domain.target
     for axis in within.axes:
         assert axis.source % word == axis.target % word == 0
 
@@ -111,9 +111,9 @@ def test_words_start_at_their_multiples(box: Domain, word: int) -> None:
 def test_the_widest_vectors_that_a_row_holds(length: int, widths: set[int]) -> None:
     for turned in (False, True):
         rows, column = LoopAxis(2, 1000, 1), LoopAxis(length, 1, 2)
-        box = Domain(0, 0, tuple(LoopAxis(a.count, a.target, a.source) if turned else a
+        domain = Domain(0, 0, tuple(LoopAxis(a.count, a.target, a.source) if turned else a
                               for a in (rows, column)))  # fmt: skip
-        found = vectorize(box, 4)
+        found = vectorize(domain, 4)
         assert all(isinstance(nest.micro, Deinterleave if turned else Interleave) for nest in found)
         assert max(nest.micro.width for nest in found) == max(widths)
 
@@ -126,20 +126,20 @@ def moves(
 
 
 @pytest.mark.parametrize("start", range(0, 129, 16))
-def test_stores_past_the_caches_start_at_lines(start: int) -> None:
-    """Rows are whole lines; where they start may not be one."""
+def test_non_temporal_stores_start_at_cache_lines(start: int) -> None:
+    """Rows are whole cache lines; their start may lie within one."""
     nest = Nest(0, start, (LoopAxis(8, 1000, 512),), CopyRun(512))
     assert _is_non_temporal(nest, 1 << 30, 0, []) == (start % 64 == 0)
 
 
-def test_loops_that_stream_are_of_whole_lines() -> None:
+def test_non_temporal_stores_are_of_whole_cache_lines() -> None:
     assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).is_streaming
     assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).is_streaming
     assert not moves("[0, 1]", "[1, 0]", (401, 399), 4, to=0).is_streaming
 
 
 @pytest.mark.parametrize("to", [0, 1 << 60])
-def test_rows_off_cache_lines_are_read_where_they_lie(to: int) -> None:
+def test_rows_off_cache_lines_are_transposed_directly(to: int) -> None:
     def direct(shape: tuple[int, int], itemsize: int) -> set[bool]:
         found = [nest.micro for nest in moves("[0, 1]", "[1, 0]", shape, itemsize, to=to).nests]
         assert all(isinstance(micro, Transposition) for micro in found)
@@ -151,7 +151,7 @@ def test_rows_off_cache_lines_are_read_where_they_lie(to: int) -> None:
     assert direct((360, 2048), 2) == {False}  # rows a power of two apart share places of a cache
 
 
-def test_strips_are_of_whole_lines_of_the_source() -> None:
+def test_prefetch_buffers_are_contiguous_in_the_source() -> None:
     found = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=1 << 60).nests
     assert [(nest.prefetch, nest.prefetch_loops) for nest in found] == [(8192, 3)]
     far = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
@@ -175,7 +175,7 @@ def test_strips_are_of_whole_lines_of_the_source() -> None:
         ("[0, 1]", "{1,0:T(8,128)(4,1)}", 1, False),
     ],
 )
-def test_blocks_go_through_a_scratch_where_that_costs_less(
+def test_blocks_are_staged_if_that_costs_less(
     source: str, target: str, itemsize: int, staged: bool
 ) -> None:
     found = moves(source, target, (512, 512), itemsize, to=1 << 60)

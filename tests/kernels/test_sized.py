@@ -97,7 +97,7 @@ def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", compilers())
 @pytest.mark.parametrize("flags", [("-march=native",), ("-DRELAYOUT_VECTOR=0",)])
-def test_rows_read_where_they_lie(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+def test_direct_transpositions(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     """Transpositions whose strides let rows share the first cache, and at the edge of those."""
     sizes = ((401, 399), (63, 100), (64, 17), (65, 3), (385, 70), (769, 33), (384, 65), (1000, 15))
     images = tuple((2, c, h, 7) for c, h in ((65, 9), (401, 3), (130, 1)))
@@ -187,11 +187,11 @@ def test_cuda_s_own_compiler_takes_them(tmp_path: Path) -> None:
     subprocess.run(["nvcc", *flags], check=True)
 
 
-def places(boxes: list[Domain], values: dict[str, int]) -> list[tuple[int, int]]:
+def places(domains: list[Domain], values: dict[str, int]) -> list[tuple[int, int]]:
     found = []
-    for box in boxes:
-        at = [(evaluate(box.source, values), evaluate(box.target, values))]
-        for axis in box.axes:
+    for domain in domains:
+        at = [(evaluate(domain.source, values), evaluate(domain.target, values))]
+        for axis in domain.axes:
             source, target = (evaluate(x, values) for x in (axis.source, axis.target))
             steps = range(evaluate(axis.count, values))
             assert upper_bound(axis.count) is None or len(steps) <= upper_bound(axis.count)
@@ -201,7 +201,7 @@ def places(boxes: list[Domain], values: dict[str, int]) -> list[tuple[int, int]]
 
 
 @pytest.mark.parametrize("size", [(1, 1), (7, 127), (8, 128), (9, 129), (13, 300), (24, 5)])
-def test_boxes_are_exact_at_all_sizes(size: tuple[int, int]) -> None:
+def test_domains_are_exact_at_all_sizes(size: tuple[int, int]) -> None:
     r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)(4,1)}")
     elements, padding = domains_of(r.source.recipe, r.target.recipe)
     assert elements is not None
@@ -290,7 +290,7 @@ def test_a_function_for_all_sizes(with_compiler: bool, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
-def test_what_a_function_for_all_sizes_refuses() -> None:
+def test_refused_sizes() -> None:
     need("gcc")
     f = ml.relayout("s32[M,N]{1,0}", "{1,0:T(8,128)}", assuming="M % 8 == 0, N <= 128").compile()
     x = np.zeros((8, 5), np.int32)
@@ -336,7 +336,7 @@ def test_sizes_that_are_called_as_arguments_are(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
-def test_what_is_kept_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
     monkeypatch.setattr(compiled, "KERNELS_KEPT", 2)
     f = ml.relayout("u8[M,N]{1,0}", "{0,1}").compile()

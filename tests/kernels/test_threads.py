@@ -339,7 +339,7 @@ def test_without_a_compiler_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True, 2000, [2]])
-def test_what_is_no_number_of_threads(threads: Any) -> None:
+def test_refused_numbers_of_threads(threads: Any) -> None:
     for shape in ((4, 6), ("M", "N")):
         with pytest.raises(
             ml.LayoutError, match="threads: expected an integer from 1 to 1024"
@@ -352,7 +352,7 @@ def test_what_is_no_number_of_threads(threads: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
-def test_another_fill_is_no_other_build(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_fill_needs_no_other_build(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
     loaded = []
     load = build.load

@@ -26,7 +26,7 @@ OPTIONS: tuple[dict[str, Any], ...] = tuple(
 
 @dataclass(frozen=True)
 class Case:
-    """Something with formulas; rows of arguments; rows of results, None where any will do.
+    """A value with formulas; rows of arguments; rows of results, None if any result will do.
 
     Attributes:
         arguments: values of the variables, then of the sizes, in the order of the function's.
@@ -142,7 +142,7 @@ EXPRESSIONS: list[tuple[str, dict[str, tuple[int | None, int | None]]]] = [
 ]
 
 
-# Where 64 bits end: a step too far would be undefined behaviour.
+# At the end of 64 bits: a step too far would be undefined behaviour.
 EXTREMES = [
     "i//7", "i//8", "i%7", "i//2", "i//(2**62)", "i%(2**62)", "(i//7)%5", "i//7 - 3*(i//1000)",
     "i%(2**31 - 1)", "i//(2**31 - 1)", "(i//3)%(2**31 - 5)",

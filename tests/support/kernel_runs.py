@@ -52,7 +52,7 @@ class Case:
         return Kernel(source, target, self.itemsize, self.fill, name, f"{self}")
 
     def buffers(self, before: int) -> tuple[np.ndarray, np.ndarray]:
-        """What is read, and what the NumPy recipe then expects; ``before`` is in the target."""
+        """Return a source, and the target that NumPy expects; before, ``before`` fills it."""
         whole = self.itemsize in (1, 2, 4, 8)
         items = np.dtype(f"u{self.itemsize}" if whole else (np.void, self.itemsize))
         count = math.prod(self.shape)
