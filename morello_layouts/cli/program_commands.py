@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
 
+_generation_option = click.option(
+    "--tpu", "generation", metavar="v5e",
+    help="The generation of TPUs for alternatives; by default the layouts tell.",
+)  # fmt: skip
 _html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
 
 
@@ -68,10 +72,7 @@ difference), warnings. An unknown value is null.
     "--top", type=click.IntRange(0), default=10, show_default=True,
     help="The number of most wasteful arrays to show.",
 )  # fmt: skip
-@click.option(
-    "--tpu", "generation", metavar="v5e",
-    help="The generation of TPUs for alternatives; by default the layouts tell.",
-)  # fmt: skip
+@_generation_option
 @_html_option
 @json_option
 def hlo(
@@ -127,10 +128,7 @@ value is null.
 """
 )
 @click.argument("file")
-@click.option(
-    "--tpu", "generation", metavar="v5e",
-    help="The generation of TPUs for alternatives; by default the tiles of scalars tell.",
-)  # fmt: skip
+@_generation_option
 @_html_option
 @json_option
 def oom(*, file: str, generation: str | None, html: str | None, as_json: bool) -> Status:

@@ -48,7 +48,6 @@ COMMENT: Final = re.compile(_COMMENT, _FLAGS)
 STRING: Final = re.compile(_STRING, _FLAGS)
 SPACE: Final = re.compile(rf"(?:\s++|//[^\n]*+|{_COMMENT})*+", _FLAGS)
 ARRAY: Final = re.compile(_ARRAY, _FLAGS)
-VALUE: Final = re.compile(_VALUE, _FLAGS)
 ATTRIBUTE: Final = re.compile(_ATTRIBUTE, _FLAGS)
 
 # A type that may continue after the end of the text.
