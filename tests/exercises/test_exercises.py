@@ -162,7 +162,7 @@ def test_the_solution_is_right(name: str) -> None:
 
 @pytest.mark.slow
 @each_row("name", EXERCISES)
-def test_a_wrong_answer_is_told_where(name: str) -> None:
+def test_a_wrong_answer_gets_a_counterexample(name: str) -> None:
     assert WRONG[name], "give two wrong answers at least"
     for answer, place in WRONG[name]:
         feedback = EXERCISES[name](answer)
@@ -260,7 +260,7 @@ def test_a_layout_in_a_larger_buffer_is_another_one() -> None:
     assert where("{1,0:T(4,4)}").right is True
 
 
-def test_what_the_questions_say() -> None:
+def test_the_text_of_questions() -> None:
     """Numbers that the texts of exercises hold."""
     theirs = ml.from_sympy({"i": 8}, "2*((2*(i%2) + (i%4)//2)//2) + i%2")
     assert len({theirs(i) for i in range(8)}) == 2  # of odd_even_of_pairs
@@ -287,7 +287,7 @@ def test_questions_with_many_answers() -> None:
     assert (said.right, said.counterexample) == (False, 48)
 
 
-def test_what_is_not_decided_is_neither_right_nor_wrong() -> None:
+def test_undecided_is_neither_right_nor_wrong() -> None:
     exercise = ml.exercises.Exercise("?", (4096, 4096), "[0, 1]", judge=ml.is_injective)
     said = exercise("(4096*d0 + d1) % 16777215")
     assert said.right is None
@@ -308,7 +308,7 @@ def test_questions_for_a_short_formula() -> None:
     assert "with 4 floors and mods" in pairs("[0, 0 oe(4), 0 p(2)]").comment
 
 
-def test_answers_that_are_no_maps() -> None:
+def test_answers_that_are_not_maps() -> None:
     exercise = ml.exercises.Exercise(
         "?", (1,), (11,), check=lambda n: ml.exercises.Feedback(n == (11,), "")
     )
@@ -331,7 +331,7 @@ def test_how_many_pairs_collide() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 5, "x", ((0, 63),), ((0, 63), 1), ((0.0, 63), (1, 0))])
-def test_what_is_no_pair_of_elements_is_told(answer: Any) -> None:
+def test_answers_that_are_not_pairs_of_elements(answer: Any) -> None:
     said = ml.exercises.find_a_collision(answer)
     assert said.right is False
     assert "give two elements" in said.comment

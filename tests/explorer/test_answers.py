@@ -78,7 +78,7 @@ def test_proofs_are_those_of_explain() -> None:
     assert texts(asked(text)["proofs"]) == {r.label: r.text for r in proof_rows(report.proofs)}
 
 
-def test_sizes_are_said_in_bytes() -> None:
+def test_sizes_are_in_bytes() -> None:
     sizes = texts(asked("bf16[10,200]{1,0:T(8,128)(2,1)}")["sizes"])
     assert sizes["bytes"].startswith("4,000 of data in 8,192 (8.0 KiB) that XLA reserves")
 
@@ -138,7 +138,7 @@ def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, wha
         ({"layout": "f32[2]", "other": "d0 / 2"}, "  d0 / 2\n     ^"),
     ],
 )
-def test_a_caret_is_below_what_is_wrong(fields: dict[str, str], pointer: str) -> None:
+def test_a_caret_is_below_the_error(fields: dict[str, str], pointer: str) -> None:
     (error,) = answer(fields)["errors"]
     assert error["pointer"] == pointer
     assert error["position"] == pointer.split("\n")[1].index("^") - 2
@@ -154,14 +154,14 @@ def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
         assert not any("field Sizes" in note for note in asked(text)["notes"])
 
 
-def test_sizes_beside_a_text_that_has_its_own_are_said_to_be_unused() -> None:
+def test_sizes_are_unused_if_the_text_has_its_own() -> None:
     found = asked("f32[3,5]", shape="6x8")
     assert found["unused"] == {"shape": "the layout's text has its own sizes"}
     assert found["formula"]["simplified"] == "5*d0 + d1"
     assert asked("{1,0}", shape="6x8")["unused"] == {}
 
 
-def test_what_is_known_of_names_waits_while_there_are_none() -> None:
+def test_assumptions_are_unused_without_symbolic_sizes() -> None:
     found = asked("f32[3,5]", assuming="8 | M", at="M=16, N")
     assert found["errors"] == []
     assert found["unused"] == dict.fromkeys(("assuming", "at"), "no size is symbolic")
@@ -175,7 +175,7 @@ def test_a_layout_takes_the_sizes_of_the_one_that_it_is_compared_with() -> None:
     assert found["comparison"]["verdict"].startswith("not equivalent")
 
 
-def test_layouts_alone_are_called_by_their_own_text() -> None:
+def test_layouts_without_sizes_keep_their_text() -> None:
     found = asked("{0,1}", shape="6x8", other="{1,0:T(2,4)}")
     assert "of {0,1} at 6x8, in elements" in found["code"][0]["offset"]
     assert found["comparison"]["text"] == "{1,0:T(2,4)} at 6x8"
@@ -255,7 +255,7 @@ def test_a_formula_that_is_wrong_at_all_sizes() -> None:
     assert found["rows"][0]["label"] == "counterexample"
 
 
-def test_what_is_a_formula() -> None:
+def test_is_formula() -> None:
     for text in ("d0", "5*d0 + d1", "(d0 & 7)", "5*y + x", "d0//8*2,", "i - j"):
         assert is_formula(text), text
     for text in ("", "NHWC", "f32[d0,d1]", "{1,0:T(2,*)}", "()", "<img src=x/>", "[1, 0]", "token"):
@@ -326,7 +326,7 @@ def test_a_layout_of_names_is_drawn_at_numbers_that_are_not_mostly_padding() -> 
         assert numbered.size <= 2 * prod(sizes.values())
 
 
-def test_what_is_typed_for_the_picture_comes_first() -> None:
+def test_sizes_of_the_field_come_first() -> None:
     m = ml.index_map("f32[M,N]")
     assert at_numbers([m], "N=7")[1]["N"] == 7
     assert parse_sizes("") == {}
@@ -373,14 +373,14 @@ MESSAGE = (  # its lines joined, as a field of a page joins them
         ('a = f32[2]{0} add(b), metadata={op_name="Shape: f32[9] Size: 3"}', "f32[2]{0}"),
     ],
 )
-def test_what_was_copied_along_is_left_out(copied: str, text: str) -> None:
+def test_copied_surroundings_are_left_out(copied: str, text: str) -> None:
     found = asked(copied)
     assert found["errors"] == []
     assert found["text"] == text
 
 
-def test_fields_of_a_message_without_a_shape_are_no_layout() -> None:
-    for text in ("Size: 160.00M", "1. Size: 4.0K Unpadded size: 1.0K", "Shape:", "Shape: x", '""'):
+def test_message_fields_without_a_shape_are_not_a_layout() -> None:
+    for text in ("Size: 160.00M", "1. Size: 4.0K Unpadded size: 1.0K", "Shape:", "Shape: !", '""'):
         assert [error["field"] for error in answer({"layout": text})["errors"]] == ["layout"]
 
 
@@ -439,7 +439,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'&\x00\u202e"
 
 
 @pytest.mark.parametrize("field", ["layout", "shape", "assuming", "at", "other"])
-def test_hostile_text_comes_back_in_errors_alone(field: str) -> None:
+def test_hostile_text_appears_only_in_errors(field: str) -> None:
     fields = {"layout": "[1, 0]", "shape": "6xM"} | {field: HOSTILE}
     found = answer(fields)
     assert [error["field"] for error in found["errors"]] == [field]

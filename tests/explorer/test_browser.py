@@ -30,13 +30,14 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.remote.webelement import WebElement  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-TEN = [
+LAYOUTS = [
     ("f32[3,5]{1,0:T(2,2)}", ""),
     ("[1, 0, 1 p(4)]", "6x8"),
     ("[0, 1, 1 oe(8)]", "4x16"),
     ("bf16[10,200]{1,0:T(8,128)(2,1)}", ""),
     ("{0,1:T(2,4)}", "4,6"),
     ("NHWC", "2x3x4x5"),
+    ("nChw16c", "1x32x2x3"),
     ("s8[64,256]{1,0:T(8,128)(4,1)}", ""),
     ("f32[2,2,5]{2,1,0:T(2,*,3)}", ""),
     ("f32[1000]{0:T(128)}", ""),
@@ -168,9 +169,9 @@ def page(server: Server, driver: Any) -> Iterator[Page]:
 
 
 @pytest.mark.slow
-def test_each_of_ten_layouts_typed(page: Page) -> None:
+def test_layouts_of_every_notation(page: Page) -> None:
     page.open()
-    for text, shape in TEN:
+    for text, shape in LAYOUTS:
         m = ml.index_map(text, _shape(shape))
         if page.find("#shape").get_property("value") != shape:
             page.type("shape", shape)
@@ -288,7 +289,7 @@ def test_pointing_at_a_cell_says_where_it_lies_and_why(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_the_arrow_keys_alone_choose_a_cell(page: Page) -> None:
+def test_arrow_keys_choose_a_cell(page: Page) -> None:
     page.open(layout="f32[3,5]{1,0:T(2,2)}")
     page.script("document.getElementById('picture').focus()")
     keys = ActionChains(page.driver)
@@ -324,7 +325,7 @@ def test_the_recipe_is_stepped_through(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_the_details_stay_beside_what_is_pointed_at(page: Page) -> None:
+def test_the_details_stay_beside_the_pointer(page: Page) -> None:
     page.open(layout="bf16[10,200]{1,0:T(8,128)(2,1)}", other="{0,1}")
     for selector in ("#picture", ".player", ".player:last-child"):
         overlap = page.script(
@@ -422,7 +423,7 @@ def test_arrays_of_a_tuple_are_chosen(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_wrong_with_a_link_is_said(page: Page) -> None:
+def test_errors_in_a_link_are_shown(page: Page) -> None:
     page.open(layout="f32[2,3]", array="x")
     assert page.text("#layout-error .what") == "array: expected a number, got 'x'"
     page.type("layout", "f32[2,4]")

@@ -102,7 +102,7 @@ def test_the_page_loads_only_its_own_files(server: Server) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/api/answer?layout=f32%5B3%5D", "/presets.json", "/nothing", "/show.js"]
 )
-def test_every_response_forbids_what_the_page_does_not_need(server: Server, path: str) -> None:
+def test_every_response_has_a_strict_policy(server: Server, path: str) -> None:
     headers = dict(get(server, path)[0].getheaders())
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ")
@@ -169,7 +169,7 @@ def test_foreign_pages_ask_nothing(server: Server) -> None:
         "/server.py",
     ],
 )
-def test_there_are_no_other_files(server: Server, path: str) -> None:
+def test_other_files_are_not_served(server: Server, path: str) -> None:
     assert get(server, path)[0].status == 404
 
 
@@ -244,7 +244,7 @@ def test_many_endless_questions_at_once_all_end(hasty_server: Server) -> None:
     wait_for(lambda: not ask(hasty_server, layout="f32[3]")["errors"])
 
 
-def test_a_question_whose_sender_has_gone_is_not_worked_on(server: Server) -> None:
+def test_a_question_without_a_sender_is_dropped(server: Server) -> None:
     with server.worker._lock:
         path = f"/api/answer?{urlencode({'layout': SLOW})}"
         with socket.create_connection((HOST, server.port), timeout=PATIENCE) as raw:

@@ -60,7 +60,7 @@ def test_the_formula_may_be_left_to_guess() -> None:
         (("u8[9999,9999]",), {"max_slots": 10**9}, "99,980,001 slots"),
     ],
 )
-def test_what_is_refused(
+def test_refused_arguments(
     arguments: tuple[object, ...], options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ml.LayoutError) as caught:
@@ -69,7 +69,7 @@ def test_what_is_refused(
     assert len(str(caught.value).splitlines()) >= 3
 
 
-def test_a_formula_alone_is_no_layout() -> None:
+def test_a_formula_cannot_be_drawn() -> None:
     formula = ml.from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))
     with pytest.raises(ml.UnsupportedError, match="draw a layout"):
         ml.draw(formula)
@@ -112,7 +112,7 @@ def is_png(data: bytes, width: float) -> bool:
 
 
 @pytest.mark.slow
-def test_png_by_what_is_installed() -> None:
+def test_png_uses_an_installed_converter() -> None:
     svg = ml.draw("f32[3,5]{1,0:T(2,2)}").svg()
     try:
         data = png_of(svg, 2)
@@ -150,7 +150,7 @@ def test_a_converter_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_figures_are_what_the_code_draws() -> None:
+def test_the_figures_are_up_to_date() -> None:
     """docs/figures, the README's picture among them; the same command writes them anew."""
     run = subprocess.run(
         [sys.executable, "docs/generate.py", "--check"],

@@ -75,7 +75,7 @@ def test_figure_4_element_6_5() -> None:
         ("[0, 0 p(2), 0 p(2)]", (8,), [(0,)] * 4 + [(1,)] * 4),
     ],
 )
-def test_only_what_lies_in_one_piece_is_a_tile(
+def test_only_contiguous_blocks_are_tiles(
     text: str, shape: tuple[int, ...], tiles: list[tuple[int, ...]]
 ) -> None:
     """Even indices before odd ones are a split too, but make no tiles."""
@@ -95,7 +95,7 @@ def test_joined_dimensions_have_staggered_tiles() -> None:
     assert [cell.tile[1] for cell in grid.cells[1] if cell] == [3, 3, 4, 4, 4, 5, 5, 5, 6, 6]
 
 
-def test_no_elements_no_grid() -> None:
+def test_an_empty_array_has_no_grid() -> None:
     picture = view_of(ml.index_map("f32[0,4]"))
     assert (picture.grids, picture.slices) == ((), 0)
     assert [line.plain for line in terminal_lines(picture, ("y", "x"))] == [
@@ -120,7 +120,7 @@ LAYOUTS = st.sampled_from(["T(2,2)", "T(8,128)(2,1)", "T(4)", "T(2,4)(2,1,1,1)",
 
 
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=3), LAYOUTS, st.booleans())
-def test_every_cell_says_what_the_index_map_says(
+def test_every_cell_has_the_offset_of_the_index_map(
     shape: list[int], tiles: str, descending: bool
 ) -> None:
     order = sorted(range(len(shape)), reverse=descending)
@@ -159,7 +159,7 @@ def test_visible_indices_fit_and_reach_both_ends(
 
 
 @pytest.mark.parametrize("tile", [199, 200, 201])
-def test_the_end_of_the_array_is_no_border_between_tiles(tile: int) -> None:
+def test_the_end_of_the_array_is_not_a_border_between_tiles(tile: int) -> None:
     shown = visible_indices(200, 200, tile, 12)
     assert shown[-1] == 199
     assert (198 in shown) == (tile == 199)

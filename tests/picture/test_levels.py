@@ -75,7 +75,7 @@ def test_one_tiling_makes_pieces_of_memory(tiles: str) -> None:
         ("[1, 0, 1 p(4)]", (6, 8)),
     ],
 )
-def test_stages_are_what_numpy_does(text: str, shape: tuple[int, ...] | None) -> None:
+def test_stages_equal_numpy(text: str, shape: tuple[int, ...] | None) -> None:
     """The position of each element after k steps is its place after NumPy has done k of them."""
     m = ml.index_map(text, shape)
     array = np.arange(np.prod(m.shape)).reshape(m.shape)
@@ -93,7 +93,7 @@ def test_stages_are_what_numpy_does(text: str, shape: tuple[int, ...] | None) ->
             assert partly.reshape(stage.shape)[at] == packed[offset]
 
 
-def test_padding_is_not_there_before_its_step() -> None:
+def test_padding_appears_at_its_step() -> None:
     (first, padded, *_) = stages_of(ml.index_map("f32[3,5]{1,0:T(2,2)}").recipe, [9, 17])
     assert first.numbers == (None, 13)
     assert padded.numbers == (5, 15)

@@ -239,7 +239,7 @@ def test_two_layouts_are_pointed_at_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_offsets_past_what_javascript_counts_are_exact(tmp_path: Path) -> None:
+def test_offsets_beyond_javascript_integers_are_exact(tmp_path: Path) -> None:
     size = 2**40
     text = f"u8[{size},{size}]{{1,0:T(8,128)(4,1)}}"
     last = ml.index_map(text)(size - 1, size - 1)

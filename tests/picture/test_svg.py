@@ -87,7 +87,7 @@ def test_every_element_is_drawn_where_numpy_puts_it(
 
 
 @each_row(("text", "shape"), LAYOUTS)
-def test_the_memory_strip_holds_what_numpy_packs(text: str, shape: tuple[int, ...] | None) -> None:
+def test_the_memory_strip_equals_numpy(text: str, shape: tuple[int, ...] | None) -> None:
     m = ml.index_map(text, shape)
     buffer = pack_array(m.recipe, np.arange(np.prod(m.shape, dtype=int)).reshape(m.shape), -1)
     slots = groups(parsed(whole(text, shape)), "slot")
@@ -200,7 +200,7 @@ def test_neighbouring_tiles_and_words_have_unlike_colours() -> None:
                     assert (one == other) == (panel.colour(a) == panel.colour(b)), (a, b)
 
 
-def test_two_layouts_mark_what_moves() -> None:
+def test_two_layouts_mark_elements_that_move() -> None:
     a, b = ml.index_map("f32[6,8]{1,0:T(2,4)}"), ml.index_map("[1, 0, 1 p(4)]", (6, 8))
     picture = ml.draw(a, b)
     moved = {at: b(*at) for at in np.ndindex(6, 8) if a(*at) != b(*at)}
