@@ -43,15 +43,10 @@ class Interval(NamedTuple):
 
     def constant_quotient(self, size: Int) -> Int | None:
         """Return the quotient by ``size`` that all values share, or None."""
-        lo, hi = self
-        if lo is None or hi is None:
+        q = _floor(self.lo, size)
+        if q is None or self.hi is None:
             return None
-        q = _floor(lo, size)
-        if type(q) is int and type(lo) is int and type(hi) is int and type(size) is int:
-            return q if hi // size == q else None
-        if q is None or not is_nonnegative(lo - q * size):
-            return None
-        return q if is_nonnegative((q + 1) * size - 1 - hi) else None
+        return q if is_nonnegative((q + 1) * size - 1 - self.hi) else None
 
     def mod(self, modulus: Int) -> Interval:
         """Return the tightest interval of ``x mod modulus``, modulus positive."""
@@ -81,8 +76,6 @@ def _floor(value: Int | None, divisor: Int) -> Int | None:
     """Return ``value // divisor``, or None if it is not known; of integers it always is."""
     if value is None:
         return None
-    if not isinstance(value, SizeExpr) and not isinstance(divisor, SizeExpr):
-        return value // divisor
     quotient, rest = divmod(value, divisor)
     if is_nonnegative(rest) and is_nonnegative(divisor - 1 - rest):
         return quotient

@@ -128,8 +128,6 @@ def drop_remainder(d: Digit) -> AffineExpr | None:
 
     tinygrad: gcd_with_remainder and nest_by_factor.
     """
-    if d.divisor == 1:
-        return None
     for g, y, _, q in _remainders(d, d.divisor):
         return digit(y + q, d.divisor // g, d.modulus)
     return None
@@ -225,8 +223,6 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
     tinygrad: fold_add_divmod_recombine.
     """
     digits = [(a, c) for a, c in form.terms if isinstance(a, Digit)]
-    if len(digits) < 2:
-        return None
     by_position: dict[tuple[AffineExpr, Int], list[tuple[Digit, Int]]] = {}
     for atom, c in digits:
         by_position.setdefault((atom.operand, atom.divisor), []).append((atom, c))
@@ -250,12 +246,10 @@ def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
 
     TVM: x - floordiv(x, c1) * c1 -> floormod(x, c1).
     """
-    factors: dict[Var | Digit, Int] | None = None
+    factors = dict(form.terms)
     for high, k in form.terms:
         if not isinstance(high, Digit) or high.modulus is not None:
             continue
-        if factors is None:
-            factors = dict(form.terms)
         for low, c, s in _lower_quotients(high, k, factors):
             n = high.divisor // s
             rest = form - low * c - AffineExpr(((high, k),), 0)
@@ -277,7 +271,6 @@ def _lower_quotients(
             and low.modulus is None
             and low.operand == high.operand
             and high.divisor % low.divisor == 0
-            and low.divisor != high.divisor
             and k == -c * (high.divisor // low.divisor)
         ):
             yield AffineExpr(((low, 1),), 0), c, low.divisor

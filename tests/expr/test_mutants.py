@@ -25,36 +25,10 @@ from tests.support.expr_rule_cases import (
 DRAWS = 25
 """Nodes of each maker that a mutant is tried on."""
 
-SHORTCUT = "the skipped search finds nothing"
-INTEGERS = "the path for symbolic sizes gives the same for integers"
 SIGNS = "no test has a factor of unknown sign; without the condition, Digit refuses it as divisor"
 LEFT = "a digit that leaves both ends is also one between the ends"
 
 EQUIVALENT = {
-    "_floor: not isinstance(value, SizeExpr) and (not isinstance(divisor, SizeExpr))"
-    " -> False": INTEGERS,
-    "constant_quotient: without lo is None": "an absent end has no known floor",
-    "constant_quotient: lo is None -> False": "an absent end has no known floor",
-    "constant_quotient: without type(q) is int": INTEGERS,
-    "constant_quotient: without type(lo) is int": INTEGERS,
-    "constant_quotient: type(q) is int and type(lo) is int and (type(hi) is int)"
-    " and (type(size) is int) -> False": INTEGERS,
-    "constant_quotient: type(q) is int -> True": INTEGERS,
-    "constant_quotient: type(q) is int -> False": INTEGERS,
-    "constant_quotient: type(lo) is int -> True": INTEGERS,
-    "constant_quotient: type(lo) is int -> False": INTEGERS,
-    "constant_quotient: type(hi) is int -> False": INTEGERS,
-    "constant_quotient: type(size) is int -> False": INTEGERS,
-    "constant_quotient: without not is_nonnegative(lo - q * size)": (
-        "a known floor is at most the value"
-    ),
-    "drop_remainder: d.divisor == 1 -> False": SHORTCUT,
-    "drop_remainder: d.divisor == 1 -> d.divisor == 0": SHORTCUT,
-    "join_digits: len(digits) < 2 -> False": SHORTCUT,
-    "join_digits: len(digits) < 2 -> len(digits) < 1": SHORTCUT,
-    "fold_div_mod: factors is None -> True": "the same factors again",
-    "_lower_quotients: without low.divisor != high.divisor": "the term itself has another factor",
-    "_lower_quotients: low.divisor != high.divisor -> True": "the term itself has another factor",
     "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
         "these are not numbers"
     ),
