@@ -8,6 +8,7 @@ import click
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
+from morello_layouts.checks import as_permutation
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
@@ -151,7 +152,7 @@ def _order(text: str) -> tuple[int, ...]:
             "a transpose names each dimension once, from 0",
             "write for example --transpose 1,0",
         )
-    return tuple(map(int, parts))
+    return as_permutation(list(map(int, parts)), "--transpose", fix="write for example 1,0")
 
 
 def _answer(proof: Proof, as_json: bool) -> Status:

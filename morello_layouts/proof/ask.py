@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import islpy as isl
 
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.checks import as_int
+from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import (
@@ -43,7 +44,10 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
     def decorate(decide: Decide) -> Decide:
         @wraps(decide)
         def ask(*about: Any, budget: int | None = None) -> Proof:
-            allowed = _operations(budget)
+            allowed = ISL_OPERATIONS
+            if budget is not None:
+                why = "it is a number of ISL operations"
+                allowed = as_int(budget, "budget", 1, ISL_OPERATIONS_END, why=why)
             recipes = [m.recipe for m in about if isinstance(m, IndexMap)]
             if any(len(r.shape) + len(r.physical_shape) > PROOF_AXES for r in recipes):
                 return Proof(claim, None, f"more than {PROOF_AXES} axes to relate")
@@ -66,22 +70,6 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
         return ask
 
     return decorate
-
-
-def _operations(budget: object) -> int:
-    if budget is None:
-        return ISL_OPERATIONS
-    if (
-        not isinstance(budget, int)
-        or isinstance(budget, bool)
-        or not 1 <= budget <= ISL_OPERATIONS_END
-    ):
-        raise LayoutError(
-            f"budget: expected a number of ISL operations, got {budget!r}",
-            "the budget limits the work of one question",
-            f"give an int from 1 to {ISL_OPERATIONS_END}, or None",
-        )
-    return budget
 
 
 def _tiles(recipe: Recipe) -> list[int]:

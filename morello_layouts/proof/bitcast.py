@@ -10,6 +10,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
+from morello_layouts.checks import as_permutation
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
@@ -55,13 +56,17 @@ def _candidates(
     """
     if isinstance(correspondence, str):
         if correspondence not in ("row-major", "any"):
-            raise _unknown(correspondence)
+            raise LayoutError(
+                f'correspondence: expected "row-major" or "any", got {correspondence!r}',
+                "elements correspond in row-major order, by a transpose, or by any free reshape",
+                'give "row-major", "any", or an order of dimensions such as (1, 0)',
+            )
         yield from _row_major(a, b)
         if correspondence == "any":
             yield from _in_memory_order(a, b)
             yield from _transposed(a, b)
         return
-    order = _order(correspondence, len(a.recipe.shape))
+    order = as_permutation(correspondence, "transpose", len(a.recipe.shape))
     moved = tuple(a.recipe.shape[dim] for dim in order)
     if moved != b.recipe.shape:
         raise ShapeError(
@@ -72,27 +77,6 @@ def _candidates(
         )
     yield BitcastCandidate(
         a, reshape_view(b, a.recipe.shape, order), "transpose", f"transpose {list(order)}"
-    )
-
-
-def _order(given: object, rank: int) -> tuple[int, ...]:
-    order = tuple(given) if isinstance(given, list | tuple) else (None,)
-    if not all(type(dim) is int for dim in order):
-        raise _unknown(given)
-    if sorted(order) != list(range(rank)):
-        raise ShapeError(
-            f"transpose: expected an order of {rank} dimensions, got {order}",
-            "a transpose names each dimension once, from 0",
-            f"give for example {tuple(reversed(range(rank)))}",
-        )
-    return order
-
-
-def _unknown(given: object) -> LayoutError:
-    return LayoutError(
-        f'correspondence: expected "row-major", "any", or an order of dimensions, got {given!r}',
-        "elements correspond in row-major order, by a transpose, or by any free reshape",
-        'give "row-major", "any", or an order of dimensions such as (1, 0)',
     )
 
 

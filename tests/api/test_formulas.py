@@ -208,7 +208,7 @@ def test_names_and_sizes_that_mean_nothing() -> None:
         with pytest.raises(ml.LayoutError):
             ml.from_sympy((2, 2), formula)
     for budget in (0, -1, "x", 1.5, 2**80, True):
-        with pytest.raises(ml.LayoutError, match="budget: expected a number of ISL operations"):
+        with pytest.raises(ml.LayoutError, match="budget: expected an integer"):
             ml.is_injective("f32[3]", budget=budget)
     for other in (5, None, "f32[4]"):
         with pytest.raises(ml.LayoutError, match="is not a map"):

@@ -73,8 +73,14 @@ def test_the_words_name_memory_spaces() -> None:
         ("s32[8]{0} copy(f32[8]{0} %a)", "copy: expected a result with the elements"),
         ("f32[8]{0} bitcast(f32[9,9]{1,0} %a)", "equally many elements"),
         ("f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a)", "is not an order of dimensions"),
-        ("f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a), dimensions={0,0}", "got (0, 0)"),
-        ("f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a), dimensions={7,9}", "got (7, 9)"),
+        (
+            "f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a), dimensions={0,0}",
+            "transpose: dimension 0 appears twice",
+        ),
+        (
+            "f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a), dimensions={7,9}",
+            "transpose: expected dimensions 0 to 1, got 7",
+        ),
         ("f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a), dimensions={99999999999}", "not an order"),
         ("(f32[8]{0}) copy((f32[8]{0}) %a)", "value is a tuple"),
         ("token[] copy(token[] %a)", "token"),
