@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts import notations
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.kernels import compiled_relayout, thread_count
 from morello_layouts.kernels.relayout import held_as_bits, item_type, padding_item
 from morello_layouts.maps import IndexMap
-from morello_layouts.notations.xla import XlaShape, numpy_type
+from morello_layouts.notations.xla import numpy_type
 from morello_layouts.recipe import Recipe, from_bytes, known, pack_array, to_bytes, unpack_array
 
 
-def as_elements(array: NDArray[Any], shape: XlaShape) -> NDArray[Any]:
-    """An array's values in the type of an XLA shape.
+def as_elements(array: NDArray[Any], kind: str, width: int) -> NDArray[Any]:
+    """Return an array's values in an XLA element type that is stored in ``width`` bits.
 
     Integers and booleans keep their values; other numbers are rounded to a type that NumPy has. Of
     a type that NumPy lacks, such as bf16, the array holds the bits: unsigned integers of its width,
@@ -28,21 +27,20 @@ def as_elements(array: NDArray[Any], shape: XlaShape) -> NDArray[Any]:
     Raises:
         LayoutError: where a value does not fit, or the array is of another kind.
 
-    >>> as_elements(np.array([1, 2]), XlaShape("f32", (2,)))
+    >>> as_elements(np.array([1, 2]), "f32", 32)
     array([1., 2.], dtype=float32)
     """
-    kind = shape.element_type
     held = np.dtype(numpy_type(kind))
     if kind == "pred" or (kind[0] in "su" and kind[1:].isdigit()):
         _require(array.dtype.kind in "biu", array, kind, "give integers or booleans")
         signed = kind[0] == "s"
-        bits = 1 if kind == "pred" else min(int(kind[1:]), shape.bits)
+        bits = 1 if kind == "pred" else min(int(kind[1:]), width)
         least, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         if array.size and not (least <= int(array.min()) and int(array.max()) <= largest):
             value = int(array.min()) if int(array.min()) < least else int(array.max())
             raise LayoutError(
-                f"{value} is no {kind}",
-                f"an element of {kind} in {shape.bits} bits holds {least} to {largest}",
+                f"elements: expected {kind}, got {value}",
+                f"an element of {kind} in {width} bits holds {least} to {largest}",
                 "give values in that range, or a wider type",
             )
         return array.astype(held)
@@ -97,12 +95,11 @@ def pack(
     array([33, 67], dtype=uint8)
     """
     array = _array(array)
-    layout = notations.parse(layout) if isinstance(layout, str) else layout
     m = index_map(layout, array.shape)
-    shape = layout if as_bytes and isinstance(layout, XlaShape) else None
-    if shape is not None:
-        array = as_elements(array, shape)
-    item = _padding(fill, array.dtype, shape) if m.padding else np.zeros((), array.dtype)
+    element = _named_element(m) if as_bytes else None
+    if element is not None:
+        array = as_elements(array, *element)
+    item = _padding(fill, array.dtype, element) if m.padding else np.zeros((), array.dtype)
     count = _threads(threads, compiled=compiled)
     if compiled:
         recipes = Recipe(array.shape), m.recipe
@@ -111,7 +108,7 @@ def pack(
         buffer = move(np.ascontiguousarray(array).reshape(-1))
     else:
         buffer = pack_array(m.recipe, array, item[()])
-    return to_bytes(buffer, _bits(layout, array.dtype)) if as_bytes else buffer
+    return to_bytes(buffer, _bits(element, array.dtype)) if as_bytes else buffer
 
 
 def unpack(
@@ -145,10 +142,9 @@ def unpack(
     >>> unpack("u4[4]{0:E(4)}", b"!C", as_bytes=True)
     array([1, 2, 3, 4], dtype=uint8)
     """
-    layout = notations.parse(layout) if isinstance(layout, str) else layout
     m = index_map(layout, shape)
     if as_bytes:
-        buffer = _items(layout, m, buffer, _dtype(layout, dtype))
+        buffer = _items(m, buffer, _dtype(m, dtype))
     buffer = np.asarray(buffer)
     if buffer.shape != (m.size,):
         raise ShapeError(
@@ -175,12 +171,18 @@ def _array(given: Any) -> NDArray[Any]:
         ) from None
 
 
-def _padding(fill: Any, dtype: np.dtype[Any], shape: XlaShape | None) -> NDArray[Any]:
-    """The item that padding holds, checked against the elements of a shape where one is given."""
-    kind = shape.element_type if shape is not None else ""
+def _named_element(m: IndexMap) -> tuple[str, int] | None:
+    """The name and the bits of the element type, if the layout names one."""
+    element = m.element_type
+    return None if element is None or element.name is None else (element.name, element.bits)
+
+
+def _padding(fill: Any, dtype: np.dtype[Any], element: tuple[str, int] | None) -> NDArray[Any]:
+    """The item that padding holds, checked against the element type if there is one."""
+    kind = element[0] if element is not None else ""
     item = padding_item(fill, dtype, kind if held_as_bits(kind) else None)
-    if shape is not None:
-        as_elements(item, shape)
+    if element is not None:
+        as_elements(item, *element)
     return item
 
 
@@ -195,13 +197,14 @@ def _threads(threads: Any, *, compiled: bool) -> int:
     return count
 
 
-def _bits(layout: object, dtype: np.dtype[Any]) -> int:
-    return layout.bits if isinstance(layout, XlaShape) else dtype.itemsize * 8
+def _bits(element: tuple[str, int] | None, dtype: np.dtype[Any]) -> int:
+    return dtype.itemsize * 8 if element is None else element[1]
 
 
-def _dtype(layout: object, given: Any) -> np.dtype[Any]:
-    if given is None and isinstance(layout, XlaShape):
-        given = numpy_type(layout.element_type)
+def _dtype(m: IndexMap, given: Any) -> np.dtype[Any]:
+    element = _named_element(m)
+    if given is None and element is not None:
+        given = numpy_type(element[0])
     if given is not None:
         try:
             dtype: np.dtype[Any] = np.dtype(given)
@@ -213,17 +216,17 @@ def _dtype(layout: object, given: Any) -> np.dtype[Any]:
             ) from None
         return dtype
     raise LayoutError(
-        f"{layout} does not say what the bytes hold",
+        f"{m.source} does not say what the bytes hold",
         "only an XLA shape names its element type",
         "give dtype, such as dtype='float32'",
     )
 
 
-def _items(layout: object, m: IndexMap, data: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _items(m: IndexMap, data: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """The items of a buffer of bytes."""
     if isinstance(data, bytes | bytearray | memoryview):
         data = np.frombuffer(data, np.uint8)
-    data, bits = np.asarray(data), _bits(layout, dtype)
+    data, bits = np.asarray(data), _bits(_named_element(m), dtype)
     size = -(-m.size * bits // 8)
     if data.dtype != np.uint8 or data.shape != (size,):
         raise ShapeError(

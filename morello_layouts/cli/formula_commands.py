@@ -28,7 +28,7 @@ from morello_layouts.expr import readable
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.kernels import KERNEL_TARGETS
 from morello_layouts.notations import parse, parse_bounds
-from morello_layouts.notations.morello import MorelloLayout
+from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 
 @click.command(
@@ -149,7 +149,8 @@ def convert(
 ) -> Status:
     """Write the layout TEXT in another notation, proved to have the same offsets."""
     layout = parse(text)
-    to = to or ("xla" if isinstance(layout, MorelloLayout) else "morello")
+    is_xla = any(isinstance(x, XlaShape | XlaLayout) for _, x in layout.arrays())
+    to = to or ("morello" if is_xla else "xla")
     status, found, reason = Status.DONE, None, "proved to have the same offsets"
     try:
         found = str(api.convert(layout, to, shape, element_type, assuming=assuming))

@@ -20,7 +20,6 @@ from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLORER_ARRAYS
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.notations.xla import XlaShape
 
 # Every layout has a bracket, except names of orders such as NHWC.
 _BRACKET: Final = re.compile(r"[\[{]")
@@ -160,9 +159,9 @@ def subject_of(question: Question) -> Subject:
             raise LayoutError(f"{value} is a tuple without arrays", "it holds no data", "add one")
     position = min(question.position, len(arrays) - 1)
     array = arrays[position][1]
-    carries_sizes = isinstance(array, XlaShape)
+    carries_sizes = array.sizes is not None
     shape = None if carries_sizes else _shape(question)
-    sizes = array.dims if isinstance(array, XlaShape) else shape or ()
+    sizes = array.sizes or shape or ()
     is_symbolic = not all(isinstance(n, int | None) for n in sizes)
     return Subject(
         str(value),

@@ -44,7 +44,9 @@ def xla_layout_of(m: IndexMap) -> XlaLayout:
         raise TranslationNotFoundError(
             f"no XLA layout was found for {m.source}",
             "its steps pad, or cut across dimensions" if digits is None else _obstacle(digits),
-            "give numbers for the symbolic sizes: a layout without padding always has one then",
+            "give numbers for the symbolic sizes: a layout without padding always has one then"
+            if m.recipe.names
+            else "choose sizes that need no padding: then there always is one",
         )
     found = XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
     answer = have_same_offsets(m, found)

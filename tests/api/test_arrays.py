@@ -35,12 +35,12 @@ def test_bytes_are_of_the_element_type(shape: str, values: Any, expected: bytes)
 @each_row(
     ("shape", "values", "what"),
     [
-        ("u4[1]{0:E(4)}", [16], "16 is no u4"),
-        ("u4[1]", [16], "16 is no u4"),
-        ("s4[1]", [-9], "-9 is no s4"),
-        ("u8[1]{0:E(4)}", [16], "16 is no u8"),
-        ("pred[1]", [2], "2 is no pred"),
-        ("u8[2]", [3, -1], "-1 is no u8"),
+        ("u4[1]{0:E(4)}", [16], "elements: expected u4, got 16"),
+        ("u4[1]", [16], "elements: expected u4, got 16"),
+        ("s4[1]", [-9], "elements: expected s4, got -9"),
+        ("u8[1]{0:E(4)}", [16], "elements: expected u8, got 16"),
+        ("pred[1]", [2], "elements: expected pred, got 2"),
+        ("u8[2]", [3, -1], "elements: expected u8, got -1"),
         ("s8[1]", [1.5], "an array of float64 does not hold elements of s8"),
         ("f32[1]", [1j], "an array of complex128 does not hold elements of f32"),
         (

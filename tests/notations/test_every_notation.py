@@ -1,0 +1,92 @@
+"""Each notation of the table works in everything that takes a layout."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.explorer.answer import answer
+from morello_layouts.layout import Layout
+from morello_layouts.notations.morello import row_major
+from morello_layouts.notations.registry import NOTATIONS, Notation, describe
+from tests.support.paths import ROOT
+
+SHAPES = {"[1, 0, 1 p(4)]": (6, 8), "{1,0:T(8,128)}": (10, 200), "aBcd16b": (2, 20, 3, 4)}
+
+every = pytest.mark.parametrize("notation", NOTATIONS, ids=lambda notation: notation.example)
+
+
+def layout_of(notation: Notation) -> tuple[Layout, tuple[int, ...]]:
+    layout = ml.parse(notation.example)
+    assert isinstance(layout, notation.types)
+    sizes = SHAPES.get(notation.example) or layout.sizes
+    assert sizes is not None
+    return layout, tuple(n for n in sizes if isinstance(n, int))
+
+
+@every
+def test_text_map_and_proofs(notation: Notation) -> None:
+    layout, shape = layout_of(notation)
+    assert str(layout) == notation.example
+    m = ml.index_map(layout, shape)
+    assert ml.verify(m).holds
+    assert ml.is_injective(m).holds
+    assert ml.are_equivalent(layout, notation.example, shape).holds
+
+
+@every
+def test_words(notation: Notation) -> None:
+    layout, shape = layout_of(notation)
+    for found in (describe(layout, shape), describe(layout)):
+        assert found.source == notation.example
+        assert len(found.parts) > 1
+        assert len(found.dimensions) == len(shape)
+        assert len(found.axes) == len(ml.index_map(layout, shape).recipe.physical_shape)
+
+
+@every
+def test_picture_and_code(notation: Notation) -> None:
+    layout, shape = layout_of(notation)
+    m = ml.index_map(layout, shape)
+    last = tuple(n - 1 for n in shape)
+    code = ml.code(layout, "python", shape=shape)
+    assert eval(code, {f"d{k}": x for k, x in enumerate(last)}) == m(*last)
+    assert ml.draw(layout, shape).svg().startswith("<svg")
+
+
+@every
+def test_relayout_pack_and_conversion(notation: Notation) -> None:
+    layout, shape = layout_of(notation)
+    array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    buffer = ml.pack(layout, array, fill=0)
+    relayout = ml.relayout(layout, row_major(shape), shape)
+    assert np.array_equal(relayout.compile("int32")(buffer), array.reshape(-1))
+    if ml.index_map(layout, shape).padding == 0:
+        assert ml.are_equivalent(ml.convert(layout, "xla", shape), layout, shape).holds
+    else:
+        with pytest.raises(ml.NoTranslationError, match="slots are padding"):
+            ml.convert(layout, "morello", shape)
+
+
+@every
+def test_explorer(notation: Notation) -> None:
+    layout, shape = layout_of(notation)
+    given = "" if layout.sizes is not None else "x".join(map(str, shape))
+    found = answer({"layout": notation.example, "shape": given})
+    assert not found["errors"]
+    assert found["words"]
+    assert found["picture"]["panels"]
+
+
+def test_no_module_outside_names_the_notation() -> None:
+    """A notation is its folder and one row of the table."""
+    found = subprocess.run(
+        ["git", "grep", "-il", "onednn", "--", "morello_layouts/*.py"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    outside = [f for f in found if Path(f).parent.name != "onednn"]
+    assert outside == ["morello_layouts/notations/registry.py"]
