@@ -24,9 +24,9 @@ from morello_layouts.diagnostics.moves import (
     effect_text,
     moves_of,
 )
-from morello_layouts.diagnostics.report import Report
-from morello_layouts.diagnostics.tables import (
+from morello_layouts.diagnostics.report import (
     Columns,
+    Report,
     Summary,
     Table,
     added_bytes_cell,

@@ -36,9 +36,9 @@ from morello_layouts.diagnostics.moves import (
     moves_of,
     place_of,
 )
-from morello_layouts.diagnostics.report import Report
-from morello_layouts.diagnostics.tables import (
+from morello_layouts.diagnostics.report import (
     Columns,
+    Report,
     Summary,
     Table,
     byte_columns,
@@ -53,7 +53,7 @@ from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES, REPORT_PLACES_SHOWN
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.tpu import Suggestion, Waste, suggest, waste
-from morello_layouts.tpu.defaults import Generation, generation_of
+from morello_layouts.tpu.layouts import Generation, generation_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from morello_layouts.diagnostics.oom_text import (
     without_colours,
     xla_size,
 )
-from morello_layouts.diagnostics.report import Report
-from morello_layouts.diagnostics.tables import (
+from morello_layouts.diagnostics.report import (
     Columns,
+    Report,
     Summary,
     Table,
     byte_columns,
@@ -31,15 +31,14 @@ from morello_layouts.diagnostics.tables import (
     text_cell,
 )
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.attributes import metadata_of
+from morello_layouts.hlo.module import metadata_of
 from morello_layouts.hlo.scanner import open_file
 from morello_layouts.limits import OOM_LABEL, OOM_REASONS
 from morello_layouts.notations import parse
 from morello_layouts.notations.xla import XlaBuffer, XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
 from morello_layouts.tpu import LANES, Waste, waste
-from morello_layouts.tpu.defaults import Generation, generation_of
-from morello_layouts.tpu.generations import packing
+from morello_layouts.tpu.layouts import Generation, generation_of, packing
 
 _NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
 

@@ -7,7 +7,6 @@ from sys import intern
 from typing import Final, NamedTuple
 
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.hlo.attributes import SourceTables, attributes_of
 from morello_layouts.hlo.module import (
     HloComputation,
     HloInstruction,
@@ -15,6 +14,8 @@ from morello_layouts.hlo.module import (
     HloProgramShape,
     ModuleScope,
     Scope,
+    SourceTables,
+    attributes_of,
 )
 from morello_layouts.hlo.scanner import (
     ARRAY,

@@ -11,9 +11,8 @@ import re
 from sys import intern
 from typing import Final
 
-from morello_layouts.hlo.attributes import TABLES, row_of
 from morello_layouts.hlo.builder import ModuleBuilder, Operands
-from morello_layouts.hlo.module import HloInstruction, HloModule
+from morello_layouts.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.hlo.scanner import (
     INSTRUCTION,
     NAME,

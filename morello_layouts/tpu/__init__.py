@@ -1,8 +1,14 @@
 """Layouts on TPUs: the compiler's defaults, their padding, and layouts with less of it."""
 
 from morello_layouts.notations.xla.words import FORMATS, Format
-from morello_layouts.tpu.defaults import default_layout
-from morello_layouts.tpu.generations import GENERATIONS, LANES, SUBLANES, TYPES, format_layout
+from morello_layouts.tpu.layouts import (
+    GENERATIONS,
+    LANES,
+    SUBLANES,
+    TYPES,
+    default_layout,
+    format_layout,
+)
 from morello_layouts.tpu.suggest import Suggestion, suggest
 from morello_layouts.tpu.waste import Padding, Waste, WasteFormula, waste, waste_formula
 

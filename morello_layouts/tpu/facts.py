@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from morello_layouts.description import count, listed
 from morello_layouts.errors import LayoutError
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape
-from morello_layouts.tpu.defaults import default_layout
-from morello_layouts.tpu.generations import GENERATIONS, LANES, SUBLANES, WORD
+from morello_layouts.tpu.layouts import GENERATIONS, LANES, SUBLANES, WORD, default_layout
 from morello_layouts.tpu.waste import waste_formula
 
 

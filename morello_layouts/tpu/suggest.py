@@ -16,8 +16,16 @@ from morello_layouts.limits import SUGGESTED_DIMENSIONS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.lowering import bytes_of
 from morello_layouts.plain import Displayed
-from morello_layouts.tpu.defaults import default_layout, fewest_rows, pairs, tiled
-from morello_layouts.tpu.generations import LANES, Packing, packing, sizes_of
+from morello_layouts.tpu.layouts import (
+    LANES,
+    Packing,
+    default_layout,
+    fewest_rows,
+    packing,
+    pairs,
+    sizes_of,
+    tiled,
+)
 from morello_layouts.tpu.waste import Waste, waste
 
 _MODULE = "jax.experimental.layout"
