@@ -101,6 +101,11 @@ def test_fused_digits_are_the_same_index(recipe: Recipe) -> None:
     assert fused(joined) == joined
 
 
+def test_padding_keeps_digits_apart() -> None:
+    digits = fused(digits_of(ml.index_map("f32[8]{0:T(2)(4)}").recipe))
+    assert parts(digits) == [("d0//2", 4, 4), ("d0%2", 4, 1)]
+
+
 def test_halves_that_come_together_again_are_one_digit() -> None:
     steps = (Merge((2,)), Split((4,)), Merge((2,)), Split((2,)), Merge((2,)))
     (digit,) = fused(digits_of(Recipe((SizeExpr.named("N"), 4), steps[:3])))[:1]
@@ -132,10 +137,13 @@ def parts(digits: Digits) -> list[tuple[str, Any, Any]]:
         ("f32[3,5]{1,0:T(2,2)}", [("d0//2", 2), ("d1//2", 3), ("d0%2", 2), ("d1%2", 2)]),
         # The second tile does not divide the first: its digits are those of d0%6.
         ("f32[12]{0:T(6)(4)}", [("d0//6", 2), ("(d0%6)//4", 2), ("(d0%6)%4", 4)]),
+        ("f32[20]{0:T(5)(4)}", [("d0//5", 4), ("(d0%5)//4", 2), ("(d0%5)%4", 4)]),
+        ("f32[16]{0:T(8)(16)(4)}", [("d0//8", 2), ("(d0//4)%2", 4), ("d0%4", 4)]),
         # The second tile is larger than the first: all its other blocks are padding.
         ("f32[12]{0:T(2)(8)(4)}", [("d0//2", 6), ("0", 2), ("d0%2", 4)]),
         # The tile joins both dimensions and cuts across the joint, or along it.
         ("f32[4,6]{1,0:T(*,4)}", [("(d0,d1)//4", 6), ("(d0,d1)%4", 4)]),
+        ("f32[4,6]{1,0:T(*,5)}", [("(d0,d1)//5", 5), ("(d0,d1)%5", 5)]),
         ("f32[4,6]{1,0:T(*,12)}", [("d0//2", 2), ("d0%2", 2), ("d1", 6)]),
         ("f32[5]{0:T(2,3)}", [("d0//3", 2), ("0", 2), ("d0%3", 3)]),
     ],
