@@ -74,7 +74,7 @@ def test_json_of_an_instruction() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("x = f32[8]{1} abs(y)", "there is no dimension 1"),
+        ("x = f32[8]{1} abs(y)", "expected dimensions 0 to 0, got 1"),
         ("x = f32[8]{0:T(8", "expected the whole of this type"),
         ("x = f32[8] abs(y)\nz = f32[8] abs(x)", "expected one instruction, got 2"),
     ],
