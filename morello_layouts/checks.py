@@ -233,6 +233,16 @@ def as_permutation(
     return tuple(order)
 
 
+def require_rank(shape: Sequence[object], rank: int, name: str) -> None:
+    """Raise a ShapeError if a shape has another number of dimensions."""
+    if len(shape) != rank:
+        raise ShapeError(
+            f"{name}: expected {rank} sizes, got {len(shape)}",
+            "a shape has one size for each dimension of the layout",
+            f"give {rank} sizes",
+        )
+
+
 def require_type(value: object, kind: type | tuple[type, ...], name: str, fix: str) -> None:
     """Raise a LayoutError if a value is of another type than it must be."""
     if not isinstance(value, kind):

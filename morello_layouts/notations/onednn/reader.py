@@ -7,13 +7,22 @@ from typing import Any, Final
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
-from morello_layouts.notations.onednn.layout import LETTERS, NAMES, OnednnLayout
+from morello_layouts.notations.onednn.layout import OnednnLayout
 
 _SYNTAX: Final = Syntax(
     form="a oneDNN tag is the order of the dimensions, a capital for each in blocks, then blocks",
     example="write for example aBcd16b or nChw16c",
     names={"LETTER": "a letter", "SIZE": "a number"},
     hints={"_": "leave a prefix such as dnnl_ out"},
+)
+
+_LETTERS: Final = "abcdefghijkl"  # of the logical dimensions of any array
+
+# Of activations, weights and states.
+_NAMES: Final = (
+    *("x", "nc", "ncw", "nchw", "ncdhw"),
+    *("oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw"),
+    *("tn", "tnc", "ldnc", "ldio", "ldgo", "ldigo"),
 )
 
 # The names that oneDNN defines against its own rule, as the rule writes them.
@@ -54,13 +63,12 @@ def parse_onednn(text: str) -> OnednnLayout:
         blocks.append((letters.index(letter), integer(size, text)))
     blocked = {letters[dim] for dim, _ in blocks}
     for letter in order:
-        small, large = letter.lower(), letter.upper()
-        if letter == small and small in blocked:
-            what = f"{small!r} is in blocks: expected a capital"
-            raise _error(what, f"write {large}", text, letter.start_pos)
-        if letter == large and small not in blocked:
-            what = f"{large!r} is a capital: expected blocks of {small}"
-            raise _error(what, f"write {small}, or add blocks: 16{small}", text, letter.start_pos)
+        is_blocked = letter.lower() in blocked
+        wanted = letter.upper() if is_blocked else letter.lower()
+        if letter != wanted:
+            kind = "a dimension in blocks" if is_blocked else "a dimension without blocks"
+            what = f"the letter of {kind}: expected {wanted}, got {letter}"
+            raise _error(what, f"write {wanted}", text, letter.start_pos)
     try:
         return OnednnLayout(tuple(letters.index(x.lower()) for x in order), tuple(blocks), letters)
     except LayoutError as error:
@@ -70,7 +78,7 @@ def parse_onednn(text: str) -> OnednnLayout:
 def _letters(order: list[Any], text: str) -> str:
     """The letters of the logical dimensions, which the tag has in memory order."""
     given = [letter.lower() for letter in order]
-    known = [LETTERS[: len(order)], *(names for names in NAMES if len(names) == len(order))]
+    known = [_LETTERS[: len(order)], *(names for names in _NAMES if len(names) == len(order))]
     nearest = max(known, key=lambda names: len({*names} & {*given}))
     for k, letter in enumerate(given):
         if letter not in nearest or letter in given[:k]:
