@@ -347,11 +347,11 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("flatten-inner-div", flatten_inner_div),
 )
 
-VARIABLE_RULES: tuple[Rule[AffineExpr], ...] = (Rule("constant-variable", constant_variable),)
-"""Rules for sums without digits."""
-
-SUM_RULES_AFTER_JOIN = (*VARIABLE_RULES, Rule("fold-div-mod", fold_div_mod))
-SUM_RULES: tuple[Rule[AffineExpr], ...] = (*TOP_DOWN_SUM_RULES, *SUM_RULES_AFTER_JOIN)
+SUM_RULES: tuple[Rule[AffineExpr], ...] = (
+    *TOP_DOWN_SUM_RULES,
+    Rule("constant-variable", constant_variable),
+    Rule("fold-div-mod", fold_div_mod),
+)
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
 """Rules for the whole sum if no other rule applies: they hide that operands are equal."""

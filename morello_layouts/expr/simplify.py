@@ -17,10 +17,8 @@ from morello_layouts.expr.rules import (
     LAST_RULES,
     READABLE_RULES,
     SUM_RULES,
-    SUM_RULES_AFTER_JOIN,
     TOP_DOWN_DIGIT_RULES,
     TOP_DOWN_SUM_RULES,
-    VARIABLE_RULES,
     Node,
     Rule,
 )
@@ -167,9 +165,7 @@ class _Simplifier:
             simple = self.simplify_sum(reduced)
 
     def simplify_sum(self, form: AffineExpr) -> AffineExpr:
-        if not form.has_digits:
-            return self.rewrite_sum(VARIABLE_RULES, form)
-        form = joined = self.apply_top_down_rules(form)
+        form = self.apply_top_down_rules(form)
         total: dict[Digit | Var, Int] = {}
         const, changed = form.const, False
         for atom, c in form.terms:
@@ -183,8 +179,7 @@ class _Simplifier:
                 total[a] = total.get(a, 0) + c * k
         if changed:
             form = AffineExpr.from_terms(total, const)
-        # Joining was tried on a form that nothing has changed since.
-        return self.rewrite_sum(SUM_RULES if form is not joined else SUM_RULES_AFTER_JOIN, form)
+        return self.rewrite_sum(SUM_RULES, form)
 
     def simplify_digit(self, d: Digit) -> AffineExpr:
         found = self.digits.get(d)
