@@ -13,14 +13,14 @@ from morello_layouts.codegen.operations import (
     Lowering,
     Op,
     is_known_nonnegative,
+    replace_digits,
     use_counts,
 )
 from morello_layouts.codegen.printer import Printer, fresh_names
 from morello_layouts.codegen.widths import IntType, Widths
-from morello_layouts.expr import AffineExpr, Atom, Digit, variable
+from morello_layouts.expr import AffineExpr, Digit, variable
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import latex, latex_int, to_sympy
-from morello_layouts.expr.sizes import Int
 
 _INDEX: Final = Widths(unsigned=False)
 
@@ -160,19 +160,13 @@ def _latex(form: AffineExpr) -> str:
 
 
 def _without_groups(form: AffineExpr) -> AffineExpr:
-    terms: list[tuple[Atom, Int]] = []
-    const = form.const
-    for atom, c in form.terms:
-        if not isinstance(atom, Digit):
-            terms.append((atom, c))
-            continue
-        operand = _without_groups(atom.operand)
-        if atom.is_group:
-            terms += [(a, c * factor) for a, factor in operand.terms]
-            const = const + c * operand.const
-        else:
-            terms.append((Digit(operand, atom.divisor, atom.modulus), c))
-    return AffineExpr.from_terms(terms, const)
+    def change(digit: Digit) -> AffineExpr:
+        operand = _without_groups(digit.operand)
+        if digit.is_group:
+            return operand
+        return AffineExpr(((Digit(operand, digit.divisor, digit.modulus), 1),), 0)
+
+    return replace_digits(form, change)
 
 
 def _latex_assumption(one: Assumption) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import gcd
@@ -319,22 +319,33 @@ class Lowering:
         """
         found = self._raised.get(form)
         if found is None:
-            found = self._raised[form] = self._raise_terms(form)
+            found = self._raised[form] = replace_digits(form, self._raise_digit)
         return found
 
-    def _raise_terms(self, form: AffineExpr) -> AffineExpr:
-        terms: list[tuple[Atom, Int]] = []
-        const = form.const
-        for atom, c in form.terms:
-            if not isinstance(atom, Digit):
-                terms.append((atom, c))
-                continue
-            of, step = self._raise(atom.operand), atom.divisor * (atom.modulus or 1)
-            k = 0 if atom.is_group else _missing(of, step)
-            terms.append((Digit(of + k * step, atom.divisor, atom.modulus), c))
-            if atom.modulus is None:
-                const = const - c * k
-        return AffineExpr.from_terms(terms, const)
+    def _raise_digit(self, digit: Digit) -> AffineExpr:
+        operand, step = self._raise(digit.operand), digit.divisor * (digit.modulus or 1)
+        k = 0 if digit.is_group else _missing(operand, step)
+        raised = Digit(operand + k * step, digit.divisor, digit.modulus)
+        return AffineExpr(((raised, 1),), 0 if digit.modulus is not None else -k)
+
+
+def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> AffineExpr:
+    """Return a form with each of its digits replaced by another form.
+
+    >>> from morello_layouts.expr import variable
+    >>> print(replace_digits(3 * (variable("i", 0, 7) // 4) + 2, lambda digit: digit.operand))
+    3*i + 2
+    """
+    terms: list[tuple[Atom, Int]] = []
+    const = form.const
+    for atom, c in form.terms:
+        if isinstance(atom, Digit):
+            new = change(atom)
+            terms += [(a, c * factor) for a, factor in new.terms]
+            const = const + c * new.const
+        else:
+            terms.append((atom, c))
+    return AffineExpr.from_terms(terms, const)
 
 
 def _missing(of: AffineExpr, step: Int) -> Int:
