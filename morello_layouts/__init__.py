@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from morello_layouts import hlo as hlo
     from morello_layouts import kernels as kernels
     from morello_layouts import maps as maps
+    from morello_layouts import notations as notations
     from morello_layouts import picture as picture
     from morello_layouts import proof as proof
     from morello_layouts import recipe as recipe
@@ -137,7 +138,8 @@ _SUBMODULES: Final = {
     name.rpartition(".")[2]: name
     for name in (
         *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
-        *("notations.morello", "notations.xla", "picture", "proof", "recipe", "tpu"),
+        *("notations", "notations.morello", "notations.xla"),
+        *("picture", "proof", "recipe", "tpu"),
     )
 }
 

@@ -12,35 +12,37 @@ from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.kernels import compiled_relayout, thread_count
 from morello_layouts.kernels.relayout import held_as_bits, item_type, padding_item
+from morello_layouts.layout import ElementType
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.xla import numpy_type
 from morello_layouts.recipe import Recipe, from_bytes, known, pack_array, to_bytes, unpack_array
 
 
-def as_elements(array: NDArray[Any], kind: str, width: int) -> NDArray[Any]:
-    """Return an array's values in an XLA element type that is stored in ``width`` bits.
+def as_elements(array: NDArray[Any], element: ElementType) -> NDArray[Any]:
+    """Return an array's values in an element type of XLA.
 
-    Integers and booleans keep their values; other numbers are rounded to a type that NumPy has. Of
+    Integers and booleans keep their values; other numbers are rounded to a type that NumPy has. For
     a type that NumPy lacks, such as bf16, the array holds the bits: unsigned integers of its width,
     or a type of another library of that name.
 
     Raises:
-        LayoutError: where a value does not fit, or the array is of another kind.
+        LayoutError: if a value does not fit, or the array is of another kind.
 
-    >>> as_elements(np.array([1, 2]), "f32", 32)
+    >>> as_elements(np.array([1, 2]), ElementType("f32", 32))
     array([1., 2.], dtype=float32)
     """
+    kind = element.name
+    assert kind is not None
     held = np.dtype(numpy_type(kind))
     if kind == "pred" or (kind[0] in "su" and kind[1:].isdigit()):
         _require(array.dtype.kind in "biu", array, kind, "give integers or booleans")
-        signed = kind[0] == "s"
-        bits = 1 if kind == "pred" else min(int(kind[1:]), width)
-        least, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-        if array.size and not (least <= int(array.min()) and int(array.max()) <= largest):
-            value = int(array.min()) if int(array.min()) < least else int(array.max())
+        bits = 1 if kind == "pred" else min(int(kind[1:]), element.bits)
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind[0] == "s" else (0, 2**bits - 1)
+        least, largest = (int(array.min()), int(array.max())) if array.size else (low, high)
+        if least < low or largest > high:
             raise LayoutError(
-                f"elements: expected {kind}, got {value}",
-                f"an element of {kind} in {width} bits holds {least} to {largest}",
+                f"expected values of {kind}, got {least if least < low else largest}",
+                f"an element of {kind} in {element.bits} bits holds {low} to {high}",
                 "give values in that range, or a wider type",
             )
         return array.astype(held)
@@ -57,7 +59,7 @@ def as_elements(array: NDArray[Any], kind: str, width: int) -> NDArray[Any]:
 def _require(fits: bool, array: NDArray[Any], kind: str, fix: str) -> None:
     if not fits:
         raise LayoutError(
-            f"an array of {array.dtype} does not hold elements of {kind}",
+            f"expected an array of {kind}, got {array.dtype}",
             "the bytes of a buffer depend on the element type",
             fix,
         )
@@ -72,22 +74,22 @@ def pack(
     compiled: bool = False,
     threads: int | None = None,
 ) -> NDArray[Any]:
-    """The buffer that holds an array in a layout: 1-D, one item for each slot.
+    """Return the buffer that holds an array in a layout: 1-D, one item for each slot.
 
     Args:
         layout: text, a layout, or an index map.
         array: the array, of the layout's shape.
-        fill: what padding holds; with ``as_bytes`` the bits of types that NumPy lacks.
-        as_bytes: give bytes, each element in the XLA shape's type and in as many bits as the
-            device uses: those that it says (``E(4)``: 4, low bits first); without an XLA shape
-            as an item of the array.
+        fill: the value of padding; with ``as_bytes`` the bits of types that NumPy lacks.
+        as_bytes: return bytes, each element in the layout's element type and in as many bits as the
+            device uses (``E(4)``: 4, low bits first); without an element type as an item of the
+            array.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
-        threads: how many share the work of the kernel at most; left out, one.
+        threads: the most threads that share the work of the kernel; by default one.
 
     Raises:
-        ShapeError: where the array is not of the layout's shape.
-        LayoutError: where bytes are asked for and a value does not fit the element type, where
-            padding cannot hold the fill, or threads are no number or have no kernel to run.
+        ShapeError: if the array does not have the layout's shape.
+        LayoutError: if a value does not fit the element type of the bytes, padding cannot hold the
+            fill, ``threads`` is not a number, or threads have no kernel to run.
 
     >>> pack("{1,0:T(2,2)}", [[1, 2, 3]], fill=0)
     array([1, 2, 0, 0, 3, 0, 0, 0])
@@ -96,9 +98,9 @@ def pack(
     """
     array = _array(array)
     m = index_map(layout, array.shape)
-    element = _named_element(m) if as_bytes else None
+    element = _named(m) if as_bytes else None
     if element is not None:
-        array = as_elements(array, *element)
+        array = as_elements(array, element)
     item = _padding(fill, array.dtype, element) if m.padding else np.zeros((), array.dtype)
     count = _threads(threads, compiled=compiled)
     if compiled:
@@ -108,7 +110,7 @@ def pack(
         buffer = move(np.ascontiguousarray(array).reshape(-1))
     else:
         buffer = pack_array(m.recipe, array, item[()])
-    return to_bytes(buffer, _bits(element, array.dtype)) if as_bytes else buffer
+    return to_bytes(buffer, _bits(m, array.dtype)) if as_bytes else buffer
 
 
 def unpack(
@@ -121,21 +123,21 @@ def unpack(
     compiled: bool = False,
     threads: int | None = None,
 ) -> NDArray[Any]:
-    """The array that lies in a 1-D buffer in a layout; what padding holds does not matter.
+    """Return the array that a 1-D buffer holds in a layout; padding may hold any value.
 
     Args:
         layout: text, a layout, or an index map.
         buffer: one item for each slot; bytes with ``as_bytes``.
-        shape: the sizes, where the layout does not carry them.
-        as_bytes: the buffer is bytes, as :func:`pack` gives them.
-        dtype: the NumPy type of the items that bytes become; left out, that of the XLA type.
+        shape: the sizes, if the layout does not carry them.
+        as_bytes: the buffer is bytes, as :func:`pack` returns them.
+        dtype: the NumPy type of the items that bytes become; by default that of the element type.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
-        threads: how many share the work of the kernel at most; left out, one.
+        threads: the most threads that share the work of the kernel; by default one.
 
     Raises:
-        ShapeError: where the buffer is not of the layout's size.
-        LayoutError: where bytes are of no known type, or threads are no number or have no kernel to
-            run.
+        ShapeError: if the buffer does not have the layout's size.
+        LayoutError: if the type of bytes is unknown, ``threads`` is not a number, or threads have
+            no kernel to run.
 
     >>> unpack("u8[1,3]{1,0:T(2,2)}", [1, 2, 9, 9, 3, 9, 9, 9])
     array([[1, 2, 3]])
@@ -148,7 +150,7 @@ def unpack(
     buffer = np.asarray(buffer)
     if buffer.shape != (m.size,):
         raise ShapeError(
-            f"the buffer has the shape {buffer.shape}",
+            f"the buffer: expected {m.size} items, got an array of shape {buffer.shape}",
             f"the layout spans {m.size} elements",
             f"give a 1-D array of {m.size} items",
         )
@@ -165,24 +167,23 @@ def _array(given: Any) -> NDArray[Any]:
         return np.asarray(given)
     except ValueError:
         raise LayoutError(
-            "the lists have different lengths",
+            "expected an array, got lists of different lengths",
             "an array has one length along each dimension",
             "give an array, or lists of one length",
         ) from None
 
 
-def _named_element(m: IndexMap) -> tuple[str, int] | None:
-    """The name and the bits of the element type, if the layout names one."""
-    element = m.element_type
-    return None if element is None or element.name is None else (element.name, element.bits)
+def _named(m: IndexMap) -> ElementType | None:
+    """Return the element type if the layout names it; some give its bits alone."""
+    return None if m.element_type is None or m.element_type.name is None else m.element_type
 
 
-def _padding(fill: Any, dtype: np.dtype[Any], element: tuple[str, int] | None) -> NDArray[Any]:
-    """The item that padding holds, checked against the element type if there is one."""
-    kind = element[0] if element is not None else ""
-    item = padding_item(fill, dtype, kind if held_as_bits(kind) else None)
-    if element is not None:
-        as_elements(item, *element)
+def _padding(fill: Any, dtype: np.dtype[Any], element: ElementType | None) -> NDArray[Any]:
+    """Return an item of padding; it is a value of the element type, if there is one."""
+    if element is None:
+        return padding_item(fill, dtype, None)
+    item = padding_item(fill, dtype, element.name if held_as_bits(element.name or "") else None)
+    as_elements(item, element)
     return item
 
 
@@ -190,48 +191,50 @@ def _threads(threads: Any, *, compiled: bool) -> int:
     count = thread_count(threads)
     if threads is not None and not compiled:
         raise LayoutError(
-            "threads are given, but nothing is compiled",
+            "threads were given without a kernel",
             "NumPy works on one thread",
-            "give compiled=True too, or leave threads out",
+            "give compiled=True too, or leave out the argument threads",
         )
     return count
 
 
-def _bits(element: tuple[str, int] | None, dtype: np.dtype[Any]) -> int:
-    return dtype.itemsize * 8 if element is None else element[1]
+def _bits(m: IndexMap, dtype: np.dtype[Any]) -> int:
+    element = _named(m)
+    return dtype.itemsize * 8 if element is None else element.bits
 
 
 def _dtype(m: IndexMap, given: Any) -> np.dtype[Any]:
-    element = _named_element(m)
+    element = _named(m)
+    if given is None and element is None:
+        raise LayoutError(
+            f"no type given for the bytes of {m.source}",
+            "the layout does not name its element type",
+            "give the type, such as dtype='float32'",
+        )
     if given is None and element is not None:
-        given = numpy_type(element[0])
-    if given is not None:
-        try:
-            dtype: np.dtype[Any] = np.dtype(given)
-        except TypeError:
-            raise LayoutError(
-                f"{given!r} is no type of NumPy",
-                "bytes become items of a type",
-                "give dtype, such as dtype='float32'",
-            ) from None
-        return dtype
-    raise LayoutError(
-        f"{m.source} does not say what the bytes hold",
-        "only an XLA shape names its element type",
-        "give dtype, such as dtype='float32'",
-    )
+        given = numpy_type(element.name or "")
+    try:
+        dtype: np.dtype[Any] = np.dtype(given)
+    except TypeError:
+        raise LayoutError(
+            f"dtype: expected a type of NumPy, got {given!r}",
+            "bytes become items of a type",
+            "give the type, such as dtype='float32'",
+        ) from None
+    return dtype
 
 
 def _items(m: IndexMap, data: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The items of a buffer of bytes."""
+    """Return the items of a buffer of bytes."""
     if isinstance(data, bytes | bytearray | memoryview):
         data = np.frombuffer(data, np.uint8)
-    data, bits = np.asarray(data), _bits(_named_element(m), dtype)
+    data, bits = np.asarray(data), _bits(m, dtype)
     size = -(-m.size * bits // 8)
     if data.dtype != np.uint8 or data.shape != (size,):
         raise ShapeError(
-            f"the buffer is an array of {data.dtype} and shape {data.shape}",
-            f"the layout spans {size} bytes: {m.size} elements of {bits} bits",
+            f"the buffer: expected {size} bytes, got an array of {data.dtype} and shape "
+            f"{data.shape}",
+            f"the layout spans {m.size} elements of {bits} bits",
             f"give {size} bytes",
         )
     return from_bytes(data, bits, m.size, dtype)

@@ -1,4 +1,4 @@
-"""Simplify expressions, and make maps of formulas."""
+"""Simplify expressions, and make maps from formulas."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def simplify(
     cost: CostModel = OPERATIONS,
     verify: bool = False,
 ) -> sympy.Expr:
-    """An index expression with fewer floors and mods, equal to it over the bounds.
+    """Return an index expression with fewer floors and mods that is equal over the bounds.
 
     Args:
         expr: a SymPy expression of ``floor`` and ``Mod``, or text such as ``"(32*i + j)//8"``.
         bounds: for each symbol or name the smallest and largest value, both included; None for
             no bound. An end may be a size, as text or SymPy: ``{"j": (0, "N - 1")}``. Symbols
-            without an entry are bounded by their assumptions only. Sizes are positive symbols.
-        target: ``"readable"`` writes digits as a reference does; ``"cheapest"`` spends the fewest
-            operations.
-        cost: what an operation costs, for ``"cheapest"``.
-        verify: prove by ISL that the result equals the expression before returning it.
+            without an entry have the bounds of their SymPy assumptions. Sizes are positive symbols.
+        target: ``"readable"`` writes digits as a reference formula does; ``"cheapest"`` has the
+            fewest operations.
+        cost: the cost of each operation, for ``"cheapest"``.
+        verify: whether ISL proves the result equal to the expression before it is returned.
 
     Raises:
-        LayoutError: where the expression is no index expression.
-        UnsupportedError: where ``verify`` asks for a proof that ISL cannot give.
+        LayoutError: if the expression is not an index expression.
+        UnsupportedError: if ``verify`` is true and ISL cannot decide.
 
     >>> simplify("(32*i + j)//8", {"i": (0, 31), "j": (0, 31)}, verify=True)
     4*i + floor(j/8)
@@ -61,8 +61,8 @@ def simplify(
     form = form_of(expr, bounds or {})
     if target not in ("readable", "cheapest"):
         raise LayoutError(
-            f"no target is named {target!r}",
-            "an expression is simplified for reading or for computing",
+            f"target: expected 'readable' or 'cheapest', got {target!r}",
+            "an expression is simplified for readers or for fewer operations",
             "give target='readable' or target='cheapest'",
         )
     simple = cheapest(form, cost) if target == "cheapest" else readable(form)[0]
@@ -72,23 +72,23 @@ def simplify(
 
 
 def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
-    """The user's symbols by name, so that the result is made of them."""
+    """Return the user's symbols by name, so that the result consists of them."""
     if isinstance(expr, str | int):
         return {}
     symbols = {s.name: s for s in expr.free_symbols}
     if len(symbols) < len(expr.free_symbols):
         raise LayoutError(
-            f"two symbols of {expr} have one name",
-            "bounds and results go by the names of symbols",
+            f"two symbols of {expr} have the same name",
+            "names identify symbols in bounds and results",
             "rename one of them",
         )
     return symbols
 
 
 def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> AffineExpr:
-    """An expression as the simplifier's own form; arguments as of :func:`simplify`."""
+    """Return an expression as the simplifier's own form; arguments as of :func:`simplify`."""
     intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
-    # Names in the bounds of others are sizes, of at least 1 unless said otherwise.
+    # Names in the bounds of others are sizes, of at least 1 if they have no bounds of their own.
     sizes = {size for i in intervals.values() for end in i if isinstance(end, SizeExpr)
              for size in end.names()}  # fmt: skip
     intervals = dict.fromkeys(sizes, Interval(1, None)) | intervals
@@ -100,7 +100,7 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
         expr = sympy.Integer(expr) if isinstance(expr, int) else expr
         if not isinstance(expr, sympy.Expr):
             raise LayoutError(
-                f"{expr!r} is no expression",
+                f"expected an expression, got {expr!r}",
                 "an index expression is text or a SymPy expression",
                 'give for example "(32*i + j)//8"',
             )
@@ -111,9 +111,9 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
 def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise LayoutError(
-            f"the bounds of {name} are {ends!r}",
-            "bounds are a pair: the smallest and the largest value",
-            "give for example (0, 31), None for an end that is open",
+            f"bounds of {name}: expected a pair, got {ends!r}",
+            "bounds are the smallest and the largest value",
+            "give for example (0, 31), with None for no bound",
         )
     lo, hi = (_end(end) for end in ends)
     if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
@@ -136,8 +136,8 @@ def _end(end: Bound) -> Int | None:
         except TypeError:
             pass
         raise LayoutError(
-            f"{end!r} is no bound",
-            "a bound is an integer, or a size as text or SymPy",
+            f"bounds: expected an integer or a size, got {end!r}",
+            "a bound is an integer, or a size as text or SymPy; None for no bound",
             'give for example 31, "N - 1" or None',
         )
     return number_from_sympy(end)
@@ -163,17 +163,17 @@ _KEYS = {"shape", "size", "names"}
 def from_sympy(
     domain: Mapping[Any, Any] | Sequence[Any], expr: sympy.Expr | str | Sequence[sympy.Expr | str]
 ) -> AffineMap:
-    """A map from coordinates to offsets that is given by a formula, to be held against layouts.
+    """Return the map from coordinates to offsets of a formula, to be compared with layouts.
 
     Args:
-        domain: ``{"shape": (6, 8)}``, with the coordinates named ``d0, d1, …``, and perhaps
-            ``"names": ("i", "j")`` for other names, and ``"size"``, the elements of the buffer.
-            A shape alone serves, and so do sizes by name: ``{"i": 6, "j": 8}``.
+        domain: ``{"shape": (6, 8)}``, with the coordinates ``d0, d1, …``. Optional keys are
+            ``"names"``, for other names such as ``("i", "j")``, and ``"size"``, the elements of the
+            buffer. A shape alone is a domain too, and so are sizes by name: ``{"i": 6, "j": 8}``.
         expr: the offset, as SymPy or as text; several make a map to coordinates.
 
     Raises:
-        ShapeError: where the domain has no shape.
-        LayoutError: where an expression holds other names, or is no index expression.
+        ShapeError: if the domain has no shape.
+        LayoutError: if an expression has other names, or is not an index expression.
 
     >>> import morello_layouts as ml
     >>> mine = from_sympy({"i": 6, "j": 8}, "24*(j//4) + 4*i + j%4")
@@ -191,21 +191,24 @@ def from_sympy(
     }
     if isinstance(size, int) and size < 0:
         raise ShapeError(
-            f"the buffer spans {size} elements", "it spans 0 or more", "give its size in elements"
+            f"size: expected 0 or more elements, got {size}",
+            "the size is that of the whole buffer",
+            "give its size in elements",
         )
     known = {n for sized in given.sizes if not isinstance(sized, int) for n in sized.names()}
     bounds |= dict.fromkeys(known, (1, None))
     clash = known & set(names)
     if clash:
         raise ShapeError(
-            f"{', '.join(sorted(clash))} names a coordinate and a size",
-            "each name stands for one thing",
+            "expected different names for coordinates and sizes, both have "
+            f"{', '.join(sorted(clash))}",
+            "each name has one meaning",
             "rename one of them",
         )
     exprs = [expr] if isinstance(expr, str | int) or hasattr(expr, "free_symbols") else expr
     if not isinstance(exprs, list | tuple) or not exprs:
         raise LayoutError(
-            f"{expr!r} is no formula",
+            f"expected a formula, got {expr!r}",
             "a map has one expression, or several in a tuple",
             'give for example "8*d0 + d1"',
         )
@@ -214,7 +217,7 @@ def from_sympy(
 
 
 def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
-    """The coordinates' names, the shape, and the size of the buffer."""
+    """Return the coordinates' names, the shape, and the size of the buffer."""
     if not isinstance(domain, Mapping):
         domain = {"shape": domain}
     if "shape" not in domain:
@@ -231,7 +234,7 @@ def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
     names = [str(n) for n in named] or [f"d{k}" for k in range(len(given.sizes))]
     if len(names) != len(given.sizes) or len(set(names)) < len(names):
         raise ShapeError(
-            f"the names {', '.join(names)} are given for {len(given.sizes)} dimensions",
+            f"names: expected {len(given.sizes)} different names, got {', '.join(names)}",
             "each dimension has a name of its own",
             "give as many names as sizes, or leave them out",
         )
@@ -241,9 +244,9 @@ def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
 
 def _no_shape(domain: object) -> ShapeError:
     return ShapeError(
-        f"{domain!r} has no shape",
-        "a map is given over the coordinates of an array",
-        'give {"shape": (6, 8)}, with "names" and "size" if wanted, or {"i": 6, "j": 8}',
+        f"domain: expected a shape, got {domain!r}",
+        "the domain of a map is the coordinates of an array",
+        'give {"shape": (6, 8)}, optionally with "names" and "size", or {"i": 6, "j": 8}',
     )
 
 
@@ -254,8 +257,9 @@ def _form(
     unknown = {v.name for v in form.variables()} - set(coordinates)
     if unknown:
         raise LayoutError(
-            f"{expr} holds {', '.join(sorted(unknown))}",
-            f"the coordinates are {', '.join(coordinates)}",
+            f"{expr}: expected the coordinates {', '.join(coordinates)}, got "
+            f"{', '.join(sorted(unknown))}",
+            "a formula consists of the coordinates of its domain and of sizes",
             'use these, or give "names" with the shape',
         )
     return substitute(form, coordinates)

@@ -16,7 +16,7 @@ from morello_layouts.api.arguments import (
     require_size_names,
     sizes_of,
 )
-from morello_layouts.checks import shown
+from morello_layouts.checks import as_permutation, shown
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
@@ -262,7 +262,10 @@ def relayout(
         return Relayout(*index_maps(source, target, shape, assuming))
     first = index_map(source, shape, assuming=assuming)
     between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
-    order = _order(transpose, len(between))
+    rank = len(between)
+    order = (
+        tuple(range(rank)) if transpose is None else as_permutation(transpose, "transpose", rank)
+    )
     lent = tuple(between[axis] for axis in order) if needs_shape(target) else None
     known = first.assumptions if assuming is None else assumptions_of(assuming)
     first, second = _under_both((source, shape), (target, lent), known)
@@ -275,17 +278,3 @@ def relayout(
         )
     view = reshape_view(second, first.recipe.shape, order if transpose is not None else None)
     return Relayout(first, view)
-
-
-def _order(given: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Return a transpose as a tuple; None leaves the dimensions in their order."""
-    if given is None:
-        return tuple(range(rank))
-    order = tuple(given) if isinstance(given, list | tuple) else (None,)
-    if not all(type(dim) is int for dim in order) or sorted(order) != list(range(rank)):
-        raise ShapeError(
-            f"transpose: expected an order of {rank} dimensions, got {list(order)}",
-            "a transpose names each dimension once, from 0",
-            f"give for example transpose={tuple(reversed(range(rank)))}",
-        )
-    return order

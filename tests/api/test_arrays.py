@@ -35,20 +35,20 @@ def test_bytes_are_of_the_element_type(shape: str, values: Any, expected: bytes)
 @each_row(
     ("shape", "values", "what"),
     [
-        ("u4[1]{0:E(4)}", [16], "elements: expected u4, got 16"),
-        ("u4[1]", [16], "elements: expected u4, got 16"),
-        ("s4[1]", [-9], "elements: expected s4, got -9"),
-        ("u8[1]{0:E(4)}", [16], "elements: expected u8, got 16"),
-        ("pred[1]", [2], "elements: expected pred, got 2"),
-        ("u8[2]", [3, -1], "elements: expected u8, got -1"),
-        ("s8[1]", [1.5], "an array of float64 does not hold elements of s8"),
-        ("f32[1]", [1j], "an array of complex128 does not hold elements of f32"),
+        ("u4[1]{0:E(4)}", [16], "expected values of u4, got 16"),
+        ("u4[1]", [16], "expected values of u4, got 16"),
+        ("s4[1]", [-9], "expected values of s4, got -9"),
+        ("u8[1]{0:E(4)}", [16], "expected values of u8, got 16"),
+        ("pred[1]", [2], "expected values of pred, got 2"),
+        ("u8[2]", [3, -1], "expected values of u8, got -1"),
+        ("s8[1]", [1.5], "expected an array of s8, got float64"),
+        ("f32[1]", [1j], "expected an array of f32, got complex128"),
         (
             "bf16[1]",
             np.array([1], np.float16),
-            "an array of float16 does not hold elements of bf16",
+            "expected an array of bf16, got float16",
         ),
-        ("bf16[1]", [1.0], "an array of float64 does not hold elements of bf16"),
+        ("bf16[1]", [1.0], "expected an array of bf16, got float64"),
     ],
 )
 def test_values_that_do_not_fit(shape: str, values: Any, what: str) -> None:
@@ -57,20 +57,26 @@ def test_values_that_do_not_fit(shape: str, values: Any, what: str) -> None:
     assert caught.value.what == what
 
 
+def test_an_index_map_knows_its_element_type() -> None:
+    m = ml.index_map("u4[4]{0:E(4)}")
+    assert ml.pack(m, [1, 2, 3, 4], as_bytes=True).tobytes() == b"!C"
+    assert ml.unpack(m, b"!C", as_bytes=True).tolist() == [1, 2, 3, 4]
+
+
 def test_types_of_other_libraries() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes", reason="bf16 for NumPy is in ml_dtypes")
     ones = np.ones(2, ml_dtypes.bfloat16)
     assert ml.pack("bf16[2]", ones, as_bytes=True).tobytes() == b"\x80\x3f" * 2
-    with pytest.raises(ml.LayoutError, match="does not hold elements of f8e4m3fn"):
+    with pytest.raises(ml.LayoutError, match="expected an array of f8e4m3fn"):
         ml.pack("f8e4m3fn[2]", ones, as_bytes=True)
     eight = np.ones(2, ml_dtypes.float8_e4m3fn)
     assert ml.pack("f8e4m3fn[2]", eight, as_bytes=True).tobytes() == eight.tobytes()
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ml.LayoutError, match="the lists have different lengths"):
+    with pytest.raises(ml.LayoutError, match="expected an array, got lists of different lengths"):
         ml.pack("[0, 1]", [[1, 2], [3]])
-    with pytest.raises(ml.LayoutError, match="'nonsense' is no type of NumPy"):
+    with pytest.raises(ml.LayoutError, match="dtype: expected a type of NumPy, got 'nonsense'"):
         ml.unpack("[0]", b"ab", (2,), as_bytes=True, dtype="nonsense")
     m = ml.index_map("f32[3,5]{1,0:T(2,2)}")
     with pytest.raises(ml.ShapeError, match=r"coordinates of the shapes \(2,\), \(3,\)"):

@@ -21,7 +21,7 @@ from tests.support.tables import each_row
             None,
             {},
             (
-                "None is no expression\n"
+                "expected an expression, got None\n"
                 "an index expression is text or a SymPy expression\n"
                 'give for example "(32*i + j)//8"'
             ),
@@ -30,17 +30,17 @@ from tests.support.tables import each_row
             "i",
             {"i": 3},
             (
-                "the bounds of i are 3\n"
-                "bounds are a pair: the smallest and the largest value\n"
-                "give for example (0, 31), None for an end that is open"
+                "bounds of i: expected a pair, got 3\n"
+                "bounds are the smallest and the largest value\n"
+                "give for example (0, 31), with None for no bound"
             ),
         ),
         (
             "i",
             {"i": (0, 1.5)},
             (
-                "1.5 is no bound\n"
-                "a bound is an integer, or a size as text or SymPy\n"
+                "bounds: expected an integer or a size, got 1.5\n"
+                "a bound is an integer, or a size as text or SymPy; None for no bound\n"
                 'give for example 31, "N - 1" or None'
             ),
         ),

@@ -121,11 +121,11 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
 @pytest.mark.parametrize(
     ("domain", "expr", "error", "what"),
     [
-        ({}, "d0", ml.ShapeError, "{} has no shape"),
-        ({"shape": (3,), "sides": 4}, "d0", ml.ShapeError, "has no shape"),
-        ({"shape": (3,), "names": ("i", "j")}, "i", ml.ShapeError, "i, j are given for 1"),
-        ({"shape": (3, 3), "names": ("i", "i")}, "i", ml.ShapeError, "i, i are given for 2"),
-        ((3,), "d0 + q", ml.LayoutError, "d0 + q holds q"),
+        ({}, "d0", ml.ShapeError, "expected a shape, got {}"),
+        ({"shape": (3,), "sides": 4}, "d0", ml.ShapeError, "expected a shape, got"),
+        ({"shape": (3,), "names": ("i", "j")}, "i", ml.ShapeError, "expected 1 different names"),
+        ({"shape": (3, 3), "names": ("i", "i")}, "i", ml.ShapeError, "2 different names, got i, i"),
+        ((3,), "d0 + q", ml.LayoutError, "d0 + q: expected the coordinates d0, got q"),
         ((3,), "d0 * d0", ml.LayoutError, "product of two variables"),
         ((3,), "d0 +", ml.ParseError, "found the end of the text"),
         (
@@ -186,7 +186,7 @@ def test_relayouts_through_a_change_of_shape(
 def test_a_target_without_a_shape_takes_the_changed_one() -> None:
     r = ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(1, 0))
     assert (r.target.source, str(r)) == ("[4,6] transposed by [1, 0] as [1, 0] at 6x4", "p -> p")
-    with pytest.raises(ml.ShapeError, match=r"expected an order of 2 dimensions, got \[0, 0\]"):
+    with pytest.raises(ml.ShapeError, match=r"transpose: dimension 0 appears twice"):
         ml.relayout("f32[4,6]{1,0}", "[1, 0]", transpose=(0, 0))
     with pytest.raises(ml.ShapeError, match="the target has the shape"):
         ml.relayout("f32[4,6]", "f32[6,4]", reshape=(2, 12))
@@ -202,7 +202,7 @@ def test_names_and_sizes_that_mean_nothing() -> None:
         ml.index_map("f32[M,N]{1,0}", assuming="K % 8 == 0")
     with pytest.raises(ml.LayoutError, match="expected an assumption about a size"):
         ml.index_map("f32[M,N]{1,0}", assuming={"M*N": (8, 8)})
-    with pytest.raises(ml.ShapeError, match="N names a coordinate and a size"):
+    with pytest.raises(ml.ShapeError, match="expected different names for coordinates and sizes"):
         ml.from_sympy({"N": "M", "M": "N"}, "N")
     for formula in (None, (), 3.5):
         with pytest.raises(ml.LayoutError):

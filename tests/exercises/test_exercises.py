@@ -215,7 +215,7 @@ def test_the_reply_to_a_wrong_answer() -> None:
         ("(6,4)(2,1)", "write for example {1,0:T(6,4)(2,1)}"),
         ("[1, 0, 1 p(3)]", "8"),
         ("[1, 0, 1 p(4]", "expected"),
-        ("k", "holds k"),
+        ("k", "got k"),
         ("f32[6,9]", "expected an answer for the shape [6,8], got the shape [6,9]"),
         (ml.index_map("[0, 1]", (8, 6)), "got the shape [8,6]"),
         (ml.from_sympy((8, 6), "d0"), "got the shape [8,6]"),

@@ -68,8 +68,8 @@ def test_bytes_of_another_number() -> None:
     with pytest.raises(ml.ShapeError) as caught:
         ml.unpack("u4[4]{0:E(4)}", b"!", as_bytes=True)
     assert str(caught.value) == (
-        "the buffer is an array of uint8 and shape (1,)\n"
-        "the layout spans 2 bytes: 4 elements of 4 bits\n"
+        "the buffer: expected 2 bytes, got an array of uint8 and shape (1,)\n"
+        "the layout spans 4 elements of 4 bits\n"
         "give 2 bytes"
     )
 
@@ -85,6 +85,6 @@ def test_floats_do_not_change_their_width() -> None:
 
 
 def test_a_layout_without_a_type() -> None:
-    with pytest.raises(ml.LayoutError, match="give dtype, such as dtype='float32'"):
+    with pytest.raises(ml.LayoutError, match="give the type, such as dtype='float32'"):
         ml.unpack("[0]", b"abcd", (4,), as_bytes=True)
     assert ml.unpack("[0]", b"abcd", (4,), as_bytes=True, dtype="u1").tolist() == [97, 98, 99, 100]
