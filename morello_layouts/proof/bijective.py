@@ -126,7 +126,7 @@ def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece in pieces(m.recipe)
+        for piece in _pieces(m.recipe)
     ]
 
 
@@ -136,7 +136,7 @@ def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) 
     return Parameters.of([*numbers, *(r.tail_padding for r in recipes)], assumptions)
 
 
-def pieces(recipe: Recipe) -> Iterator[Recipe]:
+def _pieces(recipe: Recipe) -> Iterator[Recipe]:
     """Yield the recipes between merges that multiply by symbolic sizes.
 
     The next piece starts from the box of the merged axes.

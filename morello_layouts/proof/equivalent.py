@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from itertools import product as every
@@ -339,17 +338,13 @@ def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]
     ]
 
 
-def _difference(a: AnyMap, b: AnyMap, context: Any) -> OffsetDifference:
+def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:
     assumptions = meet_all((*a.assumptions, *b.assumptions))
     if isinstance(a, AffineMap) or isinstance(b, AffineMap):
         return _difference_of_values(a, b, assumptions, context)
     try:
         return _difference_of(a.recipe, b.recipe, assumptions, context)
     except NotAffineError:
-        shared = _without_common_start(a.recipe, b.recipe)
-        if shared is not None:
-            with suppress(NotAffineError):
-                return _difference_of(*shared, assumptions, context)
         parameters = parameters_of([a.recipe, b.recipe], assumptions)
         space = Space.of(a.recipe.shape, context, parameters)
         one, other = (linear_offset(m.recipe, space) for m in (a, b))
@@ -357,7 +352,7 @@ def _difference(a: AnyMap, b: AnyMap, context: Any) -> OffsetDifference:
 
 
 def _difference_of_values(
-    a: AnyMap, b: AnyMap, assumptions: Sequence[Assumption], context: Any
+    a: AnyMap, b: AnyMap, assumptions: Sequence[Assumption], context: isl.Context
 ) -> OffsetDifference:
     """Return the differences of two maps, of which at least one has no recipe."""
     recipes = [m.recipe for m in (a, b) if isinstance(m, IndexMap)]
@@ -381,24 +376,8 @@ def _values(m: AnyMap, space: Space, several: bool) -> list[Value]:
 
 
 def _difference_of(
-    a: Recipe, b: Recipe, assumptions: Sequence[Assumption], context: Any
+    a: Recipe, b: Recipe, assumptions: Sequence[Assumption], context: isl.Context
 ) -> OffsetDifference:
     space = Space.of(a.shape, context, parameters_of([a, b], assumptions))
     one, other = (list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in (a, b))
     return OffsetDifference.of(one, other, space)
-
-
-def _without_common_start(a: Recipe, b: Recipe) -> tuple[Recipe, Recipe] | None:
-    """Return both recipes without the steps that they share at their start, up to a padding.
-
-    These steps are bijective, so the rest differs if and only if the whole does.
-    """
-    count = 0
-    for one, other in zip(a.steps, b.steps, strict=False):
-        if one != other or one.name == "pad":
-            break
-        count += 1
-    if count == 0:
-        return None
-    shape: tuple[Int, ...] = a.shapes[count]
-    return Recipe(shape, a.steps[count:]), Recipe(shape, b.steps[count:])
