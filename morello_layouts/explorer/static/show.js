@@ -11,10 +11,12 @@ function node(tag, attributes = {}, ...children) {
   return made;
 }
 
-function card(title, about, ...children) {
-  return node("section", { class: "card" }, node("h3", {}, title),
+function card(id, title, about, ...children) {
+  return node("section", { class: "card", id }, node("h3", {}, title),
     about ? node("p", { class: "about" }, about) : null, ...children);
 }
+
+const heading = text => node("h4", {}, text);
 
 function rows(list) {
   const made = node("dl", { class: "rows" });
@@ -47,14 +49,12 @@ function arraysOf(answer, choose) {
     select.addEventListener("change", () => choose(select.value));
     parts.push(node("p", {}, node("label", { for: "array" }, "Show the array "), select));
   }
-  const made = card(answer.instruction.length ? "The instruction" : "The tuple",
-    answer.arrays.length > 1 ? "The page shows one array of a tuple at a time." : "",
-    ...parts);
-  return made;
+  return card("arrays", answer.instruction.length ? "The instruction" : "The tuple",
+    answer.arrays.length > 1 ? "The page shows one array of a tuple at a time." : "", ...parts);
 }
 
 function comparisonOf(found) {
-  const made = card(`Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
+  return card("comparison", `Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
     found.is_formula ? "Does the formula give the offset of every element? ISL decides. A "
     + "counterexample has the layout's offset first; a dot marks it in the picture."
       : "Equivalent: every element has the same offset in both. Bitcast: the buffer of one serves "
@@ -63,29 +63,23 @@ function comparisonOf(found) {
       node("span", { id: "verdict" }, found.verdict)),
     rows(found.rows),
     ...found.is_formula ? [] : [
-      node("h4", {}, "Relayout: slot p of the second buffer receives this slot of the first"),
+      heading("Relayout: slot p of the second buffer receives this slot of the first"),
       formula(found.relayout, true),
-      node("h4", {}, "The other way: slot p of the first buffer receives this slot of the second"),
+      heading("The other way: slot p of the first buffer receives this slot of the second"),
       formula(found.way_back)]);
-  made.id = "comparison";
-  return made;
 }
 
 function formulaOf(found) {
   const names = found.names.map(one => `${one.symbol} = ${one.name}`);
   if (found.symbols.length) names.push(`${found.symbols.join(", ")}: sizes, at least 1`);
-  const same = found.reference === found.simplified;
-  const made = card("Formula", "The offset of the element at (d0, d1, …); // rounds down, % is the "
-    + `remainder.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
-    formula(found.simplified, true));
-  made.id = "formula";
-  if (same) made.append(node("p", { class: "about" }, "The reference formula is already "
-    + "in this form."));
-  else made.append(node("h4", {}, "The reference formula, from the notation's definition"), formula(found.reference),
-    node("h4", {}, "Derivation"), derivation(found.derivation));
-  made.append(node("h4", {}, "Inverse: from an offset p to coordinates"),
-    formula(found.inverse));
-  return made;
+  const reference = found.reference === found.simplified
+    ? [node("p", { class: "about" }, "The reference formula is already in this form.")]
+    : [heading("The reference formula, from the notation's definition"), formula(found.reference),
+      heading("Derivation"), derivation(found.derivation)];
+  return card("formula", "Formula", "The offset of the element at (d0, d1, …); // rounds down, "
+    + `% is the remainder.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
+    formula(found.simplified, true), ...reference,
+    heading("Inverse: from an offset p to coordinates"), formula(found.inverse));
 }
 
 function derivation(steps) {
@@ -98,12 +92,10 @@ function derivation(steps) {
 }
 
 function proofOf(list) {
-  const made = card("Proof", "ISL decides for every element; nothing is sampled. Injective: no two "
-    + "elements share a slot. Surjective: every slot holds an element, so there is no padding. "
-    + "Formulas: the simplified formula, the reference, the recipe and the inverse agree everywhere.",
+  return card("proof", "Proof", "ISL decides for every element; nothing is sampled. Injective: no "
+    + "two elements share a slot. Surjective: every slot holds an element, so there is no padding. "
+    + "Formulas: the simplified formula, the reference and the inverse agree everywhere.",
     rows(list));
-  made.id = "proof";
-  return made;
 }
 
 const TITLES = { c: "C", cuda: "CUDA", python: "Python", rust: "Rust", mlir: "MLIR",
@@ -127,14 +119,12 @@ function codeOf(list) {
   };
   copy.addEventListener("click", () => copied(copy, text.textContent));
   show();
-  const made = card("Code", "Integers only: 32 bits if the bounds allow it, otherwise 64.",
+  return card("code", "Code", "Integers only: 32 bits if the bounds allow it, otherwise 64.",
     choices("Language", "target", list.map(one => [one.target, TITLES[one.target] || one.target])),
     node("div", { class: "codehead" },
       choices("Function", "way", [["offset", "coordinates to offset"],
         ["coordinates", "offset to coordinates"]]), copy),
     node("pre", { class: "code", tabindex: 0, "aria-label": "code" }, text));
-  made.id = "code";
-  return made;
 }
 
 async function copied(button, text) {
@@ -152,8 +142,7 @@ const pictureStyle = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, pictureStyle];
 
 function pictureOf(found) {
-  const made = card("Picture", "");
-  made.id = "picture-card";
+  const made = card("picture-card", "Picture", "");
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
   if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
   if (found.reason) {
@@ -182,20 +171,18 @@ function pair(left, right) {
 function memoryOf(answer) {
   const list = [...answer.memory, ...answer.sizes];
   if (!list.length) return null;
-  const made = card("Memory and sizes", "Axes: the array's axes in the order of memory, slowest "
+  return card("sizes", "Memory and sizes", "Axes: the array's axes in the order of memory, slowest "
     + "first. Recipe: the steps to this order; the result is row-major.", rows(list));
-  made.id = "sizes";
-  return made;
 }
 
 // The whole answer, in the order of the page.
 function parts(answer, choose) {
-  const words = card("In words", "Each part of the text and its meaning.", rows(answer.words));
-  words.id = "words";
+  const words = card("words", "In words", "Each part of the text and its meaning.",
+    rows(answer.words));
   const notes = answer.notes.length
-    ? card("Notes", "", ...answer.notes.map(note => node("p", {}, note))) : null;
-  const tpu = answer.tpu.length ? card("On a TPU", "A vector register has 8 rows, the sublanes, "
-    + "of 128 columns, the lanes.", rows(answer.tpu)) : null;
+    ? card("notes", "Notes", "", ...answer.notes.map(note => node("p", {}, note))) : null;
+  const tpu = answer.tpu.length ? card("tpu", "On a TPU", "A vector register has 8 rows, the "
+    + "sublanes, of 128 columns, the lanes.", rows(answer.tpu)) : null;
   return [
     titleOf(answer),
     arraysOf(answer, choose),
