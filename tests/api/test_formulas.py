@@ -1,4 +1,4 @@
-"""Formulas that users write: held against layouts, composed, and looked at on their own."""
+"""Formulas that users write: compared with layouts, composed, and proved by themselves."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_for_all_sizes() -> None:
     assert str(answer.counterexample) == "M = 1, N = 2 gives (0, 0) and (0, 1) one offset"
 
 
-def test_large_arrays_are_not_looked_at_one_by_one() -> None:
+def test_large_arrays_are_not_enumerated() -> None:
     shape = (1 << 20, 1 << 12)
     assert ml.is_injective(ml.from_sympy(shape, "4096*d0 + d1")).holds is True
     swizzled = ml.from_sympy(shape, "4096*d0 + 2*(d1 % 2048) + d1//2048")
@@ -252,7 +252,7 @@ def test_answers_are_hashed() -> None:
     assert len(answers) == 2
 
 
-def test_two_formulas_are_held_against_each_other_under_assumptions() -> None:
+def test_two_formulas_are_compared_under_assumptions() -> None:
     """Neither has a recipe; what is assumed goes with the formulas."""
     one, other = ml.from_sympy(("N",), "d0"), ml.from_sympy(("N",), "d0%128")
     assert ml.are_equivalent(one, other).holds is False
@@ -265,7 +265,7 @@ def test_two_formulas_are_held_against_each_other_under_assumptions() -> None:
         short.at(N=129)
 
 
-def test_a_collision_is_looked_for_at_sizes_that_are_assumed() -> None:
+def test_collisions_are_searched_at_assumed_sizes() -> None:
     halves = ml.from_sympy(("N",), "d0 - d0//8")
     assert ml.is_injective(halves).holds is None, "sizes up to 6 were tried"
     found = ml.is_injective(halves, assuming="16 | N")

@@ -34,10 +34,10 @@ def bf16(m: Any, n: Any) -> Any:
 
 def test_bf16_of_any_size() -> None:
     m = ml.index_map("bf16[M,N]{1,0:T(8,128)(2,1)}")
-    injective, onto, both = ml.is_injective(m), ml.is_surjective(m), ml.is_bijective(m)
+    injective, surjective, both = ml.is_injective(m), ml.is_surjective(m), ml.is_bijective(m)
     assert (injective.holds, str(injective.condition)) == (True, "all sizes")
     assert injective.condition.expr == sympy.true
-    for proof in (onto, both):
+    for proof in (surjective, both):
         assert proof.holds is False
         assert same(proof.condition.expr, Eq(Mod(M, 8), 0) & Eq(Mod(N, 128), 0))
         assert str(proof.condition) == "8 | M and 128 | N"
@@ -116,19 +116,19 @@ POPULAR: tuple[tuple[str, tuple[str, ...] | None, Any, Any], ...] = (
 
 
 @pytest.mark.slow
-@each_row(("text", "shape", "onto", "size"), POPULAR, ids=[p[0] for p in POPULAR])
-def test_popular_layouts_of_any_size(text: str, shape: Any, onto: Any, size: Any) -> None:
+@each_row(("text", "shape", "surjective", "size"), POPULAR, ids=[p[0] for p in POPULAR])
+def test_popular_layouts_of_any_size(text: str, shape: Any, surjective: Any, size: Any) -> None:
     m = ml.index_map(text, shape)
     assert ml.is_injective(m).holds is True
     assert ml.verify(m).holds is not False
     assert same(m.size, size)
     for proof in (ml.is_surjective(m), ml.is_bijective(m)):
-        if onto is True:
+        if surjective is True:
             assert (proof.holds, proof.condition.expr, proof.padding) == (True, sympy.true, 0)
             assert proof.counterexample is None
         else:
             assert proof.holds is False
-            assert same(proof.condition.expr, onto)
+            assert same(proof.condition.expr, surjective)
             assert same(proof.padding, size - sympy.Mul(*m.shape).subs(by_name(m.shape)))
             assert set(proof.counterexample.sizes.values()) == {1}  # all need multiples
 

@@ -90,13 +90,13 @@ def test_padding_for_all_sizes_agrees_with_every_size() -> None:
     def each(case: Case) -> None:
         m = case.symbolic()
         assert ml.is_injective(m).holds is True
-        onto, both = ml.is_surjective(m), ml.is_bijective(m)
-        seen[onto.holds] += 1
+        surjective, both = ml.is_surjective(m), ml.is_bijective(m)
+        seen[surjective.holds] += 1
         assert (both.holds, both.condition, both.counterexample, both.padding) == (
-            onto.holds,
-            onto.condition,
-            onto.counterexample,
-            onto.padding,
+            surjective.holds,
+            surjective.condition,
+            surjective.counterexample,
+            surjective.padding,
         )
         found = {tuple(sizes.values()): first_gap(case, sizes) for sizes in case.grid()}
         for values, (_, count) in found.items():
