@@ -55,7 +55,7 @@ CLASSES = [name for name in ENTRIES if inspect.isclass(named(name))]
 def public() -> dict[str, Any]:
     """What the package and its public modules name."""
     found: dict[str, Any] = {}
-    for name in ml.__all__:
+    for name in (*ml.__all__, "diagnostics", "exercises", "explanations", "hlo"):
         value = getattr(ml, name)
         if isinstance(value, ModuleType):
             found |= {f"{value.__name__}.{inner}": getattr(value, inner) for inner in value.__all__}
