@@ -161,12 +161,12 @@ def as_int(
 
     >>> as_int(True, "memory_space")
     Traceback (most recent call last):
-    morello_layouts.errors.LayoutError: memory_space: expected an integer, got True
+    morello_layouts.errors.LayoutError: memory_space: expected an integer from 0, got True
     give an int from 0
     """
     to_end = "" if most == LARGEST else f" to {most}"
     number = whole(value)
-    expected = "an integer" if number is None else f"an integer from {least}{to_end}"
+    expected = f"an integer from {least}{to_end}"
     if number is not None and number > LARGEST == most:
         expected = "a 64-bit integer"
     if number is None or not least <= number <= most:

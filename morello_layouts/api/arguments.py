@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.checks import shown
+from morello_layouts.checks import shown, whole
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
@@ -74,10 +73,7 @@ def _number(given: Any) -> Int | None:
         from morello_layouts.expr.conversions import number_from_sympy
 
         return number_from_sympy(given)
-    try:
-        return None if isinstance(given, bool) else operator.index(given)
-    except TypeError:
-        return None
+    return whole(given)
 
 
 def require_size_names(names: Iterable[str]) -> None:

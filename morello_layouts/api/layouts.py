@@ -263,9 +263,7 @@ def relayout(
     first = index_map(source, shape, assuming=assuming)
     between = first.recipe.shape if reshape is None else sizes_of(reshape).sizes
     rank = len(between)
-    order = (
-        tuple(range(rank)) if transpose is None else as_permutation(transpose, "transpose", rank)
-    )
+    order = as_permutation(range(rank) if transpose is None else transpose, "transpose", rank)
     lent = tuple(between[axis] for axis in order) if needs_shape(target) else None
     known = first.assumptions if assuming is None else assumptions_of(assuming)
     first, second = _under_both((source, shape), (target, lent), known)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from ctypes import c_void_p
 from dataclasses import dataclass, field, replace
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumptions import Assumption, checked_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -312,17 +312,9 @@ def thread_count(threads: Any) -> int:
     """
     if threads is None:
         return 1
-    try:
-        count = 0 if isinstance(threads, bool) else index(threads)
-    except TypeError:
-        count = 0
-    if not 1 <= count <= KERNEL_THREADS:
-        raise LayoutError(
-            f"threads: expected an integer from 1 to {KERNEL_THREADS}, got {threads!r}",
-            "a kernel runs on that many threads at most",
-            "give for example threads=2, or leave it out for one",
-        )
-    return count
+    fix = "give for example threads=2, or leave it out for one"
+    why = "a kernel runs on that many threads at most"
+    return as_int(threads, "threads", 1, KERNEL_THREADS, why=why, fix=fix)
 
 
 def compiled_relayout(

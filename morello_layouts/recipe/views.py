@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step, Transpose, known
@@ -98,13 +99,8 @@ def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = N
     """
     if not recipe.shape:
         recipe = _of_one_element(recipe)
-    moved = tuple(range(len(recipe.shape))) if order is None else tuple(order)
-    if sorted(moved) != list(range(len(recipe.shape))):
-        raise ShapeError(
-            f"order: expected a permutation of {len(recipe.shape)} dimensions, got {moved}",
-            "a transpose names each dimension once, from 0",
-            f"give for example {tuple(reversed(range(len(recipe.shape))))}",
-        )
+    rank = len(recipe.shape)
+    moved = as_permutation(range(rank) if order is None else order, "order", rank)
     before = tuple(recipe.shape[moved.index(axis)] for axis in range(len(moved)))
     steps = list(reshape_steps(tuple(shape), before))
     if moved != tuple(range(len(moved))):

@@ -8,7 +8,7 @@ from itertools import product
 from morello_layouts import proof
 from morello_layouts.errors import NoTranslationError, ShapeError, TranslationNotFoundError
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.expr.sizes import SizeExpr, round_up
 from morello_layouts.limits import TRANSLATION_WITNESS_TILES, TRANSLATION_WITNESSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
@@ -175,7 +175,7 @@ def _sizes(one: Assumption, tiles: Iterable[int]) -> list[int]:
     """The first two sizes within an assumption, and the first above each of the largest tiles."""
     above = (t + 1 for t in sorted(tiles)[-TRANSLATION_WITNESS_TILES:])
     small = (one.lo, one.lo + one.divisor, *above)
-    multiples = {-(-n // one.divisor) * one.divisor for n in small}
+    multiples = {round_up(n, one.divisor) for n in small}
     return sorted(n for n in multiples if one.holds_for(n))
 
 

@@ -202,7 +202,7 @@ NAMED = 'correspondence: expected "row-major" or "any", got '
          "transpose: expected dimensions 0 to 1, got 2"),
         ("f32[3,5]", "f32[3,5]", (1, 0), "transpose [1, 0]: expected the shape (3, 5), got (5, 3)"),
         ("f32[2,3]", "f32[3,2]", 5, "transpose: expected a tuple or list, got 5"),
-        ("f32[2,3]", "f32[3,2]", ("a", 1), "transpose[0]: expected an integer, got 'a'"),
+        ("f32[2,3]", "f32[3,2]", ("a", 1), "transpose[0]: expected an integer from 0, got 'a'"),
         ("f32[2,3]", "u32[3,2]{1,0:E(24)}", "any",
          "widths of elements: expected one a multiple of the other, got 32 and 24 bits"),
     ],

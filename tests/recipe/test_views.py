@@ -75,7 +75,7 @@ def test_reshapes_that_are_none(shape: Any, to: Any, error: Any, what: str) -> N
 
 
 def test_an_order_that_is_none() -> None:
-    with pytest.raises(ml.ShapeError, match=r"expected a permutation .*, got \(0, 0\)"):
+    with pytest.raises(ml.ShapeError, match=r"dimension 0 appears twice"):
         reshape_recipe((6,), Recipe((2, 3)), (0, 0))
 
 

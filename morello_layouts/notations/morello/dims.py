@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import SupportsIndex, TypeAlias
+from typing import TypeAlias
 
+from morello_layouts.checks import whole
 from morello_layouts.errors import LayoutError
 
 
@@ -127,7 +127,7 @@ def _pair(position: int, entry: object) -> tuple[int, PhysDim]:
         case (dim, Dynamic() | Packed() | OddEven() as phys):
             return logical_dim(dim, part), phys
         case (dim, other):
-            size = as_integer(other)
+            size = whole(other)
             raise LayoutError(
                 f"{other!r} is no physical dimension",
                 "a physical dimension is Dynamic(), Packed(n) or OddEven(n)",
@@ -152,7 +152,7 @@ def logical_dim(value: object, part: tuple[str | int, ...] = ()) -> int:
     >>> logical_dim(1)
     1
     """
-    dim = as_integer(value)
+    dim = whole(value)
     if dim is None or dim < 0:
         raise LayoutError(
             f"logical dimension {value!r} does not exist",
@@ -163,22 +163,8 @@ def logical_dim(value: object, part: tuple[str | int, ...] = ()) -> int:
     return dim
 
 
-def as_integer(value: object) -> int | None:
-    """The value as an int, NumPy's integers too; None for what is no integer, as a bool is none.
-
-    >>> as_integer(4), as_integer(True), as_integer(4.0)
-    (4, None, None)
-    """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:  # an array has the method, whether it holds one integer or not
-        return None
-
-
 def _size(value: object, kind: str) -> int:
-    size = as_integer(value)
+    size = whole(value)
     if size is None:
         raise LayoutError(
             f"{value!r} is no size", f"{kind} takes a number of elements", f"write {kind}(4)"

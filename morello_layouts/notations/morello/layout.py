@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from morello_layouts.checks import whole
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
@@ -15,7 +16,6 @@ from morello_layouts.notations.morello.dims import (
     Dynamic,
     PhysDim,
     PhysDims,
-    as_integer,
     checked_dims,
     logical_dim,
 )
@@ -317,7 +317,7 @@ class MorelloLayout(Layout):
 def _checked_contig(contig: object, count: int) -> int:
     if contig is None:
         return count
-    number = as_integer(contig)
+    number = whole(contig)
     if number is None or not 0 <= number <= count:
         shown = repr(contig) if number is None else f"c{number}"
         raise LayoutError(

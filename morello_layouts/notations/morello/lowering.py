@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from morello_layouts.checks import whole
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.notations.morello.dims import (
     Dynamic,
     OddEven,
     Packed,
     PhysDim,
     PhysDims,
-    as_integer,
 )
 from morello_layouts.recipe import Merge, Recipe, Split, Step, Transpose, known
 
@@ -50,7 +50,7 @@ def as_sizes(shape: object) -> Shape:
         )
     sizes: list[Int] = []
     for k, size in enumerate(shape):
-        n = size if isinstance(size, SizeExpr) else as_integer(size)
+        n = size if isinstance(size, SizeExpr) else whole(size)
         if n is None:
             raise ShapeError(
                 f"size {k} of the shape is {size!r}",
@@ -208,8 +208,7 @@ def _leaves_some(
 def _remedy(phys: Packed | OddEven, left: int, dim: int, n: int, physes: Sequence[PhysDim]) -> str:
     fitting = _fitting_size(physes, n)
     if fitting is None:
-        whole = prod(map(_size, physes))
-        padded = -(-n // whole) * whole
+        padded = round_up(n, prod(map(_size, physes)))
         return f"put a Dynamic outside: [{dim}, …], and pad dimension {dim} to {padded}"
     if left == 1:
         return f"pad dimension {dim} to {fitting}, or leave {dim}{phys} out"
@@ -225,7 +224,7 @@ def _fitting_size(physes: Sequence[PhysDim], n: int) -> int | None:
     inner, candidates = 1, []
     for phys in reversed(physes):
         inner *= _size(phys)
-        candidates.append(-(-n // inner) * inner)
+        candidates.append(round_up(n, inner))
     fits = (size for size in candidates if not isinstance(_cover(physes, size), _Misfit))
     return min(fits, default=None)
 
@@ -365,7 +364,7 @@ def cache_lines(sizes: tuple[int, ...], contig: int, element_bytes: int, line_by
     >>> cache_lines((6, 8), 1, 4, 64), cache_lines((6, 8), 2, 4, 64)
     (6, 3)
     """
-    element, line = as_integer(element_bytes), as_integer(line_bytes)
+    element, line = whole(element_bytes), whole(line_bytes)
     if element is None or line is None or element < 1 or line < 1:
         raise LayoutError(
             f"elements of {element_bytes!r} and lines of {line_bytes!r} bytes make no cache lines",

@@ -20,6 +20,7 @@ from morello_layouts.description import (
     sizes_in,
     times,
 )
+from morello_layouts.expr.sizes import round_up
 from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.xla import lowering
 from morello_layouts.notations.xla.layout import XlaLayout
@@ -239,7 +240,7 @@ class TileLevel:
 
     def _padding(self) -> list[str]:
         words = [
-            f"{_name(axis)} from {axis.size:,} to {-(-axis.size // t) * t:,}"
+            f"{_name(axis)} from {axis.size:,} to {round_up(axis.size, t):,}"
             for axis, t in zip(self.acted, self.sizes, strict=True)
             if axis.size is not None and axis.size % t
         ]

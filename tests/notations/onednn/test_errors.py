@@ -170,7 +170,10 @@ def test_capitals_alone_are_morellos() -> None:
             lambda: OnednnLayout((0,), ((1, 8),)),
             "a block's dimension: expected an integer from 0 to 0, got 1",
         ),
-        (lambda: OnednnLayout((0,), ((0, True),)), "a block's size: expected an integer, got True"),
+        (
+            lambda: OnednnLayout((0,), ((0, True),)),
+            "a block's size: expected an integer from 1, got True",
+        ),
         (
             lambda: OnednnLayout((0, 1, 2), (), "nc"),
             "the number of dimensions: expected an integer from 1 to 2, got 3",

@@ -58,12 +58,12 @@ class TestWhatTheConstructorsTake:
 REFUSED: dict[str, tuple[Any, ...]] = {
     "a float in the order": (
         lambda: L((1.0, 0)),
-        "minor_to_major[0]: expected an integer, got 1.0",
+        "minor_to_major[0]: expected an integer from 0, got 1.0",
         "name each dimension once, the fastest varying first, such as (1, 0)",
     ),
     "a bool in the order": (
         lambda: L((True, 0)),
-        "minor_to_major[0]: expected an integer, got True",
+        "minor_to_major[0]: expected an integer from 0, got True",
         "name each dimension once, the fastest varying first, such as (1, 0)",
     ),
     "a negative dimension": (
@@ -98,7 +98,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     ),
     "a star as text": (
         lambda: L((1, 0), (("*", 2),)),
-        "a tile size: expected an integer, got '*'",
+        "a tile size: expected an integer from 1, got '*'",
         "a tile holds at least one element in each dimension",
         "write a size from 1, or '*' (COMBINE) to join the next more minor dimension",
     ),
@@ -122,12 +122,12 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     ),
     "no memory space": (
         lambda: L((0,), memory_space=None),
-        "memory_space: expected an integer, got None",
+        "memory_space: expected an integer from 0, got None",
         "give an int from 0",
     ),
     "a bool for bits": (
         lambda: L((0,), element_size_in_bits=True),
-        "element_size_in_bits: expected an integer, got True",
+        "element_size_in_bits: expected an integer from 0, got True",
         "give an int from 0",
     ),
     "a tail of nothing": (
@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     ),
     "a split at a float": (
         lambda: ml.xla.SplitConfig(0, (1.5,)),
-        "split index 0: expected an integer, got 1.5",
+        "split index 0: expected an integer from 1, got 1.5",
         "start a new piece at 1 or more",
     ),
     "a split at one number": (
@@ -190,7 +190,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     ),
     "a bool for a size": (
         lambda: S("f32", (True,)),
-        "the size of dimension 0: expected an integer, got True",
+        "the size of dimension 0: expected an integer from 0, got True",
         "give an int from 0, a name, or None for an unbounded size",
     ),
     "a huge size": (
@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     ),
     "a SymPy sum for a size": (
         lambda: S("f32", (sympy.Symbol("M") + 1,)),
-        "the size of dimension 0: expected an integer, got M + 1",
+        "the size of dimension 0: expected an integer from 0, got M + 1",
         "give an int from 0, a name, or None for an unbounded size",
     ),
     "text for a layout": (
