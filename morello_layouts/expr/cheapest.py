@@ -202,16 +202,14 @@ class _Sum:
         if isinstance(atom, Var):
             self.factors[atom] = self.factors.get(atom, 0) + c
             return
-        parts = None if atom.modulus is not None else _expand_floor(atom.operand, atom.divisor)
+        parts = None if atom.modulus is not None else _split_floor(atom.operand, atom.divisor)
         if parts is None:
             self.add_digit(atom, c)
             return
-        for x, s, k in parts:
-            if s != 1:
-                self.add_floor(x, s, c * k)
-            else:
-                for a, f in x.terms:
-                    self.add_expanded(a, c * k * f)
+        whole, rest = parts
+        self.add_floor(rest, atom.divisor, c)
+        for a, f in whole.terms:
+            self.add_expanded(a, c * f)
 
     def best(self) -> AffineExpr:
         """Return the cheapest way found to write the sum."""
@@ -314,23 +312,17 @@ class _Sum:
         return _factored(AffineExpr.from_terms(terms, const), self.model)
 
 
-def _expand_floor(x: AffineExpr, s: Int) -> list[tuple[AffineExpr, Int, Int]] | None:
-    """Return the floor x // s as Σ k·(y // t), in triples (y, t, k), or None.
+def _split_floor(x: AffineExpr, s: Int) -> tuple[AffineExpr, AffineExpr] | None:
+    """Return y and r with x // s = y + r // s: the multiples of s in factors of x, and the rest.
 
-    (x mod n) // s = (m·x) // n - m·(x // n) if s·m = n + 1;
-    (c·v + r) // s = q·v + ((c - q·s)·v + r) // s.
+    Return None if there are none.
     """
-    inner = x.as_atom()
-    if isinstance(inner, Digit) and inner.divisor == 1 and inner.modulus is not None:
-        m, inexact = divmod(inner.modulus + 1, s)
-        if not inexact:
-            return [(inner.operand * m, inner.modulus, 1), (inner.operand, inner.modulus, -m)]
     if isinstance(s, SizeExpr) or x.sizes():
         return None
     # The rest of a factor is -1 rather than s - 1: this needs no multiplication.
     quotients = [(a, c // s + ((c + 1) % s == 0 and s > 2)) for a, c in x.terms]
     whole = AffineExpr(tuple([(a, q) for a, q in quotients if q]), 0)
-    return [(whole, 1, 1), (x - whole * s, s, 1)] if whole.terms else None
+    return (whole, x - whole * s) if whole.terms else None
 
 
 def _combinations(choices: Sequence[list[_Choice]]) -> Iterator[tuple[_Choice, ...]]:
