@@ -62,11 +62,12 @@ class Worker:
                 return _failure("the question was withdrawn", "its sender waits no longer")
             if not self._processes[0].is_alive():
                 self._replace()
-            answer = self._processes[0].answer(question)
+            process = self._processes[0]
+            answer = process.answer(question)
             if answer.endswith(b"\n"):
                 return answer[:-1]
             status = self._replace()
-        if status == _CUT_OFF:
+        if process.has_loaded and status == _CUT_OFF:
             why = f"the explorer ends work on a question after {self._seconds:g} seconds"
             return _failure("the answer takes too long", why)
         return _failure(
@@ -101,12 +102,12 @@ class _Process:
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._questions, self._answers = self._popen.stdin, self._popen.stdout
-        self._is_ready = False
+        self.has_loaded = False
 
     def is_ready(self) -> bool:
         """Wait until the process has loaded its libraries; return False if it ended before."""
-        self._is_ready = self._is_ready or self._answers.readline() == _READY
-        return self._is_ready
+        self.has_loaded = self.has_loaded or self._answers.readline() == _READY
+        return self.has_loaded
 
     def is_alive(self) -> bool:
         return self._popen.poll() is None

@@ -297,6 +297,21 @@ def test_a_process_that_dies_at_work_is_not_called_slow(
     assert ask(server, layout="f32[3]")["errors"] == []
 
 
+def test_a_process_that_cannot_load_is_not_called_slow(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = server.worker
+    working = worker._processes
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))  # its exit status is 1
+    worker._processes = [type(working[0])(1), type(working[0])(1)]
+    monkeypatch.setattr(worker._processes[0], "is_alive", lambda: True)
+    (error,) = ask(server, layout="f32[3]")["errors"]
+    assert error["what"] == "the worker process ended without an answer"
+    for process in worker._processes:
+        process.end()
+    worker._processes = working
+
+
 AT_WORK = """
 import io, json
 import morello_layouts.explorer.answer as module
