@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import prod
 
 from morello_layouts import proof
 from morello_layouts.expr.assumptions import meet_all
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, ceil_quotient
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import Recipe
@@ -23,11 +24,33 @@ def canonical_digits(recipe: Recipe) -> Digits | None:
     >>> [str(digit) for digit in canonical_digits(index_map("[1, 0, 1 p(4)]", (6, 8)).recipe)]
     ['d1//4', 'd0', 'd1%4']
     """
-    digits = fused(digits_of(recipe))
     is_padded = prod(recipe.physical_shape) != prod(recipe.shape)
-    if is_padded or not all(digit.is_exact for digit in digits):
+    return None if is_padded else padded_digits(recipe)
+
+
+def padded_digits(recipe: Recipe) -> Digits | None:
+    """The canonical digits of the array with its padding; None if padding lies within digits.
+
+    The highest digit of a dimension has a modulus if it has more values than the dimension needs:
+    an index beyond them, always 0, is higher.
+
+    >>> from morello_layouts import index_map
+    >>> [digit.radix for digit in padded_digits(index_map("f32[3,5]{1,0:T(2,2)}").recipe)]
+    [2, 3, 2, 2]
+    """
+    digits = fused(digits_of(recipe))
+    if not all(digit.is_exact for digit in digits):
         return None
-    return canonical(digits, recipe.shape)
+    dims = range(len(recipe.shape))
+    padded = [prod(digit.radix for digit in digits if digit.dim == dim) for dim in dims]
+    return tuple(_fit(digit, recipe.shape[digit.dim]) for digit in canonical(digits, padded))
+
+
+def _fit(digit: Digit, size: Int) -> Digit:
+    radix = digit.radix
+    if isinstance(radix, int) and ceil_quotient(size, digit.unit) != radix:
+        return replace(digit, modulus=radix)
+    return digit
 
 
 def canonical(digits: Iterable[Digit], shape: Sequence[Int]) -> Digits:

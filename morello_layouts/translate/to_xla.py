@@ -12,7 +12,7 @@ from morello_layouts.limits import TRANSLATION_NODES, TRANSLATION_TILES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.recipe.digits import Digit, Digits
-from morello_layouts.translate.digits import canonical_digits, have_same_offsets
+from morello_layouts.translate.digits import have_same_offsets, padded_digits
 
 Keys: TypeAlias = tuple[int, ...]
 
@@ -20,7 +20,7 @@ _INT64_END: Final = 2**63
 
 
 def xla_layout_of(m: IndexMap) -> XlaLayout:
-    """Return an XLA layout with the offsets of a map whose steps do not pad, proved equal.
+    """Return an XLA layout with the offsets of a map, proved equal.
 
     Raises:
         NoTranslationError: if a size exceeds XLA's 64-bit integers.
@@ -38,12 +38,14 @@ def xla_layout_of(m: IndexMap) -> XlaLayout:
             f"XLA's sizes are signed 64-bit integers, {large[0]} is larger",
             "use a smaller array",
         )
-    digits = canonical_digits(m.recipe)
+    digits = padded_digits(m.recipe)
     tiling = None if digits is None else best_tiling(digits, len(m.recipe.shape))
     if tiling is None:
         raise TranslationNotFoundError(
             f"no XLA layout was found for {m.source}",
-            "its steps pad, or cut across dimensions" if digits is None else _obstacle(digits),
+            "its steps pad within tiles, or cut across dimensions"
+            if digits is None
+            else _obstacle(digits),
             "give numbers for the symbolic sizes: a layout without padding always has one then"
             if m.recipe.names
             else "choose sizes that need no padding: then there always is one",
@@ -145,6 +147,8 @@ def _all_keys(digits: Digits, count: int) -> Iterator[Keys]:
     Bit b of a digit's key is set if tile b moves the digit.
     """
     backwards = [_reversed_bits(key, count) for key in range(2**count)]
+    # A dimension without a highest digit is padded to what tiles hold, so all of it is in tiles.
+    untiled = {digit.dim for digit in digits if digit.modulus is None}
     nodes = 0
 
     def extend(keys: Keys, after: dict[int, set[int]]) -> Iterator[Keys]:
@@ -157,7 +161,8 @@ def _all_keys(digits: Digits, count: int) -> Iterator[Keys]:
         mine = [
             (digits[j].unit, backwards[keys[j]]) for j in range(k) if digits[j].dim == digit.dim
         ]
-        least = max((key for unit, key in mine if unit > digit.unit), default=-1)
+        outside = -1 if digit.dim in untiled else 0
+        least = max((key for unit, key in mine if unit > digit.unit), default=outside)
         most = min((key for unit, key in mine if unit < digit.unit), default=2**count)
         for key in range(keys[-1] if keys else 0, 2**count):
             nodes += 1

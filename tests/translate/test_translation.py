@@ -368,6 +368,37 @@ def test_the_remedy_is_one() -> None:
         ml.convert("f32[M,N]{1,0:T(8,128)}", "morello")
 
 
+# ---- padded layouts
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "expected"),
+    [
+        ("aBcd16b", (2, 20, 3, 4), "{3,2,1,0:T(16,1,1)}"),
+        ("ABcd4a8b", (5, 20, 3, 4), "{3,2,1,0:T(4,8,1,1)}"),
+        ("ABcd16b16a2b", (20, 40, 2, 3), "{3,2,1,0:T(16,32,1,1)(16,2,1,1)}"),
+        ("BA4b8a", (5, 3), "{0,1:T(4,8)}"),
+        ("acdB8b", (1, 3, 2, 2), "{1,3,2,0:T(8)}"),  # one block holds all of a dimension
+        ("Ab8a", (3, 2), "{0,1:T(8)}"),
+    ],
+)
+def test_padded_blocks_are_tiles(text: str, shape: tuple[int, ...], expected: str) -> None:
+    found = ml.convert(text, "xla", shape)
+    assert str(found) == expected
+    array = np.arange(1, prod(shape) + 1).reshape(shape)
+    assert np.array_equal(ml.pack(text, array), ml.pack(found, array))
+
+
+def test_padded_blocks_of_all_sizes() -> None:
+    found = ml.convert("aBcd16b", "xla", ("N", "C", "H", "W"))
+    assert str(found) == "{3,2,1,0:T(16,1,1)}"
+
+
+def test_padding_within_blocks_is_not_found() -> None:
+    with pytest.raises(TranslationNotFoundError, match="pad within tiles"):
+        ml.convert(ml.index_map("f32[12]{0:T(6)(4)}"), "xla")
+
+
 # ---- refusals
 
 
