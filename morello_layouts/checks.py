@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, SupportsIndex, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
 
@@ -127,11 +127,11 @@ def whole(value: object) -> int | None:
     >>> whole(4), whole(True), whole(4.0)
     (4, None, None)
     """
-    if isinstance(value, bool | type) or not isinstance(value, SupportsIndex):
+    if isinstance(value, bool):
         return None
     try:
-        return operator.index(value)
-    except TypeError:  # an array has the method, whether it holds one integer or not
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
         return None
 
 

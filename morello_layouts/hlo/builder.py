@@ -18,11 +18,11 @@ from morello_layouts.hlo.module import (
     attributes_of,
 )
 from morello_layouts.hlo.scanner import (
-    ARRAY,
     COMMENT,
-    FLAT_TUPLE,
     NAME,
     NAMED_OPERANDS,
+    TUPLE,
+    TYPE,
     TYPED_OPERAND,
     Incomplete,
     Scanner,
@@ -53,7 +53,7 @@ class ShapeTable(dict[str, XlaValue]):
         Raises:
             ParseError: if the text is not a shape.
         """
-        self[text] = found = self._flat_tuple(text) or _usual_array(text) or parse_xla(text)
+        self[text] = found = self._tuple(text) or _usual_array(text) or parse_xla(text)
         return found
 
     def at(self, scan: Scanner, begin: int, end: int) -> XlaValue:
@@ -63,12 +63,12 @@ class ShapeTable(dict[str, XlaValue]):
         except ParseError as error:
             scan.fail(error.what, begin + error.position, error.why, error.fix)
 
-    def _flat_tuple(self, text: str) -> XlaTuple | None:
-        """Return a tuple of arrays; None if the grammar must read the text, or find its error."""
-        if not FLAT_TUPLE.fullmatch(text):
+    def _tuple(self, text: str) -> XlaTuple | None:
+        """Return a tuple; None if the grammar must read the text, or find its error."""
+        if not TUPLE.fullmatch(text):
             return None
         try:
-            return XlaTuple(tuple(self[array] for array in ARRAY.findall(COMMENT.sub("", text))))
+            return XlaTuple(tuple(map(self.__getitem__, TYPE.findall(COMMENT.sub("", text[1:-1])))))
         except LayoutError:
             return None
 

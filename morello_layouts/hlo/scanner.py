@@ -59,9 +59,8 @@ INSTRUCTION: Final = re.compile(
     rf"\(((?:[^()\"]++|{_PARENTHESES})*+)\)({_ATTRIBUTES})\s*+\Z",
     _FLAGS,
 )
-FLAT_TUPLE: Final = re.compile(
-    rf"\({_FILL}(?:{_ARRAY}{_FILL}(?:,{_FILL}{_ARRAY}{_FILL})*+)?+\)", _FLAGS
-)
+TYPE: Final = re.compile(_TYPE, _FLAGS)
+TUPLE: Final = re.compile(rf"\({_FILL}(?:{_TYPE}{_FILL}(?:,{_FILL}{_TYPE}{_FILL})*+)?+\)", _FLAGS)
 NAMED_OPERANDS: Final = re.compile(rf"{_OPERAND}(?:,{_OPERAND})*+", _FLAGS)
 TYPED_OPERAND: Final = re.compile(rf"{_FILL}(?:({_TYPE})\s*+)?+%?+({_NAME}){_FILL}(?:,|\Z)", _FLAGS)
 
