@@ -73,10 +73,11 @@ def convert(
     """Return a layout of another notation with the same offsets, proved equal.
 
     To XLA: if all sizes are numbers and nothing is padded, a layout always exists, also for
-    OddEven; blocks that pad the end of a dimension become tiles. Of the layouts with the fewest tiles the result is one whose tiles fit most other
-    shapes, then a short one; for a layout of very many packs the tiles may be more than the fewest.
-    With symbolic sizes the result holds for all sizes that the layout's packs divide, within the
-    assumptions. The contiguity of a Morello layout (``c2``) does not change offsets, and is lost.
+    OddEven; blocks that pad the end of a dimension become tiles. Of the layouts with the fewest
+    tiles the result is one whose tiles fit most other shapes, then a short one; for a layout of
+    very many packs the tiles may be more than the fewest. With symbolic sizes the result holds for
+    all sizes that the layout's packs divide, within the assumptions. The contiguity of a Morello
+    layout (``c2``) does not change offsets, and is lost.
 
     To Morello: at sizes that are numbers at most one layout exists, up to lists that are equal at
     these sizes; the result is the shortest. Morello has no padding between elements. Padding after
