@@ -63,6 +63,10 @@ class Digit:
         divisor: at least 1.
         modulus: at least 1, or None.
         depth: the nesting of digits: 1 if the operand holds none.
+
+    >>> d = Digit(variable("i", 0, 31), 4, 8)
+    >>> print(d, "is in", d.interval)
+    (i//4)%8 is in 0..7
     """
 
     __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand")
@@ -146,6 +150,10 @@ class AffineExpr:
     Attributes:
         terms: pairs (atom, coefficient) in a canonical order.
         const: the constant.
+
+    >>> form = 3 * variable("i", 0, 7) + 1
+    >>> print(form.interval, form.evaluate({"i": 2}))
+    1..22 7
     """
 
     __slots__ = ("_hash", "_interval", "_key", "const", "terms")
@@ -375,7 +383,7 @@ def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
 
 
 def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:
-    """Return terms as people write them, the largest strides first."""
+    """Return terms in the order of print, the largest factors first."""
 
     def order(term: tuple[Atom, Int]) -> tuple[Any, ...]:
         degree, leading = magnitude(term[1])

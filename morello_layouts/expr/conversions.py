@@ -322,7 +322,11 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
 
 
 def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
-    """Return a size as users see it: an int, or a SymPy expression if it is symbolic."""
+    """Return a size as users see it: an int, or a SymPy expression if it is symbolic.
+
+    >>> public_size(8, {}), public_size(ceil_quotient(SizeExpr.named("N"), 8), {})
+    (8, ceiling(N/8))
+    """
     return value if isinstance(value, int) else size_to_sympy(value, named)
 
 
@@ -331,6 +335,10 @@ def number_from_sympy(expr: sympy.Expr) -> Int:
 
     Raises:
         LayoutError: if it is neither.
+
+    >>> from sympy import symbols
+    >>> number_from_sympy(2 * symbols("N", integer=True, positive=True) - 1)
+    SizeExpr(2*N - 1)
     """
     names = {s.name: Interval(1, None) for s in expr.free_symbols}
     number = as_number(form_from_sympy(expr, names))

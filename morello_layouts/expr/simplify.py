@@ -118,7 +118,12 @@ def canonicalize(form: AffineExpr) -> AffineExpr:
 
 
 def canonicalize_with_steps(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
-    """Return the result of :func:`canonicalize` and the rules that fired, in order."""
+    """Return the result of :func:`canonicalize` and the rules that fired, in order.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> print(*canonicalize_with_steps(variable("i", 0, 7) % 8)[1])
+    drop-mod: i%8 = i   (i is in 0..7)
+    """
     steps: list[RewriteStep] = []
     return _Simplifier(steps).run(form), tuple(steps)
 

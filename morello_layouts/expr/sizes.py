@@ -210,7 +210,7 @@ class SizeExpr:
         return _remainder(other, self)
 
     def printing_order(self) -> list[tuple[Monomial, int]]:
-        """Return the terms as people write them, those of the highest degree first."""
+        """Return the terms in the order of print, those of the highest degree first."""
         return sorted(self.terms, key=lambda t: (-_degree(t[0]), t[0]))
 
     def __repr__(self) -> str:
@@ -480,6 +480,10 @@ def cancel_quotients(
     """Cancel a factor and exact quotients: 8·(N//8) is N, 4·(N//8) is N//2.
 
     Return the rest of the factor, and each base of the monomial with its power.
+
+    >>> ((monomial, _),) = exact_quotient(SizeExpr.named("N"), 8).terms
+    >>> cancel_quotients(24, monomial), cancel_quotients(4, monomial)
+    ((3, [(SizeExpr(N), 1)]), (1, [(Quotient(N//2), 1)]))
     """
     powers: list[tuple[SizeAtom | SizeExpr, int]] = []
     for name, power in monomial:

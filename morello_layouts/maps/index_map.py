@@ -304,7 +304,11 @@ class IndexMap:
 
 
 def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
-    """Return the coordinates ``d0, d1, …`` of an array as forms with bounds."""
+    """Return the coordinates ``d0, d1, …`` of an array as forms with bounds.
+
+    >>> [f"{x} in {x.interval}" for x in coordinate_variables((6, 8))]
+    ['d0 in 0..5', 'd1 in 0..7']
+    """
     # A dimension of size 0 has no coordinate; the bounds 0..0 keep intervals ordered.
     return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
