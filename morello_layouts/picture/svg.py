@@ -86,7 +86,7 @@ _MARGIN: Final = 14
 _BETWEEN: Final = 36  # panels
 _LINE_HEIGHT: Final = 18
 _NARROWEST: Final = 400
-_STRIP: Final = 760  # the memory strip, where the grid is narrower
+_STRIP: Final = 760  # the memory strip, if the grid is narrower
 _WIDEST: Final = 1100  # of slices side by side
 
 

@@ -270,7 +270,7 @@ class Grid:
 
     @property
     def offsets(self) -> list[list[int | None]]:
-        """The offset of each cell; None for padding, and for what is left out."""
+        """The offset of each cell; None for padding and for cells left out."""
         return [
             [None if cell is None or cell.is_padding else cell.offset for cell in row]
             for row in self.cells
