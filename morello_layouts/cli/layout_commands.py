@@ -64,10 +64,10 @@ text, kind, headline, dimensions (name, symbol, size, is_dynamic), parts (text, 
 is_implied), axes in memory (coordinate, size), word (what shares 32 bits: bits, slots, offsets,
 text), sizes (elements, spanned_elements, element_bits, data_bytes, spanned_bytes,
 reserved_bytes, padding_elements, padding_bytes, factor), index (shape, physical_shape, recipe,
-reference, formula, derivation), proofs (bijective, injective, verified; each as of prove), tpu
-(lanes, sublanes, packing, default_on, default, padding; null outside a TPU's tiles), picture
-(slices; grids of at, rows, columns, offsets with null for padding and gaps), notes. Unknown values
-are null.
+reference, formula, derivation (rule, before, after, because)), proofs (bijective, injective,
+verified; each as of prove), tpu (lanes, sublanes, packing, default_on, default, padding; null
+outside a TPU's tiles), picture (slices; grids of at, rows, columns, offsets with null for padding
+and gaps), notes. Unknown values are null.
 In Python: explain.
 """
 )

@@ -300,7 +300,11 @@ def totals_of(
 
 @dataclass(frozen=True, slots=True)
 class LayoutUse:
-    """A layout, and the bytes of the arrays that have it in any memory space.
+    """The use of one layout in any memory space.
+
+    Attributes:
+        layout: the layout's text.
+        bytes: the bytes of the arrays that have it.
 
     >>> from morello_layouts.plain import plain
     >>> plain(LayoutUse("{1,0:T(2,2)}", Bytes(1, 60, 96)))["layout"]
@@ -315,7 +319,11 @@ class LayoutUse:
 
 @dataclass(frozen=True, slots=True)
 class SpaceUse:
-    """A memory space by its number, and the bytes of the arrays in it.
+    """The use of one memory space.
+
+    Attributes:
+        space: the space's number.
+        bytes: the bytes of the arrays in it.
 
     >>> SpaceUse(1, Bytes(1, 60, 96)).name
     'VMEM'

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -312,3 +314,39 @@ def test_the_package_does_not_load_the_command() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {f"morello_layouts.{name}" for name in ("cli", "picture", "words")} & set(done)
+
+
+def keys_in(value: object) -> Iterator[str]:
+    """Yield the keys of all objects in a JSON value, but for those that the user names."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            if key not in {"attributes", "bounds"}:
+                yield from keys_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys_in(inner)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("explain", "x = bf16[10,200]{1,0:T(8,128)(2,1)} add(a, b)", "--derivation"),
+        ("default", "bf16[8,1,1280,1000]", "--tpu", "v5e"),
+        ("draw", "f32[3,5]{1,0:T(2,2)}", "{1,0}"),
+        ("prove", "f32[3,5]{1,0:T(2,2)}"),
+        ("convert", "f32[3,5]{1,0:T(2,2)}"),
+        ("code", "f32[3,5]"),
+        ("relayout", "f32[3,5]", "{0,1}"),
+        ("simplify", "i % 4 % 4", "--bounds", "i=0..9", "--derivation"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_help_names_every_key_of_the_json(arguments: tuple[str, ...]) -> None:
+    name = arguments[0]
+    _, _, told = (commands.commands[name].epilog or "").partition("JSON")
+    words = set(re.findall(r"\w+", told))
+    if name == "explain":  # "each as of prove"
+        words |= set(re.findall(r"\w+", commands.commands["prove"].epilog or ""))
+    found = set(keys_in(json.loads(run(*arguments, "--json").stdout)))
+    assert found <= words, "name these keys in the help"
