@@ -328,8 +328,9 @@ def shared_word(buffer: Digits, bits: int, sizes: Sequence[object]) -> Word | No
         bits: bits of a stored element.
         sizes: the logical sizes.
 
-    >>> from morello_layouts.recipe.digits import Digit
-    >>> shared_word((Digit(0, 2, 2), Digit(1, 1, 4), Digit(0, 1, 2, 2)), 16, (4, 4)).text
+    >>> from morello_layouts.recipe.digits import AxisDigit
+    >>> buffer = AxisDigit(0, 2, 2), AxisDigit(1, 1, 4), AxisDigit(0, 1, 2, 2)
+    >>> shared_word(buffer, 16, (4, 4)).text
     '(2r, c) and (2r+1, c) share a 32-bit word, the first in its lowest bits'
     """
     if bits >= _WORD or _WORD % bits:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from morello_layouts.expr.sizes import Int
 from morello_layouts.recipe import Recipe
-from morello_layouts.recipe.digits import Digit, digits_of
+from morello_layouts.recipe.digits import AxisDigit, digits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class DigitChains:
     """
 
     sizes: tuple[Int, ...]
-    chains: tuple[tuple[Digit, ...], ...]
+    chains: tuple[tuple[AxisDigit, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def chains_of(recipe: Recipe) -> DigitChains | None:
     [(1, 2, 1), (2, 3, 4)]
     """
     sizes = list(recipe.shape)
-    chains: list[list[Digit]] = [[] for _ in sizes]
+    chains: list[list[AxisDigit]] = [[] for _ in sizes]
     for digit in digits_of(recipe)[::-1]:
         if digit.radix == 1:
             continue
@@ -62,11 +62,11 @@ def chains_of(recipe: Recipe) -> DigitChains | None:
         if digit.is_zero:
             sizes.append(1)
             chains.append([])
-        chains[dim].append(Digit(dim, unit, digit.radix, digit.modulus, digit.stride))
+        chains[dim].append(AxisDigit(dim, unit, digit.radix, digit.modulus, digit.stride))
     return DigitChains(tuple(sizes), tuple(tuple(sorted(c, key=lambda d: d.unit)) for c in chains))
 
 
-def _place(digit: Digit) -> tuple[int, int] | None:
+def _place(digit: AxisDigit) -> tuple[int, int] | None:
     """The one dimension of a digit, and the digit's unit in it."""
     if isinstance(digit.of, int):
         return digit.of, digit.unit
@@ -104,7 +104,7 @@ def shared_digits(
     return tuple(found)
 
 
-def _stride(chain: Sequence[Digit], unit: int) -> Int | None:
+def _stride(chain: Sequence[AxisDigit], unit: int) -> Int | None:
     """Elements that a step of the unit moves; None if the chain has no digit that divides it."""
     own = next((digit for digit in reversed(chain) if digit.unit <= unit), None)
     if own is None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, ceil_quotient
 from morello_layouts.kernels.digits import DigitChains, SharedDigit
 from morello_layouts.limits import KERNEL_DOMAINS
-from morello_layouts.recipe.digits import Digit
+from morello_layouts.recipe.digits import AxisDigit
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 
@@ -298,7 +298,7 @@ def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] |
     return domains
 
 
-def _reach(chain: Sequence[Digit]) -> int:
+def _reach(chain: Sequence[AxisDigit]) -> int:
     return max((estimate(digit.stride) for digit in chain), default=0)
 
 
@@ -317,7 +317,7 @@ def _within(units: Sequence[int], size: Int) -> list[_Ranges]:
     return found
 
 
-def _outside(chain: Sequence[Digit], size: Int) -> list[_Ranges]:
+def _outside(chain: Sequence[AxisDigit], size: Int) -> list[_Ranges]:
     """Return the ranges of digits that no coordinate below the size has, largest unit first."""
     if not chain:
         return [] if size != 0 else [()]

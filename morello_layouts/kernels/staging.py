@@ -26,7 +26,7 @@ from morello_layouts.kernels.domains import (
 from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, loop_order
 from morello_layouts.kernels.vectorize import vectorize
 from morello_layouts.limits import KERNEL_BLOCK
-from morello_layouts.recipe.digits import Digit
+from morello_layouts.recipe.digits import AxisDigit
 
 # Bytes to which a block grows: it stays in the first cache.
 _ENOUGH: Final = 1 << 14
@@ -141,10 +141,10 @@ class _Blocks:
 
     def _part(self, order: Sequence[int], runs: Sequence[_Run]) -> StagedBlocks | None:
         """Return the blocks of one length along each dimension."""
-        plain: list[tuple[Digit, ...]] = [()] * len(order)
+        plain: list[tuple[AxisDigit, ...]] = [()] * len(order)
         stride = 1
         for dim in reversed(order):
-            plain[dim] = (Digit(dim, 1, self.lengths[dim], stride=stride),)
+            plain[dim] = (AxisDigit(dim, 1, self.lengths[dim], stride=stride),)
             stride *= self.lengths[dim]
         within = tuple(length for _, length, _ in runs)
         a, stage, b = (
@@ -191,7 +191,7 @@ def _nests(a: DigitChains, b: DigitChains, itemsize: int, block: int) -> tuple[N
     )
 
 
-def _block_stride(chain: Sequence[Digit], length: int) -> Int:
+def _block_stride(chain: Sequence[AxisDigit], length: int) -> Int:
     """Return how far a block along a dimension moves in a buffer: whole steps of the top digit."""
     top = max(chain, key=lambda digit: digit.unit, default=None)
     return 0 if top is None else length // top.unit * top.stride

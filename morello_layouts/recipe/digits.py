@@ -17,7 +17,7 @@ from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transp
 
 
 @dataclass(frozen=True, slots=True)
-class Digit:
+class AxisDigit:
     """A digit of an index in mixed radix: ``index // unit % modulus``.
 
     Attributes:
@@ -31,11 +31,11 @@ class Digit:
             is the highest digit of its index. A digit of modulus 1 is always 0.
         stride: elements from one value to the next, in the buffer or in the index of an axis.
 
-    >>> print(Digit(of=1, unit=4, radix=2), Digit(of=1, unit=1, radix=4, modulus=4))
+    >>> print(AxisDigit(of=1, unit=4, radix=2), AxisDigit(of=1, unit=1, radix=4, modulus=4))
     d1//4 d1%4
     """
 
-    of: int | tuple[Digit, ...]
+    of: int | tuple[AxisDigit, ...]
     unit: int
     radix: Int
     modulus: int | None = None
@@ -68,7 +68,7 @@ class Digit:
     def value(self, coordinate: Sequence[Any]) -> Any:
         """The digit of the element at a logical coordinate, of ints or arrays.
 
-        >>> Digit(of=1, unit=4, radix=2).value((2, 6))
+        >>> AxisDigit(of=1, unit=4, radix=2).value((2, 6))
         1
         """
         index = coordinate[self.of] if isinstance(self.of, int) else index_of(self.of, coordinate)
@@ -78,7 +78,7 @@ class Digit:
     def text(self, names: Sequence[str]) -> str:
         """The digit as a formula of the dimensions' names.
 
-        >>> Digit(of=(Digit(0, 1, 6, modulus=6),), unit=4, radix=2).text(["y", "x"])
+        >>> AxisDigit(of=(AxisDigit(0, 1, 6, modulus=6),), unit=4, radix=2).text(["y", "x"])
         '(y%6)//4'
         """
         if self.is_zero:
@@ -98,7 +98,7 @@ class Digit:
         return self.text([f"d{dim}" for dim in range(max(self.dims, default=0) + 1)])
 
 
-Digits: TypeAlias = tuple[Digit, ...]
+Digits: TypeAlias = tuple[AxisDigit, ...]
 """Digits of an axis, of an index or of a buffer, the slowest varying first."""
 
 
@@ -111,7 +111,7 @@ def index_of(digits: Digits, coordinate: Sequence[Any]) -> Any:
 def axis_text(digits: Digits, names: Sequence[str]) -> str:
     """The index that digits make up, as text: the digits that have more than one value.
 
-    >>> axis_text((Digit(0, 1, 4), Digit(1, 8, 2)), ["y", "x"])
+    >>> axis_text((AxisDigit(0, 1, 4), AxisDigit(1, 8, 2)), ["y", "x"])
     '(y,x//8)'
     """
     parts = [digit.text(names) for digit in digits if digit.radix != 1]
@@ -145,7 +145,7 @@ def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
 
 def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
     """The digits of each axis before the first step, and after each one."""
-    axes: list[Digits] = [(Digit(dim, 1, n),) for dim, n in enumerate(recipe.shape)]
+    axes: list[Digits] = [(AxisDigit(dim, 1, n),) for dim, n in enumerate(recipe.shape)]
     stages = [tuple(axes)]
     for step, before in zip(recipe.steps, recipe.shapes, strict=False):
         axes = [row_major(axis) for axis in _after(step, axes, before)]
@@ -153,7 +153,7 @@ def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
     return stages
 
 
-def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Iterable[Digit]]:
+def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Iterable[AxisDigit]]:
     match step:
         case Pad(sizes):
             grown = zip(axes, shape, sizes, strict=True)
@@ -167,23 +167,24 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
             return [[digit for axis in run for digit in axis] for run in step.groups(axes)]
 
 
-def row_major(digits: Iterable[Digit]) -> Digits:
+def row_major(digits: Iterable[AxisDigit]) -> Digits:
     """Digits with the strides that they have one after the other, without gaps."""
     stride: Int = 1
-    found: list[Digit] = []
+    found: list[AxisDigit] = []
     for digit in reversed(list(digits)):
         found.append(digit if digit.stride == stride else replace(digit, stride=stride))
         stride *= digit.radix
     return tuple(reversed(found))
 
 
-def fused(digits: Iterable[Digit]) -> Digits:
+def fused(digits: Iterable[AxisDigit]) -> Digits:
     """Digits without those of one value, neighbours joined that are one digit together.
 
-    >>> [str(digit) for digit in fused([Digit(0, 4, 2), Digit(1, 1, 1, 1), Digit(0, 1, 4, 4)])]
+    >>> halves = AxisDigit(0, 4, 2), AxisDigit(1, 1, 1, 1), AxisDigit(0, 1, 4, 4)
+    >>> [str(digit) for digit in fused(halves)]
     ['d0']
     """
-    kept: list[Digit] = []
+    kept: list[AxisDigit] = []
     for digit in digits:
         if digit.radix == 1:
             continue
@@ -191,27 +192,27 @@ def fused(digits: Iterable[Digit]) -> Digits:
         size = digit.modulus
         if size and size == digit.radix and (outer.of, outer.unit) == (digit.of, digit.unit * size):
             modulus = None if outer.modulus is None else outer.modulus * size
-            kept[-1] = Digit(digit.of, digit.unit, outer.radix * size, modulus)
+            kept[-1] = AxisDigit(digit.of, digit.unit, outer.radix * size, modulus)
         else:
             kept.append(digit)
     return row_major(kept)
 
 
-def _pad(axis: Digits, size: Int) -> Iterable[Digit]:
+def _pad(axis: Digits, size: Int) -> Iterable[AxisDigit]:
     """An axis with room for ``size`` values: more of its highest digit, or of its whole index."""
     if not axis:
-        return [Digit((), 1, size)]
+        return [AxisDigit((), 1, size)]
     first = next((k for k, digit in enumerate(axis) if digit.radix != 1), len(axis) - 1)
     within = prod(digit.radix for digit in axis[first + 1 :])
     if within != 0 and size % within == 0:
         grown = replace(axis[first], radix=size // within)
         return [*axis[:first], grown, *axis[first + 1 :]]
-    return [Digit(fused(axis), 1, size)]
+    return [AxisDigit(fused(axis), 1, size)]
 
 
-def _cut(axis: Digits, tile: int) -> tuple[Iterable[Digit], Iterable[Digit]]:
+def _cut(axis: Digits, tile: int) -> tuple[Iterable[AxisDigit], Iterable[AxisDigit]]:
     """The digits of an axis's tiles, and those within a tile."""
-    major, minor, left = list(axis), list[Digit](), tile
+    major, minor, left = list(axis), list[AxisDigit](), tile
     while major and (left > 1 or not minor):
         digit = major.pop()
         if digit.radix % left == 0:
@@ -225,21 +226,21 @@ def _cut(axis: Digits, tile: int) -> tuple[Iterable[Digit], Iterable[Digit]]:
         while size % left != 0:
             block.insert(0, major.pop())
             size *= block[0].radix
-        major.append(Digit(fused(block), 1, size))
+        major.append(AxisDigit(fused(block), 1, size))
     return major, minor
 
 
-def _halves(digit: Digit, tile: int) -> tuple[Digit, Digit]:
+def _halves(digit: AxisDigit, tile: int) -> tuple[AxisDigit, AxisDigit]:
     """A digit in blocks of ``tile`` values, which divides its radix: the block, and the rest."""
     of, unit, modulus = digit.of, digit.unit, digit.modulus
     rest = digit.radix // tile
     if modulus is None or modulus % tile == 0:
         over = None if modulus is None else modulus // tile
-        return Digit(of, unit * tile, rest, over), Digit(of, unit, tile, tile)
+        return AxisDigit(of, unit * tile, rest, over), AxisDigit(of, unit, tile, tile)
     if modulus < tile:  # all that is not padding lies in the first block
-        return Digit(of, unit * tile, rest, 1), Digit(of, unit, tile, modulus)
+        return AxisDigit(of, unit * tile, rest, 1), AxisDigit(of, unit, tile, modulus)
     index = fused([digit])
-    return Digit(index, tile, rest), Digit(index, 1, tile, tile)
+    return AxisDigit(index, tile, rest), AxisDigit(index, 1, tile, tile)
 
 
 def major_order(recipe: Recipe) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from morello_layouts.expr.sizes import Int, ceil_quotient
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import Recipe
-from morello_layouts.recipe.digits import Digit, Digits, digits_of, fused, row_major
+from morello_layouts.recipe.digits import AxisDigit, Digits, digits_of, fused, row_major
 
 
 def canonical_digits(recipe: Recipe) -> Digits | None:
@@ -46,24 +46,24 @@ def padded_digits(recipe: Recipe) -> Digits | None:
     return tuple(_fit(digit, recipe.shape[digit.dim]) for digit in canonical(digits, padded))
 
 
-def _fit(digit: Digit, size: Int) -> Digit:
+def _fit(digit: AxisDigit, size: Int) -> AxisDigit:
     radix = digit.radix
     if isinstance(radix, int) and ceil_quotient(size, digit.unit) != radix:
         return replace(digit, modulus=radix)
     return digit
 
 
-def canonical(digits: Iterable[Digit], shape: Sequence[Int]) -> Digits:
+def canonical(digits: Iterable[AxisDigit], shape: Sequence[Int]) -> Digits:
     """Digits of dimensions of these sizes, neighbours joined that are one digit together."""
     joined = (_digit(digit.dim, digit.unit, digit.radix, shape) for digit in fused(digits))
     return row_major(joined)
 
 
-def _digit(dim: int, unit: int, radix: Int, shape: Sequence[Int]) -> Digit:
+def _digit(dim: int, unit: int, radix: Int, shape: Sequence[Int]) -> AxisDigit:
     # A symbolic radix is that of a highest digit: only the end of a dimension is symbolic.
     if isinstance(radix, int) and unit * radix != shape[dim]:
-        return Digit(dim, unit, radix, modulus=radix)
-    return Digit(dim, unit, radix)
+        return AxisDigit(dim, unit, radix, modulus=radix)
+    return AxisDigit(dim, unit, radix)
 
 
 def probed_digits(m: IndexMap) -> Digits | str:
@@ -83,7 +83,7 @@ def probed_digits(m: IndexMap) -> Digits | str:
     >>> probed_digits(index_map("f32[2,3]{1,0:T(1,4)}"))
     'd0 has stride 4, and the digits inside it have 3 elements'
     """
-    found: list[tuple[int, Digit]] = []
+    found: list[tuple[int, AxisDigit]] = []
     shape = m.recipe.shape
     for dim, n in enumerate(shape):
         assert isinstance(n, int)

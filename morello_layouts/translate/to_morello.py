@@ -13,7 +13,7 @@ from morello_layouts.limits import TRANSLATION_WITNESS_TILES, TRANSLATION_WITNES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
 from morello_layouts.recipe import Split
-from morello_layouts.recipe.digits import Digit, Digits
+from morello_layouts.recipe.digits import AxisDigit, Digits
 from morello_layouts.translate.digits import canonical_digits, have_same_offsets, probed_digits
 
 
@@ -118,7 +118,7 @@ def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
     return MorelloLayout(reversed(dims))
 
 
-def _phys(digit: Digit, outer: Digit | None, taken: int) -> PhysDim | None:
+def _phys(digit: AxisDigit, outer: AxisDigit | None, taken: int) -> PhysDim | None:
     """The physical dimension of a digit, or of it and the one outside it; None if none has it."""
     if digit.unit == taken:
         return Dynamic() if digit.modulus is None else Packed(digit.modulus)

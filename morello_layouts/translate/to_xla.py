@@ -11,7 +11,7 @@ from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
 from morello_layouts.limits import TRANSLATION_NODES, TRANSLATION_TILES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.xla import XlaLayout
-from morello_layouts.recipe.digits import Digit, Digits
+from morello_layouts.recipe.digits import AxisDigit, Digits
 from morello_layouts.translate.digits import have_same_offsets, padded_digits
 
 Keys: TypeAlias = tuple[int, ...]
@@ -48,7 +48,7 @@ def xla_layout_of(m: IndexMap) -> XlaLayout:
             else _obstacle(digits),
             "give numbers for the symbolic sizes: a layout without padding always has one then"
             if m.recipe.names
-            else "choose sizes that need no padding: then there always is one",
+            else "choose sizes that the blocks divide",
         )
     found = XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
     answer = have_same_offsets(m, found)
@@ -112,7 +112,7 @@ def best_tiling(digits: Digits, rank: int) -> Tiling | None:
         low digit of some dimension comes before the highest digit of the symbolic one. Only digits
         outside of all tiles have strides that grow with a size, and no tile moves all of these.
 
-    >>> best_tiling((Digit(1, 4, 2), Digit(0, 1, 6), Digit(1, 1, 4, modulus=4)), 2)
+    >>> best_tiling((AxisDigit(1, 4, 2), AxisDigit(0, 1, 6), AxisDigit(1, 1, 4, modulus=4)), 2)
     Tiling(major_to_minor=(1, 0), tiles=((4, 1),), fitted=0)
     """
     if any(not isinstance(digit.radix, int) for digit in digits[_leading(digits) :]):
@@ -232,7 +232,7 @@ def _sorted_dims(after: dict[int, set[int]], preferred: Sequence[int]) -> tuple[
 
 def _tiling(digits: Digits, keys: Keys, count: int, order: tuple[int, ...]) -> Tiling:
     """The tiles of the keys, each with as few sizes as possible."""
-    axes: list[list[tuple[Digit, int]]] = [
+    axes: list[list[tuple[AxisDigit, int]]] = [
         sorted(
             (pair for pair in zip(digits, keys, strict=True) if pair[0].dim == dim),
             key=lambda pair: -pair[0].unit,
@@ -255,6 +255,6 @@ def _tiling(digits: Digits, keys: Keys, count: int, order: tuple[int, ...]) -> T
     return Tiling(order, tuple(tiles), fitted)
 
 
-def _elements(moved: Sequence[tuple[Digit, int]]) -> int:
+def _elements(moved: Sequence[tuple[AxisDigit, int]]) -> int:
     sizes = [digit.radix for digit, _ in moved]
     return prod(size for size in sizes if isinstance(size, int))

@@ -30,7 +30,7 @@ from formats import FORMATS
 import morello_layouts as ml
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import digits
-from morello_layouts.recipe.digits import Digit
+from morello_layouts.recipe.digits import AxisDigit
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 CASES = Path(__file__).parents[1] / "data" / "simplify_cases.json"
@@ -67,7 +67,7 @@ class NoDigitsError(Exception):
     """The recipe cuts across the joint of two dimensions, or pads within tiles."""
 
 
-def digits_of(recipe: ml.Recipe) -> list[Digit]:
+def digits_of(recipe: ml.Recipe) -> list[AxisDigit]:
     """The digits of a recipe in memory order, the slowest first."""
     found = [digit for digit in digits.digits_of(recipe) if digit.radix != 1]
     if all(digit.is_exact for digit in found):
@@ -88,7 +88,7 @@ def cute(m: IndexMap) -> str:
         return f"no: {error}"
     modes = []
     for dim in range(len(m.shape)):
-        low_first = by_unit(found, dim) or [Digit(dim, 1, 1, stride=0)]
+        low_first = by_unit(found, dim) or [AxisDigit(dim, 1, 1, stride=0)]
         modes.append(([d.radix for d in low_first], [d.stride for d in low_first]))
     layout = Layout(tuple(nested(a) for a, _ in modes), tuple(nested(b) for _, b in modes))
     for at in np.ndindex(*m.shape):
@@ -127,7 +127,7 @@ def einops_pattern(m: IndexMap) -> str:
     return f"`{pattern}`{padded}" + (", and a tail" if tail else "")
 
 
-def by_unit(digits: Sequence[Digit], dim: int) -> list[Digit]:
+def by_unit(digits: Sequence[AxisDigit], dim: int) -> list[AxisDigit]:
     """The digits of a dimension, the lowest first."""
     return sorted((d for d in digits if d.dim == dim), key=lambda d: d.unit)
 

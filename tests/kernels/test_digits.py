@@ -10,7 +10,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.kernels.digits import chains_of
-from morello_layouts.recipe.digits import Digit
+from morello_layouts.recipe.digits import AxisDigit
 from tests.support.kernel_runs import QUICK, Case, need, run_all
 from tests.support.kernel_sized_runs import SizedCase, build
 from tests.support.kernel_sized_runs import run_all as run_sized
@@ -26,7 +26,7 @@ GROWN = [
 ]
 
 
-def reached(chain: tuple[Digit, ...], coordinates: np.ndarray) -> np.ndarray:
+def reached(chain: tuple[AxisDigit, ...], coordinates: np.ndarray) -> np.ndarray:
     """Offsets: each digit is taken from what the larger ones leave."""
     offsets, left = np.zeros_like(coordinates), coordinates
     for digit in reversed(chain):

@@ -16,7 +16,7 @@ from morello_layouts.kernels.emit_cuda import _in_words
 from morello_layouts.kernels.nests import CopyRun, Deinterleave, Interleave, Nest, Transposition
 from morello_layouts.kernels.plan import Kernel, KernelPlan, _is_non_temporal, plan_kernel
 from morello_layouts.kernels.vectorize import vectorize, with_prefetch
-from morello_layouts.recipe.digits import Digit
+from morello_layouts.recipe.digits import AxisDigit
 
 PADDED = [
     ("{1,0:T(2,2)}", (3, 5)),
@@ -53,8 +53,8 @@ def test_domains_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> No
     assert held == set(np.flatnonzero(slots).tolist())
 
 
-def chain_digit(unit: int, radix: int, stride: int) -> Digit:
-    return Digit(0, unit, radix, stride=stride)
+def chain_digit(unit: int, radix: int, stride: int) -> AxisDigit:
+    return AxisDigit(0, unit, radix, stride=stride)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def chain_digit(unit: int, radix: int, stride: int) -> Digit:
 def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
     """A unit steps as far as the largest own unit below it does, if that divides it."""
     own = (chain_digit(1, 3, 7), chain_digit(3, 4, 5), chain_digit(12, 4, 40))
-    other: tuple[Digit, ...] = (chain_digit(1, 48, 1),)
+    other: tuple[AxisDigit, ...] = (chain_digit(1, 48, 1),)
     if unit > 1:
         other = (chain_digit(1, unit, 1), chain_digit(unit, 48, unit))
     found = shared_digits(DigitChains((48,), (own,)), DigitChains((48,), (other,)))

@@ -23,7 +23,7 @@ from morello_layouts.recipe import (
     physical_coordinates,
 )
 from morello_layouts.recipe.digits import (
-    Digit,
+    AxisDigit,
     Digits,
     axes_of,
     axis_text,
@@ -186,9 +186,9 @@ def test_joined_symbolic_dimensions() -> None:
 
 
 def test_what_a_digit_says_of_padding() -> None:
-    assert Digit(0, 1, 6).is_exact
-    assert Digit(0, 2, 4, modulus=4).is_exact
-    assert not Digit(0, 2, 8, modulus=4).is_exact
-    assert not Digit((Digit(0, 1, 6, 6),), 4, 2).is_exact
-    assert Digit((), 1, 2).is_zero
-    assert Digit(0, 8, 2, modulus=1).is_zero
+    assert AxisDigit(0, 1, 6).is_exact
+    assert AxisDigit(0, 2, 4, modulus=4).is_exact
+    assert not AxisDigit(0, 2, 8, modulus=4).is_exact
+    assert not AxisDigit((AxisDigit(0, 1, 6, 6),), 4, 2).is_exact
+    assert AxisDigit((), 1, 2).is_zero
+    assert AxisDigit(0, 8, 2, modulus=1).is_zero

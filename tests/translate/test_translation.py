@@ -19,7 +19,7 @@ from popular import POPULAR
 import morello_layouts as ml
 from morello_layouts import proof
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
-from morello_layouts.recipe.digits import Digit, row_major
+from morello_layouts.recipe.digits import AxisDigit, row_major
 from morello_layouts.translate import to_xla as translation
 from morello_layouts.translate.digits import canonical, canonical_digits, probed_digits
 from morello_layouts.translate.to_xla import (
@@ -483,7 +483,7 @@ def test_what_is_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_joined_leaves_what_is_no_neighbour() -> None:
-    digits = (Digit(0, 1, 2, 2), Digit(0, 2, 4, 4), Digit(1, 1, 2), Digit(0, 8, 2))
+    digits = (AxisDigit(0, 1, 2, 2), AxisDigit(0, 2, 4, 4), AxisDigit(1, 1, 2), AxisDigit(0, 8, 2))
     assert canonical(digits, (16, 2)) == row_major(digits)
 
 
