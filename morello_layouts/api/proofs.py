@@ -36,19 +36,16 @@ def is_bitcast(
             reshape. An order of dimensions: b is a transposed, as by NumPy. ``"any"``: whichever
             is free, row-major first, then the dimensions in memory order, then transposes,
             regardless of sizes of 1; HLO's ``bitcast`` means this.
-        assuming: facts about symbolic sizes, as for ``index_map``.
+        assuming: facts about symbolic sizes.
         budget: ISL operations after which the answer is undecided.
 
-    Returns:
-        A proof with the kind of the bitcast, and the first slot of a copy that differs. Elements of
-        different widths correspond as in HLO's ``bitcast-convert``: the wide array has one
-        dimension less.
+    Elements of different widths correspond as in HLO's ``bitcast-convert``: the wide array has
+    one dimension less.
 
     >>> is_bitcast("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0}").kind
     'reshape'
-    >>> answer = is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3))
-    >>> answer.kind, answer.slot
-    ('copy', 2)
+    >>> is_bitcast("f32[2,2,3,2]", "f32[2,3,2,2]", correspondence=(0, 2, 1, 3)).slot
+    2
     >>> print(is_bitcast("f32[M,N]{1,0:T(1,128)}", "f32[M,N]{1,0}").condition)
     128 | N, or M = 1
     """
