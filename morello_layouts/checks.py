@@ -28,7 +28,7 @@ def checked_coordinate(
         size: elements that the buffer spans.
 
     Raises:
-        ShapeError: where one is outside of its dimension, or arrays do not broadcast.
+        ShapeError: if one is outside of its dimension, or arrays do not broadcast.
 
     >>> checked_coordinate((2, 3), (3, 5), 24)
     (2, 3)

@@ -39,7 +39,7 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
     """An index expression as a form; names without bounds may be any integer.
 
     Raises:
-        ParseError: with a caret at what is wrong.
+        ParseError: with a caret at the fault.
 
     >>> print(parse_expression("floor((32*i + j)/8) % 4", {}))
     ((32*i + j)//8)%4
@@ -59,7 +59,7 @@ def parse_number(text: str) -> Int:
     number = as_number(parse_expression(text, names))
     if number is None:
         raise ParseError(
-            f"{text.strip()!r} is no size",
+            f"a size: expected an integer or a polynomial in names, got {text.strip()!r}",
             "a size is an integer, or made of names with +, - and *",
             "write for example 31 or N - 1",
             text=text,
@@ -80,7 +80,7 @@ def parse_bounds(text: str) -> dict[str, Interval]:
         match = _BOUND.fullmatch(part)
         if match is None:
             raise ParseError(
-                f"{part.strip()!r} is no bound",
+                f"a bound: expected name=low..high, got {part.strip()!r}",
                 "a bound is a name and the smallest and largest value",
                 "write i=0..31,j=0..31",
                 text=text,
@@ -120,7 +120,7 @@ def parse_assumptions(text: str) -> list[Assumption]:
     """Assumptions from text, separated by commas, semicolons or ``and``.
 
     Raises:
-        ParseError: with a caret at what is no assumption.
+        ParseError: if a part is not an assumption.
 
     >>> [str(one) for one in parse_assumptions("M % 8 == 0, 1 <= N <= 128")]
     ['8 divides M', 'N >= 1', 'N <= 128']
@@ -143,7 +143,7 @@ def _one(part: str, text: str, position: int) -> list[Assumption]:
     match = _RANGE.fullmatch(stripped)
     if match is None or match[2] is match[4] is None:
         raise ParseError(
-            f"{stripped!r} is no assumption",
+            f"an assumption: expected a condition on a size, got {stripped!r}",
             "one says what divides a size, or how large it is",
             "write for example M % 8 == 0, N >= 2 or 1 <= N <= 128",
             text=text,
@@ -200,7 +200,7 @@ def parse_shape(text: str) -> tuple[int | str, ...]:
     for size in sizes:
         if _SIZE.fullmatch(size) is None and _SIZE_NAME.fullmatch(size) is None:
             raise ShapeError(
-                f"{shown(text)} is no shape: {shown(size)} is no size",
+                f"a shape: expected sizes, got {shown(size)} in {shown(text)}",
                 "a shape is one size for each dimension, with x or a comma between them",
                 "write for example 6x8, or names as in M,N, or () for a scalar",
             )

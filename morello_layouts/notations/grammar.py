@@ -26,7 +26,7 @@ class Syntax:
     Attributes:
         form: what a text of the notation looks like, one line.
         example: what to write, one line.
-        names: words for the grammar's terminals; one that stands for a single text needs none.
+        names: words for the grammar's terminals; one with a single text needs none.
         hints: what to do where a text holds one of these strings at the error, first match wins.
     """
 
@@ -66,7 +66,7 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
         syntax: how to explain what is wrong with it.
 
     Raises:
-        ParseError: with a caret at the first thing that cannot stand where it stands.
+        ParseError: with a caret at the first thing that cannot be where it is.
     """
     from lark.exceptions import UnexpectedInput
 
@@ -103,7 +103,7 @@ def integer(token: Token, text: str) -> int:
     """The token's value, if it fits a signed 64-bit integer.
 
     Raises:
-        ParseError: where it does not.
+        ParseError: if it does not.
     """
     digits = token.lstrip("-0") or "0"
     # The length goes first: Python refuses to read some thousand digits.

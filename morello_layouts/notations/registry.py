@@ -101,8 +101,8 @@ def parse(text: str) -> Arrays:
         or XlaBuffer for ``bf16[10,200]{1,0:T(8,128)(2,1)}`` and the like.
 
     Raises:
-        ParseError: with a caret at what is wrong.
-        LayoutError: where it is not text.
+        ParseError: with a caret at the fault.
+        LayoutError: if it is not text.
 
     >>> print(parse("bf16[10,200]"))
     bf16[10,200]{1,0}
@@ -141,7 +141,7 @@ def _refuse_formula(text: str) -> None:
     formula = " ".join(text.split())
     shown_text = formula if len(formula) <= 60 else "…"
     raise ParseError(
-        "this is a formula, where a layout is wanted",
+        "expected a layout, got a formula",
         "a layout says in which order the dimensions lie; a formula alone does not know its array",
         f'give the map of the formula: from_sympy({{"shape": …}}, "{shown_text}")',
         text=text,

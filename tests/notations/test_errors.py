@@ -205,7 +205,7 @@ def test_the_full_text_of_an_error(text: str, caret: str, what: str, why: str, f
 def test_formulas_are_no_layouts_whatever_they_begin_with(text: str, shown: str) -> None:
     with pytest.raises(ml.ParseError) as caught:
         ml.parse(text)
-    assert caught.value.what == "this is a formula, where a layout is wanted"
+    assert caught.value.what == "expected a layout, got a formula"
     assert caught.value.position == 0
     assert caught.value.fix == (
         f'give the map of the formula: from_sympy({{"shape": …}}, "{shown}")'

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from morello_layouts.checks import whole
+from morello_layouts.checks import as_int, whole
 from morello_layouts.errors import LayoutError
 
 
@@ -30,7 +30,7 @@ class Packed:
         size: how many elements are packed together, at least 2.
 
     Raises:
-        LayoutError: where the size is less, or no integer.
+        LayoutError: if the size is less, or is not an integer.
 
     >>> print(f"dimension 1, packed: 1{Packed(4)}")
     dimension 1, packed: 1 p(4)
@@ -39,13 +39,9 @@ class Packed:
     size: int
 
     def __post_init__(self) -> None:
-        size = _size(self.size, "Packed")
-        if size < 2:
-            raise LayoutError(
-                f"p({size}) packs nothing",
-                "a Packed holds at least 2 elements, as in Morello",
-                "leave it out, or give the number of elements packed together",
-            )
+        why = "a Packed holds at least 2 elements, as in Morello"
+        fix = "leave it out, or give the number of elements packed together"
+        size = as_int(self.size, "Packed", 2, why=why, fix=fix)
         object.__setattr__(self, "size", size)
 
     def __str__(self) -> str:
@@ -63,7 +59,7 @@ class OddEven:
         size: how many elements are laid out so, both halves together; even, at least 2.
 
     Raises:
-        LayoutError: where the size is less, odd, or no integer.
+        LayoutError: if the size is less, odd, or is not an integer.
 
     >>> print(f"dimension 0, even indices first: 0{OddEven(8)}")
     dimension 0, even indices first: 0 oe(8)
@@ -72,13 +68,11 @@ class OddEven:
     size: int
 
     def __post_init__(self) -> None:
-        size = _size(self.size, "OddEven")
-        if size < 2 or size % 2:
-            raise LayoutError(
-                f"oe({size}) has no two halves",
-                "an OddEven separates even from odd indices, so its size is even",
-                "give an even size of at least 2",
-            )
+        why = "an OddEven separates even from odd indices, so its size is even"
+        fix = "give an even size of at least 2"
+        size = as_int(self.size, "OddEven", 2, why=why, fix=fix)
+        if size % 2:
+            raise LayoutError(f"OddEven: expected an even size, got {size}", why, fix)
         object.__setattr__(self, "size", size)
 
     def __str__(self) -> str:
@@ -95,14 +89,14 @@ def checked_dims(given: object) -> PhysDims:
     """The pairs of a list of physical dimensions that some shape fits.
 
     Raises:
-        LayoutError: where an entry is no such pair, or where no shape could fit the list.
+        LayoutError: if an entry is not such a pair, or if no shape could fit the list.
 
     >>> checked_dims([[1, Dynamic()], [0, Packed(4)]])
     ((1, Dynamic()), (0, Packed(size=4)))
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise LayoutError(
-            f"{given!r} is no list of physical dimensions",
+            f"phys_dims: expected a list of pairs, got {given!r}",
             "a MorelloLayout is made of pairs (logical dimension, physical dimension)",
             "give such pairs, as in [(0, Dynamic()), (1, Packed(4))]; text goes to parse",
         )
@@ -129,14 +123,14 @@ def _pair(position: int, entry: object) -> tuple[int, PhysDim]:
         case (dim, other):
             size = whole(other)
             raise LayoutError(
-                f"{other!r} is no physical dimension",
+                f"phys_dims: expected a physical dimension, got {other!r}",
                 "a physical dimension is Dynamic(), Packed(n) or OddEven(n)",
                 f"write ({dim!r}, Dynamic()) for all that remains of the dimension, or "
                 f"({dim!r}, Packed({4 if size is None else max(size, 2)}))",
                 part=part,
             )
     raise LayoutError(
-        f"{entry!r} is no pair",
+        f"phys_dims: expected a pair, got {entry!r}",
         "each entry pairs a logical dimension with Dynamic(), Packed(n) or OddEven(n)",
         "write for example (0, Dynamic())",
         part=part,
@@ -147,26 +141,10 @@ def logical_dim(value: object, part: tuple[str | int, ...] = ()) -> int:
     """The number of a logical dimension.
 
     Raises:
-        LayoutError: where it is negative or no integer.
+        LayoutError: if it is negative or is not an integer.
 
     >>> logical_dim(1)
     1
     """
-    dim = whole(value)
-    if dim is None or dim < 0:
-        raise LayoutError(
-            f"logical dimension {value!r} does not exist",
-            "logical dimensions are numbered 0, 1, … from the left",
-            "count dimensions from 0",
-            part=part,
-        )
-    return dim
-
-
-def _size(value: object, kind: str) -> int:
-    size = whole(value)
-    if size is None:
-        raise LayoutError(
-            f"{value!r} is no size", f"{kind} takes a number of elements", f"write {kind}(4)"
-        )
-    return size
+    why = "logical dimensions are numbered 0, 1, … from the left"
+    return as_int(value, "a logical dimension", part=part, why=why, fix="count dimensions from 0")

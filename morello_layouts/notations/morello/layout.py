@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from morello_layouts.checks import whole
+from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
@@ -44,7 +44,7 @@ class MorelloLayout(Layout):
             depend on it: they count within the layout's own elements.
 
     Raises:
-        LayoutError: where no shape could fit, such as two Dynamics of one dimension.
+        LayoutError: if no shape could fit, such as two Dynamics of one dimension.
 
     >>> from morello_layouts.notations.morello import Dynamic, Packed
     >>> layout = MorelloLayout([(1, Dynamic()), (0, Dynamic()), (1, Packed(4))])
@@ -60,7 +60,12 @@ class MorelloLayout(Layout):
     def __init__(self, phys_dims: Iterable[tuple[int, PhysDim]], contig: int | None = None) -> None:
         dims = checked_dims(phys_dims)
         object.__setattr__(self, "phys_dims", dims)
-        object.__setattr__(self, "contig", _checked_contig(contig, len(dims)))
+        most = len(dims)
+        why = "it counts the contiguous physical dimensions, from the innermost on"
+        number = (
+            most if contig is None else as_int(contig, "contig", 0, most, part=("contig",), why=why)
+        )
+        object.__setattr__(self, "contig", number)
 
     def physical_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The sizes of the physical dimensions at a logical shape, in elements.
@@ -74,7 +79,7 @@ class MorelloLayout(Layout):
             shape: the logical sizes, in elements, each at least 1.
 
         Raises:
-            ShapeError: where the layout does not cover the shape exactly.
+            ShapeError: if the layout does not cover the shape exactly.
 
         >>> import morello_layouts as ml
         >>> ml.parse("[0, 1 p(4)]").physical_shape((6, 3))
@@ -86,7 +91,7 @@ class MorelloLayout(Layout):
         """Whether the layout covers a logical shape exactly.
 
         Raises:
-            ShapeError: where the shape is no sequence of integers.
+            ShapeError: if the shape is not a sequence of integers.
 
         >>> import morello_layouts as ml
         >>> ml.parse("[0, 0 oe(4)]").applies_to((6,))
@@ -170,7 +175,7 @@ class MorelloLayout(Layout):
             The tile's layout, canonical at the tile's shape.
 
         Raises:
-            ShapeError: where the layout does not fit the array or the tile, or the tile is larger.
+            ShapeError: if the layout does not fit the array or the tile, or the tile is larger.
 
         >>> import morello_layouts as ml
         >>> print(ml.parse("[0, 1]").for_tile((6, 8), (2, 4)))
@@ -193,7 +198,7 @@ class MorelloLayout(Layout):
             shape: the logical sizes, in elements.
 
         Raises:
-            ShapeError: where the layout does not fit the shape.
+            ShapeError: if the layout does not fit the shape.
 
         >>> import morello_layouts as ml
         >>> print(ml.parse("[1, 0, 1 p(4)]").canonicalize((6, 4)))
@@ -212,7 +217,7 @@ class MorelloLayout(Layout):
                 among them, and moves the numbers of those after it as any other does.
 
         Raises:
-            LayoutError: where one is negative or no integer.
+            LayoutError: if one is negative or is not an integer.
 
         >>> import morello_layouts as ml
         >>> print(ml.parse("[1 p(2), 0, 1 p(3)]").drop_dims([0]))
@@ -220,7 +225,7 @@ class MorelloLayout(Layout):
         """
         if not isinstance(dropped, Iterable):
             raise LayoutError(
-                f"{dropped!r} is no collection of dimensions",
+                f"dropped: expected a collection of dimensions, got {dropped!r}",
                 "drop_dims takes the logical dimensions to leave out",
                 "give a list: drop_dims([0])",
             )
@@ -236,7 +241,7 @@ class MorelloLayout(Layout):
             second: the other one.
 
         Raises:
-            LayoutError: where one is negative or no integer.
+            LayoutError: if one is negative or is not an integer.
 
         >>> import morello_layouts as ml
         >>> print(ml.parse("[0, 1 p(4)]").swap_dims(0, 1))
@@ -260,8 +265,8 @@ class MorelloLayout(Layout):
             line_bytes: bytes of one cache line.
 
         Raises:
-            ShapeError: where the layout does not fit the shape.
-            LayoutError: where a number of bytes is not positive.
+            ShapeError: if the layout does not fit the shape.
+            LayoutError: if a number of bytes is not positive.
 
         >>> import morello_layouts as ml
         >>> ml.parse("[0, 1]").estimate_cache_lines((6, 8), 4)
@@ -279,7 +284,7 @@ class MorelloLayout(Layout):
         the same wherever Morello's is.
 
         Raises:
-            ShapeError: where the layout does not fit the shape.
+            ShapeError: if the layout does not fit the shape.
 
         >>> import morello_layouts as ml
         >>> print(ml.parse("[1, 0, 1 p(4)]").recipe((6, 8)))
@@ -297,7 +302,7 @@ class MorelloLayout(Layout):
             shape: the logical sizes, in elements.
 
         Raises:
-            ShapeError: where the layout does not fit the shape.
+            ShapeError: if the layout does not fit the shape.
 
         >>> import morello_layouts as ml
         >>> from morello_layouts.expr import variable
@@ -314,21 +319,6 @@ class MorelloLayout(Layout):
         return text if self.is_fully_contiguous else f"({text}, c{self.contig})"
 
 
-def _checked_contig(contig: object, count: int) -> int:
-    if contig is None:
-        return count
-    number = whole(contig)
-    if number is None or not 0 <= number <= count:
-        shown = repr(contig) if number is None else f"c{number}"
-        raise LayoutError(
-            f"{shown} does not say how many dimensions are contiguous",
-            f"the layout has {count} physical dimension{'' if count == 1 else 's'}",
-            f"give a number from 0 to {count}",
-            part=("contig",),
-        )
-    return number
-
-
 def row_major(shape: Sequence[int]) -> MorelloLayout:
     """Dimensions in order, the last one fastest.
 
@@ -336,7 +326,7 @@ def row_major(shape: Sequence[int]) -> MorelloLayout:
         shape: the logical sizes, in elements, each at least 1.
 
     Raises:
-        ShapeError: where a size is below 1.
+        ShapeError: if a size is below 1.
 
     >>> print(row_major((6, 1, 8)))
     [0, 2]
@@ -352,7 +342,7 @@ def col_major(shape: Sequence[int]) -> MorelloLayout:
         shape: the logical sizes, in elements, each at least 1.
 
     Raises:
-        ShapeError: where a size is below 1.
+        ShapeError: if a size is below 1.
 
     >>> print(col_major((6, 8)))
     [1, 0]
@@ -368,7 +358,7 @@ def batched_col_major(shape: Sequence[int]) -> MorelloLayout:
         shape: the logical sizes, in elements, each at least 1, the batch first.
 
     Raises:
-        ShapeError: where a size is below 1.
+        ShapeError: if a size is below 1.
 
     >>> print(batched_col_major((2, 6, 8)))
     [0, 2, 1]
@@ -384,7 +374,7 @@ def nhwc(shape: Sequence[int]) -> MorelloLayout:
         shape: the four logical sizes, in elements, each at least 1.
 
     Raises:
-        ShapeError: where there are not four sizes, or one is below 1.
+        ShapeError: if there are not four sizes, or one is below 1.
 
     >>> print(nhwc((2, 32, 14, 14)))
     NHWC

@@ -27,8 +27,8 @@ def as_shape(shape: object) -> tuple[int, ...]:
     """A shape as a tuple of ints.
 
     Raises:
-        ShapeError: where it is no sequence of integers.
-        UnsupportedError: where a size is symbolic.
+        ShapeError: if it is not a sequence of integers.
+        UnsupportedError: if a size is symbolic.
 
     >>> as_shape([6, 8])
     (6, 8)
@@ -40,11 +40,11 @@ def as_sizes(shape: object) -> Shape:
     """A shape as a tuple of ints and symbolic sizes.
 
     Raises:
-        ShapeError: where it is no sequence of these.
+        ShapeError: if it is not a sequence of these.
     """
     if not isinstance(shape, Iterable):
         raise ShapeError(
-            f"{shape!r} is no shape",
+            f"a shape: expected a sequence of sizes, got {shape!r}",
             "a shape is a sequence of sizes, one for each dimension",
             "give a tuple of ints, such as (6, 8), or (6,) for one dimension",
         )
@@ -53,7 +53,7 @@ def as_sizes(shape: object) -> Shape:
         n = size if isinstance(size, SizeExpr) else whole(size)
         if n is None:
             raise ShapeError(
-                f"size {k} of the shape is {size!r}",
+                f"size {k} of the shape: expected an integer, got {size!r}",
                 "sizes are integers, one for each dimension",
                 "give a tuple of ints, such as (6, 8)",
             )
@@ -85,7 +85,7 @@ def physical_shape(dims: PhysDims, shape: Shape) -> Shape:
     """Sizes of the physical dimensions at a shape, outermost first.
 
     Raises:
-        ShapeError: where they do not cover the shape exactly.
+        ShapeError: if they do not cover the shape exactly.
 
     >>> physical_shape(((1, Dynamic()), (0, Dynamic()), (1, Packed(4))), (6, 8))
     (2, 6, 4)
@@ -152,7 +152,7 @@ def _error(misfit: _Misfit, dim: int, shape: Shape, physes: Sequence[PhysDim]) -
     if phys is None:
         return _leaves_some(left, n, dim, shape, physes)
     if left > phys.size:
-        why = f"{phys.size} must divide what is left for it of dimension {dim}: {left}"
+        why = f"{phys.size} does not divide the remaining extent {left} of dimension {dim}"
     elif misfit.clipped or isinstance(phys, Packed):
         why = f"{left} is left for it, and only one of a dimension's packs may be larger than that"
     else:

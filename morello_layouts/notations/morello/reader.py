@@ -32,7 +32,7 @@ def parse_morello(text: str) -> MorelloLayout:
     """A Morello layout from its shorthand.
 
     Raises:
-        ParseError: with a caret at what is wrong.
+        ParseError: with a caret at the fault.
 
     >>> parse_morello("[1, 0, 1 p(4)]").phys_dims[2]
     (1, Packed(size=4))
@@ -76,7 +76,7 @@ def _dim(tree: Any, text: str) -> tuple[int, PhysDim]:
 def _named(token: Any, text: str) -> MorelloLayout:
     if token not in _NAMED:
         raise ParseError(
-            f"no layout is named {token}",
+            f"a name: expected {' or '.join(_NAMED)}, got {token}",
             f"the names are {' and '.join(_NAMED)}",
             "write the list of physical dimensions: [0, 2, 3, 1]",
             text=text,

@@ -40,7 +40,7 @@ def parse_onednn(text: str) -> OnednnLayout:
     """Parse a memory format tag of oneDNN.
 
     Raises:
-        ParseError: with a caret at what is wrong.
+        ParseError: with a caret at the fault.
 
     >>> parse_onednn("nChw16c").blocks
     ((1, 16),)

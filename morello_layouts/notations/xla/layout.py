@@ -32,7 +32,7 @@ class SplitConfig:
         split_indices: where a new piece starts, in elements along that dimension.
 
     Raises:
-        LayoutError: where one of them is no integer or too small.
+        LayoutError: if one of them is not an integer or too small.
 
     >>> print(SplitConfig(0, (16, 32)))
     (0:16,32)
@@ -66,7 +66,7 @@ class XlaLayout(Layout):
         minor_to_major: logical dimensions, the fastest varying first.
         tiles: tiles, each acting on the last dimensions of the physical shape that the tiles
             before it leave; most major size first, COMBINE for ``*``.
-        tail_padding_alignment_in_elements: ``L(n)``; acts only where there are tiles.
+        tail_padding_alignment_in_elements: ``L(n)``; acts only if there are tiles.
         index_primitive_type: ``#(type)``.
         pointer_primitive_type: ``*(type)``.
         element_size_in_bits: ``E(n)``; 0 is the type's own size.
@@ -75,7 +75,7 @@ class XlaLayout(Layout):
         dynamic_shape_metadata_prefix_bytes: ``M(n)``.
 
     Raises:
-        LayoutError: where a field's value means nothing.
+        LayoutError: if a field's value means nothing.
 
     >>> print(XlaLayout((1, 0), tiles=((8, 128), (2, 1))))
     {1,0:T(8,128)(2,1)}
@@ -131,7 +131,7 @@ class XlaLayout(Layout):
         """A shape's sizes in physical order, most major first.
 
         Raises:
-            ShapeError: where the shape's rank is another than the layout's.
+            ShapeError: if the shape's rank is another than the layout's.
         """
         if len(shape) != len(self.minor_to_major):
             raise rank_error(len(shape), len(self.minor_to_major))
@@ -190,7 +190,7 @@ class XlaLayout(Layout):
         return round_up(elements, self.tail_padding_alignment_in_elements)
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
-        """What a reader should know before relying on the sizes."""
+        """Return warnings about the sizes."""
         return self.size_notes(shape, 0)
 
     def size_notes(self, shape: Sequence[Int], bits: int) -> tuple[str, ...]:

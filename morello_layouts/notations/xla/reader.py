@@ -71,7 +71,7 @@ def parse_xla(text: str) -> XlaValue:
     """An XLA shape, tuple or buffer.
 
     Raises:
-        ParseError: with a caret at what is wrong.
+        ParseError: with a caret at the fault.
 
     >>> print(parse_xla("(f32[2], /*index=1*/ s32[])"))
     (f32[2]{0}, s32[])
@@ -84,7 +84,7 @@ def parse_xla_layout(text: str) -> XlaLayout:
     """An XLA layout alone, in braces.
 
     Raises:
-        ParseError: with a caret at what is wrong.
+        ParseError: with a caret at the fault.
 
     >>> parse_xla_layout("{1,0:T(8,128)}").tiles
     ((8, 128),)

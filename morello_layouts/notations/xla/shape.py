@@ -37,7 +37,7 @@ class XlaShape(Layout):
         dynamic_dimensions: which sizes are dynamic; if left out, those that are None.
 
     Raises:
-        LayoutError: where a part means nothing, or the layout orders another number of dimensions.
+        LayoutError: if a part means nothing, or the layout orders another number of dimensions.
 
     >>> x = XlaShape("f32", (3, 5), XlaLayout((1, 0), tiles=((2, 2),)))
     >>> print(x, x.byte_size)
@@ -87,7 +87,7 @@ class XlaShape(Layout):
         """The sizes, where every one is a number (a bound, where dynamic).
 
         Raises:
-            UnsupportedError: where a size is a name or unbounded.
+            UnsupportedError: if a size is a name or unbounded.
         """
         numbers = tuple(n for n in self.dims if isinstance(n, int))
         if len(numbers) != len(self.dims):
@@ -122,7 +122,7 @@ class XlaShape(Layout):
         """Bytes that XLA reserves. In XLA's rule only the first tile pads.
 
         Raises:
-            UnsupportedError: where a size is a name or unbounded.
+            UnsupportedError: if a size is a name or unbounded.
 
         >>> XlaShape("bf16", (10, 200), XlaLayout((1, 0), ((8, 128), (2, 1)))).byte_size
         8192
@@ -148,7 +148,7 @@ class XlaShape(Layout):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before he relies on the sizes."""
+        """Return warnings about the sizes."""
         numbers = tuple(n for n in self.dims if isinstance(n, int))
         if self.layout is None or len(numbers) < len(self.dims):
             return ()
@@ -161,7 +161,7 @@ class XlaShape(Layout):
             shape: sizes to take for the shape's own, symbolic ones too.
 
         Raises:
-            UnsupportedError: where a size is no number, or SC splits the array.
+            UnsupportedError: if a size is not a number, or SC splits the array.
         """
         return self._array_layout.recipe(self.shape if shape is None else shape)
 
@@ -184,7 +184,7 @@ class XlaShape(Layout):
         yield (), self
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
-        """What a reader should know before relying on the sizes."""
+        """Return warnings about the sizes."""
         return self.warnings
 
     def __str__(self) -> str:
@@ -204,7 +204,7 @@ class XlaTuple(Arrays):
         shapes: its elements.
 
     Raises:
-        LayoutError: where an element is no shape.
+        LayoutError: if an element is not a shape.
 
     >>> print(XlaTuple((XlaShape("f32", (2,)), XlaShape("token", ()))))
     (f32[2]{0}, token[])
@@ -242,7 +242,7 @@ class XlaBuffer(Arrays):
         shape: that of the array.
 
     Raises:
-        LayoutError: where it holds something else.
+        LayoutError: if it holds something else.
 
     >>> print(XlaBuffer(XlaShape("f32", (8, 128))))
     b(f32[8,128]{1,0})

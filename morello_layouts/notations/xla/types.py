@@ -51,7 +51,7 @@ def bits_of(element_type: str) -> int:
     """Bits that one element takes where no ``E(bits)`` says otherwise.
 
     Raises:
-        LayoutError: where the type is not that of an array.
+        LayoutError: if the type is not that of an array.
 
     >>> bits_of("bf16"), bits_of("s4")
     (16, 8)

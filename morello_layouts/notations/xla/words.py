@@ -40,8 +40,8 @@ class Format:
         name: the short name by which :func:`morello_layouts.tpu.format_layout` knows it.
         title: the document's name.
         tiles: its tiles.
-        bits: the width in bits of the types that it is for; None where it is for any.
-        element_size_in_bits: what its ``E(bits)`` says; 0 where it has none.
+        bits: the width in bits of the types that it is for; None if it is for any.
+        element_size_in_bits: what its ``E(bits)`` says; 0 if it has none.
 
     >>> FORMATS["16 bit"].title, FORMATS["16 bit"].tiles
     ('TPU 16 bit tile format', ((8, 128), (2, 1)))
@@ -399,7 +399,7 @@ def _tail(layout: XlaLayout) -> list[Part]:
     if n == 1:
         return []
     if not layout.tiles:
-        return [Part(f"L({n})", "tail padding; XLA ignores it where there are no tiles")]
+        return [Part(f"L({n})", "tail padding; XLA ignores it if there are no tiles")]
     return [Part(f"L({n})", f"the buffer's end is padded to a multiple of {count(n, 'element')}")]
 
 

@@ -21,8 +21,13 @@ NO_HALVES = (
     "an OddEven separates even from odd indices, so its size is even",
     "give an even size of at least 2",
 )
-NO_SIZE = ("Packed takes a number of elements", "write Packed(4)")
 NO_DIM = ("logical dimensions are numbered 0, 1, … from the left", "count dimensions from 0")
+
+
+def no_dim(got: str) -> tuple[str, ...]:
+    return f"a logical dimension: expected an integer from 0, got {got}", *NO_DIM
+
+
 NO_PAIR = (
     "each entry pairs a logical dimension with Dynamic(), Packed(n) or OddEven(n)",
     "write for example (0, Dynamic())",
@@ -40,88 +45,122 @@ INNER_DYNAMIC = (
     ),
     "keep the first mention of 0 Dynamic and give the others sizes: 0 p(4)",
 )
-CONTIG = ("the layout has 1 physical dimension", "give a number from 0 to 1")
+CONTIG = (
+    "it counts the contiguous physical dimensions, from the innermost on",
+    "give an int from 0 to 1",
+)
 NO_BYTES = (
     "both sizes are positive numbers of bytes",
     "give for example element_bytes=4, line_bytes=64",
 )
 
 CONSTRUCTIONS = [
-    (lambda: Packed(1), "p(1) packs nothing", *PACKS_NOTHING),
-    (lambda: Packed(-4), "p(-4) packs nothing", *PACKS_NOTHING),
-    (lambda: Packed("4"), "'4' is no size", *NO_SIZE),
-    (lambda: Packed(4.0), "4.0 is no size", *NO_SIZE),
-    (lambda: Packed(True), "True is no size", *NO_SIZE),
-    (lambda: OddEven(3), "oe(3) has no two halves", *NO_HALVES),
-    (lambda: OddEven(0), "oe(0) has no two halves", *NO_HALVES),
+    (lambda: Packed(1), "Packed: expected an integer from 2, got 1", *PACKS_NOTHING),
+    (lambda: Packed(-4), "Packed: expected an integer from 2, got -4", *PACKS_NOTHING),
+    (lambda: Packed("4"), "Packed: expected an integer from 2, got '4'", *PACKS_NOTHING),
+    (lambda: Packed(4.0), "Packed: expected an integer from 2, got 4.0", *PACKS_NOTHING),
+    (lambda: Packed(True), "Packed: expected an integer from 2, got True", *PACKS_NOTHING),
+    (lambda: OddEven(3), "OddEven: expected an even size, got 3", *NO_HALVES),
+    (lambda: OddEven(0), "OddEven: expected an integer from 2, got 0", *NO_HALVES),
     (
         lambda: OddEven(None),
-        "None is no size",
-        "OddEven takes a number of elements",
-        "write OddEven(4)",
+        "OddEven: expected an integer from 2, got None",
+        *NO_HALVES,
     ),
     (
         lambda: MorelloLayout([(0, 4)]),
-        "4 is no physical dimension",
+        "phys_dims: expected a physical dimension, got 4",
         NO_PHYS,
         "write (0, Dynamic()) for all that remains of the dimension, or (0, Packed(4))",
     ),
     (
         lambda: MorelloLayout([(1, 8)]),
-        "8 is no physical dimension",
+        "phys_dims: expected a physical dimension, got 8",
         NO_PHYS,
         "write (1, Dynamic()) for all that remains of the dimension, or (1, Packed(8))",
     ),
     (
         lambda: MorelloLayout([(0, Dynamic)]),
-        "<class 'morello_layouts.notations.morello.dims.Dynamic'> is no physical dimension",
+        f"phys_dims: expected a physical dimension, got {Dynamic!r}",
         NO_PHYS,
         "write (0, Dynamic()) for all that remains of the dimension, or (0, Packed(4))",
     ),
-    (lambda: MorelloLayout([0, 1]), "0 is no pair", *NO_PAIR),
-    (lambda: MorelloLayout([(0, Dynamic(), 3)]), "(0, Dynamic(), 3) is no pair", *NO_PAIR),
+    (lambda: MorelloLayout([0, 1]), "phys_dims: expected a pair, got 0", *NO_PAIR),
+    (
+        lambda: MorelloLayout([(0, Dynamic(), 3)]),
+        "phys_dims: expected a pair, got (0, Dynamic(), 3)",
+        *NO_PAIR,
+    ),
     (
         lambda: MorelloLayout("[0, 1]"),
-        "'[0, 1]' is no list of physical dimensions",
+        "phys_dims: expected a list of pairs, got '[0, 1]'",
         *NO_LIST,
     ),
-    (lambda: MorelloLayout(5), "5 is no list of physical dimensions", *NO_LIST),
-    (lambda: MorelloLayout([(-1, Dynamic())]), "logical dimension -1 does not exist", *NO_DIM),
-    (lambda: MorelloLayout([(True, Dynamic())]), "logical dimension True does not exist", *NO_DIM),
-    (lambda: MorelloLayout([("0", Dynamic())]), "logical dimension '0' does not exist", *NO_DIM),
+    (lambda: MorelloLayout(5), "phys_dims: expected a list of pairs, got 5", *NO_LIST),
+    (
+        lambda: MorelloLayout([(-1, Dynamic())]),
+        "a logical dimension: expected an integer from 0, got -1",
+        *NO_DIM,
+    ),
+    (
+        lambda: MorelloLayout([(True, Dynamic())]),
+        "a logical dimension: expected an integer from 0, got True",
+        *NO_DIM,
+    ),
+    (
+        lambda: MorelloLayout([("0", Dynamic())]),
+        "a logical dimension: expected an integer from 0, got '0'",
+        *NO_DIM,
+    ),
     (lambda: MorelloLayout([(0, Dynamic()), (1, Dynamic()), (0, Dynamic())]), *INNER_DYNAMIC),
     (lambda: MorelloLayout([(0, Packed(4)), (0, Dynamic())]), *INNER_DYNAMIC),
     (
         lambda: MorelloLayout([(0, Dynamic())], 2),
-        "c2 does not say how many dimensions are contiguous",
+        "contig: expected an integer from 0 to 1, got 2",
         *CONTIG,
     ),
     (
         lambda: MorelloLayout([(0, Dynamic())], -1),
-        "c-1 does not say how many dimensions are contiguous",
+        "contig: expected an integer from 0 to 1, got -1",
         *CONTIG,
     ),
     (
         lambda: MorelloLayout([(0, Dynamic())], "1"),
-        "'1' does not say how many dimensions are contiguous",
+        "contig: expected an integer from 0 to 1, got '1'",
         *CONTIG,
     ),
     (
         lambda: MorelloLayout([], 1),
-        "c1 does not say how many dimensions are contiguous",
-        "the layout has 0 physical dimensions",
-        "give a number from 0 to 0",
+        "contig: expected an integer from 0 to 0, got 1",
+        CONTIG[0],
+        "give an int from 0 to 0",
     ),
-    (lambda: PACKED.drop_dims([-1]), "logical dimension -1 does not exist", *NO_DIM),
-    (lambda: PACKED.drop_dims(["x"]), "logical dimension 'x' does not exist", *NO_DIM),
+    (
+        lambda: PACKED.drop_dims([-1]),
+        "a logical dimension: expected an integer from 0, got -1",
+        *NO_DIM,
+    ),
+    (
+        lambda: PACKED.drop_dims(["x"]),
+        "a logical dimension: expected an integer from 0, got 'x'",
+        *NO_DIM,
+    ),
     (
         lambda: PACKED.drop_dims(0),
-        "0 is no collection of dimensions",
+        "dropped: expected a collection of dimensions, got 0",
         "drop_dims takes the logical dimensions to leave out",
         "give a list: drop_dims([0])",
     ),
-    (lambda: PACKED.swap_dims(0, -1), "logical dimension -1 does not exist", *NO_DIM),
-    (lambda: PACKED.swap_dims(1.5, 0), "logical dimension 1.5 does not exist", *NO_DIM),
+    (
+        lambda: PACKED.swap_dims(0, -1),
+        "a logical dimension: expected an integer from 0, got -1",
+        *NO_DIM,
+    ),
+    (
+        lambda: PACKED.swap_dims(1.5, 0),
+        "a logical dimension: expected an integer from 0, got 1.5",
+        *NO_DIM,
+    ),
     (
         lambda: PACKED.estimate_cache_lines((6, 8), 0),
         "elements of 0 and lines of 64 bytes make no cache lines",
@@ -174,14 +213,14 @@ SHAPES = [
         "[1, 0, 1 p(4)]",
         (6, 10),
         "1 p(4) does not fit dimension 1 of the shape 6x10",
-        "4 must divide what is left for it of dimension 1: 10",
+        "4 does not divide the remaining extent 10 of dimension 1",
         "pad dimension 1 to 12, or choose a size that divides 10",
     ),
     (
         "[0, 0 p(3), 1, 0 p(2)]",
         (14, 3),
         "0 p(3) does not fit dimension 0 of the shape 14x3",
-        "3 must divide what is left for it of dimension 0: 7",
+        "3 does not divide the remaining extent 7 of dimension 0",
         "pad dimension 0 to 18, or choose a size that divides 7",
     ),
     (
@@ -202,7 +241,7 @@ SHAPES = [
         "[0 p(2), 1, 0 p(3)]",
         (8, 3),
         "0 p(3) does not fit dimension 0 of the shape 8x3",
-        "3 must divide what is left for it of dimension 0: 8",
+        "3 does not divide the remaining extent 8 of dimension 0",
         "put a Dynamic outside: [0, …], and pad dimension 0 to 12",
     ),
     (
@@ -237,7 +276,7 @@ SHAPES = [
         "[0, 0 oe(4)]",
         (6,),
         "0 oe(4) does not fit dimension 0 of the shape 6",
-        "4 must divide what is left for it of dimension 0: 6",
+        "4 does not divide the remaining extent 6 of dimension 0",
         "pad dimension 0 to 8, or choose an even size that divides 6",
     ),
 ]
@@ -256,14 +295,18 @@ def test_shapes_that_do_not_fit(text: str, shape: Any, what: str, why: str, fix:
 @pytest.mark.parametrize(
     ("shape", "what", "why", "fix"),
     [
-        (6, "6 is no shape", *NO_SHAPE),
-        (None, "None is no shape", *NO_SHAPE),
-        ("68", "size 0 of the shape is '6'", *SIZES),
-        ((6, 8.0), "size 1 of the shape is 8.0", *SIZES),
-        ((6, None), "size 1 of the shape is None", *SIZES),
-        ((6, True), "size 1 of the shape is True", *SIZES),
-        (([1, 2], 6), "size 0 of the shape is [1, 2]", *SIZES),
-        ((6, np.zeros(2, int)), "size 1 of the shape is array([0, 0])", *SIZES),
+        (6, "a shape: expected a sequence of sizes, got 6", *NO_SHAPE),
+        (None, "a shape: expected a sequence of sizes, got None", *NO_SHAPE),
+        ("68", "size 0 of the shape: expected an integer, got '6'", *SIZES),
+        ((6, 8.0), "size 1 of the shape: expected an integer, got 8.0", *SIZES),
+        ((6, None), "size 1 of the shape: expected an integer, got None", *SIZES),
+        ((6, True), "size 1 of the shape: expected an integer, got True", *SIZES),
+        (([1, 2], 6), "size 0 of the shape: expected an integer, got [1, 2]", *SIZES),
+        (
+            (6, np.zeros(2, int)),
+            "size 1 of the shape: expected an integer, got array([0, 0])",
+            *SIZES,
+        ),
     ],
 )
 def test_what_is_no_shape(shape: Any, what: str, why: str, fix: str) -> None:
@@ -298,19 +341,19 @@ def test_what_is_no_shape(shape: Any, what: str, why: str, fix: str) -> None:
             "give 2 sizes, 1 where the tile takes one element",
         ),
         ((6, 8), (0, 8), "dimension 0 of the shape 0x8 has size 0", *ONE_AND_MORE),
-        ((6, 8), (6, None), "size 1 of the shape is None", *SIZES),
+        ((6, 8), (6, None), "size 1 of the shape: expected an integer, got None", *SIZES),
         (
             (6, 8),
             (6, 6),
             "1 p(4) does not fit dimension 1 of the shape 6x6",
-            "4 must divide what is left for it of dimension 1: 6",
+            "4 does not divide the remaining extent 6 of dimension 1",
             "pad dimension 1 to 8, or choose a size that divides 6",
         ),
         (
             (6, 10),
             (6, 4),
             "1 p(4) does not fit dimension 1 of the shape 6x10",
-            "4 must divide what is left for it of dimension 1: 10",
+            "4 does not divide the remaining extent 10 of dimension 1",
             "pad dimension 1 to 12, or choose a size that divides 10",
         ),
     ],
@@ -389,13 +432,13 @@ TEXTS = [
     ),
     (
         "([0], c9)",
-        "c9 does not say how many dimensions are contiguous",
+        "contig: expected an integer from 0 to 1, got 9",
         6,
         *CONTIG,
     ),
     ("[0, 1, 0]", INNER_DYNAMIC[0], 7, *INNER_DYNAMIC[1:]),
-    ("[0 p(1)]", "p(1) packs nothing", 5, *PACKS_NOTHING),
-    ("[1, 0 oe(3)]", "oe(3) has no two halves", 9, *NO_HALVES),
+    ("[0 p(1)]", "Packed: expected an integer from 2, got 1", 5, *PACKS_NOTHING),
+    ("[1, 0 oe(3)]", "OddEven: expected an even size, got 3", 9, *NO_HALVES),
     (
         "[0 p(9223372036854775808)]",
         "the number is too large",
@@ -405,7 +448,7 @@ TEXTS = [
     ),
     (
         "NHWX",
-        "no layout is named NHWX",
+        "a name: expected NHWC or NCHW, got NHWX",
         0,
         "the names are NHWC and NCHW",
         "write the list of physical dimensions: [0, 2, 3, 1]",
