@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
-from morello_layouts.api.code import Formulable
+from morello_layouts.api.code import Formulable, Simplified
 from morello_layouts.api.conversions import NOTATIONS
 from morello_layouts.api.formulas import form_of
 from morello_layouts.cli.options import (
@@ -32,6 +32,7 @@ from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 
 @click.command(
+    short_help="Print the index formula of a layout as source text.",
     epilog="""\b
 Examples:
   morello-layouts code "bf16[10,200]{1,0:T(8,128)(2,1)}"
@@ -44,7 +45,7 @@ Examples:
 \b
 JSON: text, target, code.
 In Python: code.
-"""
+""",
 )
 @text_argument("text")
 @shape_option
@@ -60,7 +61,7 @@ In Python: code.
 @click.option("--inverse", is_flag=True, help="From an offset p to coordinates, and padding.")
 @click.option("--function", is_flag=True, help="A whole function, with its types and a comment.")
 @click.option("--asserts", is_flag=True, help="The function checks its arguments.")
-@click.option("--name", help="What the function is called.")
+@click.option("--name", help="The name of the function.")
 @click.option("--shift", is_flag=True, help="Shifts and masks for powers of two.")
 @click.option("--cheapest", is_flag=True, help="Fewest operations, instead of the most readable.")
 @output_option
@@ -73,13 +74,10 @@ def code(
     target: str,
     bounds: str | None,
     inverse: bool,
-    function: bool,
-    asserts: bool,
-    name: str | None,
-    shift: bool,
     cheapest: bool,
     output: str | None,
     as_json: bool,
+    **options: Any,
 ) -> Status:
     """Print the index formula of the layout TEXT as source text, in integers only."""
     of: Formulable = text
@@ -88,16 +86,9 @@ def code(
         of = m.inverse if inverse else m
     else:
         _refuse_for_expressions(inverse, shape, assuming)
-    found = api.code(
-        of,
-        target,
-        None if bounds is None else parse_bounds(bounds),
-        simplified="cheapest" if cheapest else "readable",
-        shift=shift,
-        function=function,
-        asserts=asserts,
-        name=name,
-    )
+    intervals = None if bounds is None else parse_bounds(bounds)
+    simplified: Simplified = "cheapest" if cheapest else "readable"
+    found = api.code(of, target, intervals, simplified=simplified, **options)
     facts = {"text": text, "target": target, "code": found}
     print_result(found, facts, output=output, as_json=as_json)
     return Status.DONE
@@ -110,11 +101,12 @@ def _refuse_for_expressions(inverse: bool, shape: Shape | None, assuming: str | 
         raise LayoutError(
             f"{given[0]} was given for an expression",
             "with --bounds, TEXT is an expression, not a layout",
-            "leave one of them out",
+            f"leave out --bounds or {given[0]}",
         )
 
 
 @click.command(
+    short_help="Write a layout in another notation, proved equal.",
     epilog="""\b
 Examples:
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
@@ -126,7 +118,7 @@ Examples:
 JSON: text, to, exists (true, false, or null if unknown), layout, reason.
 Exit status: 0 converted, 1 no such layout exists, 2 bad input, 3 none was found.
 In Python: convert.
-"""
+""",
 )
 @text_argument("text")
 @shape_option
@@ -169,6 +161,7 @@ def convert(
 
 
 @click.command(
+    short_help="Print a function that moves a buffer to another layout.",
     epilog="""\b
 Examples:
   morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
@@ -178,7 +171,7 @@ Examples:
 \b
 JSON: source, target (the layouts), language, dtype, formula, kernel.
 In Python: relayout, Relayout.kernel.
-"""
+""",
 )
 @text_argument("source")
 @text_argument("target")
@@ -191,15 +184,15 @@ In Python: relayout, Relayout.kernel.
     show_default=True,
     help="The language.",
 )
-@click.option("--dtype", help="Type of an item, NumPy's or XLA's name, where no text names it.")
+@click.option("--dtype", help="Type of an item, NumPy's or XLA's name, if no text names it.")
 @click.option(
     "--padding",
     type=click.Choice(("zero", "leave")),
     default="zero",
     show_default=True,
-    help="What becomes of the target's padding.",
+    help="Whether padding of the target is set to zero.",
 )
-@click.option("--name", default="relayout", show_default=True, help="What the function is called.")
+@click.option("--name", default="relayout", show_default=True, help="The name of the function.")
 @output_option
 @json_option
 def relayout(
@@ -232,6 +225,7 @@ def relayout(
 
 
 @click.command(
+    short_help="Simplify an index expression.",
     # An expression may begin with a minus.
     context_settings={"ignore_unknown_options": True},
     epilog="""\b

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    short_help="Explain a layout: parts, sizes, formula, proof, picture.",
     epilog="""\b
 Examples:
   morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"
@@ -69,7 +70,7 @@ verified; each as of prove), tpu (lanes, sublanes, packing, default_on, default,
 outside a TPU's tiles), picture (slices; grids of at, rows, columns, offsets with null for padding
 and gaps), notes. Unknown values are null.
 In Python: explain.
-"""
+""",
 )
 @text_argument("text")
 @shape_option
@@ -99,6 +100,7 @@ def explain(
 
 
 @click.command(
+    short_help="Name the layout that the TPU compiler chooses.",
     epilog="""\b
 Examples:
   morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
@@ -111,7 +113,7 @@ data_bytes, reserved_bytes, padding_bytes, factor, padding (each of dimensions, 
 text), alternatives (each of layout, groups (dimensions folded into each), changes (of fold,
 order, tile), data_bytes, reserved_bytes, padding_bytes, factor, hint).
 In Python: tpu.default_layout, tpu.suggest.
-"""
+""",
 )
 @text_argument("text")
 @click.option(
@@ -244,6 +246,7 @@ _cells: Final = checked_option(_coordinate)
 
 
 @click.command(
+    short_help="Draw a layout, or two side by side.",
     epilog="""\b
 Examples:
   morello-layouts draw "f32[3,5]{1,0:T(2,2)}"
@@ -257,7 +260,7 @@ JSON: file; panels, of each text, shape, size, levels (the sizes of tiles), slic
 (coordinate, offset, padding, tiles), memory (offset, coordinate, null for padding; null where
 slots are left out), moved (coordinate, offset in the other layout).
 In Python: draw.
-"""
+""",
 )
 @text_argument("text")
 @click.argument("other", required=False)
@@ -269,10 +272,10 @@ In Python: draw.
     type=click.Choice(("tile", "word")),
     default="tile",
     show_default=True,
-    help="What one colour stands for.",
+    help="The unit of one colour.",
 )
 @click.option("--word-bits", type=int, default=32, show_default=True, help="Bits of a word.")
-@click.option("--element-bits", type=int, help="Bits of an element, where no text names its type.")
+@click.option("--element-bits", type=int, help="Bits of an element, if no text names its type.")
 @click.option("--mark", "dots", multiple=True, metavar="6,5", callback=_cells, help="Dot a cell.")
 @click.option("--box", "boxes", multiple=True, metavar="6,5", callback=_cells, help="Box a cell.")
 @click.option("--box-tiles", type=int, default=0, help="Box each tile of a level, from 1.")

@@ -70,16 +70,9 @@ Examples:
   morello-layouts explain "[1, 0, 1 p(4)]" --shape 6x8
   morello-layouts draw "f32[3,5]{1,0:T(2,2)}" -o figure.svg
   morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
-  morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
-  morello-layouts prove --injective "f32[3,5]{1,0:T(2,2)}"
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
-  morello-layouts bitcast "f32[4,6]" "f32[2,2,3,2]"
-  morello-layouts simplify "(32*i + j)//8" --bounds i=0..31,j=0..31
   morello-layouts code "f32[3,5]{1,0:T(2,2)}" --target c --function
-  morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
   morello-layouts hlo module.after_optimizations.txt --top 5
-  morello-layouts oom log.txt
-  morello-layouts explore --check "f32[3,5]{1,0:T(2,2)}"
 """,
 )
 @click.version_option(morello_layouts.__version__, prog_name=NAME)

@@ -40,6 +40,7 @@ _html_option = click.option("--html", metavar="OUT", help="Write a page with pic
 
 
 @click.command(
+    short_help="Report the cost of the layouts of a program.",
     epilog="""\b
 Examples:
   morello-layouts hlo module.after_optimizations.txt
@@ -64,7 +65,7 @@ JSON of two dumps: before (as totals), after (as totals), types (type, before (a
 after (as parameters), difference), layouts (instruction, opcode, before, after, before_bytes,
 after_bytes, difference), moves (opcode, effect, operand, result, before, after, moved_bytes,
 difference), warnings. An unknown value is null.
-"""
+""",
 )
 @click.argument("file")
 @click.argument("other", required=False)
@@ -113,6 +114,7 @@ def hlo(
 
 
 @click.command(
+    short_help="Explain an out-of-memory report.",
     epilog="""\b
 Examples:
   morello-layouts oom log.txt
@@ -125,7 +127,7 @@ reported (size, shape, unpadded, padding, operator, label, kind), shape, assumed
 data_bytes, reserved_bytes, agrees, differences (field, reported, computed), reasons, alternative
 (layout, changes, reserved_bytes, factor, hint), instruction, source, note), warnings. An unknown
 value is null.
-"""
+""",
 )
 @click.argument("file")
 @_generation_option
@@ -193,6 +195,7 @@ PORT = 8765
 
 
 @click.command(
+    short_help="Start the interactive explorer in a browser.",
     epilog="""\b
 Examples:
   morello-layouts explore --check
@@ -202,7 +205,7 @@ Examples:
 \b
 JSON of --check: url, answered, milliseconds.
 Only this machine can open the page, on 127.0.0.1; Ctrl-C ends it.
-"""
+""",
 )
 @click.argument("text", default="")
 @click.option("--shape", default="", metavar="6x8", help="Sizes, for a layout without them.")
