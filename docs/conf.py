@@ -56,8 +56,11 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|numpy|np|os|pathlib|sympy|types|fractions)\..*"),
     ("py:class", "NDArray"),
     # Type variables, and types that only the package itself passes to constructors.
-    ("py:class", r"morello_layouts\.(.*\.[A-Z]|hlo\.instruction\.Scope|doctor\.buffers\.Buffer)"),
-    ("py:class", r"(morello_layouts\.codegen\.kernel\.emit_c\.)?Given|BuiltRelayout"),
+    (
+        "py:class",
+        r"morello_layouts\.(.*\.[A-Z]|recipe\.digits\.Digit|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
+    ),
+    ("py:class", r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind"),
 ]
 
 html_theme = "furo"
