@@ -97,7 +97,8 @@ class Proof:
         reason: why it holds, fails, or is undecided; one line.
         decider: the method that decided: ISL, enumeration, sampling; empty if the claim is trivial.
         counterexample: two coordinates that share an offset, a coordinate at which two maps differ,
-            or the smallest padding slot. For symbolic sizes a :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`.
+            or the smallest padding slot. For symbolic sizes a
+            :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`.
         condition: the symbolic sizes for which the claim holds; None for numbers, and if unknown.
         padding: elements of the buffer that are padding, if the claim is about them; a SymPy
             expression for symbolic sizes.
