@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from itertools import count, pairwise
-from typing import Any
+from typing import TypeAlias
 
 import pytest
 
@@ -15,18 +16,20 @@ SIZES = (8, 16, 32, 64)
 SLACK = 3
 """How many times the square may be exceeded: small forms have a share that does not grow."""
 
+Family: TypeAlias = "Callable[[int], AffineExpr]"
+
 numbers = count()
 
 
-def total(forms: Any) -> Any:
+def total(forms: Iterable[AffineExpr]) -> AffineExpr:
     return sum(forms, AffineExpr((), 0))
 
 
-def fresh(lo: Any, hi: Any) -> Any:
+def fresh(lo: int, hi: int) -> AffineExpr:
     return variable(f"v{next(numbers)}", lo, hi)
 
 
-def nested_tilings(k: int) -> Any:
+def nested_tilings(k: int) -> AffineExpr:
     """Return a padded tiling of a tiling of a tiling …: blocks of 4 in the room of 8."""
     form = fresh(0, 10**6)
     for _ in range(k):
@@ -34,37 +37,37 @@ def nested_tilings(k: int) -> Any:
     return form
 
 
-def nested_floors(k: int) -> Any:
+def nested_floors(k: int) -> AffineExpr:
     form = fresh(0, 10**6)
     for _ in range(k):
         form = (form + fresh(0, 9)) // 3
     return form
 
 
-def digits_of_one_variable(k: int) -> Any:
+def digits_of_one_variable(k: int) -> AffineExpr:
     """Return the bits of a number, in reverse order."""
     x = fresh(0, 2**k - 1)
     return total(digit(x, 2**n, 2) * 2 ** (k - 1 - n) for n in range(k))
 
 
-def digits_of_one_offset(k: int) -> Any:
+def digits_of_one_offset(k: int) -> AffineExpr:
     """Return all coordinates of an offset, put together again."""
     offset = total(fresh(0, 3) * 4**n for n in range(k))
     return total(digit(offset, 4**n, 4) * 4**n for n in range(k))
 
 
-def digits_of_many_variables(k: int) -> Any:
+def digits_of_many_variables(k: int) -> AffineExpr:
     variables = [fresh(0, 63) for _ in range(k)]
     return total((x // 8) * (24 + n) + x % 8 for n, x in enumerate(variables))
 
 
-def digits_of_many_sums(k: int) -> Any:
+def digits_of_many_sums(k: int) -> AffineExpr:
     variables = [fresh(0, 63) for _ in range(k + 1)]
     pairs = pairwise(variables)
     return total(((x + y) // 8) * 24 + (x + y) % 8 for x, y in pairs)
 
 
-def one_sum(k: int) -> Any:
+def one_sum(k: int) -> AffineExpr:
     offset = total(fresh(0, 3) * (n % 7 + 1) for n in range(k))
     return offset // 8 + offset % 8
 
@@ -82,14 +85,14 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name
 each_target = pytest.mark.parametrize("target", TARGETS)
 
 
-def work(target: Any, form: Any) -> Any:
+def work(target: str, form: AffineExpr) -> int:
     return steps(lambda: TARGETS[target](form))
 
 
 @pytest.mark.slow
 @each_target
 @each_family
-def test_work_grows_no_worse_than_the_square(family: Any, target: str) -> None:
+def test_work_grows_no_worse_than_the_square(family: Family, target: str) -> None:
     work(target, family(SIZES[0]))  # imports at the first use do not count
     least = work(target, family(SIZES[0]))
     for k in SIZES[1:]:
@@ -103,7 +106,7 @@ def test_work_grows_no_worse_than_the_square(family: Any, target: str) -> None:
     [digits_of_many_variables, digits_of_many_sums, one_sum],
     ids=lambda f: f.__name__,
 )
-def test_500_terms_are_bounded_work(family: Any, target: str) -> None:
+def test_500_terms_are_bounded_work(family: Family, target: str) -> None:
     k = 500 if family is one_sum else 250  # two terms for each variable
     assert work(target, family(k)) <= {"readable": 400_000, "cheapest": 3_000_000}[target]
 

@@ -5,6 +5,7 @@ Nothing here calls a rule, the engine or a search.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -13,7 +14,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from morello_layouts.expr import AffineExpr, Digit, Interval, Var
+from morello_layouts.expr import AffineExpr, Atom, Digit, Interval, Var
 
 SIZES = (1, 2, 3, 5)
 """The values that each symbolic size takes, one after the other."""
@@ -22,44 +23,44 @@ MOST_POINTS = 200_000
 """Points up to which a domain is enumerated; ISL decides on larger and unbounded ones."""
 
 
-def as_form(node: Any) -> Any:
+def as_form(node: Digit | AffineExpr) -> AffineExpr:
     """Return a node of a rule, a digit or a sum, as a form."""
     return AffineExpr.from_terms([(node, 1)]) if isinstance(node, Digit) else node
 
 
-def variables_of(*forms: Any) -> Any:
+def variables_of(*forms: AffineExpr) -> list[Any]:
     """Return the variables of all forms, each once, by name."""
     found = {v.name: v for form in forms for v in form.variables()}
     return [found[name] for name in sorted(found)]
 
 
-def points_of(variables: Any) -> Any:
+def points_of(variables: Iterable[Any]) -> int | None:
     """Return the number of points of the variables together; None if one is unbounded."""
     if any(None in v.interval for v in variables):
         return None
-    return prod(v.interval.hi - v.interval.lo + 1 for v in variables)
+    return int(prod(v.interval.hi - v.interval.lo + 1 for v in variables))
 
 
-def grid_of(variables: Any) -> Any:
+def grid_of(variables: Iterable[Any]) -> dict[str, Any]:
     """Return all values of bounded variables: an array for each name; the arrays broadcast."""
     ranges = [np.arange(v.interval.lo, v.interval.hi + 1) for v in variables]
     return {v.name: a for v, a in zip(variables, np.ix_(*ranges), strict=True)}
 
 
-def sizes_of(*forms: Any) -> Any:
+def sizes_of(*forms: AffineExpr) -> list[str]:
     """Return the names of the symbolic sizes of all forms, in factors as well as in bounds."""
     ends = [end for v in variables_of(*forms) for end in v.interval]
     symbolic = {name for end in ends if not isinstance(end, int | None) for name in end.names()}
     return sorted(symbolic.union(*(form.sizes() for form in forms)))
 
 
-def at_sizes(form: Any, sizes: Any) -> Any:
+def at_sizes(form: AffineExpr, sizes: Mapping[str, int]) -> AffineExpr:
     """Return the form at these values of its symbolic sizes."""
 
     def given(number: Any) -> Any:
         return number if isinstance(number, int | None) else number.evaluate(sizes)
 
-    def atom(a: Any) -> Any:
+    def atom(a: Atom) -> Atom:
         if isinstance(a, Var):
             return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
         return Digit(at_sizes(a.operand, sizes), given(a.divisor), given(a.modulus))
@@ -67,14 +68,14 @@ def at_sizes(form: Any, sizes: Any) -> Any:
     return AffineExpr.from_terms([(atom(a), given(c)) for a, c in form.terms], given(form.const))
 
 
-def differences(a: Any, b: Any) -> Any:
+def differences(a: AffineExpr, b: AffineExpr) -> dict[str, Any] | None:
     """Return the first values of the variables at which two forms differ, or None."""
     # Variables of one name are equal whatever their bounds, so the bounds are part of the question.
     return _judged(a, b, tuple(v.interval for v in variables_of(a, b)))
 
 
 @lru_cache(maxsize=100_000)
-def _judged(a: Any, b: Any, _bounds: Any) -> Any:
+def _judged(a: AffineExpr, b: AffineExpr, _bounds: tuple[Interval, ...]) -> dict[str, Any] | None:
     names = sizes_of(a, b)
     for values in product(SIZES, repeat=len(names)):
         sizes = dict(zip(names, values, strict=True))
@@ -84,7 +85,7 @@ def _judged(a: Any, b: Any, _bounds: Any) -> Any:
     return None
 
 
-def _differences(a: Any, b: Any) -> Any:
+def _differences(a: AffineExpr, b: AffineExpr) -> dict[str, Any] | None:
     variables = variables_of(a, b)
     points = points_of(variables)
     if points is None or points > MOST_POINTS:
@@ -96,27 +97,29 @@ def _differences(a: Any, b: Any) -> Any:
     return {v.name: v.interval.lo + int(k) for v, k in zip(variables, wrong[0], strict=True)}
 
 
-def agree(a: Any, b: Any) -> Any:
+def agree(a: AffineExpr, b: AffineExpr) -> bool:
     """Return whether two forms are equal at every value of their variables."""
     return differences(a, b) is None
 
 
-def equal_by_isl(a: Any, b: Any) -> Any:
+def equal_by_isl(a: AffineExpr, b: AffineExpr) -> bool:
     """Return whether two forms are equal over the bounds of their variables, as ISL decides."""
     return _differences_by_isl(a, b, variables_of(a, b)) is None
 
 
-def _shape(values: Any) -> Any:
+def _shape(values: Mapping[str, Any]) -> tuple[int, ...]:
     return np.broadcast_shapes(*(a.shape for a in values.values()))
 
 
-def _differences_by_isl(a: Any, b: Any, variables: Any) -> Any:
+def _differences_by_isl(
+    a: AffineExpr, b: AffineExpr, variables: list[Var]
+) -> dict[str, Any] | None:
     first, second = (isl.PwAff(isl_text(form, variables)) for form in (a, b))
     wrong = first.ne_set(second)
     return None if wrong.is_empty() else {"by ISL": str(wrong.sample_point())}
 
 
-def isl_text(form: Any, variables: Any) -> Any:
+def isl_text(form: AffineExpr, variables: Iterable[Var]) -> str:
     """Return a form over its variables' bounds as ISL writes a piecewise affine function."""
     bounds = []
     for v in variables:
@@ -127,12 +130,12 @@ def isl_text(form: Any, variables: Any) -> Any:
     return f"{{ [{names}] -> [{_isl_sum(form)}]{condition} }}"
 
 
-def _isl_sum(form: Any) -> Any:
-    terms = [f" {'-' if c < 0 else '+'} {abs(c)}*({_isl_atom(a)})" for a, c in form.terms]
+def _isl_sum(form: AffineExpr) -> str:
+    terms = [f" + ({c})*({_isl_atom(a)})" for a, c in form.terms]
     return "".join([str(form.const), *terms])
 
 
-def _isl_atom(atom: Any) -> Any:
+def _isl_atom(atom: Atom) -> str:
     if isinstance(atom, Var):
         return atom.name
     text = _isl_sum(atom.operand)
