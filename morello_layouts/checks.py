@@ -20,7 +20,7 @@ Part: TypeAlias = tuple[str | int, ...]
 def checked_coordinate(
     coordinate: Sequence[Any], shape: Sequence[int], size: int
 ) -> tuple[Any, ...]:
-    """A coordinate as ints, or as arrays of integers that hold every offset of a buffer.
+    """Return a coordinate as ints, or as arrays of integers that hold every offset of a buffer.
 
     Args:
         coordinate: an int or an integer array for each dimension.
@@ -63,7 +63,7 @@ def checked_coordinate(
 
 
 def as_index(value: Any) -> int:
-    """An int, from whatever is one.
+    """Return a value of any integer type as an int.
 
     >>> as_index(True + 1)
     2
@@ -79,7 +79,7 @@ def as_index(value: Any) -> int:
 
 
 def as_integers(value: Any, what: str, size: int) -> Any:
-    """An integer array that holds every offset of a buffer of the size without overflow."""
+    """Return an integer array that holds every offset of a buffer of the size without overflow."""
     import numpy as np
 
     try:
@@ -104,7 +104,7 @@ def _shown(value: Any, array: Any) -> str:
 
 
 def spread(value: Any, at: Sequence[Any]) -> Any:
-    """A value that depends on no coordinate, in the coordinates' common shape."""
+    """Return a value that does not depend on coordinates, in the coordinates' common shape."""
     if all(type(x) is int for x in at):
         return value
     import numpy as np
@@ -252,7 +252,7 @@ def require_type(value: object, kind: type | tuple[type, ...], name: str, fix: s
 
 
 def shown(value: object) -> str:
-    """A value in an error: its repr, on one line and cut where it is long.
+    """Return a value as errors show it: its repr, on one line and cut if it is long.
 
     >>> shown(-1), shown(2**63)
     ('-1', 'larger than 2^63 - 1')

@@ -33,7 +33,7 @@ class MemoryAxis:
 class Dimension:
     """A logical dimension: its name in words, its symbol in formulas, its size.
 
-    ``size`` is an int, a name where symbolic, None where unbounded or not given; the bound where
+    ``size`` is an int, a name if symbolic, None if unbounded or not given; the bound if
     ``is_dynamic``.
     """
 
@@ -47,7 +47,7 @@ class Dimension:
 class Part:
     """A part of a layout's text, and what it means.
 
-    ``is_implied`` where the text leaves the part out and it has its default.
+    ``is_implied`` if the text leaves the part out and it has its default.
     """
 
     text: str
@@ -80,7 +80,7 @@ class BufferSizes:
     Attributes:
         elements: elements of the array.
         spanned_elements: elements that the buffer spans, padding included.
-        element_bits: bits of a stored element; None where the notation names no type, and then
+        element_bits: bits of a stored element; None if the notation names no type, and then
             the three sizes in bytes are None as well.
         data_bytes: bytes of the array's elements alone.
         spanned_bytes: bytes of ``spanned_elements``.
@@ -115,7 +115,7 @@ class BufferSizes:
     def factor(self) -> float | None:
         """The buffer's size over the data's: bytes where known, else elements.
 
-        None without data, and where it is past what a float holds.
+        None without data, or if a float cannot hold it.
 
         >>> BufferSizes(15, 24).factor
         1.6
@@ -139,7 +139,7 @@ class Description:
         headline: the layout in a few words.
         dimensions: the logical dimensions.
         parts: each part of the text with its meaning, in the text's order.
-        axes: the axes in memory, most major first; empty where they are not known.
+        axes: the axes in memory, most major first; empty if they are not known.
         word: what shares a 32-bit word, where that is simple to say.
     """
 
@@ -165,7 +165,7 @@ _NAMES = {1: "x", 2: "yx", 3: "zyx", 4: "pzyx"}
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """The dimensions' names as XLA's documents give them up to rank 4, then d0, d1, ….
+    """Return the dimensions' names as XLA's documents give them up to rank 4, then d0, d1, ….
 
     >>> dimension_names(3), dimension_names(5)
     (('z', 'y', 'x'), ('d0', 'd1', 'd2', 'd3', 'd4'))
@@ -174,7 +174,7 @@ def dimension_names(rank: int) -> tuple[str, ...]:
 
 
 def amount(n: int) -> str:
-    """A number with commas; past 30 digits only how large it is.
+    """Return a number with commas; past 30 digits only its magnitude.
 
     >>> amount(4096), amount(2**1000)
     ('4,096', 'about 10^301')
@@ -183,7 +183,7 @@ def amount(n: int) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """A number of things.
+    """Return a number of things in words.
 
     >>> count(1, "tile"), count(4096, "tile")
     ('1 tile', '4,096 tiles')
@@ -192,7 +192,7 @@ def count(n: int, noun: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words with commas and an 'and'.
+    """Return words with commas and an 'and'.
 
     >>> listed(["a", "b", "c"])
     'a, b and c'
@@ -203,7 +203,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def times(sizes: Sequence[object]) -> str:
-    """Sizes with a cross between; 1 for none.
+    """Return sizes with a cross between; 1 for none.
 
     >>> times((8, 128))
     '8 × 128'

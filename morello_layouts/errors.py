@@ -8,13 +8,13 @@ _WINDOW = 72  # characters of a long source line shown around the caret
 
 
 class LayoutError(ValueError):
-    """A layout, shape or expression that means nothing; the base of every error of this package.
+    """A layout, shape or expression that is not valid; the base of every error of this package.
 
     Args:
         what: what is wrong, one line.
         why: the rule that it breaks, one line.
         fix: what to do about it, one line.
-        part: where in the value it is wrong, as a path of field names and positions,
+        part: the place in the value that is wrong, as a path of field names and positions,
             e.g. ``("tiles", 0, 1)``; the parser turns it into a caret.
 
     >>> print(LayoutError("no tiles", "a tile has sizes", "write T(8,128)"))
@@ -30,7 +30,7 @@ class LayoutError(ValueError):
         super().__init__("\n".join(line for line in (what, why, fix) if line))
 
     def __reduce__(self) -> Any:
-        """What pickle and copy need: an exception's own way knows its text alone."""
+        """Let pickle and copy keep the fields, not only the text."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -50,7 +50,7 @@ class ShapeError(LayoutError):
 
 
 class UnsupportedError(LayoutError):
-    """A layout that means something, but nothing that this package computes.
+    """A valid layout of a kind that this package does not compute.
 
     >>> issubclass(UnsupportedError, LayoutError)
     True
@@ -93,7 +93,7 @@ class ParseError(LayoutError):
         self.args = (shown,)
 
     def pointer(self) -> str:
-        """The line of the text that is wrong, cut where it is long, with a caret below it.
+        """The line of the text that is wrong, cut if it is long, with a caret below it.
 
         >>> print(ParseError("expected a size", text="f32[x,3]", position=4).pointer())
           f32[x,3]

@@ -1,4 +1,4 @@
-"""The layout protocol: what a notation gives so that everything else understands its layouts."""
+"""The layout protocol: the methods by which everything else understands a notation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ElementType:
 
 
 class Arrays(Displayed, ABC):
-    """What a text can describe: the layout of one array, or of several in tuples."""
+    """A text's meaning: the layout of one array, or of several in tuples."""
 
     __slots__ = ()
 

@@ -167,6 +167,12 @@ SUGGESTED_DIMENSIONS: Final = 8
 NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 
+FORMULA_TEXT: Final = 1000
+"""Characters of text that is read a second time, as a formula, if it is not a layout."""
+
+EXPRESSION_BITS: Final = 1024
+"""Bits of a number in an expression's text: powers and products grow without end."""
+
 NESTED_TUPLES: Final = 100
 """Tuples inside tuples: reading them is recursive."""
 

@@ -36,7 +36,7 @@ _BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*?)\.\.(.*)", re.ASCII | re.DOTALL)
 
 
 def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
-    """An index expression as a form; names without bounds may be any integer.
+    """Parse an index expression; names without bounds may be any integer.
 
     Raises:
         ParseError: with a caret at the fault.
@@ -50,7 +50,7 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
 
 
 def parse_number(text: str) -> Int:
-    """An integer or a symbolic size: a polynomial in names that stand for positive integers.
+    """Parse an integer or a symbolic size: a polynomial in names that stand for positive integers.
 
     >>> print(parse_number("8*N - 1"))
     8*N - 1
@@ -69,7 +69,7 @@ def parse_number(text: str) -> Int:
 
 
 def parse_bounds(text: str) -> dict[str, Interval]:
-    """Inclusive bounds such as ``i=0..31,j=-4..4,k=0..N-1``; an end may be left out.
+    """Parse inclusive bounds such as ``i=0..31,j=-4..4,k=0..N-1``; an end may be left out.
 
     >>> parse_bounds("i=0..31, n=1..")
     {'i': Interval(lo=0, hi=31), 'n': Interval(lo=1, hi=None)}
@@ -117,7 +117,7 @@ _MIRRORED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "=="}
 
 
 def parse_assumptions(text: str) -> list[Assumption]:
-    """Assumptions from text, separated by commas, semicolons or ``and``.
+    """Parse assumptions, separated by commas, semicolons or ``and``.
 
     Raises:
         ParseError: if a part is not an assumption.
@@ -179,7 +179,7 @@ _SIZE_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def parse_shape(text: str) -> tuple[int | str, ...]:
-    """A shape as one types it: ``6x8``, ``6,8``, ``[6, 8]``, ``MxN``; ``()`` is a scalar's.
+    """Parse a shape: ``6x8``, ``6,8``, ``[6, 8]``, ``MxN``; ``()`` is a scalar's.
 
     Raises:
         ShapeError: for anything else.

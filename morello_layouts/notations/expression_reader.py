@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
@@ -19,22 +19,21 @@ from morello_layouts.expr.conversions import (
     remainder,
 )
 from morello_layouts.expr.sizes import Int, common_divisor, is_nonnegative
+from morello_layouts.limits import EXPRESSION_BITS
 from morello_layouts.notations.grammar import integer
-
-_MOST_BITS: Final = 1024
 
 
 class Placed(NamedTuple):
-    """What a part of the text stands for: ``form / denominator``, and where it stands."""
+    """The meaning of a part of the text, ``form / denominator``, and its place."""
 
     form: AffineExpr
     start: int
     denominator: Int = 1
-    slash: int = 0  # where the last division stands
+    slash: int = 0  # the place of the last division
 
 
 def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
-    """The form that an expression's tree stands for; ``text`` is what it was parsed from."""
+    """Return the meaning of an expression's tree, which was parsed from ``text``."""
     reader = _Reader(text, bounds)
     try:
         return promote_to_sizes(reader.transform(tree), reader.sizes)
@@ -43,7 +42,7 @@ def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> Aff
 
 
 class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
-    """Trees to (form, where it stands), bottom up and without recursion."""
+    """Turn trees into forms with their places, bottom up and without recursion."""
 
     def __init__(self, text: str, bounds: Mapping[str, Interval]) -> None:
         super().__init__()
@@ -102,10 +101,10 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         if exponent is None:
             return Placed(*base)
         times = integer(exponent, self.text)
-        if times * _bits(base.form) > _MOST_BITS:
+        if times * _bits(base.form) > EXPRESSION_BITS:
             raise ParseError(
                 "the power is too large",
-                f"powers are multiplied out, up to numbers of {_MOST_BITS} bits",
+                f"powers are multiplied out, up to numbers of {EXPRESSION_BITS} bits",
                 "write a smaller exponent",
                 text=self.text,
                 position=exponent.start_pos,
@@ -166,7 +165,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         return number
 
     def whole(self, of: Placed) -> Placed:
-        """The part as a form, where it is an integer as it is written."""
+        """Return the part as a form, if it is an integer as it is written."""
         if of.denominator == 1:
             return of
         numbers = (of.form.const, *(c for _, c in of.form.terms))

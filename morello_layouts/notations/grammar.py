@@ -1,4 +1,4 @@
-"""What the grammars share: loading, running, and errors with a caret."""
+"""Load and run grammars; turn their errors into errors with a caret."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _END = "$END"
 
 @dataclass(frozen=True)
 class Syntax:
-    """How a grammar explains itself.
+    """Words for a grammar in errors.
 
     Attributes:
         form: what a text of the notation looks like, one line.
         example: what to write, one line.
         names: words for the grammar's terminals; one with a single text needs none.
-        hints: what to do where a text holds one of these strings at the error, first match wins.
+        hints: what to do if a text has one of these strings at the error, first match wins.
     """
 
     form: str
@@ -46,7 +46,7 @@ def _parser(grammar: str) -> Lark:
 
 
 def terminal_words(grammar: str, syntax: Syntax) -> dict[str, str]:
-    """What each terminal of a grammar is called in errors: its own words, or its text in quotes."""
+    """Return the name of each terminal in errors: its own words, or its text in quotes."""
     from lark.lexer import PatternStr
 
     words = {}
@@ -57,7 +57,7 @@ def terminal_words(grammar: str, syntax: Syntax) -> dict[str, str]:
 
 
 def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Token]:
-    """The tree of a text.
+    """Return the tree of a text.
 
     Args:
         grammar: the grammar's file, below the package of notations.
@@ -100,10 +100,10 @@ def _either(words: list[str]) -> str:
 
 
 def integer(token: Token, text: str) -> int:
-    """The token's value, if it fits a signed 64-bit integer.
+    """Return the token's value, if it fits a signed 64-bit integer.
 
     Raises:
-        ParseError: if it does not.
+        ParseError: if it does not fit.
     """
     digits = token.lstrip("-0") or "0"
     # The length goes first: Python refuses to read some thousand digits.
@@ -121,7 +121,7 @@ def integer(token: Token, text: str) -> int:
 def at_part(
     error: LayoutError, text: str, places: Mapping[tuple[str | int, ...], int], default: int
 ) -> ParseError:
-    """The error of a value's constructor, with a caret under the part that it names."""
+    """Return the error of a value's constructor, with a caret under the part that it names."""
     part = error.part
     while part and part not in places:
         part = part[:-1]

@@ -18,6 +18,7 @@ from morello_layouts.description import (
 )
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe
+from morello_layouts.limits import FORMULA_TEXT
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.morello import MorelloLayout
 from morello_layouts.notations.morello import words as morello_words
@@ -90,11 +91,10 @@ NOTATIONS: Final = (
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
 _OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
-_LONGEST_FORMULA: Final = 1000  # characters; longer ones are not read twice
 
 
 def parse(text: str) -> Arrays:
-    """A layout, in whatever notation it is written.
+    """Parse a layout in any notation.
 
     Returns:
         MorelloLayout for ``[1, 0, 1 p(4)]``, XlaLayout for ``{1,0:T(8,128)}``, XlaShape, XlaTuple
@@ -131,8 +131,8 @@ def parse(text: str) -> Arrays:
 
 
 def _refuse_formula(text: str) -> None:
-    """Raise where a text that is no layout is a formula: by its own errors one would not tell."""
-    if len(text) > _LONGEST_FORMULA or not _OPERATOR.search(text):
+    """Raise if a text is a formula: a reader's own error would not say so."""
+    if len(text) > FORMULA_TEXT or not _OPERATOR.search(text):
         return
     try:
         parse_expression(text, {})

@@ -88,7 +88,7 @@ class MorelloLayout(Layout):
         return known(lowering.physical_shape(self.phys_dims, lowering.as_shape(shape)))
 
     def applies_to(self, shape: Sequence[int]) -> bool:
-        """Whether the layout covers a logical shape exactly.
+        """Return whether the layout covers a logical shape exactly.
 
         Raises:
             ShapeError: if the shape is not a sequence of integers.
@@ -133,7 +133,7 @@ class MorelloLayout(Layout):
         return tuple(Assumption(name, divisor=n) for name, n in demands.items() if n > 1)
 
     def demand(self, dim: int) -> int:
-        """What must divide a logical dimension's size, unless that is small: its packs' product.
+        """Return the divisor of a logical dimension's size, unless that is small: the packs.
 
         >>> import morello_layouts as ml
         >>> ml.parse("[0, 1, 0 p(8), 0 p(4)]").demand(0)
@@ -163,7 +163,7 @@ class MorelloLayout(Layout):
         """The layout of a tile of an array that has this layout, with what stays contiguous.
 
         Tiles start at multiples of their size and lie within the array. The claim of contiguity
-        holds for every such tile: where a tile may straddle a pack (3 elements of ``p(4)``),
+        holds for every such tile: if a tile may straddle a pack (3 elements of ``p(4)``),
         Morello's ``update_for_tiling`` still counts the pack as contiguous and this does not.
         Elsewhere the two agree.
 

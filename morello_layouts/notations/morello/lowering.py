@@ -73,7 +73,7 @@ def check_shape(shape: Shape) -> None:
 
 
 def applies_to(dims: PhysDims, shape: tuple[int, ...]) -> bool:
-    """Whether the list covers the shape exactly."""
+    """Return whether the list covers the shape exactly."""
     try:
         physical_shape(dims, shape)
     except ShapeError:
@@ -186,7 +186,7 @@ def _size(phys: PhysDim) -> int:
 
 
 def demand(dims: PhysDims, dim: int) -> int:
-    """What must divide a logical dimension: the product of its Packed and OddEven sizes.
+    """Return the divisor of a logical dimension: the product of its Packed and OddEven sizes.
 
     >>> demand(((0, Dynamic()), (1, Packed(4)), (0, Packed(2))), 0)
     2
@@ -273,7 +273,7 @@ def without_dims(dims: PhysDims, contig: int, dropped: frozenset[int]) -> tuple[
 
 
 def _join(kept: list[tuple[int, PhysDim] | None], contig: int) -> tuple[PhysDims, int]:
-    """Drop the Nones and join neighbours of one logical dimension where one can say both."""
+    """Drop the Nones and join neighbours of one logical dimension if one can say both."""
     first_contiguous = len(kept) - contig
     joined: list[tuple[int, PhysDim]] = []
     runs: list[bool] = []
@@ -330,7 +330,7 @@ def contig_of_tile(
 def _never_breaks(
     dims: PhysDims, parent: tuple[int, ...], first_contiguous: int, k: int, piece: int
 ) -> bool:
-    """Whether pieces of a physical dimension, at multiples of their size, are runs in memory.
+    """Return whether pieces of a physical dimension, at multiples of their size, are runs.
 
     A piece that runs past the end of a pack goes on in the Dynamic outside it, as no tile that
     cuts a pack fits another pack outside: in memory too, if nothing lies between the two.
@@ -347,7 +347,7 @@ def _check_tile(parent_shape: tuple[int, ...], tile_shape: tuple[int, ...]) -> N
         raise ShapeError(
             f"the tile has {len(tile_shape)} dimensions, the array {len(parent_shape)}",
             "a tile has a size along each dimension of its array",
-            f"give {len(parent_shape)} sizes, 1 where the tile takes one element",
+            f"give {len(parent_shape)} sizes, 1 if the tile takes one element",
         )
     for dim, (n, t) in enumerate(zip(parent_shape, tile_shape, strict=True)):
         if t > n:
@@ -433,7 +433,7 @@ def recipe(dims: PhysDims, shape: Sequence[Int]) -> Recipe:
     if moved != sorted(moved):
         steps.append(Transpose(tuple(moved)))
     counts = [2 if halved[i] else 1 for i in order if axes[i]]
-    ones = sum(not a for a in axes)  # they stand first, and join the outermost axis
+    ones = sum(not a for a in axes)  # they come first, and join the outermost axis
     if ones:
         counts[:1] = [ones + sum(counts[:1])]
     if any(count > 1 for count in counts):

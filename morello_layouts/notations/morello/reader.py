@@ -29,7 +29,7 @@ _NAMED = {"NHWC": (0, 2, 3, 1), "NCHW": (0, 1, 2, 3)}
 
 
 def parse_morello(text: str) -> MorelloLayout:
-    """A Morello layout from its shorthand.
+    """Parse a Morello layout from its shorthand.
 
     Raises:
         ParseError: with a caret at the fault.

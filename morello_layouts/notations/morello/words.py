@@ -132,7 +132,7 @@ def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Descr
 
 
 def _named_dimensions(layout: MorelloLayout) -> dict[int, Dimension]:
-    """What a layout without a shape names; numbers may be as large as one types them."""
+    """Return the dimensions that a layout names; numbers may be as large as users type."""
     named = sorted({dim for dim, _ in layout.phys_dims})
     rank = max(named, default=-1) + 1
     if rank <= _MOST_NAMES:

@@ -25,11 +25,11 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class SplitConfig:
-    """Where a physical dimension is cut into pieces, each with a buffer of its own.
+    """The places at which a physical dimension is cut into pieces with buffers of their own.
 
     Attributes:
         dimension: the physical dimension, 0 the most major.
-        split_indices: where a new piece starts, in elements along that dimension.
+        split_indices: the start of each new piece, in elements along that dimension.
 
     Raises:
         LayoutError: if one of them is not an integer or too small.
@@ -270,7 +270,7 @@ def tile_text(tile: Iterable[int]) -> str:
 
 
 def rank_error(dims: int, ordered: int) -> ShapeError:
-    """The error where a layout orders another number of dimensions than a shape has."""
+    """Return the error of a layout that orders another number of dimensions than a shape has."""
     return ShapeError(
         f"minor_to_major: expected {_count(dims)}, got {ordered}",
         "minor_to_major names every dimension once",

@@ -142,7 +142,7 @@ def bytes_of(elements: Int, bits: int) -> Int: ...
 
 
 def bytes_of(elements: Int, bits: int) -> Int:
-    """Whole bytes that hold so many elements.
+    """Return the whole bytes that hold elements of some bits.
 
     >>> bytes_of(3, 4)
     2
@@ -151,7 +151,7 @@ def bytes_of(elements: Int, bits: int) -> Int:
 
 
 def padded_elements(sizes: Sequence[Int], tile: Tile) -> Int:
-    """Elements of an array whose sizes, most major first, are rounded up to a tile's."""
+    """Return the elements of an array whose sizes, most major first, are rounded up to a tile's."""
     missing = max(0, len(tile) - len(sizes))
     padded = [*(1,) * missing, *sizes]
     first = len(padded) - len(tile)

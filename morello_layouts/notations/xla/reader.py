@@ -30,7 +30,7 @@ _NAMES: Final = {
     **{letter: f"{letter}(…)" for letter in ("D", "T", "L", "E", "S", "SC", "M")},
 }
 
-# XLA's sizes are numbers; ours may be names besides, but hold no operators.
+# XLA's sizes are numbers; ours may also be names, but not products or sums.
 _PRODUCT: Final = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
 
 _HINTS: Final = {
@@ -68,7 +68,7 @@ Places: TypeAlias = dict[tuple[str | int, ...], int]
 
 
 def parse_xla(text: str) -> XlaValue:
-    """An XLA shape, tuple or buffer.
+    """Parse an XLA shape, tuple or buffer.
 
     Raises:
         ParseError: with a caret at the fault.
@@ -81,7 +81,7 @@ def parse_xla(text: str) -> XlaValue:
 
 
 def parse_xla_layout(text: str) -> XlaLayout:
-    """An XLA layout alone, in braces.
+    """Parse an XLA layout alone, in braces.
 
     Raises:
         ParseError: with a caret at the fault.
@@ -94,7 +94,7 @@ def parse_xla_layout(text: str) -> XlaLayout:
 
 
 class _Reader:
-    """Trees to values, and where each part stands in the text."""
+    """Turn trees into values, and remember the place of each part in the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -31,7 +31,7 @@ class XlaShape(Layout):
 
     Attributes:
         element_type: XLA's name of it, such as ``bf16``.
-        dims: sizes in elements, dimension 0 first; the bound where the size is dynamic (``<=8``).
+        dims: sizes in elements, dimension 0 first; the bound if the size is dynamic (``<=8``).
         layout: the layout; an array that gives none gets descending minor-to-major, as in XLA.
             A token or opaque value has None.
         dynamic_dimensions: which sizes are dynamic; if left out, those that are None.
@@ -84,7 +84,7 @@ class XlaShape(Layout):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes, where every one is a number (a bound, where dynamic).
+        """The sizes, if every one is a number (a bound if dynamic).
 
         Raises:
             UnsupportedError: if a size is a name or unbounded.

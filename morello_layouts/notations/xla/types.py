@@ -48,7 +48,7 @@ _LETTERS: Final = {"float": "f", "uint": "u", "int": "s", "i": "s", "complex": "
 
 
 def bits_of(element_type: str) -> int:
-    """Bits that one element takes where no ``E(bits)`` says otherwise.
+    """Return the bits of one element without an ``E(bits)``.
 
     Raises:
         LayoutError: if the type is not that of an array.
@@ -61,7 +61,7 @@ def bits_of(element_type: str) -> int:
 
 
 def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES) -> None:
-    """Raise a LayoutError where a value does not name an XLA element type.
+    """Raise a LayoutError if a value does not name an XLA element type.
 
     >>> check_type("F32", ("element_type",))
     Traceback (most recent call last):
@@ -80,7 +80,7 @@ def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES
 
 
 def _meant(value: object) -> str:
-    """The type that a wrong name most likely means, or all there are."""
+    """Return the type that a wrong name most likely means, or all types."""
     text = str(value).lower() if isinstance(value, str) else ""
     if text not in ELEMENT_BITS and (match := _OTHER_NAMES.fullmatch(text)):
         boolean, brain, letter, bits = match.groups()
@@ -89,7 +89,7 @@ def _meant(value: object) -> str:
 
 
 def numpy_type(element_type: str) -> str:
-    """The NumPy type that holds an element; types that NumPy lacks are held as their bits.
+    """Return the NumPy type that holds an element; types that NumPy lacks are held as their bits.
 
     >>> numpy_type("s4"), numpy_type("f32"), numpy_type("bf16")
     ('int8', 'float32', 'uint16')

@@ -78,7 +78,7 @@ _FORMATS: Final[dict[Tiles, str]] = {each.tiles: each.title for each in FORMATS.
 
 
 def format_name(tiles: Tiles) -> str:
-    """The document's name of a list of tiles; what kind it is where it has none.
+    """Return the document's name of a list of tiles, or its kind if it has none.
 
     >>> format_name(((8, 128), (2, 1))), format_name(((2, 2),))
     ('TPU 16 bit tile format', 'tiled')
@@ -124,7 +124,7 @@ _KINDS = {"s": "signed integers", "u": "unsigned integers", "f": "floating point
 
 
 def type_in_words(name: str) -> str:
-    """What an element type is.
+    """Return an element type in words.
 
     >>> type_in_words("f8e4m3fn")
     'floating point of 8 bits (4 exponent, 3 mantissa; no infinities)'
@@ -196,7 +196,7 @@ class TileLevel:
         )
 
     def in_words(self) -> str:
-        """What the tile does, one line."""
+        """The effect of the tile, one line."""
         sentences = [*self._joining(), self._tiling(), *self._padding()]
         return "; ".join(sentences)
 
@@ -310,7 +310,7 @@ _MEMORY_SPACES: Final = {
 
 
 def type_part(element_type: str, layout: XlaLayout) -> Part:
-    """What the elements are."""
+    """Return the part that names the elements."""
     what = type_in_words(element_type)
     if element_type in ("token", "opaque"):
         return Part(element_type, what)
@@ -466,7 +466,7 @@ def _describe_shape(x: XlaShape) -> Description:
 
 def _describe_layout(layout: XlaLayout, shape: Sequence[int | str | None] | None) -> Description:
     if shape is not None:
-        layout.physical_sizes(shape)  # raises where the ranks differ
+        layout.physical_sizes(shape)  # raises if the ranks differ
     dims = dimensions(shape or (None,) * len(layout.minor_to_major))
     parts = tuple(layout_parts(layout, dims, ""))
     axes = memory_axes(_recipe(layout, dims), dims)
