@@ -131,8 +131,11 @@ def isl_text(form: AffineExpr, variables: Iterable[Var]) -> str:
 
 
 def _isl_sum(form: AffineExpr) -> str:
-    terms = [f" + ({c})*({_isl_atom(a)})" for a, c in form.terms]
-    return "".join([str(form.const), *terms])
+    text = str(form.const)
+    for atom, c in form.terms:
+        assert isinstance(c, int), "symbolic sizes have values here"
+        text += f" {'-' if c < 0 else '+'} {abs(c)}*({_isl_atom(atom)})"
+    return text
 
 
 def _isl_atom(atom: Atom) -> str:
