@@ -1,4 +1,4 @@
-"""A layout in words: its dimensions, parts and axes, and the few ways to say numbers and lists."""
+"""A layout in words: its dimensions, parts and axes; numbers and lists as text."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a layout's text, and what it means.
+    """A part of a layout's text, and its meaning.
 
-    ``is_implied`` if the text leaves the part out and it has its default.
+    ``is_implied`` if the text leaves the part out, which then has its default.
     """
 
     text: str
@@ -113,9 +113,9 @@ class BufferSizes:
 
     @property
     def factor(self) -> float | None:
-        """The buffer's size over the data's: bytes where known, else elements.
+        """The buffer's size over the data's: in bytes if known, else in elements.
 
-        None without data, or if a float cannot hold it.
+        None without data, and past the largest float.
 
         >>> BufferSizes(15, 24).factor
         1.6
@@ -139,8 +139,8 @@ class Description:
         headline: the layout in a few words.
         dimensions: the logical dimensions.
         parts: each part of the text with its meaning, in the text's order.
-        axes: the axes in memory, most major first; empty if they are not known.
-        word: what shares a 32-bit word, where that is simple to say.
+        axes: the axes in memory, most major first; empty if they are unknown.
+        word: the elements that share a 32-bit word, if they have a simple description.
     """
 
     source: str
@@ -311,7 +311,7 @@ class _Run(NamedTuple):
 
 
 def word_of(description: Description, bits: int | None) -> Word | None:
-    """Return what shares a 32-bit word, for a tiled layout whose elements have these bits."""
+    """Return the elements that share a 32-bit word in a tiled layout of elements of these bits."""
     sizes = [dim.size for dim in description.dimensions]
     is_tiled = len(description.axes) > len(sizes)
     if bits is None or not is_tiled or 0 in sizes:
@@ -321,7 +321,7 @@ def word_of(description: Description, bits: int | None) -> Word | None:
 
 
 def shared_word(buffer: Digits, bits: int, sizes: Sequence[object]) -> Word | None:
-    """Return what shares a 32-bit word, if every word is filled in the same way.
+    """Return the elements that share a 32-bit word, if every word is filled in the same way.
 
     Args:
         buffer: the digits of the buffer.

@@ -1,4 +1,8 @@
-"""The errors: each says what is wrong, why, and how to fix it."""
+"""Errors: each names the mistake, the rule, and the fix.
+
+A fix writes arguments as ``name=value`` or ``the argument name``; the command rewrites both as its
+options.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,13 @@ _WINDOW = 72  # characters of a long source line shown around the caret
 
 
 class LayoutError(ValueError):
-    """A layout, shape or expression that is not valid; the base of every error of this package.
+    """A wrong layout, shape or expression; the base of every error of this package.
 
     Args:
-        what: what is wrong, one line.
-        why: the rule that it breaks, one line.
-        fix: what to do about it, one line.
-        part: the place in the value that is wrong, as a path of field names and positions,
+        what: the mistake in one line, often ``what: expected X, got Y``.
+        why: the rule that it breaks, in one line.
+        fix: the remedy, in one line.
+        part: the place of the mistake in the value, as a path of field names and positions,
             e.g. ``("tiles", 0, 1)``; the parser turns it into a caret.
 
     >>> print(LayoutError("no tiles", "a tile has sizes", "write T(8,128)"))
@@ -30,7 +34,7 @@ class LayoutError(ValueError):
         super().__init__("\n".join(line for line in (what, why, fix) if line))
 
     def __reduce__(self) -> Any:
-        """Let pickle and copy keep the fields, not only the text."""
+        """Return what pickle and copy need: by default they keep the text of an exception alone."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -50,7 +54,7 @@ class ShapeError(LayoutError):
 
 
 class UnsupportedError(LayoutError):
-    """A valid layout of a kind that this package does not compute.
+    """A valid layout or question that this package does not compute.
 
     >>> issubclass(UnsupportedError, LayoutError)
     True
@@ -61,8 +65,11 @@ class ParseError(LayoutError):
     """Text that is not in the grammar of its notation.
 
     Attributes:
-        text: the whole text; position: offset in it, from 0; line and column: the same, from 1.
-            Of a long file the text is the statement alone; first_line is the line it begins on.
+        text: the whole text; for a file, the wrong statement alone.
+        position: the offset of the mistake in the text, from 0.
+        line: the line of the mistake, from 1.
+        column: its column in that line, from 1.
+        first_line: the line of the file on which the text begins.
         reached: how far the reader understood the text: up to the position, or all of it if the
             text is in the grammar but its meaning is wrong.
 
@@ -93,7 +100,7 @@ class ParseError(LayoutError):
         self.args = (shown,)
 
     def pointer(self) -> str:
-        """The line of the text that is wrong, cut if it is long, with a caret below it.
+        """Return the wrong line of the text, cut to a window, with a caret below it.
 
         >>> print(ParseError("expected a size", text="f32[x,3]", position=4).pointer())
           f32[x,3]
@@ -119,7 +126,7 @@ class NoTranslationError(UnsupportedError):
 
 
 class TranslationNotFoundError(UnsupportedError):
-    """No layout of the other notation was found, which does not say that there is none.
+    """No layout of the other notation was found; one may exist.
 
     >>> issubclass(TranslationNotFoundError, UnsupportedError)
     True

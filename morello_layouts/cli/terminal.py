@@ -91,7 +91,7 @@ def print_error(text: str) -> None:
 
 
 def print_lines(lines: Callable[[Medium], Iterable[Text]]) -> None:
-    """Print lines that are made for what standard output can show."""
+    """Print lines in the width and characters of standard output."""
     screen = console()
     glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
     width, encode = text_width(screen), lambda text: printable(text, sys.stdout)

@@ -46,7 +46,7 @@ class Explanation:
 
     @property
     def facts(self) -> dict[str, Any] | None:
-        """The parts of the instruction, by name; None for what it does not have."""
+        """The parts of the instruction by name; None for a missing part."""
         return None if self.instruction is None else instruction_facts(self.instruction)
 
     def lines(self, medium: Medium | None = None) -> Iterator[Text]:

@@ -59,7 +59,7 @@ class ArrayReport(Displayed):
         sizes: the sizes of the array and its buffer; None if they are not numbers.
         proofs: the proofs about the index map.
         tpu: how the array lies in a TPU's registers; None if it is not in a TPU's tiles.
-        notes: what could not be explained, and what to know about the rest.
+        notes: gaps in the explanation, and warnings about the rest.
     """
 
     path: tuple[int, ...]
@@ -130,7 +130,7 @@ def instruction_in(text: object) -> HloInstruction | None:
 
 
 def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
-    """Return the parts of an instruction by name, None for what it does not have."""
+    """Return the parts of an instruction by name; None for a missing part."""
     shapes = instruction.operand_shapes or (None,) * len(instruction.operand_names)
     operands = zip(instruction.operand_names, shapes, strict=True)
     called = instruction.called_computations
@@ -194,7 +194,7 @@ def _description_of(m: IndexMap) -> Description:
 
 
 def _notes(layout: Layout) -> tuple[str, ...]:
-    """Return what holds of an array without an index map."""
+    """Return facts about an array without an index map."""
     try:
         sizes = known(tuple(n for n in layout.sizes or () if n is not None))
         counts = layout.byte_counts(sizes)

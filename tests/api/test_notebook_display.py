@@ -37,7 +37,7 @@ def test_a_derivation_is_shown_row_by_row() -> None:
     assert r"\text{flatten-nested" in shown
 
 
-def test_what_is_long_is_short_in_a_console() -> None:
+def test_long_values_have_a_short_repr() -> None:
     m = ml.index_map("f32[6,8]{1,0:T(8,8)}")
     assert (
         repr(m.derivation)
@@ -61,7 +61,7 @@ def test_proofs_say_how_they_ended_and_why() -> None:
     assert "✓" in ml.is_bitcast("f32[6,8]", "f32[48]")._repr_html_()
 
 
-def test_what_is_shown_is_escaped() -> None:
+def test_html_is_escaped() -> None:
     assert "<img" not in ml.Proof("<img>", False, "<img src=x>")._repr_html_()
 
 

@@ -9,7 +9,7 @@ import pytest
 import morello_layouts as ml
 
 
-def test_what_index_maps_give() -> None:
+def test_results_of_index_maps() -> None:
     m = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0")
     assert isinstance(m.decompose(), ml.maps.Decomposition)
     assert isinstance(m.modes(1), ml.maps.Modes)
@@ -21,12 +21,12 @@ def test_what_index_maps_give() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
-def test_what_relayouts_compile_to() -> None:
+def test_results_of_compile() -> None:
     assert isinstance(ml.relayout("u8[2,3]", "u8[2,3]{0,1}").compile(), ml.kernels.CompiledRelayout)
     assert isinstance(ml.relayout("u8[M,N]", "u8[M,N]{0,1}").compile(), ml.kernels.SizedRelayout)
 
 
-def test_what_translations_raise() -> None:
+def test_errors_of_convert() -> None:
     with pytest.raises(ml.NoTranslationError):
         ml.convert("f32[3,5]{1,0:T(2,2)}", "morello")
     assert issubclass(ml.TranslationNotFoundError, ml.UnsupportedError)

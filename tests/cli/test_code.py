@@ -23,7 +23,7 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_it_prints_what_the_library_gives(target: str) -> None:
+def test_it_prints_the_result_of_the_function(target: str) -> None:
     m = ml.index_map(LAYOUT)
     assert run(LAYOUT, "--target", target).stdout == ml.code(m, target) + "\n"
     whole = run(LAYOUT, "--target", target, "--function", "--cheapest").stdout

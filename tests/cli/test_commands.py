@@ -281,7 +281,7 @@ def test_main_ends_the_process(arguments: list[str], status: int) -> None:
     assert caught.value.code == status
 
 
-def test_an_interrupt_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_not_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -291,7 +291,7 @@ def test_an_interrupt_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == 130
 
 
-def test_the_group_s_help_says_what_statuses_mean() -> None:
+def test_the_help_explains_exit_statuses() -> None:
     assert "0 done or proved, 1 disproved, 2 bad input, 3 undecided" in run("--help").stdout
     assert run("--version").stdout == f"morello-layouts, version {ml.__version__}\n"
 

@@ -118,7 +118,7 @@ def test_scalars() -> None:
         ("f32[4,6]{1,0:T(4,6)(3,1)}", "XLA reserves 96 bytes, the tiles span 144"),
     ],
 )
-def test_what_cannot_be_said_is_said(text: str, note: str) -> None:
+def test_notes_name_what_is_missing(text: str, note: str) -> None:
     _, notes = explain(text, width=400).split("Note\n")
     assert f"  {note}" in notes
 

@@ -52,7 +52,7 @@ def test_other_encodings_get_ascii(encoding: str) -> None:
 
 
 @pytest.mark.slow
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_text() -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii"}
     for arguments in (("explain", b"f32[\xff3]"), ("explain", "f32[\u2217]")):
         done = run(*arguments, env=ascii_only)
@@ -64,7 +64,7 @@ def test_bytes_that_are_no_text() -> None:
 
 
 @pytest.mark.slow
-def test_colour_only_where_it_is_wanted() -> None:
+def test_colour_only_in_a_terminal() -> None:
     forced = {"FORCE_COLOR": "1", "COLUMNS": "80"}
     coloured = run("explain", MAIN, env=forced).stdout
     assert b"\x1b[36m" in coloured
@@ -110,7 +110,7 @@ def test_numbers_with_more_digits_than_python_prints_unasked() -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_leaves_early_is_no_verdict(tmp_path: Path) -> None:
+def test_a_reader_that_leaves_early_is_not_a_verdict(tmp_path: Path) -> None:
     """More output than a pipe holds breaks it inside the command, not at its end."""
     lines = "\n".join(f"  c{k} = f32[{k + 1},3]{{1,0:T(8,128)}} copy(p)" for k in range(1500))
     program = tmp_path / "large.txt"

@@ -176,7 +176,7 @@ def test_hbm_is_implied() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_shares_a_word(text: str, expected: str) -> None:
+def test_elements_that_share_a_word(text: str, expected: str) -> None:
     word = word_in(text)
     assert word is not None
     assert word.text.removesuffix(", the first in its lowest bits") == expected
@@ -192,7 +192,7 @@ def test_what_shares_a_word(text: str, expected: str) -> None:
         "f64[8]{0:T(8)}",
     ],
 )
-def test_no_word_where_none_is_simple(text: str) -> None:
+def test_complicated_words_are_left_out(text: str) -> None:
     assert word_in(text) is None
 
 
