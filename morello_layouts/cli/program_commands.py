@@ -26,8 +26,8 @@ from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from morello_layouts.diagnostics.report import Report
-    from morello_layouts.explorer.question import Question
     from morello_layouts.explorer.server import Server
+    from morello_layouts.explorer.subject import Question
     from morello_layouts.hlo import HloModule
 
 _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
@@ -232,8 +232,8 @@ def explore(
 
     TEXT is the layout that it shows first.
     """
-    from morello_layouts.explorer.question import Question
     from morello_layouts.explorer.server import link
+    from morello_layouts.explorer.subject import Question
 
     question = Question(text, shape=shape, other=compare)
     with _server(port) as server:

@@ -20,10 +20,12 @@ from morello_layouts.explanations.rows import (
     verdict_row,
     word_rows,
 )
-from morello_layouts.explorer.question import FieldError, Question, error_dict
 from morello_layouts.explorer.subject import (
+    FieldError,
+    Question,
     Subject,
     at_numbers,
+    error_dict,
     formula_for,
     in_field,
     is_formula,

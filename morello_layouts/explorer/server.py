@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from morello_layouts import limits
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.question import FieldError, Question, error_dict
+from morello_layouts.explorer.subject import FieldError, Question, error_dict
 from morello_layouts.explorer.worker import Worker
 
 HOST: Final = "127.0.0.1"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.question import failure
+from morello_layouts.explorer.subject import failure
 from morello_layouts.limits import EXPLORER_ANSWER, EXPLORER_SECONDS
 
 _READY: Final = b"ready\n"

@@ -3,7 +3,7 @@
 from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, variable
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.cheapest import cheapest
-from morello_layouts.expr.cost import OPERATIONS, SHIFTS, CostModel
+from morello_layouts.expr.digit_choices import OPERATIONS, SHIFTS, CostModel
 from morello_layouts.expr.simplify import (
     Derivation,
     RewriteStep,

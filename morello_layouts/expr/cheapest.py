@@ -10,8 +10,13 @@ from math import prod
 from typing import Final
 
 from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, floors_of
-from morello_layouts.expr.cost import OPERATIONS, CostModel
-from morello_layouts.expr.digit_choices import DigitTerm, digit_choices, fuse_digits
+from morello_layouts.expr.digit_choices import (
+    OPERATIONS,
+    CostModel,
+    DigitTerm,
+    digit_choices,
+    fuse_digits,
+)
 from morello_layouts.expr.simplify import canonicalize
 from morello_layouts.expr.sizes import Int, SizeExpr, absolute, sign
 from morello_layouts.limits import SEARCH_COMBINATIONS, SEARCH_TERMS

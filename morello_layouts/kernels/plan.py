@@ -10,13 +10,14 @@ from typing import Final
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.digits import chains_of, shared_digits
 from morello_layouts.kernels.domains import (
     Domain,
     LoopAxis,
+    chains_of,
     element_domains,
     estimate,
     padding_domains,
+    shared_digits,
 )
 from morello_layouts.kernels.nests import (
     CACHE_LINE,

@@ -15,8 +15,8 @@ from time import perf_counter
 
 from popular import POPULAR
 
-from morello_layouts.explorer.question import Question
 from morello_layouts.explorer.server import Server, asked
+from morello_layouts.explorer.subject import Question
 
 TIMES = 15
 SLOW = Question("f32[100000,100000]{1,0:T" + "(3,7)(2,5)" * 20 + "}")

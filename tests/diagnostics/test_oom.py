@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.diagnostics.oom import OomAllocation
-from morello_layouts.diagnostics.oom_text import bytes_of_text, xla_size
+from morello_layouts.diagnostics.oom import OomAllocation, bytes_of_text, xla_size
 from morello_layouts.diagnostics.report import bytes_text
 from tests.support.tables import each_row
 

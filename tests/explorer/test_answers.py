@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 import morello_layouts as ml
 from morello_layouts.explanations.rows import proof_rows
 from morello_layouts.explorer.answer import answer
-from morello_layouts.explorer.question import FieldError, Question, parse_sizes
-from morello_layouts.explorer.subject import at_numbers, is_formula
+from morello_layouts.explorer.subject import (
+    FieldError,
+    Question,
+    at_numbers,
+    is_formula,
+    parse_sizes,
+)
 from morello_layouts.limits import EXPLORER_TEXT
 from tests.support.presets import PRESETS
 from tests.support.tables import each_row

@@ -24,8 +24,8 @@ from click.testing import CliRunner
 
 from morello_layouts.cli.main import commands
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.question import Question
 from morello_layouts.explorer.server import HOST, Server, asked, link
+from morello_layouts.explorer.subject import Question
 from morello_layouts.explorer.worker import Worker
 from morello_layouts.limits import EXPLORER_TEXT
 from tests.explorer.conftest import PATIENCE
