@@ -31,10 +31,13 @@ class MemoryAxis:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A logical dimension: its name in words, its symbol in formulas, its size.
+    """A logical dimension.
 
-    ``size`` is an int, a name if symbolic, None if unbounded or not given; the bound if
-    ``is_dynamic``.
+    Attributes:
+        name: its name in words.
+        symbol: its symbol in formulas.
+        size: an int, a name if symbolic, None if unbounded or not given.
+        is_dynamic: whether the size is only the largest one.
     """
 
     name: str
@@ -47,7 +50,10 @@ class Dimension:
 class Part:
     """A part of a layout's text, and its meaning.
 
-    ``is_implied`` if the text leaves the part out, which then has its default.
+    Attributes:
+        text: the part.
+        meaning: its meaning in words.
+        is_implied: whether the text leaves the part out, which then has its default.
     """
 
     text: str

@@ -106,7 +106,7 @@ def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
         (
             "f32[3,5]{1,0:L(32)}",
             "L(32)",
-            "tail padding; XLA ignores it where there are no tiles",
+            "tail padding; XLA ignores it if there are no tiles",
         ),
         (
             "pred[64,128]{1,0:T(32,128)(32,1)E(1)}",

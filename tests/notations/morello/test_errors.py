@@ -338,7 +338,7 @@ def test_what_is_no_shape(shape: Any, what: str, why: str, fix: str) -> None:
             (6,),
             "the tile has 1 dimensions, the array 2",
             "a tile has a size along each dimension of its array",
-            "give 2 sizes, 1 where the tile takes one element",
+            "give 2 sizes, 1 if the tile takes one element",
         ),
         ((6, 8), (0, 8), "dimension 0 of the shape 0x8 has size 0", *ONE_AND_MORE),
         ((6, 8), (6, None), "size 1 of the shape: expected an integer, got None", *SIZES),
