@@ -185,17 +185,7 @@ def modes_along(
     >>> print(modes_along(64 * (i // 8) + i % 8, "i", 32))
     (8,4):(1,64)
     """
-    floors: dict[Int, Int] = {}  # the offset along the dimension is Σ c·(x // s) + const
-    for atom, c in form.terms:
-        used = [var.name for var in AffineExpr(((atom, 1),), 0).variables()]
-        if name not in used:
-            continue
-        if len(used) > 1:
-            raise _irregular(name, atom, "depends on other coordinates too")
-        if isinstance(atom, Digit) and not isinstance(atom.operand.as_atom(), Var):
-            raise _irregular(name, atom, "is not a digit of it")
-        for s, factor in floors_of(atom, c):
-            floors[s] = floors.get(s, 0) + factor
+    floors = _floors_along(form, name)
     starts = sorted({1, *floors}, key=_order)
     for low, high in pairwise(starts):
         if high % low:
@@ -219,6 +209,22 @@ def modes_along(
             for length, stride in _joined(modes)
         )
     )
+
+
+def _floors_along(form: AffineExpr, name: str) -> dict[Int, Int]:
+    """Return the terms of a variable x as Σ c·(x // s): the factor c by the divisor s."""
+    floors: dict[Int, Int] = {}
+    for atom, c in form.terms:
+        used = [var.name for var in AffineExpr(((atom, 1),), 0).variables()]
+        if name not in used:
+            continue
+        if len(used) > 1:
+            raise _irregular(name, atom, "depends on other coordinates too")
+        if isinstance(atom, Digit) and not isinstance(atom.operand.as_atom(), Var):
+            raise _irregular(name, atom, "is not a digit of it")
+        for s, factor in floors_of(atom, c):
+            floors[s] = floors.get(s, 0) + factor
+    return floors
 
 
 def _count(size: Int, start: Int) -> Int | None:
