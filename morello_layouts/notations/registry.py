@@ -98,7 +98,8 @@ def parse(text: str) -> Arrays:
 
     Returns:
         MorelloLayout for ``[1, 0, 1 p(4)]``, XlaLayout for ``{1,0:T(8,128)}``, XlaShape, XlaTuple
-        or XlaBuffer for ``bf16[10,200]{1,0:T(8,128)(2,1)}`` and the like.
+        or XlaBuffer for ``bf16[10,200]{1,0:T(8,128)(2,1)}`` and the like, OnednnLayout for
+        ``aBcd16b``.
 
     Raises:
         ParseError: with a caret at the fault.
