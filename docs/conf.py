@@ -58,7 +58,7 @@ nitpick_ignore_regex = [
     # Type variables, and types that only the package itself passes to constructors.
     (
         "py:class",
-        r"morello_layouts\.(.*\.[A-Z]|recipe\.digits\.Digit|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
+        r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
     ),
     ("py:class", r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind"),
 ]

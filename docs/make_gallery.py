@@ -32,8 +32,8 @@ number in a cell is the element's offset, and hatched cells are padding.
 
 Every entry has
 
-- the **layout** for any sizes, in Morello's notation (`[…]`, outermost first) or XLA's (`{…}`, the
-  fastest dimension first);
+- the **layout** for any sizes, in Morello's notation (`[…]`, outermost first), in XLA's (`{…}`, the
+  fastest dimension first), or as a oneDNN tag (letters, outermost first);
 - the **offset** of element (d0, d1, …), in elements, for any sizes;
 - **this size**: the bytes of the array as drawn, and of its buffer. If a layout names no type,
   elements take 4 bytes;
@@ -121,20 +121,20 @@ def size(one: Format, m: IndexMap) -> str:
 
 def verdict(m: IndexMap) -> str:
     """Return the proved answers in words."""
-    injective, onto = ml.is_injective(m), ml.is_bijective(m)
+    injective, bijective = ml.is_injective(m), ml.is_bijective(m)
     assert injective.holds is True, str(m)
     sizes = [str(n) for n in m.shape if not isinstance(n, int)]
     if not sizes:
-        return "bijective at these sizes" if onto.holds else "injective, with padding"
+        return "bijective at these sizes" if bijective.holds else "injective, with padding"
     given = " and ".join(str(fact) for fact in m.assumptions)
-    if onto.holds:
+    if bijective.holds:
         return f"bijective for all sizes{f' if {given}, as the packs need' if given else ''}"
-    return f"injective for all sizes; {_plain(onto.verdict)}"
+    return f"injective for all sizes; {_plain(bijective.verdict)}"
 
 
 def _plain(text: str) -> str:
-    """Escape products, which Markdown would take for emphasis."""
-    return text.replace("*", r"\*")
+    """Escape products and bars, which Markdown would take for emphasis and for a table's cells."""
+    return re.sub(r"([*|])", r"\\\1", text)
 
 
 def _link(one: Format) -> str:
@@ -174,7 +174,7 @@ def sections() -> Iterator[str]:
         yield f"## {group}\n"
         if group == GROUPS[-1]:
             yield (
-                "Some recipes have no text in either notation. The package takes them as\n"
+                "Some recipes have no text in any of the notations. The package takes them as\n"
                 "recipes: `IndexMap.of(ml.Recipe(…), …)`.\n"
             )
         yield from (entry(one) for one in FORMATS if one.group == group)

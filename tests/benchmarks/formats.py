@@ -2,7 +2,7 @@
 
 A format is a layout for any sizes, with a name for each size, and two sets of sizes: small ones for
 its picture in docs/gallery.md, and for some large ones, at which the benchmarks ask about it.
-Sizes are symbolic in ``layout``; where a notation has none of the kind the recipe is written out.
+Sizes are symbolic in ``layout``; a format without a text has its recipe.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Format:
         layout: its text; an XLA text carries names for sizes.
         about: what it is for, where it comes from.
         at: the sizes of its picture, by dimension.
-        dims: the names of the sizes; empty where the text carries them.
-        large: the sizes of the benchmarks; None where they leave it out.
-        drawn: another layout and shape to draw, where the format's own grid would show little.
+        dims: the names of the sizes; empty if the text carries them.
+        large: the sizes of the benchmarks; None if they leave it out.
+        drawn: another layout and shape to draw, if the format's own grid would show little.
         limits: how much the picture shows, as :func:`morello_layouts.draw` takes it.
-        steps: the recipe, where neither notation has the layout; ``layout`` is empty then.
+        steps: the recipe, if no notation has the layout; ``layout`` is empty then.
         formula: the formula as its source has it, for ``steps``.
         group: the section of the gallery.
     """
@@ -62,7 +62,7 @@ class Format:
         return f"{self.layout[: start + 1]}{named}{self.layout[end:]}", None
 
     def index_map(self, sizes: tuple[int, ...] | None = None) -> IndexMap:
-        """The index map at some sizes; for any sizes where None is given and a notation has it."""
+        """The index map at some sizes; for all sizes if None is given and a notation has it."""
         if self.formula is not None:
             return IndexMap.of(ml.Recipe(sizes or self.at, self.steps), self.formula, self.name)
         if sizes is None:
@@ -77,7 +77,7 @@ ORDERS: Final = "Orders of dimensions"
 STRUCTURES: Final = "Arrays of structures"
 BLOCKED: Final = "Blocks and packs"
 TPU: Final = "Tiles of the TPU"
-FRAGMENTS: Final = "What neither notation says"
+FRAGMENTS: Final = "Formats without a text"
 GROUPS: Final = (ORDERS, STRUCTURES, BLOCKED, TPU, FRAGMENTS)
 
 MN: Final = ("M", "N")
@@ -141,17 +141,17 @@ FORMATS: Final[tuple[Format, ...]] = (
         (8, 1, 2, 3), ("K", "C", "R", "S"), group=BLOCKED,
     ),
     Format(
-        "OIhw16i16o", "[0, 1, 2, 3, 1 p(16), 0 p(16)]",
+        "OIhw16i16o", "OIhw16i16o",
         "oneDNN's weights of a convolution: blocks of 16 input by 16 output channels, the output "
         "channels contiguous. The picture has a kernel of 1x1 and leaves h and w out.",
-        (32, 32, 1, 1), ("O", "I", "H", "W"), drawn=("[0, 1, 1 p(16), 0 p(16)]", (32, 32)),
+        (32, 32, 1, 1), ("O", "I", "H", "W"), drawn=("OI16i16o", (32, 32)),
         limits=TILES, group=BLOCKED,
     ),
     Format(
-        "OIhw8i16o2i", "[0, 1, 2, 3, 1 p(8), 0 p(16), 1 p(2)]",
+        "OIhw8i16o2i", "OIhw8i16o2i",
         "The same for bf16: pairs of input channels share a 32-bit word, for instructions that "
         "multiply pairs and add them (VNNI, AMX). The picture leaves h and w out.",
-        (16, 16, 1, 1), ("O", "I", "H", "W"), drawn=("[0, 1, 1 p(8), 0 p(16), 1 p(2)]", (16, 16)),
+        (16, 16, 1, 1), ("O", "I", "H", "W"), drawn=("OI8i16o2i", (16, 16)),
         limits=TILES, group=BLOCKED,
     ),
     Format(
