@@ -12,107 +12,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from morello_layouts import codegen as codegen
-    from morello_layouts import diagnostics as diagnostics
-    from morello_layouts import exercises as exercises
-    from morello_layouts import explanations as explanations
-    from morello_layouts import expr as expr
-    from morello_layouts import hlo as hlo
-    from morello_layouts import kernels as kernels
-    from morello_layouts import maps as maps
-    from morello_layouts import notations as notations
-    from morello_layouts import picture as picture
-    from morello_layouts import proof as proof
-    from morello_layouts import recipe as recipe
-    from morello_layouts import tpu
+    from morello_layouts import (
+        codegen as codegen,
+        diagnostics as diagnostics,
+        exercises as exercises,
+        explanations as explanations,
+        expr as expr,
+        hlo as hlo,
+        kernels as kernels,
+        maps as maps,
+        notations as notations,
+        picture as picture,
+        proof as proof,
+        recipe as recipe,
+        tpu as tpu,
+    )
     from morello_layouts.api import (
-        are_equivalent,
-        convert,
-        draw,
-        from_sympy,
-        index_map,
-        is_bijective,
-        is_bitcast,
-        is_injective,
-        is_surjective,
-        pack,
-        relayout,
-        simplify,
-        unpack,
-        verify,
+        are_equivalent as are_equivalent,
+        convert as convert,
+        draw as draw,
+        from_sympy as from_sympy,
+        index_map as index_map,
+        is_bijective as is_bijective,
+        is_bitcast as is_bitcast,
+        is_injective as is_injective,
+        is_surjective as is_surjective,
+        pack as pack,
+        relayout as relayout,
+        simplify as simplify,
+        unpack as unpack,
+        verify as verify,
     )
-    from morello_layouts.api.code import code
-    from morello_layouts.diagnostics import compare_hlo, diagnose, read_oom
+    from morello_layouts.api.code import code as code
+    from morello_layouts.diagnostics import (
+        compare_hlo as compare_hlo,
+        diagnose as diagnose,
+        read_oom as read_oom,
+    )
     from morello_layouts.errors import (
-        LayoutError,
-        NoTranslationError,
-        ParseError,
-        ShapeError,
-        TranslationNotFoundError,
-        UnsupportedError,
+        LayoutError as LayoutError,
+        NoTranslationError as NoTranslationError,
+        ParseError as ParseError,
+        ShapeError as ShapeError,
+        TranslationNotFoundError as TranslationNotFoundError,
+        UnsupportedError as UnsupportedError,
     )
-    from morello_layouts.explanations import explain
-    from morello_layouts.expr.assumptions import Assumption
-    from morello_layouts.hlo import read_hlo
-    from morello_layouts.kernels.relayout import Relayout
-    from morello_layouts.layout import Layout
-    from morello_layouts.maps import AffineMap, IndexMap
-    from morello_layouts.notations import morello as morello
-    from morello_layouts.notations import parse
-    from morello_layouts.notations import xla as xla
-    from morello_layouts.notations.morello import MorelloLayout
-    from morello_layouts.notations.xla import XlaLayout, XlaShape
-    from morello_layouts.picture import Picture
-    from morello_layouts.proof import Proof
-    from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
+    from morello_layouts.explanations import explain as explain
+    from morello_layouts.expr.assumptions import Assumption as Assumption
+    from morello_layouts.hlo import read_hlo as read_hlo
+    from morello_layouts.kernels.relayout import Relayout as Relayout
+    from morello_layouts.layout import Layout as Layout
+    from morello_layouts.maps import AffineMap as AffineMap, IndexMap as IndexMap
+    from morello_layouts.notations import morello as morello, parse as parse, xla as xla
+    from morello_layouts.notations.morello import MorelloLayout as MorelloLayout
+    from morello_layouts.notations.xla import XlaLayout as XlaLayout, XlaShape as XlaShape
+    from morello_layouts.picture import Picture as Picture
+    from morello_layouts.proof import Proof as Proof
+    from morello_layouts.recipe import (
+        Merge as Merge,
+        Pad as Pad,
+        Recipe as Recipe,
+        Split as Split,
+        Transpose as Transpose,
+    )
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "AffineMap",
-    "Assumption",
-    "IndexMap",
-    "Layout",
-    "LayoutError",
-    "Merge",
-    "MorelloLayout",
-    "NoTranslationError",
-    "Pad",
-    "ParseError",
-    "Picture",
-    "Proof",
-    "Recipe",
-    "Relayout",
-    "ShapeError",
-    "Split",
-    "TranslationNotFoundError",
-    "Transpose",
-    "UnsupportedError",
-    "XlaLayout",
-    "XlaShape",
-    "are_equivalent",
-    "code",
-    "compare_hlo",
-    "convert",
-    "diagnose",
-    "draw",
-    "explain",
-    "from_sympy",
-    "index_map",
-    "is_bijective",
-    "is_bitcast",
-    "is_injective",
-    "is_surjective",
-    "pack",
-    "parse",
-    "read_hlo",
-    "read_oom",
-    "relayout",
-    "simplify",
-    "tpu",
-    "unpack",
-    "verify",
-]
 
 _NAMES: Final = {
     "api": "are_equivalent code convert draw from_sympy index_map is_bijective is_bitcast"
@@ -138,12 +102,14 @@ _SUBMODULES: Final = {
     name.rpartition(".")[2]: name
     for name in (
         *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
-        *("notations", "notations.morello", "notations.xla"),
+        *("notations", "notations.morello", "notations.onednn", "notations.xla"),
         *("picture", "proof", "recipe", "tpu"),
     )
 }
 
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted([*_MODULE_OF, "tpu"])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

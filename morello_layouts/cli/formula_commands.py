@@ -23,8 +23,7 @@ from morello_layouts.cli.options import (
 from morello_layouts.cli.terminal import print_error, print_json, print_result, print_text
 from morello_layouts.codegen import TARGETS
 from morello_layouts.errors import LayoutError, NoTranslationError, TranslationNotFoundError
-from morello_layouts.expr import cheapest as cheapest_form
-from morello_layouts.expr import readable
+from morello_layouts.expr import cheapest as cheapest_form, readable
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.kernels import KERNEL_TARGETS
 from morello_layouts.notations import parse, parse_bounds

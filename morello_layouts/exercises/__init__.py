@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from morello_layouts.api import are_equivalent, index_map, is_bijective, is_bitcast, is_surjective
-from morello_layouts.exercises.exercise import Exercise as Exercise
-from morello_layouts.exercises.exercise import Feedback as Feedback
+from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
 from morello_layouts.maps import AffineMap, IndexMap
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from math import gcd as integer_gcd
-from math import prod
+from math import gcd as integer_gcd, prod
 from typing import Any, Final, TypeAlias, overload
 
 from morello_layouts.errors import ShapeError, UnsupportedError

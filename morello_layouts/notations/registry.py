@@ -20,14 +20,11 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe
 from morello_layouts.limits import FORMULA_TEXT
 from morello_layouts.notations.expression import parse_expression
-from morello_layouts.notations.morello import MorelloLayout
-from morello_layouts.notations.morello import words as morello_words
+from morello_layouts.notations.morello import MorelloLayout, words as morello_words
 from morello_layouts.notations.morello.reader import parse_morello
-from morello_layouts.notations.onednn import OnednnLayout
-from morello_layouts.notations.onednn import words as onednn_words
+from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
 from morello_layouts.notations.onednn.reader import parse_onednn
-from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape
-from morello_layouts.notations.xla import words as xla_words
+from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, words as xla_words
 from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
 
 

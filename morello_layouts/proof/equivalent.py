@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from itertools import product as every
+from itertools import groupby, product as every
 from math import prod
 from time import process_time
 from typing import Any, Final, TypeAlias

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from morello_layouts.codegen import Formulas, print_formulas
 from morello_layouts.errors import UnsupportedError

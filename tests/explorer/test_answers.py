@@ -9,8 +9,7 @@ from math import prod
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.explanations.rows import proof_rows

@@ -12,8 +12,7 @@ import morello_layouts as ml
 from morello_layouts.kernels.domains import chains_of
 from morello_layouts.recipe.digits import AxisDigit
 from tests.support.kernel_runs import QUICK, Case, need, run_all
-from tests.support.kernel_sized_runs import SizedCase, build
-from tests.support.kernel_sized_runs import run_all as run_sized
+from tests.support.kernel_sized_runs import SizedCase, build, run_all as run_sized
 
 # A later tile pads what an earlier one left, and is cut again: some of the cuts hold padding only.
 GROWN = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, assume, given, settings, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.kernels.plan import Kernel, plan_kernel

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels import build
-from morello_layouts.kernels import threads as workers
+from morello_layouts.kernels import build, threads as workers
 from morello_layouts.kernels.emit_c import c_file
 from tests.support.kernel_runs import MARGIN, QUICK, Case, compilers, library_of, need
 from tests.support.kernel_sized_runs import SizedCase, buffers

@@ -6,8 +6,7 @@ from itertools import pairwise
 from math import prod
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.picture import fitted_view, terminal_lines, view_of

@@ -10,8 +10,7 @@ from math import ceil, lcm, prod
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, settings, strategies as st
 
 import morello_layouts as ml
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.cli.main import commands

@@ -6,8 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 import sympy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts import tpu

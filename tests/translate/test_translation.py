@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from popular import POPULAR
 
 import morello_layouts as ml

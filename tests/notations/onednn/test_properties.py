@@ -6,8 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.notations.onednn import OnednnLayout
