@@ -2,10 +2,9 @@
 
     python notebooks/run.py               # run all, write their outputs
     python notebooks/run.py 1_where…      # some of them
-    python notebooks/run.py --check       # write nothing; status 1 where an output differs
+    python notebooks/run.py --check       # write nothing; status 1 if an output differs
 
-A cell tagged ``varies`` is run, but what its output says is not compared: a time that was measured,
-say. That it has the same kinds of output is.
+A cell tagged ``varies``, such as one that measures a time, is compared only by its kinds of output.
 """
 
 from __future__ import annotations
@@ -25,19 +24,24 @@ SECONDS = 120  # for one cell, on a busy machine
 
 
 def notebooks() -> list[Path]:
-    """The notebooks in their order."""
+    """Return the notebooks in their order."""
     return sorted(HERE.glob("*.ipynb"))
 
 
 def run(path: Path) -> nbformat.NotebookNode:
-    """A copy of a notebook after it was run from top to bottom on a fresh kernel."""
+    """Return a copy of a notebook after a run from top to bottom on a fresh kernel."""
     notebook = deepcopy(nbformat.read(path, as_version=4))
     place = {"metadata": {"path": str(HERE)}}
     client = NotebookClient(
-        notebook, timeout=SECONDS, kernel_name="python3", resources=place, record_timing=False
+        notebook,
+        timeout=SECONDS,
+        kernel_name="python3",
+        resources=place,
+        record_timing=False,
+        coalesce_streams=True,  # a kernel may send the output of one print in two parts
     )
     client.execute()
-    # What names the machine's own Python says nothing to readers and differs between them.
+    # The version of Python differs between machines.
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -46,7 +50,7 @@ def run(path: Path) -> nbformat.NotebookNode:
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[str]:
-    """What the cells show, as lines to compare."""
+    """Return what the cells show, as lines to compare."""
     lines = []
     for k, cell in enumerate(notebook.cells):
         varies = "varies" in cell.metadata.get("tags", ())
@@ -66,13 +70,13 @@ def _contents(output: nbformat.NotebookNode) -> dict[str, str]:
 
 
 def check(path: Path) -> list[str]:
-    """How what a run shows differs from what the notebook holds: lines of a diff, none if not."""
+    """Return the lines of a diff between the committed outputs and those of a run."""
     held = shown(nbformat.read(path, as_version=4))
     return list(unified_diff(held, shown(run(path)), "as committed", "as run", lineterm="", n=0))
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is named, or all; see the module's docstring."""
+    """Run the named notebooks, or all; see the module's docstring."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("names", nargs="*", type=lambda name: Path(name).stem)
