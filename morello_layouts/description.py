@@ -81,7 +81,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class BufferSizes:
-    """How large an array is, and how large its buffer.
+    """The size of an array, and the size of its buffer.
 
     Attributes:
         elements: elements of the array.

@@ -18,7 +18,6 @@ from morello_layouts.api.arguments import (
 )
 from morello_layouts.checks import as_permutation, shown
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.relayout import Relayout
@@ -147,15 +146,10 @@ def _under(
     known = meet_all((*known, *layout.assumptions(sizes)))
     sizes = tuple(apply_divisibility(known, n) for n in sizes)
 
-    def reference(coordinates: Sequence[AffineExpr], shape: Sequence[Int]) -> AffineExpr:
-        form = layout.reference(coordinates, shape)
-        # The formula of a scalar may be the number 0.
-        return form if isinstance(form, AffineExpr) else AffineExpr((), form)
-
     at = "" if layout.sizes is not None else f" at {'x'.join(map(str, sizes)) or '()'}"
     return IndexMap.of(
         checked_recipe(layout, sizes),
-        reference,
+        layout.reference,
         f"{layout}{at}",
         layout.notes(sizes),
         assumptions=known,

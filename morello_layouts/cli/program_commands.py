@@ -34,7 +34,7 @@ _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
 
 _generation_option = click.option(
     "--tpu", "generation", metavar="v5e",
-    help="The generation of TPUs for alternatives; by default the layouts tell.",
+    help="The generation of TPUs for alternatives; by default, inferred from the layouts.",
 )  # fmt: skip
 _html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
 

@@ -1,4 +1,4 @@
-"""Code from formulas: operations, their integer types, and the text in each target."""
+"""Code from formulas: operations, their integer types, and source text in each target."""
 
 from morello_layouts.codegen.language import Formulas
 from morello_layouts.codegen.targets import TARGETS, Target, print_formulas

@@ -85,7 +85,7 @@ class Printer:
                 raise UnsupportedError(
                     f"the expression is longer than {CODE_TEXT:,} characters",
                     "its parts are shared, and each use repeats them",
-                    "ask for a function, which names what it uses again",
+                    "ask for a function, which gives each shared part a name",
                 )
             if node in wanted:
                 defined[node] = text.text

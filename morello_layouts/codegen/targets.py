@@ -268,7 +268,7 @@ class RustLanguage(ProgramLanguage):
 
 
 Target: TypeAlias = Literal["c", "cuda", "python", "rust", "mlir", "triton", "latex", "sympy"]
-"""The name of a target."""
+"""The name of a target; a new one has a class in the table below."""
 
 TARGETS: Final[tuple[str, ...]] = get_args(Target)
 """The names of all targets."""
@@ -324,7 +324,7 @@ def print_formulas(
     language = _LANGUAGES[target](shift=shift)
     if asserts and not function:
         raise LayoutError(
-            "asserts were asked for in an expression",
+            "asserts: expected a function, got an expression",
             "only a function can check its arguments",
             "give function=True as well",
         )

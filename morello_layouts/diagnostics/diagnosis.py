@@ -349,7 +349,7 @@ def diagnose(
     Args:
         program: a module; or a path or text, for ``read_hlo``.
         generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
-            scalars tell, then the layouts of parameters and outputs; otherwise it is v5e.
+            scalars decide, then the layouts of parameters and outputs; otherwise it is v5e.
         top: the number of most wasteful arrays to list; None for all.
 
     Raises:

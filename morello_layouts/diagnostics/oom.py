@@ -401,7 +401,7 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
         source: the text, which has a newline or "Size:", or the path of a file that holds it. The
             text may be a whole log.
         generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
-            scalars tell; otherwise it is v5e.
+            scalars decide; otherwise it is v5e.
 
     Raises:
         LayoutError: if the text holds no such report, the file cannot be read, or ``generation``

@@ -126,7 +126,7 @@ class AnswerReader:
     def _tiles_alone(self, tiles: str) -> LayoutError:
         order = ",".join(str(k) for k in reversed(range(len(self.shape))))
         return LayoutError(
-            f"{tiles} are only tiles",
+            f"expected a layout, got only its tiles: {tiles}",
             "a layout begins with the order of its dimensions, from fast to slow",
             f"write for example {{{order}:T{tiles.removeprefix('T').strip()}}}",
         )

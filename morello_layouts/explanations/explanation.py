@@ -100,8 +100,9 @@ def explain(
       elements  6, no padding
       bytes     24 that XLA reserves, no padding
     Offset
-      where    d0 = y, d1 = x
-      formula  3*d0 + d1   (the reference's own)
+      where      d0 = y, d1 = x
+      formula    3*d0 + d1
+      reference  the same formula: it is already the simplest
     Proof
       layout    bijective: injective, and all 6 slots hold an element
       formulas  verified: simplified formula, reference and inverse agree everywhere

@@ -144,7 +144,8 @@ def formula_rows(m: IndexMap, words: Description) -> list[Row]:
     reference, simplified = str(m.reference_form), str(m.form)
     rows = [Row("where", ", ".join(renamed))] if renamed else []
     if reference == simplified:
-        return [*rows, Row("formula", f"{simplified}   (the reference's own)", style="bold")]
+        same = Row("reference", "the same formula: it is already the simplest")
+        return [*rows, Row("formula", simplified, style="bold"), same]
     return [*rows, Row("reference", reference), Row("simplified", simplified, style="bold")]
 
 

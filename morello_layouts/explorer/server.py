@@ -119,10 +119,12 @@ def _fields(query: str) -> dict[str, str]:
     except ValueError:
         pairs = [("", "")] * 2
     if len({name for name, _ in pairs}) < len(pairs):
-        raise FieldError(
-            "layout",
-            LayoutError("the question has too many fields", "each field appears at most once", ""),
+        error = LayoutError(
+            "the question has too many fields",
+            "each field appears at most once",
+            "send each field once, at most 10 of them",
         )
+        raise FieldError("layout", error)
     return dict(pairs)
 
 

@@ -152,7 +152,7 @@ class _Sum:
     """
 
     def __init__(self, form: AffineExpr, search: _Search, *, simplify_floors: bool) -> None:
-        """With ``simplify_floors``, floors of sums are simplified, so that operands may meet."""
+        """Simplify floors of sums if ``simplify_floors``, so that more operands are equal."""
         self.search, self.model = search, search.model
         self.const = form.const
         self.factors: dict[Var, Int] = {}

@@ -297,6 +297,8 @@ class Derivation:
         return f"<Derivation: {self.start} = {self.end} by {len(self)} steps>"
 
     def __str__(self) -> str:
+        if not self.steps and str(self.start) == str(self.end):
+            return f"{self.start}   no rule applies: it is already the simplest form"
         lines = [str(self.start)]
         for step in self.steps:
             since = f", since {step.because}" if step.because else ""

@@ -252,7 +252,7 @@ def _loaded(library: Path, name: str, command: tuple[str, ...]) -> Any:
         raise LayoutError(
             f"{command[0]} wrote no library that can be loaded",
             str(error),
-            "set CC to another C compiler, or MORELLO_LAYOUTS_CACHE to where code may be loaded",
+            "set CC to another C compiler, or MORELLO_LAYOUTS_CACHE to a folder that may hold code",
         ) from error
 
 

@@ -208,7 +208,10 @@ def _ends(tree: LoopTree) -> list[tuple[Int, ...]]:
 
 
 def staged_lines(part: StagedBlocks, hoist: Hoisted, divided: int | None = None) -> list[str]:
-    """Return the loops over blocks, one of which threads may divide, and both ways within."""
+    """Return the loops over blocks and the moves into and out of the staging buffer within.
+
+    Threads may divide one of the loops.
+    """
     at = f"t + {hoist(part.target)}", f"s + {hoist(part.source)}"
     heads, (t, s) = _heads(part.loops, at, 0, hoist, divided)
     depth = len(part.loops)
@@ -293,7 +296,7 @@ def _heads(
 
 
 def _divided_head(i: str, n: str, *, clamped: bool) -> str:
-    """Return the head of a loop of which a call does its share."""
+    """Return the head of a loop whose iterations several calls share."""
     start, end = (f"RELAYOUT_SHARE({n}, {part}, parts)" for part in ("part", "part + 1"))
     if clamped:  # the last two steps may write to the same places
         start, end = (x.replace(f"({n},", f"({n} - ({n} > 0),") for x in (start, end))

@@ -475,8 +475,8 @@ def peel(
 def _peeled(axis: LoopAxis, whole: int, unit: int) -> Iterator[tuple[LoopAxis, ...]]:
     """Return the parts of an axis whose length only the call knows; each may be empty.
 
-    First multiples of ``whole``; then vectors of ``unit`` items over the rest, of which the last
-    ends with the axis; then single items, for an axis that is shorter than a vector.
+    First multiples of ``whole``; then vectors of ``unit`` items over the rest, the last vector
+    ending with the axis; then single items, for an axis that is shorter than a vector.
     """
     most, left = upper_bound(axis.count), axis.count
     main: Int = 0

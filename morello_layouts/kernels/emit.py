@@ -1,4 +1,4 @@
-"""Emit a relayout kernel in a target language: C, CUDA, and Python, which is here too."""
+"""Emit a relayout kernel: choose the target, C, CUDA or Python, and write the Python one."""
 
 from __future__ import annotations
 

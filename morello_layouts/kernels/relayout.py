@@ -187,7 +187,7 @@ class Relayout:
         given = self._type_name if dtype is None else dtype
         if given is None:
             raise LayoutError(
-                "the type of an item is not known",
+                "dtype: expected the type of an item, got none",
                 "neither layout names its element type, as XLA shapes do",
                 "give it, such as dtype='float32'",
             )

@@ -38,7 +38,7 @@ _Run: TypeAlias = "tuple[Int, Int, Int]"
 
 @dataclass(frozen=True, slots=True)
 class StagedBlocks:
-    """Loops over blocks, each of which is moved to a staging buffer and from there to the target.
+    """Loops over blocks, each moved to a staging buffer and from there to the target.
 
     Attributes:
         source, target: the offsets of the first block, in bytes.

@@ -96,7 +96,7 @@ def fill_nest(domain: Domain, itemsize: int) -> Nest:
 
 
 def fuse_axes(axes: list[LoopAxis]) -> list[LoopAxis]:
-    """Fuse axes of which one continues the other in both buffers.
+    """Fuse two axes if one continues the other in both buffers.
 
     >>> fuse_axes([LoopAxis(8, 4, 32), LoopAxis(3, 32, 256)])
     [LoopAxis(count=24, source=4, target=32, clamp=None)]

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.checks import as_index, as_integers, checked_coordinate, spread
+from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import map_ints, substitute
@@ -19,7 +19,7 @@ from morello_layouts.expr.assumptions import (
 )
 from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, to_sympy
 from morello_layouts.expr.simplify import Derivation
-from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
@@ -76,6 +76,14 @@ class IndexMap:
     ) -> IndexMap:
         """Return the index map of a recipe and a notation's reference formula."""
         form = reference(coordinate_variables(recipe.shape), recipe.shape)
+        if isinstance(form, (int, SizeExpr)):  # the formula of a scalar may be the number 0
+            form = AffineExpr((), form)
+        if not isinstance(form, AffineExpr):
+            raise LayoutError(
+                f"reference of {source or 'a layout'}: expected an offset, got {shown(form)}",
+                "reference(coordinates, shape) combines coordinates by +, *, // and %",
+                "return the offset in elements",
+            )
         symbols = size_symbols or {}
         free = IndexMap(recipe, form, source, warnings, (), symbols, element_type)
         return free.assume(assumptions)

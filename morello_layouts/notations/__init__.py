@@ -1,4 +1,4 @@
-"""Text to layouts and expressions. Each value prints itself; this is the way back."""
+"""Parse layouts and index expressions; a folder for each notation, all listed in ``registry``."""
 
 from morello_layouts.notations.expression import (
     parse_assumptions,

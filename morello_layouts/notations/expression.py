@@ -144,7 +144,7 @@ def _one(part: str, text: str, position: int) -> list[Assumption]:
     if match is None or match[2] is match[4] is None:
         raise ParseError(
             f"an assumption: expected a condition on a size, got {stripped!r}",
-            "one says what divides a size, or how large it is",
+            "an assumption says what divides a size, or how large it is",
             "write for example M % 8 == 0, N >= 2 or 1 <= N <= 128",
             text=text,
             position=position + len(part) - len(part.lstrip()),
@@ -166,7 +166,7 @@ def _positive(number: int, text: str, position: int) -> int:
     if number < 1:
         raise ParseError(
             "no size is as assumed",
-            "symbolic sizes are at least 1, and so is what divides them",
+            "symbolic sizes and their divisors are at least 1",
             "write a positive number",
             text=text,
             position=position,

@@ -33,7 +33,7 @@ class Notation:
     """A notation, as everything outside of its folder knows it.
 
     Attributes:
-        title: the name in errors.
+        title: the kind of its texts, in errors.
         begins: matches the beginning of a text in this notation.
         parse: reads a text, with a caret in its errors.
         types: the types of its layouts.
@@ -53,7 +53,7 @@ _TYPES: Final = "|".join(ELEMENT_BITS)
 
 NOTATIONS: Final = (
     Notation(
-        "Morello's",
+        "a Morello list",
         re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z])"),
         parse_morello,
         (MorelloLayout,),
@@ -69,7 +69,7 @@ NOTATIONS: Final = (
         "{1,0:T(8,128)}",
     ),
     Notation(
-        "XLA's",
+        "an XLA shape",
         re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE),
         parse_xla,
         (XlaShape,),
@@ -77,7 +77,7 @@ NOTATIONS: Final = (
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
     ),
     Notation(
-        "oneDNN's",
+        "a oneDNN tag",
         re.compile(r"\s*([A-Za-z]|[0-9]+[A-Za-z])"),
         parse_onednn,
         (OnednnLayout,),
@@ -121,7 +121,7 @@ def parse(text: str) -> Arrays:
         raise best
     raise ParseError(
         "no layout begins like this",
-        f"the notations are {listed([notation.title for notation in NOTATIONS])}",
+        f"texts of layouts are: {listed([notation.title for notation in NOTATIONS])}",
         f"write for example {', '.join(notation.example for notation in NOTATIONS)}",
         text=text,
         position=start,

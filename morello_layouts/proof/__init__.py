@@ -1,4 +1,4 @@
-"""Proofs by ISL. The only part of the package that imports islpy."""
+"""Proofs by ISL, the integer set library. Only this folder imports islpy."""
 
 from morello_layouts.proof.bijective import is_bijective, is_injective, is_surjective
 from morello_layouts.proof.bitcast import Bitcast, is_bitcast

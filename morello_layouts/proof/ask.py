@@ -1,4 +1,4 @@
-"""Ask ISL within a budget: of numbers, of symbolic sizes, and of samples of these."""
+"""Ask ISL within a budget: at numbers, at symbolic sizes, and at samples of symbolic sizes."""
 
 from __future__ import annotations
 

@@ -235,12 +235,16 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
         return _is_surjective_for_sizes(m, relations)
     size, elements = known((m.recipe.size, prod(m.recipe.shape)))
     if size == elements:
-        return Proof(SURJECTIVE, True, f"all {size} slots hold an element", padding=0)
+        return Proof(SURJECTIVE, True, _full(size), padding=0)
     (one,) = relations
     (first,) = known((size - m.recipe.tail_padding,))
     if not one.padding.is_empty():
         first = linear_index(first_point(one.padding), known(m.recipe.physical_shape), 0)
     return _padded(size - elements, size, first)
+
+
+def _full(size: int) -> str:
+    return "the only slot holds an element" if size == 1 else f"all {size} slots hold an element"
 
 
 def _padded(padding: int, size: int, first: int) -> Proof:
@@ -373,5 +377,4 @@ def _formula_is_surjective(m: AffineMap) -> Proof:
     padding = m.buffer_size - int(reached.sum())
     if padding:
         return replace(_padded(padding, m.buffer_size, int(reached.argmin())), decider=decider)
-    reason = f"all {m.buffer_size} slots hold an element"
-    return Proof(SURJECTIVE, True, reason, decider, padding=0)
+    return Proof(SURJECTIVE, True, _full(m.buffer_size), decider, padding=0)

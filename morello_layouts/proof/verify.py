@@ -1,4 +1,4 @@
-"""Decide whether a map's formulas, recipe and inverse agree, as SymPy holds them."""
+"""Decide whether a map's recipe agrees with its SymPy formulas and inverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes, and the readings that depend on nothing else."""
+"""The recipe of a layout, its steps, and what can be read off it alone."""
 
 from morello_layouts.recipe.readings import (
     delinearize,

@@ -1,4 +1,4 @@
-"""The place of an array in a TPU's vector registers, in words."""
+"""Where an array lies in a TPU's vector registers, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical digits, the same for all layouts with the same offsets, and the proof of these."""
+"""Canonical digits, the same for all layouts with the same offsets, and the proof that they are."""
 
 from __future__ import annotations
 

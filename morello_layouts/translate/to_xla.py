@@ -62,7 +62,7 @@ def xla_layout_of(m: IndexMap) -> XlaLayout:
 
 
 def _obstacle(digits: Digits) -> str:
-    """Why no tiles give the order of these digits."""
+    """Return the reason why no tiles give the order of these digits."""
     symbolic = max(k for k, digit in enumerate(digits) if not isinstance(digit.radix, int))
     low = next(digit for digit in digits[:symbolic] if digit.modulus is not None)
     return (

@@ -44,7 +44,7 @@ def ours(paths: list[Path]) -> list[HloModule]:
 
 
 def xlas() -> Callable[[list[Path]], object] | None:
-    """XLA's parser, None where jaxlib is not installed."""
+    """XLA's parser, None if jaxlib is not installed."""
     try:
         from jaxlib._hlo import hlo_module_from_text
     except ImportError:

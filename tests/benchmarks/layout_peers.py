@@ -165,7 +165,7 @@ def term_parts(text: str) -> tuple[int, int, int, int]:
     """Factor, dimension, divisor, modulus (0 for none) of a term such as ``256*((d0//2)%4)``.
 
     Raises:
-        ValueError: where the term has a digit of a sum.
+        ValueError: if the term has a digit of a sum.
     """
     match = re.fullmatch(r"(?:(\d+)\*)?\(*d(\d+)(?://(\d+))?\)?(?:%(\d+))?\)*", text)
     if match is None:

@@ -69,7 +69,7 @@ def answer(peer: Peer, case: Case) -> Answer:
 
 
 def judge(case: Case, found: Tree, by: str) -> bool:
-    """Whether ISL decided that a result is right; an error where it is wrong."""
+    """Whether ISL decided that a result is right; an error if it is wrong."""
     at = first_difference(case.tree, found, case.bounds)
     equal = isl.equal(case.tree, found, case.bounds) if by in JUDGED else None
     if at is not None or equal is False:

@@ -79,7 +79,7 @@ def rows(peers: list[Peer]) -> list[Row]:
 
 
 def answer(peer: Peer, case: Case) -> Tree:
-    """The cheapest answer of a peer; the input where it gives none in the four operations."""
+    """The cheapest answer of a peer; the input if it gives none in the four operations."""
     trees = []
     for solve in peer.variants or (peer.solve,):
         try:
@@ -90,7 +90,7 @@ def answer(peer: Peer, case: Case) -> Tree:
 
 
 def is_right(case: Case, found: Tree) -> bool:
-    """Judged by evaluation; by ISL besides where it can read the answer."""
+    """Judge an answer by evaluation, and by ISL if it can read the answer."""
     if first_difference(case.tree, found, case.bounds) is not None:
         return False
     if "tdiv" in str(found) or "trem" in str(found):

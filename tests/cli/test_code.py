@@ -65,7 +65,7 @@ def test_json_and_files(tmp_path: Path) -> None:
         (("[0, 1]",), "no shape given for [0, 1]\n"),
         (("nothing",), "no layout begins like this\n"),
         ((LAYOUT, "--target", "latex", "--shift"), "LaTeX has no shifts\n"),
-        ((LAYOUT, "--asserts"), "asserts were asked for in an expression\n"),
+        ((LAYOUT, "--asserts"), "asserts: expected a function, got an expression\n"),
         ((LAYOUT, "--function", "--name", "int"), "'int' is not a name in C\n"),
         (("i", "--bounds", "i=0..3", "--inverse"), "--inverse was given for an expression\n"),
         (("i", "--bounds", "i=0..3", "--shape", "3"), "--shape was given for an expression\n"),

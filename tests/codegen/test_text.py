@@ -369,7 +369,7 @@ def test_several_formulas_of_users() -> None:
             ("f32[3]", "c"),
             {"asserts": True},
             (
-                "asserts were asked for in an expression\n"
+                "asserts: expected a function, got an expression\n"
                 "only a function can check its arguments\n"
                 "give function=True as well"
             ),

@@ -1,4 +1,4 @@
-"""The gallery is what the code makes, and what it says is so by counting."""
+"""The gallery is as generated, and its statements are true by counting."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_verdicts_are_what_counting_finds(one: object) -> None:
 
 
 def resized(general: ml.IndexMap, at: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """The sizes of the picture; smaller by one; and whole tiles. Where packs assume, the first."""
+    """The sizes of the picture; smaller by one; whole tiles. With assumptions, only the first."""
     if step == 0 or general.assumptions:
         return at
     if step == 1:
@@ -119,7 +119,7 @@ def test_recipes_without_a_text_are_their_formula(one: object) -> None:
 
 
 def test_mma_fragments_are_those_of_the_manual() -> None:
-    """PTX: row is groupID or groupID + 8, column threadID_in_group * 2 + (i & 1), perhaps + 8."""
+    """PTX: row is groupID or groupID + 8, column threadID_in_group * 2 + (i & 1) or 8 more."""
     maps = {one.name: one.index_map() for one in FORMATS}
     for lane, i in product(range(32), range(8)):
         row = lane >> 2 if i < 2 or 4 <= i < 6 else (lane >> 2) + 8

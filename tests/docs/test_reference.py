@@ -44,7 +44,7 @@ ENTRIES = [name for page in REFERENCE for name in entries(page.read_text(encodin
 
 
 def named(dotted: str) -> Any:
-    """What a dotted name stands for."""
+    """The object that a dotted name refers to."""
     module, _, name = dotted.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
@@ -95,7 +95,7 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 def test_the_reference_names_what_exists_and_once() -> None:
     for name in ENTRIES:
-        named(name)  # raises where there is none
+        named(name)  # raises if there is none
     assert len(set(ENTRIES)) == len(ENTRIES)
 
 

@@ -125,7 +125,9 @@ def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, wha
     assert what in error["what"]
     assert error["why"]
     stands = field in ("other", "at") and what != "too long"
-    assert ("source" in found) == stands, "what is right is answered all the same"
+    assert ("source" in found) == stands, (
+        "the correct parts of a question are answered nevertheless"
+    )
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class Page:
         return found
 
     def text(self, selector: str) -> str:
-        """The text of an element, empty where there is none."""
+        """The text of an element, empty if there is none."""
         return str(
             self.script(
                 "const e = document.querySelector(arguments[0]); return e ? e.textContent : ''",
@@ -95,7 +95,7 @@ class Page:
         )
 
     def type(self, field: str, text: str) -> Page:
-        """Key by key, in place of what is there."""
+        """Type key by key, in place of the present text."""
         box = self.find(f"#{field}")
         box.send_keys(Keys.CONTROL, "a")
         box.send_keys(Keys.DELETE)
@@ -239,7 +239,7 @@ def test_a_formula_is_compared_with_the_layout(page: Page) -> None:
     assert len(page.all("#picture g.panel")) == 1
     assert page.all("#picture circle.dot")
     assert not page.all("#comparison .formula"), "a formula has no relayout"
-    assert not page.find("#swap").is_displayed(), "a formula is no layout"
+    assert not page.find("#swap").is_displayed(), "a formula is not a layout"
     page.find("#other").send_keys(Keys.BACKSPACE, "4")
     page.until(lambda: page.text("#verdict").startswith("equivalent"))
     assert not page.all("#picture circle.dot")

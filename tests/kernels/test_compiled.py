@@ -95,7 +95,7 @@ def test_the_type_comes_from_the_text() -> None:
     need("gcc")
     f = ml.relayout("bf16[4,6]{1,0}", "{0,1}").compile()
     assert f.dtype == np.uint16
-    with pytest.raises(ml.LayoutError, match="type of an item is not known"):
+    with pytest.raises(ml.LayoutError, match="dtype: expected the type of an item, got none"):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile()
     with pytest.raises(ml.LayoutError, match="expected a type of items"):
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("object")

@@ -22,7 +22,7 @@ LAYOUT_FORM = (
 )
 EXAMPLE = "write for example bf16[10,200]{1,0:T(8,128)(2,1)}"
 NOTATIONS = (
-    "the notations are Morello's, an XLA layout in braces, XLA's and oneDNN's",
+    "texts of layouts are: a Morello list, an XLA layout in braces, an XLA shape and a oneDNN tag",
     "write for example [1, 0, 1 p(4)], {1,0:T(8,128)}, bf16[10,200]{1,0:T(8,128)(2,1)}, aBcd16b",
 )
 BESIDE = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
@@ -171,7 +171,7 @@ ERRORS: list[tuple[str, str, str, str, str]] = [
      "      ^", "expected ',' or ']', found '+'", SHAPE_FORM, BESIDE),
     ("{1,0:T(8*2)}",
      "        ^", "expected ')' or ',', found '*2)}'", LAYOUT_FORM, BESIDE),
-    # What is no layout at all.
+    # Text that is not a layout at all.
     ("  ∗",
      "  ^", "no layout begins like this", *NOTATIONS),
     ("hello",

@@ -1,4 +1,4 @@
-"""The front page, the documents and the docstrings say what is so."""
+"""The front page, the documents and the docstrings are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Morello's three kinds of physical dimension, and the lists of them that mean something."""
+"""Morello's three kinds of physical dimension, and the rules for lists of them."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ class MorelloLayout(Layout):
         """Whether all physical dimensions are Dynamic, their logical dimensions ascending.
 
         Logical dimensions may be left out, as those of size 1 are. As in Morello, the list alone
-        decides: a layout with packs that comes to the same offsets at some shape is not meant
-        (``canonicalize`` it first), nor does it matter how many dimensions are contiguous.
+        decides: a layout with packs is not row-major, even if it has the same offsets at some
+        shape (``canonicalize`` it first). How many dimensions are contiguous does not matter.
 
         >>> import morello_layouts as ml
         >>> ml.parse("[0, 2]").is_row_major
@@ -127,7 +127,7 @@ class MorelloLayout(Layout):
         return self._is_dynamic and self._logical_dims == sorted(self._logical_dims, reverse=True)
 
     def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
-        """That the packs of a dimension divide its symbolic size."""
+        """Return the assumptions that packs divide the symbolic sizes of their dimensions."""
         names = {k: n.as_atom() for k, n in enumerate(shape) if isinstance(n, SizeExpr)}
         demands = {name: self.demand(k) for k, name in names.items() if isinstance(name, str)}
         return tuple(Assumption(name, divisor=n) for name, n in demands.items() if n > 1)
@@ -189,7 +189,7 @@ class MorelloLayout(Layout):
         """A shorter list, or the same, that has the same offsets at a shape.
 
         Morello's rules: logical dimensions of size 1 go, a Packed that takes all that remains
-        becomes Dynamic and what is outside it goes, neighbours of one logical dimension are joined.
+        becomes Dynamic and those outside it go, neighbours of one logical dimension are joined.
         The rules do not look inside an OddEven, so two lists of one meaning may stay different.
         Morello misses neighbours that meet only when a dimension between them goes, and returns a
         list such as ``[1, 1 p(2), 0]`` that its own constructor refuses; here they are joined.
@@ -280,8 +280,8 @@ class MorelloLayout(Layout):
 
         Morello separates the even from the odd indices of an OddEven before it divides by the
         dimensions inside it, so ``[0 oe(4), 1, 0 p(2)]`` puts several elements at one offset there.
-        Here an OddEven splits what remains after those inside it, which is always one-to-one, and
-        the same wherever Morello's is.
+        Here an OddEven splits what remains after those inside it, which is always injective, and
+        equals Morello's whenever that is injective.
 
         Raises:
             ShapeError: if the layout does not fit the shape.

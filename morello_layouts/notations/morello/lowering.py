@@ -114,9 +114,9 @@ class _Misfit:
     """Why physical dimensions do not cover a logical one.
 
     Attributes:
-        phys: the one that does not fit; None where all fit and yet leave some.
-        left: what those inside it leave for it.
-        clipped: whether one of those is larger than what it found.
+        phys: the one that does not fit; None if all fit but do not cover the dimension.
+        left: the elements that those inside it leave for it.
+        clipped: whether one of those is larger than the elements left for it.
     """
 
     phys: Packed | OddEven | None
@@ -273,7 +273,7 @@ def without_dims(dims: PhysDims, contig: int, dropped: frozenset[int]) -> tuple[
 
 
 def _join(kept: list[tuple[int, PhysDim] | None], contig: int) -> tuple[PhysDims, int]:
-    """Drop the Nones and join neighbours of one logical dimension if one can say both."""
+    """Drop the Nones and join neighbours of one logical dimension if one entry can replace both."""
     first_contiguous = len(kept) - contig
     joined: list[tuple[int, PhysDim]] = []
     runs: list[bool] = []
@@ -304,7 +304,7 @@ def _both(outer: tuple[int, PhysDim], inner: tuple[int, PhysDim]) -> tuple[int, 
 def contig_of_tile(
     dims: PhysDims, contig: int, parent_shape: tuple[int, ...], tile_shape: tuple[int, ...]
 ) -> int:
-    """How many innermost physical dimensions of every tile form one run in the parent's buffer.
+    """Count the innermost physical dimensions of every tile that form one run in the parent.
 
     Walking outward, a dimension belongs to the run while all inside it are whole. The first one
     that the tile cuts still does if the cut piece is a run wherever the tile starts, which it is
@@ -367,7 +367,7 @@ def cache_lines(sizes: tuple[int, ...], contig: int, element_bytes: int, line_by
     element, line = whole(element_bytes), whole(line_bytes)
     if element is None or line is None or element < 1 or line < 1:
         raise LayoutError(
-            f"elements of {element_bytes!r} and lines of {line_bytes!r} bytes make no cache lines",
+            f"cache lines: expected positive sizes, got {element_bytes!r} and {line_bytes!r} bytes",
             "both sizes are positive numbers of bytes",
             "give for example element_bytes=4, line_bytes=64",
         )

@@ -84,7 +84,7 @@ def _size_of(phys: PhysDim) -> int | None:
 
 
 def _meaning(phys: PhysDim, name: str, size: int | None, unit: int) -> str:
-    """A physical dimension of some size, one step of which is ``unit`` steps of the logical one."""
+    """A physical dimension in words; one step of it is ``unit`` steps of the logical one."""
     if isinstance(phys, Dynamic):
         if unit == 1:
             return f"all of {name}" + ("" if size is None else f", {size:,}")

@@ -75,7 +75,7 @@ class XlaLayout(Layout):
         dynamic_shape_metadata_prefix_bytes: ``M(n)``.
 
     Raises:
-        LayoutError: if a field's value means nothing.
+        LayoutError: if a field has a wrong value.
 
     >>> print(XlaLayout((1, 0), tiles=((8, 128), (2, 1))))
     {1,0:T(8,128)(2,1)}
@@ -159,7 +159,7 @@ class XlaLayout(Layout):
         if self.splits_array:
             raise UnsupportedError(
                 f"{self} splits the array over several buffers",
-                "SC gives each piece a buffer of its own, so there is not one offset",
+                "SC gives each piece a buffer of its own, so no single formula gives the offsets",
                 "leave SC out to see the layout inside a piece; byte_size counts SC",
             )
 

@@ -37,7 +37,7 @@ class XlaShape(Layout):
         dynamic_dimensions: which sizes are dynamic; if left out, those that are None.
 
     Raises:
-        LayoutError: if a part means nothing, or the layout orders another number of dimensions.
+        LayoutError: if a part has a wrong value, or the layout orders another number of dimensions.
 
     >>> x = XlaShape("f32", (3, 5), XlaLayout((1, 0), tiles=((2, 2),)))
     >>> print(x, x.byte_size)
@@ -113,7 +113,7 @@ class XlaShape(Layout):
         """Bits that an element takes in the buffer.
 
         Raises:
-            UnsupportedError: of a token or opaque value, as from every question about sizes.
+            UnsupportedError: if the shape is a token or an opaque value, which has no size.
         """
         return self._array_layout.element_size_in_bits or bits_of(self.element_type)
 
@@ -158,7 +158,7 @@ class XlaShape(Layout):
         """The layout at the shape as pad, split, transpose, merge steps.
 
         Args:
-            shape: sizes to take for the shape's own, symbolic ones too.
+            shape: sizes that replace the shape's own; they may be symbolic.
 
         Raises:
             UnsupportedError: if a size is not a number, or SC splits the array.

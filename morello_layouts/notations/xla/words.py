@@ -154,7 +154,7 @@ def own_bits(name: str) -> int:
 
 
 def width_in_words(name: str, stored: int) -> str:
-    """How an element of the type is stored without an ``E(bits)``.
+    """Say how an element of the type is stored without an ``E(bits)``.
 
     >>> width_in_words("s4", 8)
     'a whole byte each'

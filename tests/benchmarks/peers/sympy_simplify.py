@@ -1,4 +1,4 @@
-"""SymPy: ``simplify``, on integers that it knows to be nonnegative where they are."""
+"""SymPy: ``simplify``, on integers, declared nonnegative if they are."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ Bounds: TypeAlias = dict[str, tuple[int, int]]
 
 EXHAUSTIVE: Final = 50_000
 SAMPLES: Final = 5_000
-"""Domains of up to so many points are evaluated everywhere; larger ones at random points."""
+"""Domains of up to this number of points are evaluated everywhere; larger ones at random points."""
 
 RECORDED: Final = Path(__file__).parents[2] / "data" / "simplify_cases.json"
 
@@ -146,7 +146,7 @@ def _operation(op: str, a: Any, b: Any) -> Any:
 
 
 def first_difference(a: Tree, b: Tree, bounds: Bounds) -> dict[str, int] | None:
-    """A point where the trees differ, None where none was found."""
+    """A point at which the trees differ; None if none was found."""
     points = _points(bounds)
     shape = next(iter(points.values())).shape if points else (1,)
     different = np.broadcast_to(evaluate(a, points) != evaluate(b, points), shape)
@@ -157,7 +157,7 @@ def first_difference(a: Tree, b: Tree, bounds: Bounds) -> dict[str, int] | None:
 
 
 def _points(bounds: Bounds) -> dict[str, Any]:
-    """Every point of the box where they are few; else its corners and random points."""
+    """Every point of the box if they are few; else its corners and random points."""
     names = list(bounds)
     sizes = [hi - lo + 1 for lo, hi in bounds.values()]
     if prod(sizes) <= EXHAUSTIVE:

@@ -37,7 +37,7 @@ def test_packed() -> None:
     assert m.physical_coordinates(2, 5) == (1, 2, 1)
 
 
-def test_packed_textbook_formula_and_what_its_derivation_drops() -> None:
+def test_the_packed_reference_formula_and_the_parts_that_its_derivation_drops() -> None:
     m = ml.index_map("[1, 0, 1 p(4)]", (6, 8))
     assert str(m.reference_form) == "24*((d1//4)%2) + 4*(d0%6) + d1%4"
     dropped = {str(step.before): step.because for step in m.derivation if step.rule == "drop-mod"}
@@ -104,9 +104,7 @@ POPULAR = [
 
 
 @each_row(("text", "shape", "form"), POPULAR)
-def test_popular_formats_come_out_in_their_textbook_best_form(
-    text: str, shape: Any, form: Any
-) -> None:
+def test_popular_formats_have_their_simplest_formula(text: str, shape: Any, form: Any) -> None:
     m = ml.index_map(text, shape)
     assert str(m.form) == form
     assert ml.verify(m).holds is True

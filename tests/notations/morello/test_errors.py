@@ -163,12 +163,12 @@ CONSTRUCTIONS = [
     ),
     (
         lambda: PACKED.estimate_cache_lines((6, 8), 0),
-        "elements of 0 and lines of 64 bytes make no cache lines",
+        "cache lines: expected positive sizes, got 0 and 64 bytes",
         *NO_BYTES,
     ),
     (
         lambda: PACKED.estimate_cache_lines((6, 8), 4, "x"),
-        "elements of 4 and lines of 'x' bytes make no cache lines",
+        "cache lines: expected positive sizes, got 4 and 'x' bytes",
         *NO_BYTES,
     ),
 ]

@@ -22,13 +22,13 @@ UNSOUND = [row for row in OK if not (row["injective"] and row["in_range"])]
 REFUSED = [row for row in ROWS if row["status"] == "error"]
 PANICS = [row for row in ROWS if row["status"] == "new_panic"]
 
-# Where ours differs from a row although Morello answers, and why. Each reason is tested below.
+# Rows from which ours differs although Morello answers, and why. Each reason is tested below.
 JOINED = {
     "r2-nest-0174": "neighbours 1, 1 p(2) that meet when dimension 0 between them goes",
     "r2-nest-0330": "neighbours 0, 0 p(2) that meet when dimension 1 between them goes",
     "rand-r4-0540": "neighbours 1 p(2), 1 p(2) that meet when dimension 2 between them goes",
 }
-# Where Morello panics and ours gives an error too.
+# Rows on which Morello panics and ours gives an error too.
 ERRORS = {
     "r1-dyn-dyn-0104": "two Dynamics of one dimension are ambiguous",
     "r1-oe3-0108": "an OddEven of 3 has no two halves; Morello's release build makes 1 and 2 alias",

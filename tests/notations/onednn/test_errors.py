@@ -139,7 +139,7 @@ def test_the_table_has_30_texts() -> None:
         ("b(a", "an XLA shape is type[sizes]"),
         ("0 p(4", "a Morello layout lists physical dimensions"),
         ("[a]", "a Morello layout lists physical dimensions"),
-        ("nothing", "the notations are Morello's"),
+        ("nothing", "texts of layouts are: a Morello list"),
     ],
 )
 def test_other_notations_answer_for_their_own_texts(text: str, why: str) -> None:

@@ -36,7 +36,7 @@ def test_tiling_is_pad_reshape_transpose() -> None:
     assert str(recipe) == "[3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]"
 
 
-def test_textbook_formula_is_the_documents() -> None:
+def test_the_reference_formula_is_the_documents() -> None:
     """linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)), at each level."""
     one = ml.index_map("f32[3,5]{1,0:T(2,2)}")
     assert str(one.reference_form) == "12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2"

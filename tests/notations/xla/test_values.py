@@ -304,7 +304,7 @@ def test_what_the_constructors_refuse(name: str) -> None:
             "f32[40,300]{1,0:T(8,128)SC(0:8)}",
             ml.index_map,
             "{1,0:T(8,128)SC(0:8)} splits the array over several buffers",
-            "SC gives each piece a buffer of its own, so there is not one offset",
+            "SC gives each piece a buffer of its own, so no single formula gives the offsets",
             "leave SC out to see the layout inside a piece; byte_size counts SC",
         ),
         (
