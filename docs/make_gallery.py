@@ -38,7 +38,7 @@ Every entry has
 - **this size**: the bytes of the array as drawn, and of its buffer. If a layout names no type,
   elements take 4 bytes;
 - the **verdict**, proved by ISL: whether the layout is injective (no two elements share a slot),
-  and for which sizes it is bijective (there is no padding either).
+  and for which sizes it is bijective (there is no padding either). `8 | M` means that 8 divides M.
 
 ```python
 >>> import morello_layouts as ml

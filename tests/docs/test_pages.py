@@ -45,6 +45,7 @@ def test_tests_that_pages_name_exist() -> None:
         ("xla_parse_oracle.tsv", 1, "{:,} texts"),
         ("tpu_buffer_sizes.tsv.gz", 1, "{:,} arrays"),
         ("tpu_element_order.jsonl.gz", 0, "{:,} arrays"),
+        ("onednn_tags.tsv", 0, "{:,} tags at shapes"),
     ],
 )
 def test_recorded_facts_are_counted_right(file: str, header: int, counted: str) -> None:

@@ -1,4 +1,4 @@
-"""docs/tpu_layouts.md shows the beginning of the doctor's report on a real program.
+"""docs/tpu_layouts.md shows the beginning of the report on a real program.
 
 ``python -m tests.docs.test_tpu_page`` writes it anew.
 """
@@ -10,7 +10,7 @@ from tests.support.hlo_xla import programs
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "tpu_layouts.md"
-BEGIN, END = "<!-- doctor: begin -->\n", "<!-- doctor: end -->\n"
+BEGIN, END = "<!-- report: begin -->\n", "<!-- report: end -->\n"
 
 
 def shown() -> str:
