@@ -22,11 +22,6 @@ def checked_coordinate(
 ) -> tuple[Any, ...]:
     """Return a coordinate as ints, or as arrays of integers that hold every offset of a buffer.
 
-    Args:
-        coordinate: an int or an integer array for each dimension.
-        shape: the sizes that bound them.
-        size: elements that the buffer spans.
-
     Raises:
         ShapeError: if one is outside of its dimension, or arrays do not broadcast.
 
@@ -194,13 +189,6 @@ def as_permutation(
     value: Any, name: str, rank: int | None = None, *, part: Part = (), fix: str = ""
 ) -> tuple[int, ...]:
     """Return an order of dimensions as a tuple that names each of them once.
-
-    Args:
-        value: what the user gave.
-        name: what it is, in errors.
-        rank: the number of dimensions; None for as many as are given.
-        part: its place in the value that is made.
-        fix: what to do.
 
     Raises:
         ShapeError: if a number is missing, appears twice, or is not that of a dimension.

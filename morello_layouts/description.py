@@ -197,15 +197,15 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return words with commas and an 'and'.
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Return words with commas, and another word before the last one.
 
     >>> listed(["a", "b", "c"])
     'a, b and c'
     """
     if len(words) < 2:
         return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def times(sizes: Sequence[object]) -> str:
@@ -328,11 +328,6 @@ def word_of(description: Description, bits: int | None) -> Word | None:
 
 def shared_word(buffer: Digits, bits: int, sizes: Sequence[object]) -> Word | None:
     """Return the elements that share a 32-bit word, if every word is filled in the same way.
-
-    Args:
-        buffer: the digits of the buffer.
-        bits: bits of a stored element.
-        sizes: the logical sizes.
 
     >>> from morello_layouts.recipe.digits import AxisDigit
     >>> buffer = AxisDigit(0, 2, 2), AxisDigit(1, 1, 4), AxisDigit(0, 1, 2, 2)

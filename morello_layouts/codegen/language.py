@@ -91,11 +91,7 @@ class Formulas:
         return ", ".join([*parts, *map(str, self.size_assumptions)])
 
     def comment(self, padding: str = "") -> list[str]:
-        """Return the lines of a function's comment: its purpose and bounds.
-
-        Args:
-            padding: the line on the padding condition, if there is one.
-        """
+        """Return the lines of a function's comment: its purpose and bounds."""
         lines = [*self.about.splitlines(), self.domain]
         if self.limits is not None:
             lines.append(padding)
@@ -208,6 +204,7 @@ class ProgramLanguage(Language):
     """A language with statements and functions.
 
     Attributes:
+        printer: the printer of its operations.
         binding: the statement that names a value, of ``name``, ``text`` and ``type``.
         check: the statement that checks a condition.
         discard: the statement that marks an argument as unused; empty if none is needed.
@@ -220,6 +217,7 @@ class ProgramLanguage(Language):
 
     shifts: ClassVar[bool] = True
     asserts: ClassVar[bool] = True
+    printer: ClassVar[type[Printer]]
     binding: ClassVar[str]
     check: ClassVar[str]
     discard: ClassVar[str] = ""
@@ -232,10 +230,6 @@ class ProgramLanguage(Language):
     def __init__(self, *, shift: bool = False) -> None:
         super().__init__(shift=shift)
         self.arithmetic = Arithmetic(floors=self.floors, shifts=shift)
-
-    @abstractmethod
-    def printer(self, widths: Widths | None) -> Printer:
-        """Return the printer of the language's operations."""
 
     def type_of(self, kind: IntType | None) -> str:
         """Return the name of a number's type, or of a condition's if there is none."""

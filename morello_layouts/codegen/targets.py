@@ -65,6 +65,7 @@ class CLanguage(ProgramLanguage):
     title: ClassVar[str] = "C"
     reserved: ClassVar[frozenset[str]] = _WORDS
     qualifiers: ClassVar[str] = "static inline"
+    printer: ClassVar[type[Printer]] = _CPrinter
     binding: ClassVar[str] = "const {type} {name} = {text};"
     check: ClassVar[str] = "assert({});"
     discard: ClassVar[str] = "(void){};"
@@ -73,10 +74,6 @@ class CLanguage(ProgramLanguage):
     def is_name(self, name: str) -> bool:
         """Whether a text may name a variable or a function."""
         return super().is_name(name) and _KEPT.fullmatch(name) is None
-
-    def printer(self, widths: Widths | None) -> Printer:
-        """Return the printer of C's operations."""
-        return _CPrinter(widths)
 
     def type_of(self, kind: IntType | None) -> str:
         """Return the type of a number, or of a condition."""
@@ -144,14 +141,11 @@ class PythonLanguage(ProgramLanguage):
     reserved: ClassVar[frozenset[str]] = frozenset([
         *keyword.kwlist, "np", "tl", "triton", "assert",
     ])  # fmt: skip
+    printer: ClassVar[type[Printer]] = _PythonPrinter
     binding: ClassVar[str] = "{name} = {text}"
     check: ClassVar[str] = "assert np.all({})"
     has_widths: ClassVar[bool] = False
     floors: ClassVar[bool] = True
-
-    def printer(self, widths: Widths | None) -> Printer:
-        """Return the printer of Python's operations."""
-        return _PythonPrinter(widths)
 
     def head(self, *, asserts: bool) -> list[str]:
         """Return the lines before the function."""
@@ -180,15 +174,12 @@ class TritonLanguage(PythonLanguage):
 
     name: ClassVar[str] = "triton"
     title: ClassVar[str] = "Triton"
+    printer: ClassVar[type[Printer]] = _TritonPrinter
     check: ClassVar[str] = "tl.device_assert({})"
     has_widths: ClassVar[bool] = True
     declares: ClassVar[bool] = False
     unsigned: ClassVar[bool] = False
     floors: ClassVar[bool] = False
-
-    def printer(self, widths: Widths | None) -> Printer:
-        """Return the printer of Triton's operations."""
-        return _TritonPrinter(widths)
 
     def head(self, *, asserts: bool) -> list[str]:
         """Return the imports and the decorator."""
@@ -226,13 +217,10 @@ class RustLanguage(ProgramLanguage):
         "virtual where while yield i32 u32 i64 u64 bool _ "
         "None Some Ok Err"
     )
+    printer: ClassVar[type[Printer]] = _RustPrinter
     binding: ClassVar[str] = "let {name}: {type} = {text};"
     check: ClassVar[str] = "assert!({});"
     discard: ClassVar[str] = "let _ = {};"
-
-    def printer(self, widths: Widths | None) -> Printer:
-        """Return the printer of Rust's operations."""
-        return _RustPrinter(widths)
 
     def type_of(self, kind: IntType | None) -> str:
         """Return the type of a number, or of a condition."""
@@ -297,13 +285,6 @@ def print_formulas(
     asserts: bool = False,
 ) -> str:
     """Print formulas in a target: as an expression, or as lines if there are several results.
-
-    Args:
-        formulas: the formulas to print.
-        target: one of :data:`TARGETS`.
-        shift: write shifts and masks for powers of two if operands are nonnegative.
-        function: write a whole function.
-        asserts: let the function check its arguments.
 
     Raises:
         LayoutError: if there is no such target, or a name is not one in it.

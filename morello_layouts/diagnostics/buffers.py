@@ -89,10 +89,6 @@ def buffers_of(module: HloModule, fused: frozenset[str]) -> Iterator[Buffer]:
     parameters and results of loops, the operands that an asynchronous start repeats. The text does
     not say which buffers share memory in the end.
 
-    Args:
-        module: the program.
-        fused: its ``fused_names``.
-
     >>> import morello_layouts as ml
     >>> module = ml.read_hlo('''ENTRY %main (a: f32[8]) -> f32[2,4] {
     ...   %a = f32[8]{0} parameter(0)
@@ -279,14 +275,7 @@ class Totals:
 def totals_of(
     module: HloModule, fused: frozenset[str], buffers: Iterable[Buffer], cache: WasteCache
 ) -> Totals:
-    """Return the sums over a program.
-
-    Args:
-        module: the program.
-        fused: its ``fused_names``.
-        buffers: its buffers.
-        cache: the waste of arrays.
-    """
+    """Return the sums over a program."""
     parameters, outputs = entry_arrays(module)
     return Totals(
         len(module),

@@ -171,12 +171,7 @@ def factor_cell(found: Any) -> TableCell:
 
 
 def byte_columns(bytes_of: Callable[[Any], Any]) -> Columns[Any]:
-    """Return the columns padding, reserved, data and factor.
-
-    Args:
-        bytes_of: the object with ``padding_bytes``, ``reserved_bytes`` and ``data_bytes`` of an
-            item.
-    """
+    """Return the columns padding, reserved, data and factor."""
     return (
         ("padding", lambda item: bytes_cell(bytes_of(item).padding_bytes)),
         ("reserved", lambda item: bytes_cell(bytes_of(item).reserved_bytes)),

@@ -222,7 +222,8 @@ class Scanner:
         """Read the attributes that follow, each after a comma: name and value as written."""
         while True:
             match = ATTRIBUTE.match(self.text, self.position)
-            if match is not None and self._ends_value(match.end()):
+            # A bracket or a quote after the match means that the value goes on.
+            if match is not None and not self.text.startswith(("(", "[", "{", '"'), match.end()):
                 self.position = match.end()
                 yield match[1], match[2]
                 continue
@@ -235,11 +236,6 @@ class Scanner:
             begin = self.position
             self._value(name)
             yield name, self.text[begin : self.position]
-
-    def _ends_value(self, position: int) -> bool:
-        """Whether a value that the pattern matched is whole: no bracket or quote follows it."""
-        mark = self.text[position : position + 1]
-        return mark not in ("(", "[", "{", '"')
 
     def _value(self, name: str) -> None:
         begin = self.position

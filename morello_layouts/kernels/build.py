@@ -91,13 +91,7 @@ def _run_phases(
 
 
 def build_kernel(kernel: Kernel, command: tuple[str, ...] | None, *, share: bool) -> BuiltKernel:
-    """Build a kernel. The result is kept: to ask again, or for another fill, builds nothing.
-
-    Args:
-        kernel: the kernel to be built.
-        command: the compiler's command; None for the text alone.
-        share: whether threads share the work.
-    """
+    """Build a kernel. The result is kept: to ask again, or for another fill, builds nothing."""
     fill = None if kernel.fill is None else bytes(kernel.itemsize)
     return _built(replace(kernel, fill=fill, name="relayout"), command, share)
 

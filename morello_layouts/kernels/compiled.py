@@ -196,12 +196,9 @@ class SizedRelayout(BuiltRelayout):
                 f"give smaller sizes for {', '.join(self.names)}",
             )
 
-        def value_of(n: Int) -> Int:
-            return n if isinstance(n, int) else n.evaluate(values)
-
         found = CompiledRelayout(
-            self.source.map_sizes(value_of),
-            self.target.map_sizes(value_of),
+            self.source.at(values),
+            self.target.at(values),
             self.dtype,
             self.fill,
             self.threads,

@@ -129,10 +129,6 @@ def is_function_name(name: str, language: str) -> bool:
 def kernel_text(kernel: Kernel, language: str) -> str:
     """Return a whole source file that moves one layout's buffer to the other's.
 
-    Args:
-        kernel: the kernel to be written.
-        language: one of ``KERNEL_TARGETS``.
-
     Raises:
         LayoutError: if the name is not one that the language takes.
         UnsupportedError: if no kernel is written in the language.

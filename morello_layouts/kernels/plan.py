@@ -227,12 +227,9 @@ def _placed(part: StagedBlocks, nest: Nest) -> Nest:
 
 def _alignment(nests: Sequence[Nest]) -> list[Int]:
     """Return the strides that the call must check, for the largest nest to be non-temporal."""
-    main = max(filter(_is_alignable, nests), key=bytes_moved, default=None)
-    return _unaligned(main) if main is not None else []
-
-
-def _is_alignable(nest: Nest) -> bool:
-    return not any(isinstance(number, int) for number in _unaligned(nest))
+    left = {nest: _unaligned(nest) for nest in nests}
+    alignable = [n for n, found in left.items() if not any(isinstance(x, int) for x in found)]
+    return left[max(alignable, key=bytes_moved)] if alignable else []
 
 
 def _is_non_temporal(nest: Nest, reach: Int, stream_from: int, alignment: list[Int]) -> bool:

@@ -66,12 +66,6 @@ def staged_blocks(
 ) -> tuple[StagedBlocks, ...] | None:
     """Return the blocks of an array, through the order of dimensions that costs least.
 
-    Args:
-        source: the digits of the buffer that is read.
-        target: the digits of the buffer that is written.
-        itemsize: bytes of an element.
-        block: bytes along the target that are transposed at once.
-
     Returns:
         None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
-from morello_layouts.expr.affine import map_ints, substitute
+from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import (
     Assumption,
     apply_assumptions,
@@ -144,12 +144,9 @@ class IndexMap:
         """
         values = checked_sizes(sizes, self.recipe.names, self.assumptions)
 
-        def given(n: Int) -> Int:
-            return n if isinstance(n, int) else n.evaluate(values)
-
         return IndexMap(
-            self.recipe.map_sizes(given),
-            map_ints(self.reference_form, given),
+            self.recipe.at(values),
+            self.affine_map.at(**sizes).given[0],
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
             element_type=self.element_type,

@@ -170,12 +170,6 @@ def modes_along(
 ) -> Modes:
     """Return the modes of one variable of a form.
 
-    Args:
-        form: the offset.
-        name: the variable.
-        size: the number of its values, from 0 on.
-        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
-
     Raises:
         UnsupportedError: if the strides depend on other coordinates, or change at positions that
             do not divide one another.

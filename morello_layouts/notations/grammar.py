@@ -8,12 +8,13 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from morello_layouts.checks import LARGEST
+from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-LARGEST = 2**63 - 1
 _LONGEST = len(str(LARGEST))
 _START = "//start:"
 _END = "$END"
@@ -59,12 +60,6 @@ def terminal_words(grammar: str, syntax: Syntax) -> dict[str, str]:
 def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Token]:
     """Return the tree of a text.
 
-    Args:
-        grammar: the grammar's file, below the package of notations.
-        start: the rule that the whole text must match.
-        text: what the user typed.
-        syntax: how to explain what is wrong with it.
-
     Raises:
         ParseError: with a caret at the first thing that cannot be where it is.
     """
@@ -81,7 +76,7 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
 
 
 def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) -> NoReturn:
-    wanted = _either(sorted(expected, key=lambda word: (word == "the end of the text", word)))
+    wanted = listed(sorted(expected, key=lambda word: (word == "the end of the text", word)), "or")
     found = text[position : position + 12].split(maxsplit=1)
     seen = repr(found[0]) if found else "the end of the text"
     hints = [hint for sign, hint in syntax.hints.items() if text.startswith(sign, position)]
@@ -93,10 +88,6 @@ def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) ->
         position=position,
         reached=position,
     )
-
-
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def integer(token: Token, text: str) -> int:

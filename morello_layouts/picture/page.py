@@ -167,7 +167,8 @@ def _details(k: int, panel: Panel) -> str:
 
 
 def _player(k: int, panel: Panel) -> str:
-    if not _is_played(panel):
+    cells = sum(1 for _ in panel.view.cells())
+    if not 0 < cells <= PICTURE_PLAYED:
         return ""
     steps = len(panel.map.recipe.steps)
     return (
@@ -179,11 +180,6 @@ def _player(k: int, panel: Panel) -> str:
         '<div class="wide"><svg class="ml-picture stage" role="img" '
         'aria-label="the cells after this step"></svg></div></section>\n'
     )
-
-
-def _is_played(panel: Panel) -> bool:
-    cells = sum(1 for _ in panel.view.cells())
-    return 0 < cells <= PICTURE_PLAYED
 
 
 def _data(panel: Panel) -> dict[str, Any]:

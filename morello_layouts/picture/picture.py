@@ -252,10 +252,6 @@ _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 def png_of(svg: str, scale: float = 2.0) -> bytes:
     """Return a PNG of an SVG document, on light paper.
 
-    Args:
-        svg: the document.
-        scale: pixels for each unit; less if a side of the image would exceed 8000.
-
     Raises:
         UnsupportedError: if no converter is installed.
         LayoutError: if the converter fails, or the scale is not positive.

@@ -49,12 +49,6 @@ def terminal_lines(
 ) -> list[Text]:
     """Return a picture line by line.
 
-    Args:
-        picture: the view to draw.
-        names: a name for each dimension, such as ``("y", "x")``.
-        glyphs: the characters to draw with.
-        marks: characters to print before offsets, by the coordinate of the cell.
-
     >>> from morello_layouts.maps import IndexMap
     >>> from morello_layouts.picture import view_of
     >>> from morello_layouts.recipe import Recipe, Split, Transpose

@@ -120,13 +120,7 @@ class SymbolicQuestion:
         return proof, SymbolicCounterexample(sizes, proof.counterexample, effect)
 
     def answer(self, proved: SizeSet, reason: str, undecided: isl.Set | None = None) -> Proof:
-        """Return the proof for all sizes, with the smallest sizes that fail.
-
-        Args:
-            proved: the sizes for which ISL proved the claim.
-            reason: why it holds, if it does for all sizes.
-            undecided: the sizes for which ISL did not decide.
-        """
+        """Return the proof for all sizes, with the smallest sizes that fail."""
         space = proved.space
         left = space.sizes.subtract(space.sizes)
         if undecided is not None:
@@ -165,11 +159,7 @@ class SymbolicQuestion:
         return proved, undecided
 
     def sample(self, undecided: Proof) -> Proof:
-        """Look for a counterexample at small sizes, and for a divisor that makes the claim hold.
-
-        Args:
-            undecided: the proof for all sizes.
-        """
+        """Look for a counterexample at small sizes, and for a divisor that makes the claim hold."""
         if not self.names:
             return undecided
         certain = self._proved_if_divisible()
@@ -209,11 +199,6 @@ def small_sizes(
     names: Sequence[str], assumptions: Iterable[Assumption], reach: int = PROOF_SAMPLES - 1
 ) -> Iterator[dict[str, int]]:
     """Yield the assumed sizes in growing boxes, each box in lexicographic order.
-
-    Args:
-        names: the names of the sizes.
-        assumptions: the facts about them.
-        reach: the number of values of each size in the last box.
 
     >>> [*small_sizes(["N"], [Assumption("N", divisor=8)], 3)]
     [{'N': 8}, {'N': 16}, {'N': 24}]

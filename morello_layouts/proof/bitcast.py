@@ -103,22 +103,15 @@ def _reshaped(a: IndexMap, b: IndexMap, kind: Kind, words: str) -> BitcastCandid
             view = reshape_view(second, first.recipe.shape)
         except UnsupportedError:  # it would split a symbolic size
             continue
-        return (
-            BitcastCandidate(a, view, kind, words)
-            if first is a
-            else BitcastCandidate(view, b, kind, words)
-        )
-    flat = _flat(prod(a.recipe.shape))
+        pair = (a, view) if first is a else (view, b)
+        return BitcastCandidate(*pair, kind, words)
+    count = prod(a.recipe.shape)
+    flat = IndexMap(Recipe((count,)), coordinate_variables((count,))[0], f"[{count}]")
     try:
         one, other = (reshape_view(flat, m.recipe.shape) for m in (a, b))
     except UnsupportedError:
         return None
     return BitcastCandidate(a, one, kind, words, also=(b, other))
-
-
-def _flat(count: Int) -> IndexMap:
-    (d0,) = coordinate_variables((count,))
-    return IndexMap(Recipe((count,)), d0, f"[{count}]")
 
 
 def _smaller(one: Sequence[Int], other: Sequence[Int]) -> tuple[Int, ...] | None:

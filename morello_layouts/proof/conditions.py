@@ -235,11 +235,7 @@ class SizeSet:
         return found
 
     def condition(self, named: Mapping[str, sympy.Symbol]) -> Condition:
-        """Return the condition on sizes for being in the set.
-
-        Args:
-            named: the SymPy symbols of some names; other names get symbols of their own.
-        """
+        """Return the condition on sizes for being in the set."""
         from sympy import And, Or, false, true
 
         if self.is_always:

@@ -70,7 +70,9 @@ class OffsetDifference:
         """Return the sizes for which the offsets are equal, and the undecided sizes."""
         assumed = self.space.sizes
         none = isl.Set.empty(assumed.get_space())
-        kinds = [list(_kinds(g, self.space)) for g in _by_base(_factors(self.groups))]
+        kinds = [
+            list(_kinds(list(g), self.space)) for _, g in groupby(_factors(self.groups), _base)
+        ]
         if prod(map(len, kinds)) > PROOF_KINDS:
             return none, assumed
         equal = left = none
@@ -151,11 +153,6 @@ class _Case:
             factor = prod(self.factors[name] ** power for name, power in monomial)
             total = total + Value({(): function}, value.space) * factor
         return total
-
-
-def _by_base(factors: Sequence[SizeAtom]) -> list[list[SizeAtom]]:
-    """Return the factors grouped by the size that they round."""
-    return [list(group) for _, group in groupby(factors, key=_base)]
 
 
 def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
@@ -341,12 +338,13 @@ def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:
     assumptions = meet_all((*a.assumptions, *b.assumptions))
     if isinstance(a, AffineMap) or isinstance(b, AffineMap):
         return _difference_of_values(a, b, assumptions, context)
+    recipes = [a.recipe, b.recipe]
+    space = Space.of(a.recipe.shape, context, parameters_of(recipes, assumptions))
     try:
-        return _difference_of(a.recipe, b.recipe, assumptions, context)
+        axes = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
+        return OffsetDifference.of(axes[0], axes[1], space)
     except NotAffineError:
-        parameters = parameters_of([a.recipe, b.recipe], assumptions)
-        space = Space.of(a.recipe.shape, context, parameters)
-        one, other = (linear_offset(m.recipe, space) for m in (a, b))
+        one, other = (linear_offset(r, space) for r in recipes)
         return OffsetDifference((one - other,), space)
 
 
@@ -372,11 +370,3 @@ def _values(m: AnyMap, space: Space, several: bool) -> list[Value]:
     if isinstance(m, AffineMap):
         return [value_of_form(form, space) for form in m.given]
     return axis_values(m.recipe, space) if several else [offset_value(m.recipe, space)]
-
-
-def _difference_of(
-    a: Recipe, b: Recipe, assumptions: Sequence[Assumption], context: isl.Context
-) -> OffsetDifference:
-    space = Space.of(a.shape, context, parameters_of([a, b], assumptions))
-    one, other = (list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in (a, b))
-    return OffsetDifference.of(one, other, space)

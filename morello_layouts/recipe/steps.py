@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -203,23 +203,28 @@ class Recipe(Displayed):
         )
         return Recipe(tuple(map(change, self.shape)), steps, change(self.tail_padding))
 
+    def at(self, values: Mapping[str, int]) -> Recipe:
+        """Return the recipe with numbers in place of its symbolic sizes."""
+        return self.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate(values))
+
     def __str__(self) -> str:
-        parts = [_brackets(self.shape)]
+        parts = [brackets(self.shape)]
         for step, shape in zip(self.steps, self.shapes[1:], strict=True):
-            parts.append(f"{step.name} {_brackets(shape)}")
+            parts.append(f"{step.name} {brackets(shape)}")
         if self.tail_padding:
             parts.append(f"tail pad to {self.size} elements")
         return " → ".join(parts)
 
 
-def _brackets(shape: Shape) -> str:
+def brackets(shape: Shape) -> str:
+    """Return sizes in brackets, as in ``[6,8]``."""
     return f"[{','.join(map(str, shape))}]"
 
 
 def _require(fits: bool, step: Step, shape: Shape) -> None:
     if not fits:
         raise ShapeError(
-            f"{step} does not fit the shape {_brackets(shape)}",
+            f"{step} does not fit the shape {brackets(shape)}",
             "each step must fit the shape that the step before it leaves",
             "pad an axis to a multiple before splitting it, and name every axis once",
         )

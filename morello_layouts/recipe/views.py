@@ -7,8 +7,17 @@ from math import prod
 
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step, Transpose, known
+from morello_layouts.recipe.steps import (
+    Merge,
+    Pad,
+    Recipe,
+    Shape,
+    Split,
+    Step,
+    Transpose,
+    brackets,
+    known,
+)
 
 
 def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
@@ -33,7 +42,7 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
         tiles: list[int | None] = []
         for _, sizes in runs:
             if done + 1 < len(sizes):
-                tiles += [_inner(sizes[-1 - done]), *(None,) * done]
+                tiles += [*known(sizes[-1 - done :][:1]), *(None,) * done]
             else:
                 tiles += (None,) * len(sizes)
         steps.append(Split(tuple(tiles)))
@@ -43,26 +52,22 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
 def _require_reshape(shape: Shape, to: Shape) -> None:
     if not to:
         raise UnsupportedError(
-            f"{_text(shape)} cannot be reshaped to a scalar",
+            f"{brackets(shape)} cannot be reshaped to a scalar",
             "a merge leaves at least one axis",
             "reshape it to [1]",
         )
     if prod(shape) != prod(to):
         raise ShapeError(
-            f"{_text(shape)} cannot be reshaped to {_text(to)}",
+            f"{brackets(shape)} cannot be reshaped to {brackets(to)}",
             f"they hold {prod(shape)} and {prod(to)} elements",
             f"give a shape of {prod(shape)} elements",
         )
     if prod(shape) == 0:
         raise UnsupportedError(
-            f"{_text(shape)} cannot be reshaped",
+            f"{brackets(shape)} cannot be reshaped",
             "it has no elements, so no step says how its dimensions correspond",
             "use sizes of 1 and more",
         )
-
-
-def _inner(size: Int) -> int:
-    return known((size,))[0]
 
 
 def _runs(shape: Shape, to: Shape) -> list[tuple[int, Shape]]:
@@ -136,7 +141,3 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
             case Merge(counts):
                 steps.append(Merge((*counts, 1)))
     return Recipe((*recipe.shape, size), tuple(steps), recipe.tail_padding * size)
-
-
-def _text(shape: Shape) -> str:
-    return f"[{','.join(map(str, shape))}]"

@@ -51,10 +51,6 @@ class _Tile:
 def tpu_facts(x: XlaShape, names: Sequence[str]) -> TpuFacts | None:
     """Return the facts about an array in tiles of a TPU; None for other arrays.
 
-    Args:
-        x: the array.
-        names: its dimensions' names, dimension 0 first.
-
     >>> x = XlaShape("bf16", (10, 200), XlaLayout((1, 0), ((8, 128), (2, 1))))
     >>> facts = tpu_facts(x, ("y", "x"))
     >>> facts.lanes

@@ -12,7 +12,7 @@ from morello_layouts.description import count, listed
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
 from morello_layouts.notations.xla import COMBINE, XlaLayout, XlaShape, bits_of
-from morello_layouts.notations.xla.layout import largest_piece
+from morello_layouts.notations.xla.layout import largest_piece, tile_text
 from morello_layouts.notations.xla.lowering import bytes_of, padded_elements
 from morello_layouts.plain import Displayed
 
@@ -129,13 +129,7 @@ def waste(shape: XlaShape) -> Waste:
 
 
 def _reasons(shape: XlaShape, layout: XlaLayout, sizes: Sequence[Int]) -> tuple[Padding, ...]:
-    """Return the reasons for padding by XLA's own rule: only the first tile pads.
-
-    Args:
-        shape: the array.
-        layout: its layout.
-        sizes: the sizes to count with, in physical order, most major first.
-    """
+    """Return the reasons for padding by XLA's own rule: only the first tile pads."""
     found: list[Padding] = []
     if layout.tiles:
         found = _tile_padding(sizes, layout, layout.tiles[0])
@@ -157,7 +151,7 @@ def _tile_padding(sizes: Sequence[Int], layout: XlaLayout, tile: Sequence[int]) 
     missing = max(0, len(tile) - len(sizes))
     dims = [None] * missing + list(layout.major_to_minor)
     every = [*(1,) * missing, *sizes]
-    text = f"tiles ({','.join('*' if t == COMBINE else str(t) for t in tile)})"
+    text = f"tiles {tile_text(tile)}"
     found: list[Padding] = []
     size: Int = 1
     joined: list[int | None] = []

@@ -58,13 +58,7 @@ def _smallest_sizes(layout: MorelloLayout, dims: Mapping[int, Dimension]) -> tup
 def _parts(
     layout: MorelloLayout, dims: Mapping[int, Dimension], sizes: Sequence[int] | None
 ) -> list[Part]:
-    """Each physical dimension, outermost first, and how many are contiguous.
-
-    Args:
-        layout: the layout.
-        dims: the logical dimensions by their numbers; at least those that the layout names.
-        sizes: sizes of the physical dimensions; None if the shape is not known.
-    """
+    """Each physical dimension, outermost first, and how many are contiguous."""
     parts: list[Part] = []
     within = dict.fromkeys(dims, 1)
     last = len(layout.phys_dims) - 1
@@ -115,10 +109,6 @@ def _contiguity(contig: int) -> str:
 
 def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Description:
     """Say what each part of a Morello layout means.
-
-    Args:
-        layout: the layout.
-        shape: the sizes of the array; without them less can be said.
 
     Raises:
         ShapeError: if the layout does not fit the shape.

@@ -24,10 +24,6 @@ _NAMES = {
 def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Description:
     """Say what each letter and each block of a tag means.
 
-    Args:
-        layout: the layout.
-        shape: the sizes of the array; without them less can be said.
-
     Raises:
         ShapeError: if the layout does not fit the shape.
     """

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, Final, TypeVar, overload
 
 from morello_layouts.checks import Part, as_int, as_permutation, as_tuple, require_type, whole
+from morello_layouts.description import count
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, round_up
@@ -272,7 +273,7 @@ def tile_text(tile: Iterable[int]) -> str:
 def rank_error(dims: int, ordered: int) -> ShapeError:
     """Return the error of a layout that orders another number of dimensions than a shape has."""
     return ShapeError(
-        f"minor_to_major: expected {_count(dims)}, got {ordered}",
+        f"minor_to_major: expected {count(dims, 'dimension')}, got {ordered}",
         "minor_to_major names every dimension once",
         f"order the dimensions 0 to {dims - 1}, the fastest varying first"
         if dims
@@ -288,10 +289,6 @@ _LEAST: Final = {
     "memory_space": 0,
     "dynamic_shape_metadata_prefix_bytes": 0,
 }
-
-
-def _count(rank: int) -> str:
-    return "1 dimension" if rank == 1 else f"{rank} dimensions"
 
 
 def _tiles(given: Any) -> tuple[Tile, ...]:
@@ -336,7 +333,7 @@ def _splits(given: Any, rank: int) -> tuple[SplitConfig, ...]:
         require_type(config, SplitConfig, f"split_configs[{k}]", fix)
         if config.dimension >= rank:
             raise LayoutError(
-                f"SC: expected one of {_count(rank)}, got dimension {config.dimension}",
+                f"SC: expected one of {count(rank, 'dimension')}, got dimension {config.dimension}",
                 "SC names a physical dimension, 0 the most major",
                 f"name a dimension from 0 to {rank - 1}" if rank else "leave SC out",
                 part=("split_configs", k),

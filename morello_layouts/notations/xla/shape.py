@@ -188,7 +188,7 @@ class XlaShape(Layout):
         return self.warnings
 
     def __str__(self) -> str:
-        dims = ",".join(map(_dim_text, self.dims, self.dynamic_dimensions))
+        dims = ",".join(map(dim_text, self.dims, self.dynamic_dimensions))
         text = f"{self.element_type}[{dims}]"
         if self.layout is None:
             return text
@@ -297,7 +297,8 @@ def _flags(given: Any, dims: tuple[Dim, ...]) -> tuple[bool, ...]:
     return tuple(bool(flag) or n is None for flag, n in zip(flags, dims, strict=True))
 
 
-def _dim_text(n: Dim, dynamic: bool) -> str:
+def dim_text(n: Dim, dynamic: bool) -> str:
+    """Return a size as XLA writes it."""
     if n is None:
         return "?"
     return f"<={n}" if dynamic else str(n)

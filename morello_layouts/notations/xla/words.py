@@ -23,9 +23,9 @@ from morello_layouts.description import (
 from morello_layouts.expr.sizes import round_up
 from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.xla import lowering
-from morello_layouts.notations.xla.layout import XlaLayout
-from morello_layouts.notations.xla.shape import XlaShape
-from morello_layouts.notations.xla.types import COMBINE, bits_of
+from morello_layouts.notations.xla.layout import XlaLayout, tile_text
+from morello_layouts.notations.xla.shape import XlaShape, dim_text
+from morello_layouts.notations.xla.types import bits_of
 from morello_layouts.recipe import Merge, Pad, Recipe, Split
 from morello_layouts.recipe.digits import stages_of
 
@@ -312,16 +312,14 @@ _MEMORY_SPACES: Final = {
 def type_part(element_type: str, layout: XlaLayout) -> Part:
     """Return the part that names the elements."""
     what = type_in_words(element_type)
-    if element_type in ("token", "opaque"):
-        return Part(element_type, what)
-    if layout.element_size_in_bits:
+    if element_type in ("token", "opaque") or layout.element_size_in_bits:
         return Part(element_type, what)
     return Part(element_type, f"{what}, {width_in_words(element_type, bits_of(element_type))}")
 
 
 def shape_part(dims: Sequence[Dimension]) -> Part:
     """The sizes, each with its dimension's name."""
-    text = f"[{','.join(_size_text(dim) for dim in dims)}]"
+    text = f"[{','.join(dim_text(dim.size, dim.is_dynamic) for dim in dims)}]"
     if not dims:
         return Part(text, "a scalar: one element")
     words = [f"{dim.name} {_size_words(dim)}" for dim in dims]
@@ -329,12 +327,6 @@ def shape_part(dims: Sequence[Dimension]) -> Part:
     true = f"; the true number of dimensions is {len(dims) - ones}" if ones else ""
     empty = "; no elements" if any(dim.size == 0 for dim in dims) else ""
     return Part(text, f"{', '.join(words)}{true if len(dims) > 1 else ''}{empty}")
-
-
-def _size_text(dim: Dimension) -> str:
-    if dim.size is None:
-        return "?"
-    return f"<={dim.size}" if dim.is_dynamic else str(dim.size)
 
 
 def _size_words(dim: Dimension) -> str:
@@ -353,9 +345,8 @@ def layout_parts(layout: XlaLayout, dims: Sequence[Dimension], element_type: str
         parts.append(Part(f"{{{','.join(map(str, order))}}}", _order(layout, dims)))
     levels = tile_levels(layout, dims)
     for k, tile in enumerate(layout.tiles):
-        sizes = ",".join("*" if t == COMBINE else str(t) for t in tile)
         words = levels[k].in_words() if k < len(levels) else "not explained: one tile of very many"
-        parts.append(Part(f"{'' if k else 'T'}({sizes})", words))
+        parts.append(Part(f"{'' if k else 'T'}{tile_text(tile)}", words))
     parts += _tail(layout)
     for letter, name, what in (
         ("#", layout.index_primitive_type, "indices of a sparse array"),
@@ -364,7 +355,9 @@ def layout_parts(layout: XlaLayout, dims: Sequence[Dimension], element_type: str
         if name:
             parts.append(Part(f"{letter}({name})", f"{what} are {name}"))
     parts += _element_size(layout, element_type)
-    parts.append(_memory_space(layout.memory_space))
+    space = layout.memory_space
+    words = _MEMORY_SPACES.get(space, "a memory space that is specific to the device")
+    parts.append(Part(f"S({space})", words, is_implied=space == 0))
     for config in layout.split_configs:
         parts.append(
             Part(f"SC{config}", _split(config.dimension, config.split_indices, layout, dims))
@@ -415,11 +408,6 @@ def _element_size(layout: XlaLayout, element_type: str) -> list[Part]:
     return [Part(f"E({bits})", words)]
 
 
-def _memory_space(space: int) -> Part:
-    words = _MEMORY_SPACES.get(space, "a memory space that is specific to the device")
-    return Part(f"S({space})", words, is_implied=space == 0)
-
-
 def _split(
     dimension: int, cuts: Sequence[int], layout: XlaLayout, dims: Sequence[Dimension]
 ) -> str:
@@ -431,10 +419,6 @@ def describe(
     layout: XlaShape | XlaLayout, sizes: Sequence[int | str | None] | None = None
 ) -> Description:
     """Say what each part of an XLA shape or layout means.
-
-    Args:
-        layout: the shape, or the layout alone.
-        sizes: the sizes of an array whose layout is given alone; without them less can be said.
 
     Raises:
         ShapeError: if the sizes do not fit the layout.
@@ -455,11 +439,7 @@ def _describe_shape(x: XlaShape) -> Description:
     kind = type_part(x.element_type, layout)
     if x.element_type in ("token", "opaque"):
         return Description(str(x), "no array", kind.meaning, (), (kind,))
-    parts = (
-        kind,
-        shape_part(dims),
-        *layout_parts(layout, dims, x.element_type),
-    )
+    parts = (kind, shape_part(dims), *layout_parts(layout, dims, x.element_type))
     axes = memory_axes(_recipe(layout, dims), dims)
     return Description(str(x), "XLA array", _headline(layout, dims), dims, parts, axes)
 
