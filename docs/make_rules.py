@@ -68,7 +68,7 @@ def difference(a: AffineExpr, b: AffineExpr) -> dict[str, int] | None:
 def applied(rule: Rule[Any], form: AffineExpr) -> AffineExpr | None:
     """Return the result of a rule on a form, or on its digit if the rule is for digits."""
     node = form.as_atom() if rule in DIGIT_RULES else form
-    assert not (rule in DIGIT_RULES and not isinstance(node, Digit)), f"{form} is no digit"
+    assert not (rule in DIGIT_RULES and not isinstance(node, Digit)), f"{form} is not a digit"
     return rule.apply(node)
 
 

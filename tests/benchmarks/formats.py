@@ -166,7 +166,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     ),
     Format(
         "odd-even", "[0, 1, 1 oe(16)]",
-        "Of every 16 elements the 8 even ones, then the 8 odd ones. Morello uses it where a vector "
+        "Of every 16 elements the 8 even ones, then the 8 odd ones. Morello uses it if a vector "
         "instruction widens or interleaves.",
         (4, 16), MN, (64, 256), group=BLOCKED,
     ),
@@ -262,7 +262,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     ),
     Format(
         "int8 (32,128)", "s8[M,N]{1,0:T(32,128)(4,1)}",
-        "What the compiler chooses today where 32 divides the rows: one whole register.",
+        "The compiler chooses this today if 32 divides the rows: one whole register.",
         (32, 200), limits=TILES, group=TPU,
     ),
     Format(
