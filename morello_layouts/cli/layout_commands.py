@@ -316,26 +316,14 @@ def _picture_lines(panels: Sequence[Panel], medium: Medium) -> Iterator[Text]:
 
 def _panel(panel: Panel) -> dict[str, Any]:
     view = panel.view
-    slots = view.strip.slots if view.strip is not None else ()
     return {
         "text": panel.title,
         "shape": view.shape,
         "size": panel.map.size,
         "levels": [level.sizes for level in view.levels],
         "slices": view.slices,
-        "cells": [
-            {
-                "coordinate": cell.coordinate,
-                "offset": cell.offset,
-                "padding": cell.is_padding,
-                "tiles": cell.tiles,
-            }
-            for cell in view.cells()
-        ],
-        "memory": [
-            None if slot is None else {"offset": slot.offset, "coordinate": slot.coordinate}
-            for slot in slots
-        ],
+        "cells": [*view.cells()],
+        "memory": [] if view.strip is None else view.strip.slots,
         "moved": [
             {"coordinate": coordinate, "offset": offset}
             for coordinate, offset in panel.elsewhere.items()

@@ -13,12 +13,12 @@ from morello_layouts.codegen.operations import (
     Lowering,
     Op,
     is_known_nonnegative,
-    replace_digits,
     use_counts,
 )
 from morello_layouts.codegen.printer import Printer, fresh_names
 from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.expr import AffineExpr, Digit, variable
+from morello_layouts.expr.affine import replace_digits
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import latex, latex_int, to_sympy
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import gcd
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.expr import AffineExpr, Atom, Digit, Interval, Var
-from morello_layouts.expr.affine import printing_order
+from morello_layouts.expr.affine import printing_order, replace_digits
 from morello_layouts.expr.sizes import (
     Int,
     Monomial,
@@ -327,25 +327,6 @@ class Lowering:
         k = 0 if digit.is_group else _missing(operand, step)
         raised = Digit(operand + k * step, digit.divisor, digit.modulus)
         return AffineExpr(((raised, 1),), 0 if digit.modulus is not None else -k)
-
-
-def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> AffineExpr:
-    """Return a form with each of its digits replaced by another form.
-
-    >>> from morello_layouts.expr import variable
-    >>> print(replace_digits(3 * (variable("i", 0, 7) // 4) + 2, lambda digit: digit.operand))
-    3*i + 2
-    """
-    terms: list[tuple[Atom, Int]] = []
-    const = form.const
-    for atom, c in form.terms:
-        if isinstance(atom, Digit):
-            new = change(atom)
-            terms += [(a, c * factor) for a, factor in new.terms]
-            const = const + c * new.const
-        else:
-            terms.append((atom, c))
-    return AffineExpr.from_terms(terms, const)
 
 
 def _missing(of: AffineExpr, step: Int) -> Int:

@@ -185,7 +185,7 @@ class AffineExpr:
             terms = total
         kept = [(a, c) for a, c in terms.items() if c]
         if len(kept) > 1:
-            kept.sort(key=_term_key)
+            kept.sort(key=lambda term: term[0].key)
         return AffineExpr(tuple(kept), const)
 
     def __hash__(self) -> int:
@@ -360,10 +360,6 @@ def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
     return [(atom.divisor, factor), (atom.divisor * atom.modulus, -factor * atom.modulus)]
 
 
-def _term_key(term: tuple[Atom, Int]) -> tuple[Any, ...]:
-    return term[0].key
-
-
 def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
     """Return the range of a sum of digits of one operand."""
     if len(group) > 1:
@@ -425,6 +421,26 @@ def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr
         return values.get(v.name, AffineExpr(((v, 1),), 0))
 
     return _rebuild(form, value_of, lambda n: n)
+
+
+def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> AffineExpr:
+    """Return the form with each of its digits replaced; the same object if none changes.
+
+    >>> print(replace_digits(3 * (variable("i", 0, 7) // 4) + 2, lambda digit: digit.operand))
+    3*i + 2
+    """
+    total: dict[Atom, Int] = {}
+    const, changed = form.const, False
+    for atom, c in form.terms:
+        new = change(atom) if isinstance(atom, Digit) else None
+        if new is None or new.as_atom() is atom:
+            total[atom] = total.get(atom, 0) + c
+            continue
+        changed = True
+        const += c * new.const
+        for a, k in new.terms:
+            total[a] = total.get(a, 0) + c * k
+    return AffineExpr.from_terms(total, const) if changed else form
 
 
 def map_ints(form: AffineExpr, change: Callable[[Int], Int]) -> AffineExpr:

@@ -9,7 +9,15 @@ from itertools import product
 from math import prod
 from typing import Final
 
-from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, floors_of
+from morello_layouts.expr.affine import (
+    AffineExpr,
+    Atom,
+    Digit,
+    Var,
+    digit,
+    floors_of,
+    replace_digits,
+)
 from morello_layouts.expr.digit_choices import (
     OPERATIONS,
     CostModel,
@@ -57,22 +65,14 @@ def expand_digits(form: AffineExpr) -> AffineExpr:
 
 
 def _expanded(form: AffineExpr, known: dict[Digit, AffineExpr]) -> AffineExpr:
-    terms: list[tuple[Atom, Int]] = []
-    const = form.const
-    for atom, c in form.terms:
-        if isinstance(atom, Digit):
-            part = known.get(atom)
-            if part is None:
-                operand = _expanded(atom.operand, known)
-                part = AffineExpr((), 0)
-                for s, factor in floors_of(atom, 1):
-                    part = part + _floor(operand, s) * factor
-                known[atom] = part
-            terms += [(a, c * k) for a, k in part.terms]
-            const = const + c * part.const
-        else:
-            terms.append((atom, c))
-    return AffineExpr.from_terms(terms, const)
+    def change(d: Digit) -> AffineExpr:
+        if d not in known:
+            operand = _expanded(d.operand, known)
+            parts = (_floor(operand, s) * factor for s, factor in floors_of(d, 1))
+            known[d] = sum(parts, AffineExpr((), 0))
+        return known[d]
+
+    return replace_digits(form, change)
 
 
 def _floor(x: AffineExpr, s: Int) -> AffineExpr:

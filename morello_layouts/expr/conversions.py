@@ -436,7 +436,11 @@ class _SympyReader:
     def number(self, form: AffineExpr, expr: Any) -> Int:
         value = as_number(form)
         if value is None:
-            raise _not_a_size(expr)
+            raise LayoutError(
+                f"{expr} is not a divisor or factor",
+                "these are integers, or sizes of at least 1 without an upper bound",
+                "write a number, or give the size's bounds: N=1..",
+            )
         self.sizes |= {v.name for v in form.variables()}
         return value
 
@@ -452,11 +456,3 @@ def _bounds_of(expr: Any, bounds: Mapping[str, Interval]) -> Interval:
     if expr.is_positive:
         return Interval(1, None)
     return Interval(0 if expr.is_nonnegative else None, None)
-
-
-def _not_a_size(what: object) -> LayoutError:
-    return LayoutError(
-        f"{what} is not a divisor or factor",
-        "these are integers, or sizes of at least 1 without an upper bound",
-        "write a number, or give the size's bounds: N=1..",
-    )

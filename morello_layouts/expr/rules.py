@@ -12,7 +12,7 @@ every digit; an absent modulus counts as infinite.
 To add a rule:
 
 1. Write the function here and put it into one of the tables at the end. Its result must be smaller
-   than the node by :func:`morello_layouts.expr.simplify.measure`: otherwise rewriting may not end.
+   than the node by ``measure`` in ``tests/support/expr_measure.py``, else rewriting may not end.
 2. In ``tests/support/expr_rule_makers.py``, write makers of nodes at the edge of the side condition
    (the rule fires) and one past it (the rule must not fire).
 3. In ``tests/support/expr_rule_cases.py``, give the rule an entry: its makers, and the examples

@@ -9,6 +9,7 @@ from math import prod
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from morello_layouts.description import amount
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, border_between, borders
 from morello_layouts.picture.view import Cell, Grid, Slot, Strip, View, slots_per_line, view_of
@@ -71,7 +72,7 @@ def terminal_lines(
             lines.append(Text(at, style="bold"))
         lines += _TextGrid(grid, names[len(grid.at) :], glyphs, marks or {}).lines()
     if hidden := picture.hidden_slices:
-        lines.append(Text(f"{_amount(hidden)} more slice{'s' * (hidden > 1)}", style="dim"))
+        lines.append(Text(f"{amount(hidden)} more slice{'s' * (hidden > 1)}", style="dim"))
     if any(cell.is_padding for cell in picture.cells()):
         lines.append(Text(f"{glyphs.padding} padding", style="dim"))
     return lines
@@ -156,10 +157,6 @@ class _TextGrid:
 def _borders(lines: Sequence[Sequence[Cell | None]]) -> list[list[bool]]:
     """Return for each line of cells but the last whether outermost tiles end beside each cell."""
     return [[level == 0 for level in line] for line in borders(lines)]
-
-
-def _amount(n: int) -> str:
-    return f"{n:,}" if n < 10**30 else "a great many"
 
 
 def _style(cell: Cell | None) -> str:

@@ -41,6 +41,8 @@ class Slot:
         tiles: the number of its tile at each level; empty in the tail of the buffer.
     """
 
+    json_keys: ClassVar = ("offset", "coordinate")
+
     offset: int
     coordinate: tuple[int, ...] | None
     tiles: tuple[tuple[int, ...], ...]
@@ -237,6 +239,8 @@ class Cell:
         is_padding: whether it is padding.
         tiles: the number of its tile at each level, outermost first.
     """
+
+    json_keys: ClassVar = ("coordinate", "offset", "padding=is_padding", "tiles")
 
     coordinate: tuple[int, ...]
     offset: int

@@ -17,9 +17,9 @@ from morello_layouts.expr import (
     variable,
 )
 from morello_layouts.expr.cheapest import expand_digits
-from morello_layouts.expr.simplify import measure
 from morello_layouts.limits import EXPR_NESTING
 from tests.support.expr_judges import agree
+from tests.support.expr_measure import measure
 from tests.support.fuzz_simplify import questions
 from tests.support.tables import each_row
 
@@ -29,6 +29,11 @@ x, i = variable("x"), variable("i", 0, 31)
 
 def random_forms() -> list[AffineExpr]:
     return [question.form() for question in questions(SEED, COUNT)]
+
+
+def test_the_measure_of_two_forms() -> None:
+    assert measure((x % 12) // 4) == (14, 48, 0)
+    assert measure(digit(x, 4, 3)) == (10, 12, 0)
 
 
 @pytest.mark.slow

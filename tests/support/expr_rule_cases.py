@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from morello_layouts.expr import AffineExpr, Digit, digit, variable
 from morello_layouts.expr.rules import DIGIT_RULES, Rule
-from morello_layouts.expr.simplify import measure
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences
+from tests.support.expr_measure import measure
 
 Node: TypeAlias = "Digit | AffineExpr"
 Maker: TypeAlias = "Callable[[Callable[[int, int], int]], Node]"

@@ -1,0 +1,56 @@
+"""The measure of expressions that every rule of the simplifier makes smaller."""
+
+from __future__ import annotations
+
+from math import prod
+
+from morello_layouts.expr import AffineExpr, Digit
+from morello_layouts.expr.sizes import Int
+
+
+def measure(form: AffineExpr) -> tuple[int, int, int]:
+    """Return the size that every rule makes smaller, compared from left to right.
+
+    1. The weight: a variable weighs 1, a sum one more than its terms together, a digit twice its
+       operand, and 1 more for a division or a remainder, 5 more for both.
+    2. The product of all divisors and moduli at all depths.
+    3. The number of factors and constants in operands that are not reduced modulo p, the divisor
+       times the modulus: a constant outside of 0..p - 1, or a factor of absolute value p or more.
+       Those of an operand count twice as much as those of the digit around it.
+
+    Each of the three grows with its parts, so a rule that makes a part smaller makes the whole
+    smaller. Symbolic sizes count as odd numbers from 101 on.
+    """
+    values = {name: 101 + 2 * k for k, name in enumerate(sorted(form.sizes()))}
+
+    def number(n: Int) -> int:
+        return n if isinstance(n, int) else int(n.evaluate(values))
+
+    def period(d: Digit) -> int:
+        return number(d.divisor) * number(d.modulus or 1)
+
+    def weight(form: AffineExpr) -> int:
+        operations = (0, 1, 5)
+        digits = _digits(form)
+        total = 1 + len(form.terms) - len(digits)
+        for d in digits:
+            total += 2 * weight(d.operand) + operations[(d.divisor != 1) + (d.modulus is not None)]
+        return total
+
+    def periods(form: AffineExpr) -> int:
+        return prod(period(d) * periods(d.operand) for d in _digits(form))
+
+    def unreduced(form: AffineExpr) -> int:
+        total = 0
+        for d in _digits(form):
+            p = period(d)
+            total += not 0 <= number(d.operand.const) < p
+            total += sum(abs(number(c)) >= p for _, c in d.operand.terms)
+            total += 2 * unreduced(d.operand)
+        return total
+
+    return weight(form), periods(form), unreduced(form)
+
+
+def _digits(form: AffineExpr) -> list[Digit]:
+    return [atom for atom, _ in form.terms if isinstance(atom, Digit)]
