@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.codegen.language import (
     PADDING,
@@ -256,12 +256,9 @@ class RustLanguage(ProgramLanguage):
 
 
 Target: TypeAlias = Literal["c", "cuda", "python", "rust", "mlir", "triton", "latex", "sympy"]
-"""The name of a target; a new one has a class in the table below."""
+"""The names in the table below, for type checkers."""
 
-TARGETS: Final[tuple[str, ...]] = get_args(Target)
-"""The names of all targets."""
-
-_LANGUAGES: Final[dict[str, type[Language]]] = {
+LANGUAGES: Final[dict[str, type[Language]]] = {
     language.name: language
     for language in (
         CLanguage,
@@ -274,6 +271,10 @@ _LANGUAGES: Final[dict[str, type[Language]]] = {
         SympyLanguage,
     )
 }
+"""The table of targets: the language of each name."""
+
+TARGETS: Final[tuple[str, ...]] = tuple(LANGUAGES)
+"""The names of all targets."""
 
 
 def print_formulas(
@@ -296,13 +297,13 @@ def print_formulas(
     >>> print_formulas(formulas, "c"), print_formulas(formulas, "c", shift=True)
     ('32 * (i / 8) + i % 8', '((i >> 3) << 5) + (i & 7)')
     """
-    if target not in _LANGUAGES:
+    if target not in LANGUAGES:
         raise LayoutError(
             f"target: expected one of {', '.join(TARGETS)}, got {target!r}",
             "formulas are printed in these targets",
             "name one of them",
         )
-    language = _LANGUAGES[target](shift=shift)
+    language = LANGUAGES[target](shift=shift)
     if asserts and not function:
         raise LayoutError(
             "asserts: expected a function, got an expression",

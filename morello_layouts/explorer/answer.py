@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from morello_layouts import api
 from morello_layouts.api.layouts import index_maps
-from morello_layouts.codegen import TARGETS
+from morello_layouts.codegen import LANGUAGES, TARGETS
 from morello_layouts.errors import LayoutError
 from morello_layouts.explanations.rows import (
     Row,
@@ -229,6 +229,7 @@ def _code(m: IndexMap, target: str) -> dict[str, str]:
     is_function = target not in _EXPRESSIONS
     return {
         "target": target,
+        "title": LANGUAGES[target].title,
         "offset": _attempted(lambda: api.code(m, target, function=is_function)),
         "coordinates": _attempted(lambda: api.code(m.inverse, target, function=is_function)),
     }

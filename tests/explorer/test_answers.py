@@ -49,8 +49,9 @@ def test_every_preset_is_answered_in_every_part(preset: Any) -> None:
     assert found["words"]
     assert found["memory"]
     assert found["sizes"]
-    assert [one["target"] for one in found["code"]] == [
-        "c", "cuda", "python", "rust", "mlir", "triton", "latex", "sympy",
+    assert [(one["target"], one["title"]) for one in found["code"]] == [
+        ("c", "C"), ("cuda", "CUDA"), ("python", "Python"), ("rust", "Rust"), ("mlir", "MLIR"),
+        ("triton", "Triton"), ("latex", "LaTeX"), ("sympy", "SymPy"),
     ]  # fmt: skip
     assert found["code"][0]["offset"] == ml.code(m, "c", function=True)
     assert found["code"][2]["coordinates"] == ml.code(m.inverse, "python", function=True)

@@ -98,8 +98,6 @@ function proofOf(list) {
     rows(list));
 }
 
-const TITLES = { c: "C", cuda: "CUDA", python: "Python", rust: "Rust", mlir: "MLIR",
-  triton: "Triton", latex: "LaTeX", sympy: "SymPy" };
 const chosen = { target: "c", way: "offset" }; // the reader's last choice
 
 function codeOf(list) {
@@ -120,7 +118,7 @@ function codeOf(list) {
   copy.addEventListener("click", () => copied(copy, text.textContent));
   show();
   return card("code", "Code", "Integers only: 32 bits if the bounds allow it, otherwise 64.",
-    choices("Language", "target", list.map(one => [one.target, TITLES[one.target] || one.target])),
+    choices("Language", "target", list.map(one => [one.target, one.title])),
     node("div", { class: "codehead" },
       choices("Function", "way", [["offset", "coordinates to offset"],
         ["coordinates", "offset to coordinates"]]), copy),
