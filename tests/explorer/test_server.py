@@ -431,9 +431,11 @@ def test_the_command_checks_itself() -> None:
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupt_ends_the_command_and_its_processes(kind: signal.Signals) -> None:
     command = [sys.executable, "-m", "morello_layouts", "explore", "--no-browser", "--port", "0"]
+    # A shell may start the tests with SIGINT ignored, which the command would inherit.
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         url = process.stdout.readline()
         port = int(re.findall(r":(\d+)/", url)[0])
