@@ -134,7 +134,8 @@ class _Adapted(Layout):
         return found
 
     def __str__(self) -> str:
-        return str(self.value)
+        kind: Any = type(self.value)
+        return kind.__name__ if kind.__str__ is object.__str__ else str(self.value)
 
 
 def as_layout(value: object) -> Layout | None:
@@ -143,6 +144,11 @@ def as_layout(value: object) -> Layout | None:
         return value
     methods = (getattr(value, name, None) for name in ("recipe", "reference"))
     return _Adapted(value) if all(map(callable, methods)) and not isinstance(value, type) else None
+
+
+def notation_name(layout: Layout) -> str:
+    """Return the name of the class that gives the layout's recipe."""
+    return type(layout.value if isinstance(layout, _Adapted) else layout).__name__
 
 
 def checked_recipe(layout: Layout, shape: tuple[Int, ...]) -> Recipe:

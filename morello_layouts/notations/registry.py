@@ -17,7 +17,7 @@ from morello_layouts.description import (
     memory_axes,
 )
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.layout import Arrays, Layout, checked_recipe
+from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.morello import MorelloLayout, words as morello_words
@@ -166,7 +166,7 @@ def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
         if isinstance(layout, notation.types):
             return notation.describe(layout, sizes)
     text, dims = str(layout), dimensions(sizes or ())
-    kind = f"{type(layout).__name__} layout"
+    kind = f"{notation_name(layout)} layout"
     if sizes is None:
         return Description(text, kind, text, dims, (Part(text, kind),))
     axes = memory_axes(checked_recipe(layout, tuple(sizes)), dims)

@@ -255,6 +255,21 @@ def test_axes_of_another_notation() -> None:
     assert [axis.label for axis in describe(EvenFirst(), (3, 4)).axes] == ["x%2", "y", "x//2"]
 
 
+class Uninherited:
+    """A layout that inherits nothing."""
+
+    recipe = EvenFirst.recipe
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        (i, j), (m, n) = coordinates, shape
+        return (j % 2) * (m * (n // 2)) + i * (n // 2) + j // 2
+
+
+def test_name_of_a_layout_that_inherits_nothing() -> None:
+    lines = str(ml.explain(Uninherited(), (3, 4))).splitlines()
+    assert lines[:2] == ["Uninherited", "Uninherited layout: Uninherited"]
+
+
 def test_axes_of_unknown_sizes() -> None:
     axes = words("f32[?,N]{1,0:T(*,8)(2,1)}").axes
     labels = ["(y,x)//16", "(y,x)%8", "((y,x)//8)%2", "0"]
