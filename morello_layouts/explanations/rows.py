@@ -7,11 +7,13 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from morello_layouts.api import draw
 from morello_layouts.description import BufferSizes, Description, amount
 from morello_layouts.explanations.report import ArrayReport, Proofs, instruction_facts
+from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
@@ -49,7 +51,7 @@ def place_rows(report: ArrayReport) -> list[Row]:
     rows: list[Row] = []
     words, m = report.description, report.index
     if m is not None:
-        rows.append(Row("shape", _physical_shape(m.physical_shape)))
+        rows.append(Row("shape", _physical_shape(m.recipe.physical_shape)))
     if words.axes and any(axis.size != 1 for axis in words.axes):
         coordinates = [axis.label for axis in words.axes if axis.size != 1]
         rows.append(Row("axes", ", ".join(coordinates)))
@@ -66,14 +68,16 @@ def size_rows(report: ArrayReport) -> list[Row]:
     if sizes is None:
         if m is None or not m.recipe.names:
             return []
-        return [Row("slots", f"{m.size}, of which {m.padding} are padding")]
+        padding = m.recipe.size - prod(m.recipe.shape)
+        of_padding = "no padding" if padding == 0 else f"{padding} of padding"
+        return [Row("slots", f"{m.recipe.size}, {of_padding}")]
     rows = [Row("elements", _elements(sizes))]
     if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
         rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes))
     return rows
 
 
-def _physical_shape(sizes: tuple[int, ...]) -> str:
+def _physical_shape(sizes: tuple[Int, ...]) -> str:
     squeezed = [n for n in sizes if n != 1]
     text = f"[{','.join(map(str, sizes))}]"
     return (

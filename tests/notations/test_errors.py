@@ -7,9 +7,11 @@ import re
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.description import listed
 from morello_layouts.notations import expression
 from morello_layouts.notations.grammar import Syntax, _parser, terminal_words
 from morello_layouts.notations.morello import reader as morello
+from morello_layouts.notations.registry import NOTATIONS as TABLE
 from morello_layouts.notations.xla import reader as xla
 from tests.support.tables import each_row
 
@@ -22,8 +24,8 @@ LAYOUT_FORM = (
 )
 EXAMPLE = "write for example bf16[10,200]{1,0:T(8,128)(2,1)}"
 NOTATIONS = (
-    "texts of layouts are: a Morello list, an XLA layout in braces, an XLA shape and a oneDNN tag",
-    "write for example [1, 0, 1 p(4)], {1,0:T(8,128)}, bf16[10,200]{1,0:T(8,128)(2,1)}, aBcd16b",
+    f"texts of layouts are: {listed([each.title for each in TABLE])}",
+    f"write for example {', '.join(each.example for each in TABLE)}",
 )
 BESIDE = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
 ORDER = (

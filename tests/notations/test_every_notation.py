@@ -24,7 +24,7 @@ def layout_of(notation: Notation) -> tuple[Layout, tuple[int, ...]]:
     layout = ml.parse(notation.example)
     assert isinstance(layout, notation.types)
     sizes = SHAPES.get(notation.example) or layout.sizes
-    assert sizes is not None
+    assert sizes is not None, f"give {notation.example} a shape in SHAPES"
     return layout, tuple(n for n in sizes if isinstance(n, int))
 
 
