@@ -206,7 +206,7 @@ class Lowering:
             if isinstance(name, Quotient) and name.exact and power == 1:
                 shared = gcd(factor, name.divisor)
                 factor //= shared
-            factors += [(self._size(name, shared), SizeExpr(((((name, 1),), 1),)))] * power
+            factors += [(self._size(name, shared), SizeExpr.named(name))] * power
         node = self.nodes.const(factor)
         part: Int = factor
         for one, size in factors:
@@ -226,7 +226,7 @@ class Lowering:
         above, divisor = name.numerator + up, name.divisor // times
         if divisor == 1:
             return self.number(above)
-        value = SizeExpr(((((name, 1),), 1),)) * times
+        value = SizeExpr.named(name) * times
         return self._divide(
             self.number(above), divisor, Interval(above, above), Interval(value, value)
         )

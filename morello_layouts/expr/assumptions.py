@@ -134,7 +134,7 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
             )
             if least == most:
                 return least
-        return SizeExpr(((((atom, 1),), 1),))
+        return SizeExpr.named(atom)
 
     changed: Int = value.fold(decided)
     return changed

@@ -114,6 +114,26 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
     )
 
 
+def add_fractions(parts: Sequence[tuple[AffineExpr, Int]]) -> tuple[AffineExpr, Int]:
+    """Return the sum of forms over denominators, as a form and a common denominator.
+
+    >>> from morello_layouts.expr.affine import variable
+    >>> form, denominator = add_fractions([(variable("i"), 2), (variable("j"), 6)])
+    >>> print(form, denominator)
+    3*i + j 6
+    """
+    common: Int = 1
+    for _, d in parts:
+        if d != 1:
+            common = common * d // common_divisor(common, d)
+    terms: list[tuple[Atom, Int]] = []
+    const: Int = 0
+    for form, d in parts:
+        terms += [(atom, common // d * c) for atom, c in form.terms]
+        const += common // d * form.const
+    return AffineExpr.from_terms(terms, const), common
+
+
 def divide(form: AffineExpr, divisor: Int) -> AffineExpr:
     """Return ``form // divisor``, rounded down, for a divisor of either sign.
 
@@ -408,14 +428,7 @@ class _SympyReader:
         return self.function(expr), 1
 
     def sum(self, expr: Any) -> tuple[AffineExpr, Int]:
-        parts = [self.rational(arg) for arg in expr.args]
-        common: Int = 1
-        for _, d in parts:
-            common = common * d // common_divisor(common, d)
-        total = AffineExpr((), 0)
-        for form, d in parts:
-            total = total + form * (common // d)
-        return total, common
+        return add_fractions([self.rational(arg) for arg in expr.args])
 
     def function(self, expr: Any) -> AffineExpr:
         name = expr.func.__name__

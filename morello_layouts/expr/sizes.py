@@ -93,8 +93,8 @@ class SizeExpr:
         self._hash = hash(terms)
 
     @staticmethod
-    def named(name: str) -> SizeExpr:
-        """Return the size with this name."""
+    def named(name: SizeAtom) -> SizeExpr:
+        """Return the size with this name, or the quotient."""
         return SizeExpr(((((name, 1),), 1),))
 
     def as_atom(self) -> SizeAtom | None:
@@ -326,7 +326,7 @@ def _as_quotients(name: Quotient, value: SizeExpr) -> Iterator[tuple[SizeExpr, i
             and other.divisor != name.divisor
             and name.divisor % other.divisor == 0
         ):
-            yield _atom(other), name.divisor // other.divisor
+            yield SizeExpr.named(other), name.divisor // other.divisor
 
 
 def ceil_quotient(value: Int, divisor: int) -> Int:
@@ -351,8 +351,8 @@ def ceil_quotient(value: Int, divisor: int) -> Int:
     assert isinstance(rest, SizeExpr)
     inner = rest.as_atom()
     if isinstance(inner, Quotient) and not inner.exact:
-        return whole + _atom(Quotient(inner.numerator, inner.divisor * divisor))
-    return whole + (rest if divisor == 1 else _atom(Quotient(rest, divisor)))
+        return whole + SizeExpr.named(Quotient(inner.numerator, inner.divisor * divisor))
+    return whole + (rest if divisor == 1 else SizeExpr.named(Quotient(rest, divisor)))
 
 
 @overload
@@ -387,11 +387,7 @@ def exact_quotient(value: Int, divisor: int) -> Int:
             "an exact quotient is an integer",
             f"give a multiple of {divisor}",
         )
-    return _atom(Quotient(value, divisor, exact=True))
-
-
-def _atom(quotient: Quotient) -> SizeExpr:
-    return SizeExpr(((((quotient, 1),), 1),))
+    return SizeExpr.named(Quotient(value, divisor, exact=True))
 
 
 def sign(value: Int) -> int:

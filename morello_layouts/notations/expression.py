@@ -10,11 +10,9 @@ from morello_layouts.checks import shown
 from morello_layouts.errors import ParseError, ShapeError
 from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import (
-    as_number,
-)
+from morello_layouts.expr.conversions import as_number
 from morello_layouts.expr.sizes import Int
-from morello_layouts.notations.grammar import Syntax, parse_tree
+from morello_layouts.notations.grammar import Syntax, at_part, parse_tree
 
 _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // %, floor(a/b), ceil(a/b), Mod(a, b)",
@@ -91,9 +89,7 @@ def parse_bounds(text: str) -> dict[str, Interval]:
             lo, hi = (parse_number(end) if end.strip() else None for end in ends)
         except ParseError as error:
             start = position + part.index(error.text, len(name))
-            raise ParseError(
-                error.what, error.why, error.fix, text=text, position=start + error.position
-            ) from None
+            raise at_part(error, text, {}, start + error.position) from None
         if isinstance(lo, int) and isinstance(hi, int) and hi < lo:
             raise ParseError(
                 f"{name} has no values",

@@ -9,18 +9,19 @@ from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
 
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import AffineExpr, Atom, Interval, Var, canonicalize
+from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
 from morello_layouts.expr.bounds import UNBOUNDED
 from morello_layouts.expr.conversions import (
+    add_fractions,
     as_number,
     divide,
     multiply,
     promote_to_sizes,
     remainder,
 )
-from morello_layouts.expr.sizes import Int, common_divisor, is_nonnegative
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import EXPRESSION_BITS
-from morello_layouts.notations.grammar import integer
+from morello_layouts.notations.grammar import at_part, integer
 
 
 class Placed(NamedTuple):
@@ -63,19 +64,10 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def sum(self, children: list[Any]) -> Placed:
         parts: list[Placed] = children[::2]
-        common: Int = 1
-        for part in parts:
-            if part.denominator != 1:
-                common = common * part.denominator // common_divisor(common, part.denominator)
-        terms: list[tuple[Atom, Int]] = []
-        const: Int = 0
-        for sign, part in zip(["+", *children[1::2]], parts, strict=True):
-            factor = common // part.denominator
-            factor = factor if sign == "+" else -factor
-            terms += [(atom, factor * c) for atom, c in part.form.terms]
-            const += factor * part.form.const
-        slash = max(part.slash for part in parts)
-        return Placed(AffineExpr.from_terms(terms, const), parts[0].start, common, slash)
+        signed = zip(["+", *children[1::2]], parts, strict=True)
+        forms = [(p.form if sign == "+" else -p.form, p.denominator) for sign, p in signed]
+        form, common = add_fractions(forms)
+        return Placed(form, parts[0].start, common, max(part.slash for part in parts))
 
     def product(self, children: list[Any]) -> Placed:
         left: Placed = children[0]
@@ -131,7 +123,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         try:
             return multiply(left, right.form, self.sizes)
         except LayoutError as error:
-            raise self.at(right.start, error) from None
+            raise at_part(error, self.text, {}, right.start) from None
 
     def by_number(
         self, operation: Callable[[AffineExpr, Int], AffineExpr], left: Placed, right: Placed
@@ -140,7 +132,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         try:
             return Placed(operation(left.form, number), left.start)
         except LayoutError as error:
-            raise self.at(right.start, error) from None
+            raise at_part(error, self.text, {}, right.start) from None
 
     def ratio(self, left: Placed, right: Placed, slash: int) -> Placed:
         number = self.as_divisor(right)
@@ -179,9 +171,6 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
             text=self.text,
             position=of.slash,
         )
-
-    def at(self, start: int, error: LayoutError) -> ParseError:
-        return ParseError(error.what, error.why, error.fix, text=self.text, position=start)
 
 
 def _bits(form: AffineExpr) -> int:

@@ -268,7 +268,7 @@ def first_sizes(found: isl.Set, space: Space, names: tuple[str, ...]) -> dict[st
     if found.is_empty():
         return None
     if not space.parameters.are_names:
-        return _first_small_sizes(found, space.parameters, names)
+        return _first_small_sizes(found, space, names)
     monomials = space.parameters.monomials
     order = sorted(range(len(monomials)), key=lambda k: names.index(str(monomials[k][0][0])))
     points = found.insert_dims(isl.dim_type.set, 0, len(order))
@@ -294,17 +294,13 @@ def point_of(sizes: Mapping[str, int], space: Space) -> isl.Set:
 
 
 def _first_small_sizes(
-    found: isl.Set, parameters: Parameters, names: tuple[str, ...]
+    found: isl.Set, space: Space, names: tuple[str, ...]
 ) -> dict[str, int] | None:
-    assumed = {one.name: one for one in parameters.assumptions}
+    assumed = {one.name: one for one in space.parameters.assumptions}
     count = PROOF_VALUES.get(len(names), PROOF_VALUES_OF_MANY)
     for values in product(*(small_values(assumed.get(n, Assumption(n)), count) for n in names)):
         sizes = dict(zip(names, values, strict=True))
-        there = found
-        for k, size in enumerate(parameters.sizes()):
-            val = isl.Val.read_from_str(found.get_ctx(), str(size.evaluate(sizes)))
-            there = there.fix_val(isl.dim_type.param, k, val)
-        if not there.is_empty():
+        if not found.is_disjoint(point_of(sizes, space)):
             return sizes
     return None
 

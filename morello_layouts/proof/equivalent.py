@@ -205,7 +205,7 @@ def _least(name: str, space: Space) -> int | None:
 
 
 def _number(name: SizeAtom, space: Space) -> isl.Aff:
-    return space.number(SizeExpr(((((name, 1),), 1),)))
+    return space.number(SizeExpr.named(name))
 
 
 def _at(function: isl.Aff, least: int, at_minimum: bool) -> isl.Set:
