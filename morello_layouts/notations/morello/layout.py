@@ -133,7 +133,7 @@ class MorelloLayout(Layout):
         return tuple(Assumption(name, divisor=n) for name, n in demands.items() if n > 1)
 
     def demand(self, dim: int) -> int:
-        """Return the divisor of a logical dimension's size, unless that is small: the packs.
+        """Return the product of a dimension's packs; it divides every size that is not smaller.
 
         >>> import morello_layouts as ml
         >>> ml.parse("[0, 1, 0 p(8), 0 p(4)]").demand(0)
