@@ -17,13 +17,7 @@ from morello_layouts.diagnostics.buffers import (
     sums,
     totals_of,
 )
-from morello_layouts.diagnostics.moves import (
-    Effect,
-    HloMove,
-    VerdictCache,
-    effect_text,
-    moves_of,
-)
+from morello_layouts.diagnostics.moves import Effect, HloMove, VerdictCache, effect_text, moves_of
 from morello_layouts.diagnostics.report import (
     Columns,
     Report,

@@ -9,12 +9,7 @@ from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
-from morello_layouts.diagnostics.buffers import (
-    Buffer,
-    is_fused,
-    space_name,
-    without_memory_space,
-)
+from morello_layouts.diagnostics.buffers import Buffer, is_fused, space_name, without_memory_space
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.notations.xla import XlaShape, XlaTuple

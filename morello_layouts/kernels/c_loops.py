@@ -26,12 +26,7 @@ from morello_layouts.kernels.nests import (
 )
 from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
 from morello_layouts.kernels.staging import StagedBlocks
-from morello_layouts.kernels.vectorize import (
-    MOST_PREFETCHED,
-    SMALL_ROWS,
-    axes_in_bytes,
-    fuse_axes,
-)
+from morello_layouts.kernels.vectorize import MOST_PREFETCHED, SMALL_ROWS, axes_in_bytes, fuse_axes
 from morello_layouts.recipe import Recipe, known, linear_index, physical_coordinates
 
 INDENT: Final = "    "

@@ -13,13 +13,7 @@ from typing import Final
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.c_loops import Hoisted, argument, offset_text
 from morello_layouts.kernels.c_vectors import Hoist
-from morello_layouts.kernels.domains import (
-    Domain,
-    LoopAxis,
-    estimate,
-    floor_quotient,
-    upper_bound,
-)
+from morello_layouts.kernels.domains import Domain, LoopAxis, estimate, floor_quotient, upper_bound
 from morello_layouts.kernels.plan import Kernel, domains_of
 from morello_layouts.kernels.vectorize import axes_in_bytes
 from morello_layouts.recipe import Recipe, known

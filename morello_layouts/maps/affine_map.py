@@ -11,12 +11,7 @@ from morello_layouts.checks import checked_coordinate, spread
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import Digit, map_ints, substitute
-from morello_layouts.expr.assumptions import (
-    Assumption,
-    apply_assumptions,
-    checked_sizes,
-    meet_all,
-)
+from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes, meet_all
 from morello_layouts.expr.conversions import latex_map, public_size, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.recipe import known

@@ -12,11 +12,7 @@ from morello_layouts.checks import as_index, as_integers, checked_coordinate, sh
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.affine import substitute
-from morello_layouts.expr.assumptions import (
-    Assumption,
-    apply_assumptions,
-    checked_sizes,
-)
+from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, to_sympy
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative

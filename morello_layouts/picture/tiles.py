@@ -11,14 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts.recipe import (
-    Recipe,
-    Split,
-    Transpose,
-    delinearize,
-    known,
-    logical_coordinates,
-)
+from morello_layouts.recipe import Recipe, Split, Transpose, delinearize, known, logical_coordinates
 from morello_layouts.recipe.digits import axes_of
 
 

@@ -11,13 +11,7 @@ from morello_layouts.checks import whole
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr, round_up
-from morello_layouts.notations.morello.dims import (
-    Dynamic,
-    OddEven,
-    Packed,
-    PhysDim,
-    PhysDims,
-)
+from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim, PhysDims
 from morello_layouts.recipe import Merge, Recipe, Split, Step, Transpose, known
 
 Shape: TypeAlias = tuple[Int, ...]
