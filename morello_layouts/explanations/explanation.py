@@ -115,6 +115,7 @@ def explain(
     """
     instruction = instruction_in(layout)
     value = instruction.shape if instruction is not None else parsed(cast("LayoutLike", layout))
+    arrays = arrays_of(value)
     carries_sizes = isinstance(value, IndexMap) or not needs_shape(value)
     if not isinstance(value, Layout) and carries_sizes and shape is not None:
         raise LayoutError(
@@ -124,7 +125,7 @@ def explain(
         )
     seen: dict[str, ArrayReport] = {}
     reports = []
-    for path, one in arrays_of(value):
+    for path, one in arrays:
         text = str(one)
         if text not in seen:
             seen[text] = report_of(one, shape, assuming, derivation=derivation)

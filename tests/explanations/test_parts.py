@@ -270,6 +270,11 @@ def test_name_of_a_layout_that_inherits_nothing() -> None:
     assert lines[:2] == ["Uninherited", "Uninherited layout: Uninherited"]
 
 
+def test_a_value_that_is_not_a_layout_with_a_shape() -> None:
+    with pytest.raises(ml.UnsupportedError, match="expected a layout, got 5"):
+        ml.explain(5, (3, 4))
+
+
 def test_axes_of_unknown_sizes() -> None:
     axes = words("f32[?,N]{1,0:T(*,8)(2,1)}").axes
     labels = ["(y,x)//16", "(y,x)%8", "((y,x)//8)%2", "0"]

@@ -288,3 +288,9 @@ def test_what_was_expected_is_never_a_raw_terminal_name() -> None:
                 xla.parse_xla(text + "!")
             assert not raw & set(re.split(r"[\s',]+", caught.value.what))
             assert "$END" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["HloModule m", "  hello world"])
+def test_words_are_not_a_tag(text: str) -> None:
+    with pytest.raises(ml.ParseError, match="no layout begins like this"):
+        ml.parse(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from morello_layouts.checks import shown
@@ -36,6 +37,10 @@ _IRREGULAR: Final = {
 }
 
 
+# Letters that are not the dimensions of a tag, as one of them repeats: any text's first word.
+_WORD: Final = re.compile(r"\s*[A-Za-z]*([A-Za-z])(?=[A-Za-z]{0,40}\1)", re.IGNORECASE)
+
+
 def parse_onednn(text: str) -> OnednnLayout:
     """Parse a memory format tag of oneDNN.
 
@@ -46,7 +51,12 @@ def parse_onednn(text: str) -> OnednnLayout:
     ((1, 16),)
     """
     text = _IRREGULAR.get(text.strip(), text)
-    children: list[Any] = parse_tree("onednn/onednn.lark", "tag_text", text, _SYNTAX).children
+    try:
+        children: list[Any] = parse_tree("onednn/onednn.lark", "tag_text", text, _SYNTAX).children
+    except ParseError as error:
+        if _WORD.match(text) and not text.startswith("_", error.position):
+            error.reached = -1  # another reader, or none, knows more
+        raise
     if not children or children[0].data == "block":
         what = "the order of the dimensions: expected a letter for each, got a block"
         raise _error(what, "write it before the blocks: aB16b", text, text.find(text.strip()))
