@@ -225,9 +225,9 @@ def require_rank(shape: Sequence[object], rank: int, name: str) -> None:
     """Raise a ShapeError if a shape has another number of dimensions."""
     if len(shape) != rank:
         raise ShapeError(
-            f"{name}: expected {rank} sizes, got {len(shape)}",
+            f"{name}: expected {rank} size{'' if rank == 1 else 's'}, got {len(shape)}",
             "a shape has one size for each dimension of the layout",
-            f"give {rank} sizes",
+            f"give {rank} size{'' if rank == 1 else 's'}",
         )
 
 
