@@ -77,7 +77,7 @@ def code(
     Raises:
         LayoutError: if there is no such target, a name is not one in it, or the layout or
             expression cannot be read.
-        UnsupportedError: if a value does not fit 64 bits, or the target lacks what is asked for.
+        UnsupportedError: if a value does not fit 64 bits, or the target lacks an operation.
 
     >>> code("f32[3,5]{1,0:T(2,2)}", "c")
     '12 * (d0 / 2) + 4 * (d1 / 2) + 2 * (d0 % 2) + d1 % 2'

@@ -289,7 +289,7 @@ def print_formulas(
 
     Raises:
         LayoutError: if there is no such target, or a name is not one in it.
-        UnsupportedError: if the target lacks what is asked for.
+        UnsupportedError: if the target lacks an operation.
 
     >>> from morello_layouts.expr import variable
     >>> i = variable("i", 0, 31)
