@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,6 @@ from morello_layouts.explorer.subject import failure
 from morello_layouts.limits import EXPLORER_ANSWER, EXPLORER_SECONDS
 
 _READY: Final = b"ready\n"
-_CUT_OFF: Final = 1  # the exit status that faulthandler gives at the deadline
 
 WARMING: Final = {"layout": "f32[M,N]{1,0:T(2,2)}", "other": "[1, 0]", "assuming": "2 | M"}
 """A question that loads the grammars, SymPy and ISL before anyone waits for them."""
@@ -66,8 +66,9 @@ class Worker:
             answer = process.answer(question)
             if answer.endswith(b"\n"):
                 return answer[:-1]
-            status = self._replace()
-        if process.has_loaded and status == _CUT_OFF:
+            is_late = process.is_late()
+            self._replace()
+        if is_late:
             why = f"the explorer ends work on a question after {self._seconds:g} seconds"
             return _failure("the answer takes too long", why)
         return _failure(
@@ -81,11 +82,11 @@ class Worker:
                 process.end()
             self._processes = []
 
-    def _replace(self) -> int:
-        """Let the spare process take over, and return the exit status of the other."""
+    def _replace(self) -> None:
+        """End the process, and let the spare one take over."""
         ended, spare = self._processes
         self._processes = [spare, _Process(self._seconds)]
-        return ended.end()
+        ended.end()
 
 
 class _Process:
@@ -102,6 +103,8 @@ class _Process:
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._questions, self._answers = self._popen.stdin, self._popen.stdout
+        self._seconds = seconds
+        self._asked: float | None = None
         self.has_loaded = False
 
     def is_ready(self) -> bool:
@@ -112,20 +115,29 @@ class _Process:
     def is_alive(self) -> bool:
         return self._popen.poll() is None
 
+    def is_late(self) -> bool:
+        """Whether the deadline of its last question has passed.
+
+        The exit status does not say so: at the deadline a process may also crash, because the
+        watchdog reads the stack of a thread that goes on.
+        """
+        return self._asked is not None and time.monotonic() - self._asked >= self._seconds
+
     def answer(self, question: bytes) -> bytes:
         """Return the answer as a line; only its beginning if the process ends."""
         with suppress(OSError):
             if self.is_ready():
+                self._asked = time.monotonic()
                 self._questions.write(question)
                 self._questions.flush()
                 return self._answers.readline()
         return b""
 
-    def end(self) -> int:
-        """End the process if it has not ended itself, and return its exit status."""
+    def end(self) -> None:
+        """End the process if it has not ended itself."""
         with suppress(OSError), self._popen:  # OSError: it ended before it read the question
             self._popen.kill()
-        return self._popen.wait()
+        self._popen.wait()
 
 
 def work(questions: IO[bytes], answers: IO[bytes], seconds: float) -> None:

@@ -10,6 +10,7 @@ let presets = [];
 let asking = null; // aborts the question under way
 let timer = null;
 let isTyping = false; // changes of one field in a row are one entry of the history
+let isNewEntry = false; // the change that waits for the timer begins an entry
 let shownText = ""; // the answer on the page, as received
 
 function typed() {
@@ -171,10 +172,15 @@ place("question").addEventListener("input", event => {
   if (event.target.id === "preset") return;
   if (event.target.id === "layout") array = "";
   place("preset").value = "";
-  remember(!isTyping);
+  isNewEntry ||= !isTyping;
   isTyping = true;
   clearTimeout(timer);
-  timer = setTimeout(ask, 60);
+  // The address waits as well: browsers complain of one that changes with every key.
+  timer = setTimeout(() => {
+    remember(isNewEntry);
+    isNewEntry = false;
+    ask();
+  }, 60);
 });
 place("question").addEventListener("change", () => { isTyping = false; });
 
