@@ -30,7 +30,11 @@ LayoutLike: TypeAlias = "str | Arrays | IndexMap"
 
 
 def index_map(
-    layout: LayoutLike, shape: Shape | None = None, *, assuming: Assuming | None = None
+    layout: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
 ) -> IndexMap:
     """Return the index map of a layout at a shape: from coordinates to offsets in elements.
 
@@ -42,6 +46,8 @@ def index_map(
         assuming: assumptions about symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
             range ``{"N": (1, 128)}``, or several of these. A Morello layout assumes by itself
             that its packs divide their dimensions.
+        notation: the notation of a text, as for :func:`~morello_layouts.parse`; by default the text
+            tells.
 
     Raises:
         ParseError: if the text is not in any notation.
@@ -57,7 +63,7 @@ def index_map(
     """
     given = None if shape is None else sizes_of(shape)
     known = assumptions_of(assuming)
-    value = _one_array(layout)
+    value = _one_array(parsed(layout, notation))
     own = _carried(value)
     if own is not None:
         sizes = _bounded(value, own)
@@ -89,9 +95,9 @@ def _bounded(layout: Layout | IndexMap, sizes: Sequence[Int | None]) -> tuple[In
     return found
 
 
-def parsed(layout: LayoutLike) -> Arrays | IndexMap:
+def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap:
     """Return text as the layout that it describes; return other values as they are."""
-    return notations.parse(layout) if isinstance(layout, str) else layout
+    return notations.parse(layout, notation) if isinstance(layout, str) else layout
 
 
 def arrays_of(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from morello_layouts import notations
 from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape, parsed
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape
@@ -51,7 +50,7 @@ def is_bitcast(
     """
     from morello_layouts import proof
 
-    one, other = (notations.parse(x) if isinstance(x, str) else x for x in (a, b))
+    one, other = (parsed(x) for x in (a, b))
     first, second = index_maps(one, other, shape, assuming)
     answer = proof.is_bitcast(first, second, correspondence, budget=budget)
     if isinstance(one, XlaShape) and isinstance(other, XlaShape):

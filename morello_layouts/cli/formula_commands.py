@@ -11,11 +11,13 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.code import Formulable, Simplified
 from morello_layouts.api.conversions import NOTATIONS
 from morello_layouts.api.formulas import form_of
+from morello_layouts.api.layouts import LayoutLike, arrays_of, parsed
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
     error_in_options,
     json_option,
+    notation_option,
     output_option,
     shape_option,
     text_argument,
@@ -26,7 +28,7 @@ from morello_layouts.errors import LayoutError, NoTranslationError, TranslationN
 from morello_layouts.expr import cheapest as cheapest_form, readable
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.kernels import KERNEL_TARGETS
-from morello_layouts.notations import parse, parse_bounds
+from morello_layouts.notations import parse_bounds
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 
@@ -48,6 +50,7 @@ In Python: code.
 )
 @text_argument("text")
 @shape_option
+@notation_option
 @assuming_option
 @click.option(
     "--target", type=click.Choice(TARGETS), default="c", show_default=True, help="The language."
@@ -67,7 +70,7 @@ In Python: code.
 @json_option
 def code(
     *,
-    text: str,
+    text: LayoutLike,
     shape: Shape | None,
     assuming: str | None,
     target: str,
@@ -121,6 +124,7 @@ In Python: convert.
 )
 @text_argument("text")
 @shape_option
+@notation_option
 @click.option(
     "--to",
     type=click.Choice(NOTATIONS),
@@ -131,7 +135,7 @@ In Python: convert.
 @json_option
 def convert(
     *,
-    text: str,
+    text: LayoutLike,
     shape: Shape | None,
     to: Literal["xla", "morello"] | None,
     element_type: str | None,
@@ -139,8 +143,8 @@ def convert(
     as_json: bool,
 ) -> Status:
     """Write the layout TEXT in another notation, proved to have the same offsets."""
-    layout = parse(text)
-    is_xla = any(isinstance(x, XlaShape | XlaLayout) for _, x in layout.arrays())
+    layout = parsed(text)
+    is_xla = any(isinstance(x, XlaShape | XlaLayout) for _, x in arrays_of(layout))
     to = to or ("morello" if is_xla else "xla")
     status, found, reason = Status.DONE, None, "proved to have the same offsets"
     try:
@@ -175,6 +179,7 @@ In Python: relayout, Relayout.kernel.
 @text_argument("source")
 @text_argument("target")
 @shape_option
+@notation_option
 @click.option(
     "--target",
     "language",
@@ -196,8 +201,8 @@ In Python: relayout, Relayout.kernel.
 @json_option
 def relayout(
     *,
-    source: str,
-    target: str,
+    source: LayoutLike,
+    target: LayoutLike,
     shape: Shape | None,
     language: str,
     dtype: str | None,
@@ -207,7 +212,7 @@ def relayout(
     as_json: bool,
 ) -> Status:
     """Print a function that moves a buffer in the layout SOURCE to one in the layout TARGET."""
-    first, second = parse(source), parse(target)
+    first, second = parsed(source), parsed(target)
     found = api.relayout(first, second, shape)
     fill = 0 if padding == "zero" else None
     text = found.kernel(language, dtype, fill=fill, name=name)

@@ -11,12 +11,14 @@ import click
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
+from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
     checked_option,
     in_options,
     json_option,
+    notation_option,
     shape_option,
     text_argument,
 )
@@ -74,11 +76,12 @@ In Python: explain.
 )
 @text_argument("text")
 @shape_option
+@notation_option
 @assuming_option
 @click.option("--derivation", is_flag=True, help="Show how the reference formula was simplified.")
 @json_option
 def explain(
-    text: str, shape: Shape | None, assuming: str | None, derivation: bool, as_json: bool
+    text: LayoutLike, shape: Shape | None, assuming: str | None, derivation: bool, as_json: bool
 ) -> Status:
     """Explain each part of the layout TEXT, with its formula, sizes, proof and picture.
 
@@ -263,8 +266,9 @@ In Python: draw.
 """,
 )
 @text_argument("text")
-@click.argument("other", required=False)
+@text_argument("other", required=False)
 @shape_option
+@notation_option
 @click.option("-o", "--output", metavar="FILE", help="Write x.svg, x.html, x.png or x.txt.")
 @click.option(
     "--colour",
@@ -284,8 +288,8 @@ In Python: draw.
 @json_option
 def draw(
     *,
-    text: str,
-    other: str | None,
+    text: LayoutLike,
+    other: LayoutLike | None,
     shape: Shape | None,
     output: str | None,
     as_json: bool,

@@ -11,7 +11,9 @@ from typing import Any, Final
 import click
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.notations import parse_shape
+from morello_layouts.layout import Arrays
+from morello_layouts.notations import parse, parse_shape
+from morello_layouts.notations.registry import NAMES, require_notation
 
 
 def checked_option(read: Callable[[str], Any]) -> Callable[..., Any]:
@@ -29,10 +31,28 @@ def checked_option(read: Callable[[str], Any]) -> Callable[..., Any]:
     return callback
 
 
-def _text(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-    if value != "-":
-        return value
-    return sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+def _text(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | Arrays | None:
+    if value == "-":
+        value = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    notation = ctx.meta.get(_NOTATION)
+    return value if value is None or notation is None else parse(value, notation)
+
+
+_NOTATION: Final = "morello_layouts.notation"
+
+
+def _keep_notation(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    ctx.meta[_NOTATION] = None if value is None else require_notation(value)
+
+
+notation_option = click.option(
+    "--notation",
+    is_eager=True,  # texts are read after it
+    expose_value=False,
+    callback=_keep_notation,
+    metavar="NAME",
+    help=f"The notation of each text, if a text does not tell: {', '.join(NAMES)}.",
+)
 
 
 shape_option = click.option(
@@ -52,9 +72,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 output_option = click.option("-o", "--output", metavar="FILE", help="Write to a file.")
 
 
-def text_argument(name: str) -> Callable[[Any], Any]:
-    """Return an argument that holds a layout; ``-`` reads standard input."""
-    return click.argument(name, callback=_text)
+def text_argument(name: str, *, required: bool = True) -> Callable[[Any], Any]:
+    """Return an argument that holds a layout; ``-`` reads standard input.
+
+    Its value is text, or a layout if ``--notation`` says how to read the text.
+    """
+    return click.argument(name, callback=_text, required=required)
 
 
 _ARGUMENT: Final = re.compile(

@@ -8,11 +8,13 @@ import click
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
+from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.checks import as_permutation
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
     json_option,
+    notation_option,
     shape_option,
     status_of,
     text_argument,
@@ -49,6 +51,7 @@ In Python: is_bijective, is_injective, is_surjective, verify.
 )
 @text_argument("text")
 @shape_option
+@notation_option
 @click.option(
     "--bijective", "question", flag_value="bijective", default="bijective",
     help="Injective and surjective. The default.",
@@ -67,7 +70,7 @@ In Python: is_bijective, is_injective, is_surjective, verify.
 @assuming_option
 @json_option
 def prove(
-    text: str, shape: Shape | None, question: str, assuming: str | None, as_json: bool
+    text: LayoutLike, shape: Shape | None, question: str, assuming: str | None, as_json: bool
 ) -> Status:
     """Prove or disprove that the layout TEXT is bijective.
 
@@ -91,9 +94,12 @@ JSON and exit status as of prove. In Python: are_equivalent.
 @text_argument("a")
 @text_argument("b")
 @shape_option
+@notation_option
 @assuming_option
 @json_option
-def equal(a: str, b: str, shape: Shape | None, assuming: str | None, as_json: bool) -> Status:
+def equal(
+    a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: str | None, as_json: bool
+) -> Status:
     """Prove or disprove that layouts A and B give every element the same offset.
 
     A layout whose text carries no shape takes that of the other one.
@@ -118,6 +124,7 @@ Exit status: 0 a bitcast, 1 not a bitcast, 2 bad input, 3 undecided. In Python: 
 @text_argument("a")
 @text_argument("b")
 @shape_option
+@notation_option
 @click.option(
     "--transpose", metavar="1,0", help="B is A with its dimensions in this order, as in NumPy."
 )
@@ -125,8 +132,8 @@ Exit status: 0 a bitcast, 1 not a bitcast, 2 bad input, 3 undecided. In Python: 
 @assuming_option
 @json_option
 def bitcast(  # noqa: PLR0917  click gives each option by its name
-    a: str,
-    b: str,
+    a: LayoutLike,
+    b: LayoutLike,
     shape: Shape | None,
     transpose: str | None,
     in_any_way: bool,

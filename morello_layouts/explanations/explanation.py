@@ -70,6 +70,7 @@ def explain(
     *,
     assuming: Assuming | None = None,
     derivation: bool = False,
+    notation: str | None = None,
 ) -> Explanation:
     """Explain a layout: each part of its text, its sizes, formulas, proofs and a picture.
 
@@ -79,6 +80,7 @@ def explain(
         shape: the sizes, if the layout does not carry them.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         derivation: whether to list the rules that simplified the formula.
+        notation: the notation of a text, as for ``index_map``.
 
     Returns:
         A report that prints itself; ``arrays`` has its parts as values.
@@ -113,8 +115,9 @@ def explain(
     >>> explain("(f32[8,128], token[])")
     <Explanation: (f32[8,128]{1,0}, token[]), 2 arrays>
     """
-    instruction = instruction_in(layout)
-    value = instruction.shape if instruction is not None else parsed(cast("LayoutLike", layout))
+    instruction = instruction_in(layout) if notation is None else None
+    given = layout if instruction is None else instruction.shape
+    value = parsed(cast("LayoutLike", given), notation)
     arrays = arrays_of(value)
     carries_sizes = isinstance(value, IndexMap) or not needs_shape(value)
     if not isinstance(value, Layout) and carries_sizes and shape is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 from morello_layouts.checks import shown
@@ -33,6 +34,7 @@ class Notation:
     """A notation, as everything outside of its folder knows it.
 
     Attributes:
+        name: the word that names the notation where a text alone does not; readers may share it.
         title: the kind of its texts, in errors.
         begins: matches the beginning of a text in this notation.
         parse: reads a text, with a caret in its errors.
@@ -41,6 +43,7 @@ class Notation:
         example: a text.
     """
 
+    name: str
     title: str
     begins: re.Pattern[str]
     parse: Callable[[str], Arrays]
@@ -53,6 +56,7 @@ _TYPES: Final = "|".join(ELEMENT_BITS)
 
 NOTATIONS: Final = (
     Notation(
+        "morello",
         "a Morello list",
         re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z])"),
         parse_morello,
@@ -61,6 +65,7 @@ NOTATIONS: Final = (
         "[1, 0, 1 p(4)]",
     ),
     Notation(
+        "xla",
         "an XLA layout in braces",
         re.compile(r"\s*\{"),
         parse_xla_layout,
@@ -69,6 +74,7 @@ NOTATIONS: Final = (
         "{1,0:T(8,128)}",
     ),
     Notation(
+        "xla",
         "an XLA shape",
         re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE),
         parse_xla,
@@ -77,6 +83,7 @@ NOTATIONS: Final = (
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
     ),
     Notation(
+        "onednn",
         "a oneDNN tag",
         re.compile(r"\s*([A-Za-z]|[0-9]+[A-Za-z])"),
         parse_onednn,
@@ -90,8 +97,17 @@ NOTATIONS: Final = (
 _OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
 
 
-def parse(text: str) -> Arrays:
+NAMES: Final = tuple(dict.fromkeys(notation.name for notation in NOTATIONS))
+"""The names of the notations."""
+
+
+def parse(text: str, notation: str | None = None) -> Arrays:
     """Parse a layout in any notation.
+
+    Args:
+        text: the layout.
+        notation: the name of its notation, such as ``"xla"``; by default the text tells. If several
+            notations read a text, the first of the table does: name one to read it otherwise.
 
     Returns:
         MorelloLayout for ``[1, 0, 1 p(4)]``, XlaLayout for ``{1,0:T(8,128)}``, XlaShape, XlaTuple
@@ -100,20 +116,24 @@ def parse(text: str) -> Arrays:
 
     Raises:
         ParseError: with a caret at the fault.
-        LayoutError: if it is not text.
+        LayoutError: if it is not text, or no notation has the name.
 
     >>> print(parse("bf16[10,200]"))
     bf16[10,200]{1,0}
+    >>> type(parse("nchw", "onednn")).__name__
+    'OnednnLayout'
     """
     if not isinstance(text, str):
         raise LayoutError(f"a layout's text: expected a str, got {shown(text)}", fix="give a str")
     errors = []
-    for notation in NOTATIONS:
-        if notation.begins.match(text):
+    for reader in NOTATIONS if notation is None else _named(notation, text):
+        if notation is not None or reader.begins.match(text):
             try:
-                return notation.parse(text)
+                return reader.parse(text)
             except ParseError as error:
                 errors.append(error)
+    if notation is not None:
+        raise max(errors, key=lambda error: error.reached)
     _refuse_formula(text)
     start = len(text) - len(text.lstrip())
     best = max(errors, key=lambda error: error.reached, default=None)
@@ -125,6 +145,32 @@ def parse(text: str) -> Arrays:
         f"write for example {', '.join(notation.example for notation in NOTATIONS)}",
         text=text,
         position=start,
+    )
+
+
+def _named(name: str, text: str) -> list[Notation]:
+    """Return the readers of a notation; those that know the beginning of a text, if one does."""
+    named = [each for each in NOTATIONS if each.name == require_notation(name)]
+    return [each for each in named if each.begins.match(text)] or named
+
+
+def require_notation(name: str) -> str:
+    """Return the name of a notation.
+
+    Raises:
+        LayoutError: for any other value, with the nearest names.
+
+    >>> require_notation("onednm")
+    Traceback (most recent call last):
+    morello_layouts.errors.LayoutError: notation: expected morello, xla or onednn, got 'onednm'
+    the nearest is 'onednn'
+    """
+    if name in NAMES:
+        return name
+    near = get_close_matches(name.lower(), NAMES, 1) if isinstance(name, str) else []
+    raise LayoutError(
+        f"notation: expected {listed(NAMES, 'or')}, got {shown(name)}",
+        fix=f"the nearest is {near[0]!r}" if near else "leave it out, and the text tells",
     )
 
 
