@@ -164,6 +164,9 @@ SUGGESTED_DIMENSIONS: Final = 8
 
 # Layouts
 
+SCATTERED: Final = 1 << 22
+"""Elements and slots of a layout without inverse formula, looked up: tens of megabytes."""
+
 NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 

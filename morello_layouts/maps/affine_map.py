@@ -130,8 +130,9 @@ class AffineMap:
         Raises:
             ShapeError: if a size is missing, unknown, or not as assumed.
         """
-        names = sorted({name for n in self.sizes if isinstance(n, SizeExpr) for name in n.names()})
-        values = checked_sizes(sizes, names, self.assumptions)
+        names = {name for n in self.sizes if isinstance(n, SizeExpr) for name in n.names()}
+        names = names.union(*(form.sizes() for form in self.given))
+        values = checked_sizes(sizes, sorted(names), self.assumptions)
         return self.map_sizes(lambda n: n.evaluate(values) if isinstance(n, SizeExpr) else n)
 
     def map_sizes(self, change: Callable[[Int], Int]) -> AffineMap:

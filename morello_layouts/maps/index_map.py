@@ -9,8 +9,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
-from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, Interval, canonicalize, variable
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, to_sympy
@@ -21,9 +21,11 @@ from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.recipe import (
     Recipe,
-    delinearize,
+    coordinates_at,
+    elements_by_slot,
+    has_inverse,
     known,
-    logical_coordinates,
+    occupied,
     physical_coordinates,
 )
 from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
@@ -107,8 +109,12 @@ class IndexMap:
 
     @property
     def padding(self) -> Any:
-        """Slots of the buffer without an element; an int, or a SymPy expression."""
-        return self._public((self.recipe.size - prod(self.recipe.shape),))[0]
+        """Slots of the buffer without an element; an int, or a SymPy expression.
+
+        Raises:
+            UnsupportedError: if elements share slots in a way that no formula counts.
+        """
+        return self._public((self.recipe.size - occupied(self.recipe),))[0]
 
     def _public(self, sizes: Sequence[Int]) -> tuple[Any, ...]:
         return tuple(public_size(n, self.size_symbols) for n in sizes)
@@ -262,7 +268,7 @@ class IndexMap:
         >>> index_map("f32[3]{0:T(2)}").coordinates(np.arange(4))
         (array([ 0,  1,  2, -1]),)
         """
-        size, tail = known((self.recipe.size, self.recipe.tail_padding))
+        (size,) = known((self.recipe.size,))
         is_array = isinstance(offset, list) or getattr(offset, "ndim", 0) > 0
         p: Any = as_integers(offset, "the offset", size) if is_array else as_index(offset)
         ends = [p] if not is_array else [p.min(), p.max()] if p.size else []
@@ -273,22 +279,40 @@ class IndexMap:
                     f"the buffer spans {size} elements",
                     f"give an offset from 0 to {size - 1}",
                 )
+        if not has_inverse(self.recipe):
+            return self._looked_up(p)
         if is_array:
-            return self._coordinates_of_array(p, size - tail)
-        if p >= size - tail:
-            return None
-        at, limits = logical_coordinates(self.recipe, delinearize(p, self.recipe.physical_shape))
+            return self._coordinates_of_array(p)
+        at, limits = coordinates_at(self.recipe, p)
         return at if all(x < n for x, n in limits) else None
 
-    def _coordinates_of_array(self, p: Any, end: int) -> tuple[Any, ...]:
+    def _coordinates_of_array(self, p: Any) -> tuple[Any, ...]:
         import numpy as np
 
-        physical = delinearize(np.minimum(p, max(end - 1, 0)), self.recipe.physical_shape)
-        at, limits = logical_coordinates(self.recipe, physical)
-        is_element = p < end
+        at, limits = coordinates_at(self.recipe, p)
+        is_element = np.ones(np.shape(p), bool)
         for x, n in limits:
             is_element = is_element & (x < n)
         return tuple(np.where(is_element, x, -1) for x in at)
+
+    def _looked_up(self, p: Any) -> Any:
+        """Return the coordinate of each offset that holds one element."""
+        import numpy as np
+
+        first, counts = elements_by_slot(self.recipe)
+        shape = known(self.recipe.shape)
+        shared = np.extract(counts[p] > 1, p)
+        if len(shared):
+            raise UnsupportedError(
+                f"offset {shared[0]} holds {counts[shared[0]]} elements",
+                "an offset has one coordinate if no two elements share it",
+                "ask for the offsets of coordinates instead",
+            )
+        if np.ndim(p) == 0:
+            found = int(first[p])
+            return None if found < 0 else tuple(map(int, np.unravel_index(found, shape)))
+        at = np.unravel_index(np.maximum(first[p], 0), shape)
+        return tuple(np.where(first[p] < 0, -1, x) for x in at)
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
         shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))
@@ -403,13 +427,11 @@ class Inverse:
             return Inverse(forms, (), size_symbols or {}, source, assumptions, 0)
         p = variable("p", 0, recipe.size - 1)
         zero = AffineExpr((), 0)
-        at, limits = logical_coordinates(recipe, delinearize(p, recipe.physical_shape) or ())
-        if recipe.tail_padding:
-            limits = (*limits, (p, recipe.size - recipe.tail_padding))
+        at, limits = coordinates_at(recipe, p)
         kept = [(canonicalize(x), n) for x, n in limits]
         return Inverse(
             tuple(canonicalize(zero + x) for x in at),
-            _sharpest((x, n) for x, n in kept if not x.interval.within(0, n - 1)),
+            _sharpest((x, n) for x, n in kept if not _is_below(x.interval, n)),
             size_symbols or {},
             source,
             assumptions,
@@ -418,7 +440,11 @@ class Inverse:
 
     def __str__(self) -> str:
         names = {form: f"d{k}" for k, form in reversed(list(enumerate(self.forms)))}
-        parts = [f"{names.get(form, form)} >= {n}" for form, n in self.limits]
+        # The buffer may begin with padding: -p + 4 >= 0 is p < 5.
+        parts = [
+            f"p < {form.const + 1}" if n == 0 else f"{names.get(form, form)} >= {n}"
+            for form, n in self.limits
+        ]
         padding = f", padding where {' or '.join(parts)}" if parts else ""
         forms = ", ".join(map(str, self.forms))
         return f"p -> {forms if len(self.forms) == 1 else f'({forms})'}{padding}"
@@ -441,6 +467,10 @@ class Inverse:
 
         named = self.size_symbols
         return Or(*(Ge(to_sympy(x, named), size_to_sympy(n, named)) for x, n in self.limits))
+
+
+def _is_below(values: Interval, n: Int) -> bool:
+    return values.hi is not None and is_nonnegative(n - 1 - values.hi)
 
 
 def _sharpest(limits: Iterable[tuple[AffineExpr, Int]]) -> tuple[tuple[AffineExpr, Int], ...]:

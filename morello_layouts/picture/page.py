@@ -22,6 +22,7 @@ from morello_layouts.recipe import (
     Merge,
     Pad,
     Recipe,
+    Scatter,
     Split,
     Step,
     Transpose,
@@ -100,6 +101,8 @@ def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
             groups = [group for group in step.groups(before) if len(group) != 1]
             parts = [f"{'·'.join(map(str, group)) or '1'}" for group in groups]
             return f"axes are merged: {', '.join(parts)}; every place keeps its number"
+        case Scatter(form, _):
+            return f"each place gets the number {form}"
 
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

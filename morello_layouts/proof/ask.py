@@ -86,7 +86,9 @@ def sizes_of(m: AnyMap) -> tuple[Int, ...]:
 def names_of(*maps: AnyMap) -> tuple[str, ...]:
     """Return the names of symbolic sizes in the order of the shapes."""
     symbolic = (n for m in maps for n in sizes_of(m) if not isinstance(n, int))
-    return tuple(dict.fromkeys(name for n in symbolic for name in sorted(n.names())))
+    others = (name for m in maps if isinstance(m, IndexMap) for name in m.recipe.names)
+    names = (name for n in symbolic for name in sorted(n.names()))
+    return tuple(dict.fromkeys((*names, *others)))
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,7 @@ def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
 
 def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:
     """Return the parameters in the sizes along some recipes."""
-    numbers = [n for r in recipes for shape in r.shapes for n in shape]
-    return Parameters.of([*numbers, *(r.tail_padding for r in recipes)], assumptions)
+    return Parameters.of([n for r in recipes for n in r.numbers], assumptions)
 
 
 def _pieces(recipe: Recipe) -> Iterator[Recipe]:

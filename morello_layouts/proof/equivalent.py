@@ -250,7 +250,8 @@ def linear_offset(recipe: Recipe, space: Space) -> Value:
         NotAffineError: if a digit is a floor of a product of symbolic sizes.
     """
     coordinates = [Value.of(x, space) for x in space.coordinates]
-    offset: Value = Value.constant(0, space) + index_of(fused(digits_of(recipe)), coordinates)
+    start = Value.constant(recipe.offset, space)
+    offset: Value = start + index_of(fused(digits_of(recipe)), coordinates)
     return offset
 
 
@@ -342,6 +343,9 @@ def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:
     space = Space.of(a.recipe.shape, context, parameters_of(recipes, assumptions))
     try:
         axes = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
+        if recipes[0].offset != recipes[1].offset:
+            one, other = (offset_value(r, space) for r in recipes)
+            return OffsetDifference((one - other,), space)
         return OffsetDifference.of(axes[0], axes[1], space)
     except NotAffineError:
         one, other = (linear_offset(r, space) for r in recipes)

@@ -241,14 +241,16 @@ class Value:
                 total = total.add(self.space.number(size).scale_val(function.get_constant_val()))
         return total
 
-    def __add__(self, other: Value) -> Value:
+    def __add__(self, other: Value | Int) -> Value:
+        if not isinstance(other, Value):
+            other = Value.constant(other, self.space)
         parts = dict(self.parts)
         for monomial, function in other.parts.items():
             known = parts.get(monomial)
             parts[monomial] = function if known is None else known.add(function)
         return Value(parts, self.space)
 
-    def __sub__(self, other: Value) -> Value:
+    def __sub__(self, other: Value | Int) -> Value:
         return self + other * -1
 
     def __mul__(self, factor: Int) -> Value:
@@ -366,8 +368,9 @@ def row_major(coordinate: Sequence[Value], sizes: Sequence[Int], space: Space) -
 
 
 def offset_value(recipe: Recipe, space: Space) -> Value:
-    """Return the offset in the buffer: row-major order of the physical coordinates."""
-    return row_major(axis_values(recipe, space), recipe.physical_shape, space)
+    """Return the offset in the buffer: row-major order of the axes, from the recipe's offset on."""
+    position = row_major(axis_values(recipe, space), recipe.physical_shape, space)
+    return position if recipe.offset == 0 else position + recipe.offset
 
 
 def value_of_form(form: AffineExpr, space: Space) -> Value:

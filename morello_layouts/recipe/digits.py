@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
 
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Split, Step, Transpose
+from morello_layouts.recipe.steps import Merge, Pad, Recipe, Scatter, Split, Step, Transpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,12 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
             return [axes[axis] for axis in order]
         case Merge():
             return [[digit for axis in run for digit in axis] for run in step.groups(axes)]
+        case Scatter():
+            raise UnsupportedError(
+                f"{step} is not digits in nested strides",
+                "its elements overlap, interleave or run backwards",
+                "ask for offsets, coordinates or proofs, which need no digits",
+            )
 
 
 def row_major(digits: Iterable[AxisDigit]) -> Digits:

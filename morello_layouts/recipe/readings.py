@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import prod
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Shape, Split, Step, Transpose, known
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.expr.affine import AffineExpr, Var
+from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.limits import SCATTERED
+from morello_layouts.recipe.recognize import unscattered
+from morello_layouts.recipe.steps import (
+    Merge,
+    Pad,
+    Recipe,
+    Scatter,
+    Shape,
+    Split,
+    Step,
+    Transpose,
+    known,
+)
 
 
 def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
@@ -27,10 +41,16 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
                 array = array.transpose(order)
             case Split() | Merge():
                 array = array.reshape(after)
+            case Scatter():
+                slots = _slots(step, before)
+                _require_own_slots(slots, before)
+                array, values = np.full(after, fill, array.dtype), array
+                array[slots] = values
     buffer = array.reshape(-1)
-    (tail,) = known((recipe.tail_padding,))
-    if tail:
-        buffer = np.pad(buffer, (0, tail), constant_values=fill)
+    start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
+    if start or tail > 0:
+        buffer = np.pad(buffer, (start, max(tail, 0)), constant_values=fill)
+    buffer = buffer[:size]
     # Without steps the buffer would be the caller's own memory.
     return buffer.copy() if np.may_share_memory(buffer, given) else buffer
 
@@ -38,7 +58,11 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
 def unpack_array(recipe: Recipe, buffer: NDArray[Any]) -> NDArray[Any]:
     """Return the array of the recipe's shape in a 1-D buffer of ``recipe.size`` items."""
     shapes = [known(shape) for shape in recipe.shapes]
-    array = buffer[: prod(shapes[-1])].reshape(shapes[-1])
+    start, end = known((recipe.offset, prod(shapes[-1])))
+    axes = buffer[start : start + end]
+    if len(axes) < end:
+        axes = np.pad(axes, (0, end - len(axes)))
+    array = axes.reshape(shapes[-1])
     for step, before in reversed(list(zip(recipe.steps, shapes, strict=False))):
         array = _undo(step, array, before)
     return array.copy()
@@ -52,6 +76,28 @@ def _undo(step: Step, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
             return array.transpose(np.argsort(order))
         case Split() | Merge():
             return array.reshape(shape)
+        case Scatter():
+            return array[_slots(step, shape)]
+
+
+def _slots(step: Scatter, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The slot of each element of the axes before a scatter."""
+    at = {f"d{k}": x for k, x in enumerate(np.indices(shape, sparse=True))}
+    return np.broadcast_to(np.asarray(step.form.evaluate(at), np.int64), shape)
+
+
+def _require_own_slots(slots: NDArray[np.int64], shape: tuple[int, ...]) -> None:
+    """Raise an UnsupportedError if two elements share a slot."""
+    order = np.argsort(slots, axis=None, kind="stable")
+    same = np.flatnonzero(np.diff(slots.reshape(-1)[order]) == 0)
+    if len(same):
+        k = same[0]
+        one, other = (tuple(map(int, np.unravel_index(order[i], shape))) for i in (k, k + 1))
+        raise UnsupportedError(
+            f"elements {one} and {other} share slot {slots[one]}",
+            "a slot holds one element, so the array would lose the others",
+            "unpack from such a layout, or pack into one that is injective",
+        )
 
 
 class Arithmetic(Protocol):
@@ -95,7 +141,33 @@ def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tu
             case Merge():
                 runs = step.groups(range(len(at)))
                 at = [linear_index([at[i] for i in r], [shape[i] for i in r], zero) for r in runs]
+            case Scatter(form):
+                at = [value_of(form, {f"d{k}": x for k, x in enumerate(at)}, zero)]
     return tuple(at)
+
+
+def value_of(form: AffineExpr, values: Mapping[str, T], zero: T) -> T:
+    """Return the value of a form at values of its variables, of any kind of coordinate.
+
+    >>> from morello_layouts.expr import variable
+    >>> i = variable("i", 0, 7)
+    >>> value_of(4 * (i % 2) + i // 2 + 1, {"i": 5}, 0)
+    7
+    """
+    total: Any = zero + form.const
+    value: Any
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Var):
+            value = values[atom.name]
+        else:
+            value = value_of(atom.operand, values, zero)
+            if atom.divisor != 1:
+                value = value // atom.divisor
+            if atom.modulus is not None:
+                value = value % atom.modulus
+        total = total + value * coefficient
+    found: T = total
+    return found
 
 
 def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
@@ -110,9 +182,11 @@ def linear_index(coordinate: Sequence[T], sizes: Sequence[Int], zero: T) -> T:
     return zero if total is None else total
 
 
-def logical_coordinates(
-    recipe: Recipe, physical: Sequence[Any]
-) -> tuple[tuple[Any, ...], tuple[tuple[Any, Int], ...]]:
+Limits: TypeAlias = tuple[tuple[Any, Int], ...]
+"""Pairs (x, n): a place holds an element if every x is below its n."""
+
+
+def logical_coordinates(recipe: Recipe, physical: Sequence[Any]) -> tuple[tuple[Any, ...], Limits]:
     """Return the logical coordinate at a physical one, and the conditions for an element there.
 
     Coordinates are of any kind, as for :func:`physical_coordinates`.
@@ -140,7 +214,108 @@ def logical_coordinates(
             case Merge():
                 groups = zip(at, step.groups(before), strict=True)
                 at = [digit for x, sizes in groups for digit in delinearize(x, sizes)]
+            case Scatter():
+                at, more = _scattered(step, before, at[0])
+                limits += more
     return tuple(at), tuple(limits)
+
+
+def _scattered(step: Scatter, shape: Shape, slot: Any) -> tuple[list[Any], Limits]:
+    """Return the coordinate that a scatter puts at a slot, and the conditions for an element."""
+    found = unscattered(step, shape)
+    if found is None:
+        raise UnsupportedError(
+            f"{step} has no inverse formula",
+            "coordinates are read off an offset if it is a sum of digits in nested strides",
+            "ask for the coordinates of an offset at sizes that are numbers",
+        )
+    recipe, flipped = found
+    at, limits = coordinates_at(recipe, slot)
+    axes = zip(at, flipped, shape, strict=True)
+    return [x * -1 + (n - 1) if is_flipped else x for x, is_flipped, n in axes], limits
+
+
+def offset_of(recipe: Recipe, coordinate: Sequence[T], zero: T) -> T:
+    """Return the offset in the buffer of the element at a logical coordinate.
+
+    >>> offset_of(Recipe((2, 3), offset=5), (1, 2), 0)
+    10
+    """
+    at = physical_coordinates(recipe, coordinate, zero)
+    position = linear_index(at, recipe.physical_shape, zero)
+    found: T = position if recipe.offset == 0 else position + recipe.offset
+    return found
+
+
+def coordinates_at(recipe: Recipe, offset: Any) -> tuple[tuple[Any, ...], Limits]:
+    """Return the logical coordinate at an offset, and the conditions for an element there.
+
+    Offsets are of any kind, and the conditions as those of :func:`logical_coordinates`.
+
+    >>> coordinates_at(Recipe((2, 3), (Pad((2, 4)),), offset=5), 11)
+    ((1, 2), ((2, 3), (-7, 0)))
+    """
+    start, end = recipe.offset, recipe.size - recipe.tail_padding
+    inside = offset if start == 0 else offset - start
+    at, limits = logical_coordinates(recipe, delinearize(inside, recipe.physical_shape))
+    if not is_nonnegative(-recipe.tail_padding):
+        limits = (*limits, (offset, end))
+    if start != 0:
+        limits = (*limits, (offset * -1 + (start - 1), 0))
+    return at, limits
+
+
+def has_inverse(recipe: Recipe) -> bool:
+    """Return whether coordinates are formulas of the offset.
+
+    >>> from morello_layouts.expr import variable
+    >>> has_inverse(Recipe((3, 2), (Scatter(variable("d1", 0, 1), 2),)))
+    False
+    """
+    pairs = zip(recipe.steps, recipe.shapes, strict=False)
+    return not any(isinstance(s, Scatter) and unscattered(s, n) is None for s, n in pairs)
+
+
+@lru_cache(maxsize=64)
+def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each slot its first element, in row-major order, or -1; and how many it holds.
+
+    Raises:
+        UnsupportedError: if sizes are symbolic, or there are too many.
+    """
+    shape, (size,) = known(recipe.shape), known((recipe.size,))
+    if max(size, prod(shape)) > SCATTERED:
+        raise UnsupportedError(
+            f"{recipe} has more than {SCATTERED} slots or elements",
+            "the elements of a layout without inverse formula are looked up one by one",
+            "ask at smaller sizes",
+        )
+    slots = np.asarray(offset_of(recipe, np.indices(shape, sparse=True), 0))
+    slots = np.broadcast_to(slots, shape).reshape(-1)
+    first = np.full(size, -1)
+    first[slots[::-1]] = np.arange(slots.size)[::-1]
+    return first, np.bincount(slots, minlength=size)
+
+
+def occupied(recipe: Recipe) -> Int:
+    """Return the number of slots that hold an element, or several.
+
+    Raises:
+        UnsupportedError: if elements share slots in a way that no formula counts.
+
+    >>> from morello_layouts.expr import variable
+    >>> occupied(Recipe((3, 2), (Scatter(variable("d1", 0, 1), 2),)))
+    2
+    """
+    if has_inverse(recipe):
+        return prod(recipe.shape)
+    step, shape = recipe.steps[0], recipe.shape
+    if isinstance(step, Scatter):  # elements along a stride of 0 share their slots
+        used = {var.name for var in step.form.variables()}
+        kept = tuple(n if f"d{k}" in used else 1 for k, n in enumerate(shape))
+        if unscattered(step, kept) is not None:
+            return prod(kept)
+    return int((elements_by_slot(recipe)[1] > 0).sum())
 
 
 def delinearize(position: Any, sizes: Shape) -> tuple[Any, ...]:

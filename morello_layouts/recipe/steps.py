@@ -1,4 +1,4 @@
-"""Recipes: pad, split, transpose and merge steps over axes."""
+"""Recipes: pad, split, transpose, merge and scatter steps over axes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import prod
 from typing import ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr.affine import AffineExpr, map_ints
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.plain import Displayed
 
@@ -137,7 +138,37 @@ class Merge:
         return [tuple(next(left) for _ in range(count)) for count in self.counts]
 
 
-Step: TypeAlias = Pad | Split | Transpose | Merge
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Put each element of the axes at the slot that a formula gives, on one new axis.
+
+    This is the general step, for layouts that the others cannot say: elements may share a slot,
+    as along a stride of 0, and lie in any order.
+
+    Attributes:
+        form: the slot as an affine expression over the axes ``d0, d1, …``.
+        size: the size of the new axis.
+
+    >>> from morello_layouts.expr import variable
+    >>> Scatter(5 - variable("d0", 0, 5), 6).apply((6,))
+    (6,)
+    """
+
+    form: AffineExpr
+    size: Int
+    name: ClassVar[str] = "scatter"
+
+    def apply(self, shape: Shape) -> Shape:
+        """Return the shape after the step."""
+        axes = {f"d{k}" for k in range(len(shape))}
+        _require(axes >= {var.name for var in self.form.variables()}, self, shape)
+        return (self.size,)
+
+    def __str__(self) -> str:
+        return f"scatter {self.form}"
+
+
+Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +178,10 @@ class Recipe(Displayed):
     Attributes:
         shape: logical sizes.
         steps: the steps in order.
-        tail_padding: elements of padding at the end of the buffer, after those of the axes.
+        tail_padding: elements of padding at the end of the buffer, after those of the axes. If it
+            is negative, the buffer ends so many slots before the end of the axes: a view of columns
+            ends at its last element, not at the end of the last row.
+        offset: elements of padding at the start of the buffer, before those of the axes.
 
     >>> print(Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3)))))
     [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]
@@ -156,15 +190,19 @@ class Recipe(Displayed):
     shape: Shape
     steps: tuple[Step, ...] = ()
     tail_padding: Int = 0
+    offset: Int = 0
 
     def __post_init__(self) -> None:
-        if is_nonnegative(-1 - self.tail_padding):
-            raise ShapeError(
-                f"tail padding: expected 0 or more elements, got {self.tail_padding}",
-                "it is the number of elements in the buffer after those of the axes",
-                "give 0 or more",
-            )
         self.shapes  # raises if a step does not fit  # noqa: B018
+        scatters = any(isinstance(step, Scatter) for step in self.steps)
+        missing = prod(self.shape) - prod(self.physical_shape) - self.tail_padding
+        for name, number in (("offset", self.offset), ("room", 0 if scatters else -missing)):
+            if is_nonnegative(-1 - number):
+                raise ShapeError(
+                    f"{name} of a buffer of {self.size} elements: expected 0 or more, got {number}",
+                    "a buffer begins at 0, and a negative tail padding cuts off padding only",
+                    "give an offset of 0 or more, and a tail padding that leaves the elements",
+                )
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
@@ -182,13 +220,19 @@ class Recipe(Displayed):
     @cached_property
     def size(self) -> Int:
         """The number of elements that the buffer spans, padding included."""
-        return prod(self.physical_shape) + self.tail_padding
+        return self.offset + prod(self.physical_shape) + self.tail_padding
+
+    @cached_property
+    def numbers(self) -> tuple[Int, ...]:
+        """Every size along the steps, and the padding at both ends."""
+        return (*(n for shape in self.shapes for n in shape), self.tail_padding, self.offset)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names in its symbolic sizes, sorted."""
-        symbolic = (n for n in (*self.shape, self.tail_padding) if isinstance(n, SizeExpr))
-        return tuple(sorted({name for n in symbolic for name in n.names()}))
+        found = {name for n in self.numbers if isinstance(n, SizeExpr) for name in n.names()}
+        forms = (step.form for step in self.steps if isinstance(step, Scatter))
+        return tuple(sorted(found.union(*(form.sizes() for form in forms))))
 
     def map_sizes(self, change: Callable[[Int], Int]) -> Recipe:
         """Return the recipe with every size changed but those of tiles.
@@ -197,11 +241,17 @@ class Recipe(Displayed):
         >>> print(tiled.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate({"N": 3})))
         [3] → pad [24] → split [6,4]
         """
-        steps = tuple(
-            Pad(tuple(map(change, step.sizes))) if isinstance(step, Pad) else step
-            for step in self.steps
-        )
-        return Recipe(tuple(map(change, self.shape)), steps, change(self.tail_padding))
+
+        def changed(step: Step) -> Step:
+            match step:
+                case Pad(sizes):
+                    return Pad(tuple(map(change, sizes)))
+                case Scatter(form, size):
+                    return Scatter(map_ints(form, change), change(size))
+            return step
+
+        shape, steps = tuple(map(change, self.shape)), tuple(map(changed, self.steps))
+        return Recipe(shape, steps, change(self.tail_padding), change(self.offset))
 
     def at(self, values: Mapping[str, int]) -> Recipe:
         """Return the recipe with numbers in place of its symbolic sizes."""
@@ -210,9 +260,13 @@ class Recipe(Displayed):
     def __str__(self) -> str:
         parts = [brackets(self.shape)]
         for step, shape in zip(self.steps, self.shapes[1:], strict=True):
-            parts.append(f"{step.name} {brackets(shape)}")
+            slots = f"{step.form} in " if isinstance(step, Scatter) else ""
+            parts.append(f"{step.name} {slots}{brackets(shape)}")
+        if self.offset:
+            parts.append(f"start at {self.offset}")
         if self.tail_padding:
-            parts.append(f"tail pad to {self.size} elements")
+            how = "cut" if is_nonnegative(-self.tail_padding) else "tail pad"
+            parts.append(f"{how} to {self.size} elements")
         return " → ".join(parts)
 
 

@@ -7,10 +7,12 @@ from math import prod
 
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import variable
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Recipe,
+    Scatter,
     Shape,
     Split,
     Step,
@@ -110,17 +112,18 @@ def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = N
     steps = list(reshape_steps(tuple(shape), before))
     if moved != tuple(range(len(moved))):
         steps.append(Transpose(moved))
-    return Recipe(tuple(shape), (*steps, *recipe.steps), recipe.tail_padding)
+    return Recipe(tuple(shape), (*steps, *recipe.steps), recipe.tail_padding, recipe.offset)
 
 
 def _of_one_element(recipe: Recipe) -> Recipe:
     """The recipe of a scalar as one for the shape [1]: a merge cannot lead from [1] to []."""
     begun = next((k for k, shape in enumerate(recipe.shapes) if shape), None)
     if begun is None:
-        return Recipe((1,), (), recipe.tail_padding)
-    first, *steps = recipe.steps[begun - 1 :]
-    assert isinstance(first, Merge)
-    return Recipe((1,), (Merge((1, *first.counts[1:])), *steps), recipe.tail_padding)
+        return Recipe((1,), (), recipe.tail_padding, recipe.offset)
+    first, *rest = recipe.steps[begun - 1 :]
+    # A scatter of no axes has a constant formula, which any axes may have.
+    steps = (Merge((1, *first.counts[1:])) if isinstance(first, Merge) else first, *rest)
+    return Recipe((1,), steps, recipe.tail_padding, recipe.offset)
 
 
 def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
@@ -130,7 +133,7 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
     [3,4,2] → transpose [4,3,2]
     """
     steps: list[Step] = []
-    for step in recipe.steps:
+    for step, before in zip(recipe.steps, recipe.shapes, strict=False):
         match step:
             case Pad(sizes):
                 steps.append(Pad((*sizes, size)))
@@ -140,4 +143,8 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
                 steps.append(Transpose((*order, len(order))))
             case Merge(counts):
                 steps.append(Merge((*counts, 1)))
-    return Recipe((*recipe.shape, size), tuple(steps), recipe.tail_padding * size)
+            case Scatter(form, slots):
+                part = variable(f"d{len(before)}", 0, size - 1)
+                steps += (Scatter(form * size + part, slots * size), Split((size,)))
+    shape, tail, offset = (*recipe.shape, size), recipe.tail_padding * size, recipe.offset * size
+    return Recipe(shape, tuple(steps), tail, offset)

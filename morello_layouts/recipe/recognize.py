@@ -1,0 +1,300 @@
+"""From formulas to a recipe: digits in nested strides become steps, anything else a scatter.
+
+A formula is a sum ``const + Σ stride * (d_k // unit % radix)``. If the digits of each dimension
+make up its coordinate, and each stride is at least the reach of all smaller ones, then the offset
+is row-major order of the digits, with gaps. Pad, split, transpose and merge say that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise, zip_longest
+from math import prod
+from typing import TypeAlias
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr import AffineExpr, Var, canonicalize, variable
+from morello_layouts.expr.affine import floors_of, substitute
+from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
+from morello_layouts.recipe.steps import (
+    Merge,
+    Pad,
+    Recipe,
+    Scatter,
+    Shape,
+    Split,
+    Step,
+    Transpose,
+    known,
+)
+
+
+def recipe_of_formula(shape: Shape, form: AffineExpr, size: Int | None = None) -> Recipe:
+    """Return the recipe of the layout in which a formula gives the offset.
+
+    Args:
+        shape: the sizes of the array.
+        form: the offset in elements over ``d0, d1, …``, which are bounded by the shape.
+        size: the elements of the buffer; by default it ends behind the largest offset.
+
+    Returns:
+        Steps if the offset is a sum of digits in nested strides; otherwise a scatter.
+
+    Raises:
+        ShapeError: if an offset is outside of the buffer.
+
+    >>> from morello_layouts.expr import variable
+    >>> i, j = variable("d0", 0, 3), variable("d1", 0, 5)
+    >>> print(recipe_of_formula((4, 6), 20 * (j // 2) + 4 * i + j % 2))
+    [4,6] → split [4,3,2] → transpose [3,4,2] → pad [3,5,4] → cut to 54 elements
+    >>> print(recipe_of_formula((4, 6), 6 * j - i + 3))
+    [4,6] → scatter 6*d1 - d0 + 3 in [34]
+    """
+    if prod(shape) == 0:
+        return Recipe(shape, (), 0 if size is None else size)
+    simple = canonicalize(form)
+    end = _end(simple, size)
+    digits = _digits_of(shape, [simple])
+    if digits is None:
+        return Recipe(shape, (Scatter(simple, end),))
+    start = simple.const
+    axes = Recipe(shape, _steps(shape, digits, [None]))
+    return Recipe(shape, axes.steps, end - start - axes.size, start)
+
+
+def recipe_of_coordinates(shape: Shape, forms: Sequence[AffineExpr], sizes: Shape) -> Recipe:
+    """Return the recipe of the layout in which formulas give the coordinates in an outer array.
+
+    Args:
+        shape: the sizes of the array.
+        forms: the coordinate along each axis in memory over ``d0, d1, …``.
+        sizes: the size of each axis in memory, most major first.
+
+    Raises:
+        ShapeError: if a coordinate is outside of its axis.
+
+    >>> from morello_layouts.expr import variable
+    >>> i, j = variable("d0", 0, 3), variable("d1", 0, 19)
+    >>> print(recipe_of_coordinates((4, 20), (j // 16, i, j % 16), (2, 4, 16)))
+    [4,20] → pad [4,32] → split [4,2,16] → transpose [2,4,16]
+    """
+    if prod(shape) == 0:
+        return Recipe(shape, (), prod(sizes))
+    simple = [canonicalize(form) for form in forms]
+    for form, n in zip(simple, sizes, strict=True):
+        _end(form, n)
+    digits = _digits_of(shape, simple)
+    if digits is not None and not any(form.const for form in simple):
+        return Recipe(shape, _steps(shape, digits, sizes))
+    offset = AffineExpr((), 0)
+    for form, n in zip(simple, sizes, strict=True):
+        offset = offset * n + form
+    scatter = Scatter(canonicalize(offset), prod(sizes))
+    if len(sizes) < 2 or not all(isinstance(n, int) for n in sizes):
+        return Recipe(shape, (scatter,))
+    splits = (Split((*(None,) * k, prod(known(sizes[k + 1 :])))) for k in range(len(sizes) - 1))
+    return Recipe(shape, (scatter, *splits))
+
+
+def _end(form: AffineExpr, size: Int | None) -> Int:
+    """Return the size of a buffer, or of an axis, after checking that a form stays inside."""
+    lo, hi = form.interval
+    assert lo is not None
+    assert hi is not None
+    if is_nonnegative(-1 - lo) or (size is not None and is_nonnegative(hi - size)):
+        raise ShapeError(
+            f"{form}: expected values from 0 to {'…' if size is None else size - 1}, "
+            f"got {form.interval}",
+            "each element lies inside of the buffer",
+            "add an offset to the formula, or make the buffer larger",
+        )
+    return hi + 1 if size is None else size
+
+
+@lru_cache(maxsize=256)
+def unscattered(step: Scatter, shape: Shape) -> tuple[Recipe, tuple[bool, ...]] | None:
+    """Return a scatter as steps on an array of which some dimensions run backwards.
+
+    Returns:
+        The recipe, and whether each dimension runs backwards; None if no such steps do it.
+
+    >>> from morello_layouts.expr import variable
+    >>> recipe, backwards = unscattered(Scatter(5 - variable("d0", 0, 5), 6), (6,))
+    >>> print(recipe, backwards)
+    [6] (True,)
+    """
+    falling = {
+        var.name
+        for atom, c in step.form.terms
+        if is_nonnegative(-c)
+        for var in AffineExpr(((atom, 1),), 0).variables()
+    }
+    flipped = tuple(f"d{k}" in falling for k in range(len(shape)))
+    ends = ((variable(f"d{k}", 0, n - 1), n - 1) for k, n in enumerate(shape))
+    turned = {
+        str(x): end - x for (x, end), is_turned in zip(ends, flipped, strict=True) if is_turned
+    }
+    recipe = recipe_of_formula(shape, substitute(step.form, turned), step.size)
+    if any(isinstance(step, Scatter) for step in recipe.steps):
+        return None
+    return recipe, flipped
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """The digit ``d // unit``, modulo its radix, that one form multiplies by a stride."""
+
+    dim: int
+    unit: int
+    radix: Int
+    form: int
+    stride: Int
+
+
+_Axes: TypeAlias = "list[_Digit]"
+
+
+def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
+    """Return the digits of each form, the largest stride first; None if they are not nested.
+
+    The digits of all forms together make up every coordinate.
+    """
+    floors: list[list[dict[int, Int]]] = [[{} for _ in forms] for _ in shape]
+    dims = {f"d{k}": k for k in range(len(shape))}
+    for k, form in enumerate(forms):
+        for atom, c in form.terms:
+            inner = atom if isinstance(atom, Var) else atom.operand.as_atom()
+            if not isinstance(inner, Var):
+                return None
+            own = floors[dims[inner.name]][k]
+            for s, factor in floors_of(atom, c):
+                if not isinstance(s, int):
+                    return None
+                own[s] = own.get(s, 0) + factor
+    digits = [_digits_along(dim, n, floors[dim]) for dim, n in enumerate(shape)]
+    if any(each is None for each in digits):
+        return None
+    found = [digit for each in digits for digit in each or ()]
+    ordered = [_nested([digit for digit in found if digit.form == k]) for k in range(len(forms))]
+    return None if any(each is None for each in ordered) else [each or [] for each in ordered]
+
+
+def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]]) -> _Axes | None:
+    """Return the digits of a dimension; None if some element does not have slots of its own."""
+    starts = sorted({1}.union(*floors))
+    if any(high % low for low, high in pairwise(starts)):
+        return None
+    found: _Axes = []
+    for start, end in zip_longest(starts, starts[1:]):
+        count = ceil_quotient(n, start)
+        if count == 1:
+            break
+        last = end is None or (isinstance(n, int) and end >= n)
+        strides: list[tuple[int, Int]] = []
+        for form, own in enumerate(floors):
+            stride = sum((c * (start // s) for s, c in own.items() if s <= start), 0)
+            if stride != 0:
+                strides.append((form, stride))
+        if len(strides) != 1 or not is_nonnegative(strides[0][1] - 1):
+            return None
+        found.append(_Digit(dim, start, count if last else end // start, *strides[0]))
+    return found
+
+
+def _nested(digits: Iterable[_Digit]) -> _Axes | None:
+    """Return digits, the largest stride first; None if a stride is below the reach of others."""
+    left, found = list(digits), list[_Digit]()
+    while left:
+        least = (x for x in left if all(is_nonnegative(y.stride - x.stride) for y in left))
+        digit = next(least, None)
+        if digit is None:
+            return None
+        if found and is_nonnegative(found[0].stride * found[0].radix - 1 - digit.stride):
+            return None
+        left.remove(digit)
+        found.insert(0, digit)
+    return found
+
+
+def _steps(shape: Shape, digits: Sequence[_Axes], sizes: Sequence[Int | None]) -> tuple[Step, ...]:
+    """Return the steps to the axes of each form: one of a size, or one for each digit if None."""
+    dims = [
+        sorted((x for axes in digits for x in axes if x.dim == dim), key=lambda x: x.unit)
+        for dim in range(len(shape))
+    ]
+    steps: list[Step] = [Pad(tuple(own[-1].unit * own[-1].radix if own else 1 for own in dims))]
+    steps += _splits(dims)
+    axes: list[_Digit | None] = []
+    for own in dims:
+        axes += own[::-1] or [None]
+    ones = [k for k, axis in enumerate(axes) if axis is None]  # dimensions of size 1 come first
+    steps.append(Transpose((*ones, *(axes.index(x) for own in digits for x in own))))
+    rounds = [
+        _rounds(own, size, 0 if k else len(ones))
+        for k, (own, size) in enumerate(zip(digits, sizes, strict=True))
+    ]
+    for level in range(max(map(len, rounds), default=0)):
+        # Axes of a form that are done stay as they are.
+        now = [r[level] if level < len(r) else ((1,) * len(r[-1][1]), r[-1][1]) for r in rounds]
+        steps.append(Merge(tuple(count for counts, _ in now for count in counts)))
+        steps.append(Pad(tuple(n for _, padded in now for n in padded)))
+    return tuple(_without_idle(shape, steps))
+
+
+def _splits(dims: Sequence[_Axes]) -> list[Step]:
+    """Return the splits into digits, the innermost first."""
+    splits: list[Step] = []
+    for level in range(max(map(len, dims), default=0) - 1):
+        tiles: list[int | None] = []
+        for own in dims:
+            cut = own[level + 1].unit // own[level].unit if own[level + 1 :] else None
+            tiles += [cut, *(None,) * min(level, max(len(own) - 1, 0))]
+        splits.append(Split(tuple(tiles)))
+    return splits
+
+
+_Round: TypeAlias = "tuple[tuple[int, ...], Shape]"
+"""The counts of a merge, and the sizes to which its axes are padded."""
+
+
+def _rounds(digits: _Axes, size: Int | None, ones: int) -> list[_Round]:
+    """Return the merges and pads that put digits at their strides, and lead to one axis of a size.
+
+    An axis is padded until the stride outside of it is a multiple of the stride inside. If it is
+    not, all axes inside are merged before.
+    """
+    strides: list[Int] = [*(0,) * ones, *(x.stride for x in digits)]
+    sizes: list[Int] = [*(1,) * ones, *(x.radix for x in digits)]
+    counts, rounds = [1] * len(sizes), list[_Round]()
+    if strides[ones:] and strides[-1] != 1:
+        strides, sizes, counts = [*strides, 1], [*sizes, 1], [*counts, 0]
+    for k in range(len(strides) - 2, ones - 1, -1):
+        multiple, rest = divmod(strides[k], strides[k + 1])
+        if rest == 0:
+            sizes[k + 1] = multiple
+            continue
+        rounds.append((tuple(counts), tuple(sizes)))
+        counts = [*(1,) * (k + 1), len(sizes) - k - 1]
+        strides, sizes = [*strides[: k + 1], 1], [*sizes[: k + 1], strides[k]]
+    rounds.append((tuple(counts), tuple(sizes)))
+    if size is not None:
+        rounds.append(((len(sizes),), (size,)))
+    return rounds
+
+
+def _without_idle(shape: Shape, steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps that change something."""
+    for step in steps:
+        after = step.apply(shape)
+        match step:
+            case Transpose(order):
+                idle = order == tuple(range(len(order)))
+            case Merge(counts):
+                idle = all(count == 1 for count in counts)
+            case _:
+                idle = after == shape
+        if not idle:
+            yield step
+        shape = after
