@@ -34,9 +34,12 @@ def checked_coordinate(
             f"the array has the shape {tuple(shape)}",
             "give one coordinate for each dimension",
         )
+    if not all(type(x) is int for x in coordinate):
+        numbers = [whole(x) for x in coordinate]
+        coordinate = [x if n is None else n for x, n in zip(coordinate, numbers, strict=True)]
     if all(type(x) is int for x in coordinate):
         for k, (x, n) in enumerate(zip(coordinate, shape, strict=True)):
-            _require_inside(k, n, x, x)
+            require_inside(k, n, x, x)
         return tuple(coordinate)
     import numpy as np
 
@@ -45,7 +48,7 @@ def checked_coordinate(
         return checked_coordinate([int(x) for x in arrays], shape, size)
     for k, (x, n) in enumerate(zip(arrays, shape, strict=True)):
         if x.size:
-            _require_inside(k, n, int(x.min()), int(x.max()))
+            require_inside(k, n, int(x.min()), int(x.max()))
     try:
         np.broadcast_shapes(*(x.shape for x in arrays))
     except ValueError:
@@ -58,19 +61,19 @@ def checked_coordinate(
 
 
 def as_index(value: Any) -> int:
-    """Return a value of any integer type as an int.
+    """Return a value of any integer type but bool as an int.
 
-    >>> as_index(True + 1)
+    >>> as_index(2)
     2
     """
-    try:
-        return operator.index(value)
-    except TypeError:
+    number = whole(value)
+    if number is None:
         raise LayoutError(
             f"{value!r} is not an integer",
             "coordinates and offsets count elements",
             "give an int, or an integer array",
-        ) from None
+        )
+    return number
 
 
 def as_integers(value: Any, what: str, size: int) -> Any:
@@ -107,7 +110,8 @@ def spread(value: Any, at: Sequence[Any]) -> Any:
     return value + np.zeros(np.broadcast_shapes(*(x.shape for x in at)), dtype=at[0].dtype)
 
 
-def _require_inside(k: int, n: int, smallest: int, largest: int) -> None:
+def require_inside(k: int, n: int, smallest: int, largest: int) -> None:
+    """Raise a ShapeError if a range of coordinates leaves dimension k, of n elements."""
     if smallest < 0 or largest >= n:
         raise ShapeError(
             f"coordinate {k} is {smallest if smallest < 0 else largest}",

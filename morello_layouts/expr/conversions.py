@@ -277,7 +277,9 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
     Mod(d1, 4) + 24*floor(d1/4)
     """
-    from sympy import Add, Mod, Mul, Rational, floor
+    from sympy import Add, Mul, Rational
+
+    from morello_layouts.expr.sympy_functions import Mod, floor
 
     named = symbols or {}
 
@@ -311,22 +313,16 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
             inner = floor(inner, evaluate=False)
         if a.modulus is None:
             return inner
-        modulus = size(a.modulus)
-        if a.divisor == 1 and any(_is_multiple_of_mod(b, c) for b, c in a.operand.terms):
-            # SymPy 1.14 evaluates Mod(9*Mod(j, 3), 16), as subs does, to another value.
-            return inner - modulus * floor(inner / modulus, evaluate=False)
-        return Mod(inner, modulus, evaluate=False)
+        return Mod(inner, size(a.modulus), evaluate=False)
 
     return scaled(form, 1)
 
 
-def _is_multiple_of_mod(atom: Atom, factor: Int) -> bool:
-    return isinstance(atom, Digit) and atom.modulus is not None and factor not in (1, -1)
-
-
 def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     """Return a size as a SymPy expression of positive integer symbols and ``ceiling``."""
-    from sympy import Integer, Symbol, ceiling
+    from sympy import Integer, Symbol
+
+    from morello_layouts.expr.sympy_functions import ceiling
 
     if isinstance(value, int):
         return Integer(value)

@@ -14,6 +14,13 @@ from morello_layouts.expr.affine import Digit, map_ints, substitute
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes, meet_all
 from morello_layouts.expr.conversions import latex_map, public_size, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.maps.symbolic import (
+    bounds_of,
+    coordinate_with,
+    exprs_of,
+    forms_of,
+    is_symbolic,
+)
 from morello_layouts.recipe import known
 
 if TYPE_CHECKING:
@@ -90,6 +97,35 @@ class AffineMap:
         """The formulas, simplified, as SymPy expressions."""
         return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
 
+    @property
+    def bounds(self) -> dict[sympy.Symbol, tuple[Any, Any]]:
+        """The smallest and the largest value of each coordinate, for ``simplify`` and ``code``."""
+        return bounds_of(self.sizes, self.size_symbols)
+
+    def subs(self, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Any:
+        """Return the value with ints or SymPy expressions in place of some coordinates.
+
+        Args:
+            values: by name or symbol.
+            named: by name.
+
+        Raises:
+            ShapeError: if a name is not that of a coordinate.
+
+        >>> from morello_layouts import from_sympy
+        >>> print(from_sympy({"shape": (6, 8)}, "8*d0 + d1").subs(d0=2))
+        d1 + 16
+        """
+        forms, given = forms_of(coordinate_with(len(self.sizes), values, named), self.sizes)
+        return self._at_forms(forms, given)
+
+    def _at_forms(self, forms: Sequence[AffineExpr], given: Mapping[str, sympy.Symbol]) -> Any:
+        """The values of the formulas at affine expressions; one value if there is one formula."""
+        values = {f"d{k}": x for k, x in enumerate(forms)}
+        found = [substitute(form, values) for form in self.given]
+        exprs = exprs_of(found, {**self.size_symbols, **given})
+        return exprs[0] if len(exprs) == 1 else exprs
+
     def compose(self, other: AffineMap) -> AffineMap:
         """Return the map of the coordinates that another map gives.
 
@@ -145,11 +181,14 @@ class AffineMap:
         """Return the value at a coordinate: an int, or a tuple if there are several formulas.
 
         Args:
-            coordinate: one int for each dimension, or integer arrays that broadcast.
+            coordinate: one int for each dimension, or integer arrays that broadcast; or SymPy
+                expressions and ints, for a formula of other symbols.
 
         Raises:
             ShapeError: if a coordinate is outside of its dimension.
         """
+        if is_symbolic(coordinate):
+            return self._at_forms(*forms_of(coordinate, self.sizes))
         at = checked_coordinate(coordinate, known(self.sizes), max(map(_reach, self.given)))
         values = {f"d{k}": x for k, x in enumerate(at)}
         found = tuple(spread(form.evaluate(values), at) for form in self.given)

@@ -13,12 +13,19 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, canonicalize, variable
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
-from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, to_sympy
+from morello_layouts.expr.conversions import (
+    latex_map,
+    public_size,
+    size_to_sympy,
+    symbol,
+    to_sympy,
+)
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
+from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.recipe import (
     Recipe,
     coordinates_at,
@@ -180,6 +187,33 @@ class IndexMap:
         """The simplified offset as a SymPy expression in ``d0, d1, …``."""
         return self.affine_map.expr
 
+    @property
+    def bounds(self) -> dict[sympy.Symbol, tuple[Any, Any]]:
+        """The smallest and the largest value of each coordinate, for ``simplify`` and ``code``.
+
+        >>> from morello_layouts import index_map, simplify
+        >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
+        >>> m.bounds, simplify(m.reference, m.bounds) == m.expr
+        ({d0: (0, 2), d1: (0, 4)}, True)
+        """
+        return self.affine_map.bounds
+
+    def subs(self, values: Mapping[Any, Any] | None = None, /, **named: Any) -> sympy.Expr:
+        """Return the offset with ints or SymPy expressions in place of some coordinates.
+
+        Args:
+            values: by name or symbol.
+            named: by name.
+
+        Raises:
+            ShapeError: if a name is not that of a coordinate.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("f32[3,5]{1,0:T(2,2)}").subs(d0=2)
+        Mod(d1, 2) + 4*floor(d1/2) + 12
+        """
+        return self.affine_map.subs(values, **named)
+
     @cached_property
     def reference(self) -> sympy.Expr:
         """The notation's own formula as a SymPy expression, unsimplified."""
@@ -236,21 +270,41 @@ class IndexMap:
         """Return the offset of the element at a coordinate, in elements.
 
         Args:
-            coordinate: one int for each dimension, or integer arrays that broadcast.
+            coordinate: one int for each dimension, or integer arrays that broadcast; or SymPy
+                expressions and ints, for a formula of other symbols. A symbol alone has the bounds
+                of its dimension.
 
         Raises:
             ShapeError: if a coordinate is outside of its dimension.
+
+        >>> from morello_layouts import index_map
+        >>> from sympy import symbols
+        >>> index_map("f32[3,5]{1,0:T(2,2)}")(2, symbols("j", integer=True))
+        Mod(j, 2) + 4*floor(j/2) + 12
         """
+        if is_symbolic(coordinate):
+            return self.affine_map(*coordinate)
         at = self._checked(coordinate)
         value = self.form.evaluate({f"d{k}": x for k, x in enumerate(at)})
         return spread(value, at)
 
     def physical_coordinates(self, *coordinate: Any) -> tuple[Any, ...]:
-        """Return the coordinate along the physical axes, for ints or integer arrays.
+        """Return the coordinate along the physical axes, of values as the map itself takes them.
 
         Raises:
             ShapeError: if a coordinate is outside of its dimension.
+
+        >>> from morello_layouts import index_map
+        >>> from sympy import symbols
+        >>> i, j = symbols("i j", integer=True)
+        >>> index_map("f32[3,5]{1,0:T(2,2)}").physical_coordinates(i, j)
+        (floor(i/2), floor(j/2), Mod(i, 2), Mod(j, 2))
         """
+        if is_symbolic(coordinate):
+            forms, given = forms_of(coordinate, self.recipe.shape)
+            zero = AffineExpr((), 0)
+            at = physical_coordinates(self.recipe, forms, zero)
+            return exprs_of([zero + x for x in at], {**self.size_symbols, **given})
         return physical_coordinates(self.recipe, self._checked(coordinate), 0)
 
     def coordinates(self, offset: Any) -> Any:
@@ -459,6 +513,11 @@ class Inverse:
     def exprs(self) -> tuple[sympy.Expr, ...]:
         """The coordinate along each dimension as a SymPy expression in ``p``."""
         return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
+
+    @property
+    def bounds(self) -> dict[sympy.Symbol, tuple[Any, Any]]:
+        """The smallest and the largest offset, for ``simplify`` and ``code``."""
+        return {symbol("p"): (0, public_size(self.size - 1, self.size_symbols))}
 
     @cached_property
     def padding(self) -> sympy.Basic:

@@ -22,11 +22,11 @@ def test_import_loads_nothing_heavy(module: str) -> None:
 
 
 def test_no_module_loads_sympy() -> None:
-    """SymPy loads on first use, whatever is imported; the explorer's server loads it early."""
+    """SymPy loads on first use, whatever is imported; two modules are about nothing else."""
     code = (
         "import importlib, pkgutil, sys, morello_layouts as ml\n"
         "for m in pkgutil.walk_packages(ml.__path__, 'morello_layouts.'):\n"
-        "    if not m.name.endswith('__main__') and '.explorer' not in m.name:\n"
+        "    if not any(x in m.name for x in ('__main__', 'sympy_functions', '.explorer')):\n"
         "        importlib.import_module(m.name)\n"
         "        assert 'sympy' not in sys.modules, m.name\n"
     )

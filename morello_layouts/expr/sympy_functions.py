@@ -1,0 +1,123 @@
+"""SymPy's ``floor``, ``ceiling`` and ``Mod`` for index expressions: exact whatever is done to them.
+
+SymPy 1.14 prints ``floor(p/49)`` as ``floor((1/49)*p)``, which is 0 at 49 in floating point; it
+prints ``-47*Mod(j, 4)`` as ``-47*j % 4``; and ``Mod(2*Mod(j, 8), 3)`` takes another value when it
+is evaluated in steps, as ``subs`` does. The functions here print integer division in Python, NumPy
+and C, and evaluate numbers only. They have the names, hashes and equality of SymPy's own, so a
+typed expression is equal to one made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+from sympy.core.expr import Expr
+from sympy.printing.precedence import PRECEDENCE
+
+
+class _Exact(Expr):  # type: ignore[misc]
+    """Equality with SymPy's function of the same name and arguments; code of one kind of Python."""
+
+    __slots__ = ()
+
+    def _pythoncode(self, printer: Any) -> str:
+        raise NotImplementedError
+
+    def _numpycode(self, printer: Any) -> str:
+        return self._pythoncode(printer)
+
+    _scipycode = _cupycode = _jaxcode = _numpycode  # each printer asks for a method of its own
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, sympy.Function):
+            return type(other).__name__ == type(self).__name__ and self.args == other.args
+        return super().__eq__(other)
+
+    __hash__ = Expr.__hash__
+
+
+def _quotient(arg: Any) -> tuple[Any, Any]:
+    """The numerator and the denominator of an argument, both without fractions."""
+    numerator, denominator = arg.as_numer_denom()
+    if denominator.could_extract_minus_sign():
+        return -numerator, -denominator
+    return numerator, denominator
+
+
+def _printed(parts: Iterable[Any], printer: Any) -> list[str]:
+    """The parts as code, in parentheses if they are sums, products or negative."""
+    return [printer.parenthesize(part, PRECEDENCE["Pow"]) for part in parts]
+
+
+def _are_integers(*parts: Any) -> bool:
+    return all(part.is_integer for part in parts)
+
+
+class floor(_Exact, sympy.floor):  # type: ignore[misc]  # noqa: N801
+    """The floor of a quotient.
+
+    >>> from sympy import lambdify, symbols
+    >>> p = symbols("p", integer=True)
+    >>> lambdify(p, floor(p / 49), "math")(49), floor(p / 49) == sympy.floor(p / 49)
+    (1, True)
+    """
+
+    __slots__ = ()
+
+    def _pythoncode(self, printer: Any) -> str:
+        x, n = _printed(_quotient(self.args[0]), printer)
+        return f"({x}//{n})"
+
+    def _ccode(self, printer: Any) -> str:
+        parts = _quotient(self.args[0])
+        x, n = _printed(parts, printer)
+        if not _are_integers(*parts):
+            return f"floor((double){x}/{n})"
+        below = "" if parts[0].is_nonnegative else f" - ({x} % {n} < 0)"
+        return f"({x}/{n}{below})"
+
+
+class ceiling(_Exact, sympy.ceiling):  # type: ignore[misc]  # noqa: N801
+    """The ceiling of a quotient."""
+
+    __slots__ = ()
+
+    def _pythoncode(self, printer: Any) -> str:
+        x, n = _printed(_quotient(-self.args[0]), printer)
+        return f"(-({x}//{n}))"
+
+    def _ccode(self, printer: Any) -> str:
+        return f"(-{floor(-self.args[0], evaluate=False)._ccode(printer)})"
+
+
+class Mod(_Exact, sympy.Mod):  # type: ignore[misc]
+    """The remainder with the sign of the divisor.
+
+    >>> from sympy import pycode, symbols
+    >>> j = symbols("j", integer=True)
+    >>> print(pycode(-47 * Mod(j, 4)), Mod(2 * Mod(j, 8), 3).subs(j, 5))
+    -47*(j % 4) 1
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def eval(cls, p: Any, q: Any) -> Any:
+        """Return the value for numbers; None, so that it stays, for anything else."""
+        if p.is_zero and q.is_positive:
+            return p
+        return super().eval(p, q) if p.is_Number and q.is_Number else None
+
+    def _pythoncode(self, printer: Any) -> str:
+        x, n = _printed(self.args, printer)
+        return f"({x} % {n})"
+
+    def _ccode(self, printer: Any) -> str:
+        x, n = _printed(self.args, printer)
+        if not _are_integers(*self.args):
+            return f"({x} - {n}*floor((double){x}/{n}))"
+        if all(arg.is_nonnegative for arg in self.args):
+            return f"({x} % {n})"
+        return f"(({x} % {n} + {n}) % {n})"
