@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from morello_layouts.api import (
         are_equivalent as are_equivalent,
         convert as convert,
+        convert_all as convert_all,
         draw as draw,
         from_sympy as from_sympy,
         index_map as index_map,
@@ -79,8 +80,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "are_equivalent code convert draw from_sympy index_map is_bijective is_bitcast"
-    " is_injective is_surjective pack relayout simplify unpack verify",
+    "api": "are_equivalent code convert convert_all draw from_sympy index_map is_bijective"
+    " is_bitcast is_injective is_surjective pack relayout simplify unpack verify",
     "diagnostics": "compare_hlo diagnose read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

@@ -2,7 +2,7 @@
 
 from morello_layouts.api.arrays import pack, unpack
 from morello_layouts.api.code import code
-from morello_layouts.api.conversions import convert
+from morello_layouts.api.conversions import convert, convert_all
 from morello_layouts.api.formulas import from_sympy, simplify
 from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.pictures import draw
@@ -19,6 +19,7 @@ __all__ = [
     "are_equivalent",
     "code",
     "convert",
+    "convert_all",
     "draw",
     "from_sympy",
     "index_map",

@@ -2,94 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias, overload
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from morello_layouts.api.arguments import Assuming, Shape, sizes_of
 from morello_layouts.api.layouts import LayoutLike, index_map, parsed
 from morello_layouts.checks import shown
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.errors import (
+    LayoutError,
+    NoTranslationError,
+    TranslationNotFoundError,
+    UnsupportedError,
+)
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.notations.morello import MorelloLayout
+from morello_layouts.layout import Layout
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
-Notation: TypeAlias = Literal["xla", "morello"]
+To: TypeAlias = Literal["xla", "morello", "onednn"]
+"""The name of a notation that layouts are written in."""
 
-NOTATIONS: Final = ("xla", "morello")
-"""The notations that layouts are converted to."""
+NOTATIONS: Final[tuple[To, ...]] = get_args(To)
+"""The notations that layouts are written in."""
 
 
-@overload
 def convert(
     layout: LayoutLike,
-    to: Literal["morello"],
-    shape: Shape | None = None,
-    element_type: None = None,
-    *,
-    assuming: Assuming | None = None,
-) -> MorelloLayout: ...
-
-
-@overload
-def convert(
-    layout: LayoutLike,
-    to: Literal["xla"],
-    shape: Shape | None = None,
-    element_type: None = None,
-    *,
-    assuming: Assuming | None = None,
-) -> XlaLayout: ...
-
-
-@overload
-def convert(
-    layout: LayoutLike,
-    to: Literal["xla"],
-    shape: Shape | None,
-    element_type: str,
-    *,
-    assuming: Assuming | None = None,
-) -> XlaShape: ...
-
-
-@overload
-def convert(
-    layout: LayoutLike,
-    to: Notation,
+    to: To,
     shape: Shape | None = None,
     element_type: str | None = None,
     *,
     assuming: Assuming | None = None,
-) -> MorelloLayout | XlaLayout | XlaShape: ...
-
-
-def convert(
-    layout: LayoutLike,
-    to: Notation,
-    shape: Shape | None = None,
-    element_type: str | None = None,
-    *,
-    assuming: Assuming | None = None,
-) -> MorelloLayout | XlaLayout | XlaShape:
+    notation: str | None = None,
+) -> Layout:
     """Return a layout of another notation with the same offsets, proved equal.
 
-    To XLA: if all sizes are numbers and nothing is padded, a layout always exists, also for
-    OddEven; blocks that pad the end of a dimension become tiles. Of the layouts with the fewest
-    tiles the result is one whose tiles fit most other shapes, then a short one; for a layout of
-    very many packs the tiles may be more than the fewest. With symbolic sizes the result holds for
-    all sizes that the layout's packs divide, within the assumptions. The contiguity of a Morello
-    layout (``c2``) does not change offsets, and is lost.
+    The result is the shortest that has the fewest blocks. The proof is about the offsets of
+    elements: padding after the last element is left out, and element types, memory spaces and the
+    contiguity of a Morello layout (``c2``) are lost.
 
-    To Morello: at sizes that are numbers at most one layout exists, up to lists that are equal at
-    these sizes; the result is the shortest. Morello has no padding between elements. Padding after
-    the last element, of ``L(n)`` or of a tile, is left out: the proof is about offsets. Element
-    types, ``E(n)`` and memory spaces do not change offsets in elements.
+    - ``"xla"``: if all sizes are numbers and nothing is padded, a layout always exists, also for
+      OddEven; blocks that pad the end of a dimension become tiles. A layout of very many packs may
+      get more tiles than the fewest.
+    - ``"morello"``: at sizes that are numbers at most one layout exists, up to lists that are equal
+      at these sizes. Morello has no padding between elements.
+    - ``"onednn"``: blocks of one dimension nest, and pad its end.
+
+    With symbolic sizes the result holds for all sizes within the assumptions, and for a Morello
+    layout for all that its packs divide.
 
     Args:
         layout: text in any notation, a layout, or an index map.
-        to: ``"xla"`` or ``"morello"``.
+        to: the notation's name.
         shape: the sizes, if the layout does not carry them: numbers, names or SymPy expressions.
         element_type: XLA's name of an element type; if given, the result is an XLA shape.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
+        notation: the notation of a text, as for ``parse``.
 
     Raises:
         ShapeError: if the layout does not fit the shape.
@@ -101,10 +68,10 @@ def convert(
     {0,1:T(4,1)}
     >>> print(convert("[0, 1, 0 p(4), 1 p(128), 0 p(2)]", "xla", ("M", "N"), "bf16"))
     bf16[M,N]{1,0:T(8,128)(2,1)}
-    >>> print(convert("bf16[64,256]{1,0:T(8,128)(2,1)}", "morello"))
-    [0, 1, 0 p(4), 1 p(128), 0 p(2)]
     >>> print(convert("f32[M,N]{1,0:T(8,128)}", "morello", assuming="M % 8 == 0, N % 128 == 0"))
     [0, 1, 0 p(8), 1 p(128)]
+    >>> print(convert("f32[M,N]{1,0:T(8,128)}", "onednn"))
+    AB8a128b
     >>> convert("f32[3,5]{1,0:T(2,2)}", "morello")
     Traceback (most recent call last):
     morello_layouts.errors.NoTranslationError: no Morello layout has the offsets of \
@@ -114,28 +81,101 @@ f32[3,5]{1,0:T(2,2)}
     """
     if to not in NOTATIONS:
         raise LayoutError(
-            f"to: expected {' or '.join(map(repr, NOTATIONS))}, got {shown(to)}",
+            f"to: expected {', '.join(map(repr, NOTATIONS[:-1]))} or {NOTATIONS[-1]!r}, "
+            f"got {shown(to)}",
             "a layout is converted to one of these notations",
-            'give to="xla" or to="morello"',
+            'give for example to="xla"',
         )
-    value = parsed(layout)
+    if to != "xla" and element_type is not None:
+        raise LayoutError(
+            f"element_type: expected none for {to}, got {shown(element_type)}",
+            "only XLA's notation names an element type",
+            f'leave out element_type="{element_type}"',
+        )
+    value = parsed(layout, notation)
     m = index_map(value, shape, assuming=assuming)
-    if to == "morello":
-        if element_type is not None:
-            raise LayoutError(
-                f"element_type: expected none for Morello, got {shown(element_type)}",
-                "Morello's notation does not name element types",
-                f'leave out element_type="{element_type}"',
-            )
-        from morello_layouts.translate.to_morello import morello_layout_of  # loads ISL
-
-        return morello_layout_of(m)
-    from morello_layouts.translate.to_xla import xla_layout_of
-
     own = value.layout if isinstance(value, XlaShape) else value
-    found = own if isinstance(own, XlaLayout) else xla_layout_of(m)
+    if to == "xla" and isinstance(own, XlaLayout):
+        found: Layout = own
+    else:
+        from morello_layouts.translate.writers import written  # loads ISL
+
+        found = written(m, to)
+    if element_type is None:
+        return found
+    assert isinstance(found, XlaLayout)
     sizes = m.recipe.shape if shape is None else sizes_of(shape).sizes
-    return found if element_type is None else _with_type(found, sizes, element_type)
+    return _with_type(found, sizes, element_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A layout in one notation, or the reason why it cannot be written there.
+
+    Attributes:
+        to: the notation's name.
+        layout: the layout; None if there is none, or none was found.
+        error: says why; None if there is a layout.
+    """
+
+    json_keys: ClassVar = ("to", "exists", "layout", "reason")
+
+    to: To
+    layout: Layout | None = None
+    error: LayoutError | None = None
+
+    @property
+    def exists(self) -> bool | None:
+        """Whether the notation has such a layout; None if unknown."""
+        return None if isinstance(self.error, TranslationNotFoundError) else self.error is None
+
+    @property
+    def reason(self) -> str | None:
+        """The reason why there is none, in lines of text."""
+        return None if self.error is None else str(self.error)
+
+
+def convert_all(
+    layout: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> tuple[Conversion, ...]:
+    """Return a layout in every notation that can say it, each proved equal.
+
+    Args:
+        layout: text in any notation, a layout, or an index map.
+        shape: the sizes, if the layout does not carry them.
+        assuming: assumptions about symbolic sizes, as for ``index_map``.
+        notation: the notation of a text, as for ``parse``.
+
+    Raises:
+        ShapeError: if the layout does not fit the shape.
+
+    >>> for each in convert_all("f32[3,5]{1,0:T(2,2)}"):
+    ...     print(each.to, each.layout)
+    xla {1,0:T(2,2)}
+    morello None
+    onednn AB2a2b
+    """
+    value = parsed(layout, notation)
+    return tuple(conversion(value, to, shape, assuming=assuming) for to in NOTATIONS)
+
+
+def conversion(
+    layout: LayoutLike,
+    to: To,
+    shape: Shape | None = None,
+    element_type: str | None = None,
+    *,
+    assuming: Assuming | None = None,
+) -> Conversion:
+    """Return what ``convert`` returns, or its error as a reason."""
+    try:
+        return Conversion(to, convert(layout, to, shape, element_type, assuming=assuming))
+    except (NoTranslationError, TranslationNotFoundError) as error:
+        return Conversion(to, error=error)
 
 
 def _with_type(layout: XlaLayout, shape: tuple[Int, ...], element_type: str) -> XlaShape:

@@ -9,9 +9,9 @@ import click
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.code import Formulable, Simplified
-from morello_layouts.api.conversions import NOTATIONS
+from morello_layouts.api.conversions import NOTATIONS, To, conversion
 from morello_layouts.api.formulas import form_of
-from morello_layouts.api.layouts import LayoutLike, arrays_of, parsed
+from morello_layouts.api.layouts import LayoutLike, parsed
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
@@ -20,16 +20,24 @@ from morello_layouts.cli.options import (
     notation_option,
     output_option,
     shape_option,
+    status_of,
     text_argument,
 )
-from morello_layouts.cli.terminal import print_error, print_json, print_result, print_text
+from morello_layouts.cli.terminal import (
+    print_error,
+    print_json,
+    print_lines,
+    print_result,
+    print_text,
+)
 from morello_layouts.codegen import TARGETS
-from morello_layouts.errors import LayoutError, NoTranslationError, TranslationNotFoundError
+from morello_layouts.errors import LayoutError
+from morello_layouts.explanations.rows import Row, section_lines
 from morello_layouts.expr import cheapest as cheapest_form, readable
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.kernels import KERNEL_TARGETS
 from morello_layouts.notations import parse_bounds
-from morello_layouts.notations.xla import XlaLayout, XlaShape
+from morello_layouts.plain import plain
 
 
 @click.command(
@@ -111,15 +119,16 @@ def _refuse_for_expressions(inverse: bool, shape: Shape | None, assuming: str | 
     short_help="Write a layout in another notation, proved equal.",
     epilog="""\b
 Examples:
-  morello-layouts convert "[1, 0, 1 p(4)]" --shape 6x8 --to xla
+  morello-layouts convert "bf16[64,256]{1,0:T(8,128)(2,1)}"
   morello-layouts convert "[1, 0, 1 p(4)]" --shape M,N --to xla --type f32
-  morello-layouts convert "bf16[64,256]{1,0:T(8,128)(2,1)}" --to morello
+  morello-layouts convert nChw16c --shape N,C,H,W --to xla
   morello-layouts convert "f32[M,N]{1,0:T(8,128)}" --assuming "M % 8 == 0, N % 128 == 0"
 
 \b
-JSON: text, to, exists (true, false, or null if unknown), layout, reason.
+JSON: text; to, exists (true, false, or null if unknown), layout, reason; for all
+notations conversions, each of these four.
 Exit status: 0 converted, 1 no such layout exists, 2 bad input, 3 none was found.
-In Python: convert.
+In Python: convert, convert_all.
 """,
 )
 @text_argument("text")
@@ -127,8 +136,8 @@ In Python: convert.
 @notation_option
 @click.option(
     "--to",
-    type=click.Choice(NOTATIONS),
-    help="The notation to convert to; by default xla, or morello if TEXT is not Morello's.",
+    type=click.Choice((*NOTATIONS, "all")),
+    help="The notation to convert to; by default all that can say it.",
 )
 @click.option("--type", "element_type", metavar="bf16", help="Write an XLA shape of this type.")
 @assuming_option
@@ -137,30 +146,41 @@ def convert(
     *,
     text: LayoutLike,
     shape: Shape | None,
-    to: Literal["xla", "morello"] | None,
+    to: To | Literal["all"] | None,
     element_type: str | None,
     assuming: str | None,
     as_json: bool,
 ) -> Status:
     """Write the layout TEXT in another notation, proved to have the same offsets."""
-    layout = parsed(text)
-    is_xla = any(isinstance(x, XlaShape | XlaLayout) for _, x in arrays_of(layout))
-    to = to or ("morello" if is_xla else "xla")
-    status, found, reason = Status.DONE, None, "proved to have the same offsets"
-    try:
-        found = str(api.convert(layout, to, shape, element_type, assuming=assuming))
-    except (NoTranslationError, TranslationNotFoundError) as error:
-        missing = isinstance(error, NoTranslationError)
-        status = Status.DISPROVED if missing else Status.UNDECIDED
-        reason = error_in_options(error, click.get_current_context().command)
+    if to == "all" or (to is None and element_type is None):
+        return _convert_to_all(text, shape, assuming, as_json)
+    found = conversion(text, to or "xla", shape, element_type, assuming=assuming)
+    command = click.get_current_context().command
+    reason = None if found.error is None else error_in_options(found.error, command)
     if as_json:
-        exists = {Status.DONE: True, Status.DISPROVED: False}.get(status)
-        print_json({"text": text, "to": to, "exists": exists, "layout": found, "reason": reason})
-    elif found is None:
+        print_json({"text": text} | plain(found) | {"reason": reason})
+    elif reason is not None:
         print_error(reason)
     else:
-        print_text(found)
-    return status
+        print_text(str(found.layout))
+    return status_of([found.exists])
+
+
+def _convert_to_all(
+    text: LayoutLike, shape: Shape | None, assuming: str | None, as_json: bool
+) -> Status:
+    found = api.convert_all(text, shape, assuming=assuming)
+    if as_json:
+        print_json({"text": text, "conversions": found})
+        return Status.DONE
+    rows = [
+        Row(each.to, str(each.layout))
+        if each.error is None
+        else Row(each.to, f"none: {each.error.why}", is_dim=True)
+        for each in found
+    ]
+    print_lines(lambda medium: section_lines(str(text), rows, medium))
+    return Status.DONE
 
 
 @click.command(

@@ -14,66 +14,56 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
 from morello_layouts.recipe import Split
 from morello_layouts.recipe.digits import AxisDigit, Digits
-from morello_layouts.translate.digits import canonical_digits, have_same_offsets, probed_digits
+from morello_layouts.translate.source import Source, have_same_offsets
 
 
-def morello_layout_of(m: IndexMap) -> MorelloLayout:
-    """Return the Morello layout with the offsets of a map, proved equal.
+def morello_layout_of(source: Source) -> MorelloLayout:
+    """Return the Morello layout with the offsets of a layout, proved equal.
 
     Raises:
         NoTranslationError: if none exists, or none at some sizes.
         TranslationNotFoundError: if none was found, and none was proved not to exist.
 
     >>> from morello_layouts import index_map
-    >>> print(morello_layout_of(index_map("f32[6,8]{0,1:T(4,1)}")))
+    >>> print(morello_layout_of(Source(index_map("f32[6,8]{0,1:T(4,1)}"), "Morello layout")))
     [1, 0, 1 p(4)]
-    >>> print(morello_layout_of(index_map("f32[M,N]{0,1}")))
+    >>> print(morello_layout_of(Source(index_map("f32[M,N]{0,1}"), "Morello layout")))
     [1, 0]
     """
-    if 0 in m.recipe.shape:
-        raise _none(
-            m, "a size is 0, and Morello's dimensions have at least one element", "use sizes from 1"
+    if 0 in source.shape:
+        raise source.none(
+            "a size is 0, and Morello's dimensions have at least one element", "use sizes from 1"
         )
-    return _for_all_sizes(m) if m.recipe.names else _at_numbers(m)
+    return _for_all_sizes(source) if source.m.recipe.names else _at_numbers(source)
 
 
-def _at_numbers(m: IndexMap) -> MorelloLayout:
+def _at_numbers(source: Source) -> MorelloLayout:
     """The Morello layout of a map without symbolic sizes."""
-    found = _candidate(m)
-    answer = have_same_offsets(m, found)
+    digits = source.dense
+    if isinstance(digits, str):
+        _require_no_gap(source)
+    found = digits if isinstance(digits, str) else morello_of_digits(digits, len(source.shape))
+    if isinstance(found, str):
+        raise source.none(found, _KEEP_OR_TILE)
+    answer = have_same_offsets(source.m, found)
     if answer.holds is False:
-        raise _none(
-            m,
+        raise source.none(
             f"its strides admit only {found}, which has another offset at {answer.counterexample}",
             _KEEP_OR_TILE,
         )
     if answer.holds is None:
-        raise TranslationNotFoundError(
-            f"no Morello layout was proved equal to {m.source}",
-            f"only {found} can be; {answer.reason}",
-            f"check {found} at smaller sizes",
+        raise source.not_found(
+            f"only {found} can be; {answer.reason}", f"check {found} at smaller sizes"
         )
     return found
 
 
-def _candidate(m: IndexMap) -> MorelloLayout:
-    """The only layout that can have the map's offsets, up to lists that are equal at its sizes."""
-    digits: Digits | str | None = canonical_digits(m.recipe)
-    if digits is None:
-        _require_no_gap(m)
-        digits = probed_digits(m)
-    found = digits if isinstance(digits, str) else morello_of_digits(digits, m)
-    if isinstance(found, str):
-        raise _none(m, found, _KEEP_OR_TILE)
-    return found
-
-
-def _require_no_gap(m: IndexMap) -> None:
+def _require_no_gap(source: Source) -> None:
     """Raise if padding lies between elements."""
+    m = source.m
     surjective = proof.is_surjective(m)
     if surjective.holds is False and surjective.counterexample < m.size - surjective.padding:
-        raise _none(
-            m,
+        raise source.none(
             f"{surjective.padding} of {m.size} slots are padding, and the first, slot "
             f"{surjective.counterexample}, lies between elements",
             "choose sizes that the tiles divide",
@@ -83,23 +73,17 @@ def _require_no_gap(m: IndexMap) -> None:
 _KEEP_OR_TILE = "keep the layout in XLA's notation, or tile by sizes that divide one another"
 
 
-def _none(m: IndexMap, why: str, fix: str) -> NoTranslationError:
-    return NoTranslationError(f"no Morello layout has the offsets of {m.source}", why, fix)
-
-
-def morello_of_digits(digits: Digits, m: IndexMap) -> MorelloLayout | str:
+def morello_of_digits(digits: Digits, rank: int) -> MorelloLayout | str:
     """Return the Morello layout with these canonical digits, or the reason why none has them.
 
     From the innermost on, each physical dimension takes the lowest remaining digit of its
     dimension. Only an OddEven differs: its two digits, of radix 2 and above it the rest, change
     places. Neither is ever joined with a neighbour, so no other list has these digits.
 
-    >>> from morello_layouts import index_map
-    >>> m = index_map("f32[16]{0:T(2)(8,1)}")
-    >>> print(morello_of_digits(canonical_digits(m.recipe), m))
+    >>> print(morello_of_digits((AxisDigit(0, 1, 2, modulus=2), AxisDigit(0, 2, 8)), 1))
     [0 oe(16)]
     """
-    taken = [1] * len(m.recipe.shape)
+    taken = [1] * rank
     dims: list[tuple[int, PhysDim]] = []
     left = list(digits)
     while left:
@@ -133,16 +117,16 @@ def _known(radix: int | SizeExpr) -> int:
     return radix if isinstance(radix, int) else 1
 
 
-def _for_all_sizes(m: IndexMap) -> MorelloLayout:
+def _for_all_sizes(source: Source) -> MorelloLayout:
     """A Morello layout for all sizes: that of the steps, or of some small sizes."""
-    digits = canonical_digits(m.recipe)
-    read = None if digits is None else morello_of_digits(digits, m)
+    m, digits = source.m, source.dense
+    read = digits if isinstance(digits, str) else morello_of_digits(digits, len(source.shape))
     if isinstance(read, MorelloLayout) and have_same_offsets(m, read).holds:
         return read
     found: dict[MorelloLayout, None] = {}
     for sizes in _witnesses(m):
         try:
-            found[_at_numbers(m.at(**sizes))] = None
+            found[_at_numbers(Source(m.at(**sizes), source.title))] = None
         except NoTranslationError as error:
             raise NoTranslationError(error.what, error.why, _remedy(m)) from None
         except TranslationNotFoundError:
@@ -153,8 +137,7 @@ def _for_all_sizes(m: IndexMap) -> MorelloLayout:
                 return layout
         except ShapeError:
             continue
-    raise TranslationNotFoundError(
-        f"no Morello layout was found for {m.source} at all sizes",
+    raise source.not_found(
         read if isinstance(read, str) else "one exists at each of the small sizes that were tried",
         _remedy(m),
     )

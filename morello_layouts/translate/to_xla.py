@@ -1,4 +1,4 @@
-"""Find the XLA layout with the same offsets."""
+"""Find the XLA layout that has given digits: the fewest tiles."""
 
 from __future__ import annotations
 
@@ -7,58 +7,41 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
 
-from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
 from morello_layouts.limits import TRANSLATION_NODES, TRANSLATION_TILES
-from morello_layouts.maps import IndexMap
 from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.recipe.digits import AxisDigit, Digits
-from morello_layouts.translate.digits import have_same_offsets, padded_digits
+from morello_layouts.translate.source import Source
 
 Keys: TypeAlias = tuple[int, ...]
 
 _INT64_END: Final = 2**63
 
 
-def xla_layout_of(m: IndexMap) -> XlaLayout:
-    """Return an XLA layout with the offsets of a map, proved equal.
+def xla_layout_of(source: Source) -> XlaLayout:
+    """Return an XLA layout with the digits of a layout, in the same order.
 
     Raises:
         NoTranslationError: if a size exceeds XLA's 64-bit integers.
-        TranslationNotFoundError: if the steps are not digits of single dimensions, a symbolic size
-            is in the way, or the proof is undecided.
+        TranslationNotFoundError: if the layout's digits do not nest, or a symbolic size is in the
+            way.
 
     >>> from morello_layouts import index_map
-    >>> print(xla_layout_of(index_map("[1, 0, 1 p(4)]", (6, 8))))
+    >>> print(xla_layout_of(Source(index_map("[1, 0, 1 p(4)]", (6, 8)), "XLA layout")))
     {0,1:T(4,1)}
     """
-    large = [n for n in m.recipe.shape if isinstance(n, int) and n >= _INT64_END]
+    shape = source.shape
+    large = [n for n in shape if isinstance(n, int) and n >= _INT64_END]
     if large:
-        raise NoTranslationError(
-            f"no XLA layout has the offsets of {m.source}",
-            f"XLA's sizes are signed 64-bit integers, {large[0]} is larger",
-            "use a smaller array",
+        raise source.none(
+            f"XLA's sizes are signed 64-bit integers, {large[0]} is larger", "use a smaller array"
         )
-    digits = padded_digits(m.recipe)
-    tiling = None if digits is None else best_tiling(digits, len(m.recipe.shape))
+    tiling = best_tiling(source.nested, len(shape))
     if tiling is None:
-        raise TranslationNotFoundError(
-            f"no XLA layout was found for {m.source}",
-            "its steps pad within tiles, or cut across dimensions"
-            if digits is None
-            else _obstacle(digits),
-            "give numbers for the symbolic sizes: a layout without padding always has one then"
-            if m.recipe.names
-            else "choose sizes that the blocks divide",
+        raise source.not_found(
+            _obstacle(source.nested),
+            "give numbers for the symbolic sizes: a layout without padding always has one then",
         )
-    found = XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
-    answer = have_same_offsets(m, found)
-    if not answer.holds:
-        raise TranslationNotFoundError(
-            f"no XLA layout was proved equal to {m.source}",
-            f"{found} was built from its digits; {answer.reason}",
-            f"check {found} at smaller sizes",
-        )
-    return found
+    return XlaLayout(tiling.major_to_minor[::-1], tiling.tiles)
 
 
 def _obstacle(digits: Digits) -> str:

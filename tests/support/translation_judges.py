@@ -14,7 +14,7 @@ Offsets = tuple[int, ...]
 MOST_AXES = 32  # of arrays, in older NumPy; past these the formula is asked
 
 
-def offsets(layout: ml.MorelloLayout | ml.XlaLayout, shape: tuple[int, ...]) -> Offsets:
+def offsets(layout: ml.Layout, shape: tuple[int, ...]) -> Offsets:
     """The offset of each element, elements in row-major order, read out of a packed array."""
     if 0 in shape:
         return ()
@@ -28,7 +28,7 @@ def offsets(layout: ml.MorelloLayout | ml.XlaLayout, shape: tuple[int, ...]) -> 
     return tuple(places.tolist())
 
 
-def morello_or_none(layout: ml.XlaLayout, shape: tuple[int, ...]) -> ml.MorelloLayout | None:
+def morello_or_none(layout: ml.XlaLayout, shape: tuple[int, ...]) -> ml.Layout | None:
     try:
         return ml.convert(layout, "morello", shape)
     except NoTranslationError:
