@@ -103,7 +103,7 @@ _SUBMODULES: Final = {
     name.rpartition(".")[2]: name
     for name in (
         *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
-        *("notations", "notations.morello", "notations.onednn", "notations.xla"),
+        *("notations", "notations.mlir", "notations.morello", "notations.onednn", "notations.xla"),
         *("picture", "proof", "recipe", "tpu"),
     )
 }

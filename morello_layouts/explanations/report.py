@@ -102,7 +102,10 @@ class ArrayReport(Displayed):
         return f"{words.source}: {words.kind}, {words.headline}"
 
 
-_BEGINNING: Final = re.compile(r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=", re.ASCII)
+# A list or an operation after the sign is linalg.pack's.
+_BEGINNING: Final = re.compile(
+    r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=(?!\s*+(?:\[|array\s*+<|\w++\.))", re.ASCII
+)
 
 
 def instruction_in(text: object) -> HloInstruction | None:

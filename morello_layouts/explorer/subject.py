@@ -142,7 +142,7 @@ def parse_sizes(text: str) -> dict[str, int]:
 
 
 # Every layout has a bracket, except names of orders such as NHWC.
-_BRACKET: Final = re.compile(r"[\[{]")
+_BRACKET: Final = re.compile(r"[\[{<]")
 _COORDINATE: Final = re.compile(r"\bd[0-9]", re.ASCII)
 _SIGN: Final = re.compile(r"[-+*/%]")
 _CHARACTERS: Final = re.compile(r"[\s(+-]*\w[\w\s()+*/%,-]*", re.ASCII)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
@@ -22,6 +22,20 @@ from morello_layouts.expr.conversions import (
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import EXPRESSION_BITS
 from morello_layouts.notations.grammar import at_part, integer
+
+
+def _round_up(form: AffineExpr, divisor: Int) -> AffineExpr:
+    return -divide(-form, divisor)
+
+
+# Python's operators, and MLIR's.
+_DIVISIONS: Final[dict[str, Callable[[AffineExpr, Int], AffineExpr]]] = {
+    "//": divide,
+    "%": remainder,
+    "floordiv": divide,
+    "ceildiv": _round_up,
+    "mod": remainder,
+}
 
 
 class Placed(NamedTuple):
@@ -79,8 +93,9 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
             elif sign == "/":
                 left = self.ratio(left, right, sign.start_pos)
             else:
-                operation = divide if sign == "//" else remainder
-                left = self.by_number(operation, self.whole(left), right)
+                if sign.isalpha():
+                    self.require_positive(right, sign)
+                left = self.by_number(_DIVISIONS[sign], self.whole(left), right)
         return left
 
     def unary(self, children: list[Any]) -> Placed:
@@ -133,6 +148,17 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
             return Placed(operation(left.form, number), left.start)
         except LayoutError as error:
             raise at_part(error, self.text, {}, right.start) from None
+
+    def require_positive(self, right: Placed, sign: Any) -> None:
+        number = as_number(self.whole(right).form)
+        if not isinstance(number, int) or number < 1:
+            raise ParseError(
+                f"{sign}: expected a positive number, got {right.form}",
+                "MLIR divides by positive numbers",
+                "write a number from 1",
+                text=self.text,
+                position=right.start,
+            )
 
     def ratio(self, left: Placed, right: Placed, slash: int) -> Placed:
         number = self.as_divisor(right)

@@ -21,6 +21,8 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT
 from morello_layouts.notations.expression import parse_expression
+from morello_layouts.notations.mlir import MlirMap, MlirPack, MlirType, words as mlir_words
+from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
 from morello_layouts.notations.morello import MorelloLayout, words as morello_words
 from morello_layouts.notations.morello.reader import parse_morello
 from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
@@ -81,6 +83,24 @@ NOTATIONS: Final = (
         (XlaShape,),
         xla_words.describe,
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
+    ),
+    Notation(
+        "mlir",
+        "a type or an affine map of MLIR",
+        re.compile(r"\s*(#|(affine_map|memref|tensor|vector)\s*<)"),
+        parse_mlir,
+        (MlirType, MlirMap),
+        mlir_words.describe,
+        "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>",
+    ),
+    Notation(
+        "pack",
+        "linalg.pack or its attributes",
+        re.compile(r"\s*(%|(linalg|tensor)\s*\.|outer_dims_perm|inner_dims_pos|inner_tiles)"),
+        parse_pack,
+        (MlirPack,),
+        mlir_words.describe,
+        "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
     ),
     Notation(
         "onednn",

@@ -15,7 +15,12 @@ from morello_layouts.notations.morello import row_major
 from morello_layouts.notations.registry import NOTATIONS, Notation, describe
 from tests.support.paths import ROOT
 
-SHAPES = {"[1, 0, 1 p(4)]": (6, 8), "{1,0:T(8,128)}": (10, 200), "aBcd16b": (2, 20, 3, 4)}
+SHAPES = {
+    "[1, 0, 1 p(4)]": (6, 8),
+    "{1,0:T(8,128)}": (10, 200),
+    "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]": (13, 15),
+    "aBcd16b": (2, 20, 3, 4),
+}
 
 every = pytest.mark.parametrize("notation", NOTATIONS, ids=lambda notation: notation.example)
 

@@ -13,6 +13,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.limits import NESTED_TILES
+from morello_layouts.notations.blocks import blocked_recipe, padded_dims
 from morello_layouts.notations.onednn import lowering
 from morello_layouts.recipe import Recipe
 
@@ -56,7 +57,7 @@ class OnednnLayout(Layout):
         (2, 32, 3)
         """
         require_rank(shape, len(self.order), str(self))
-        return lowering.padded_dims(shape, self.blocks)
+        return padded_dims(shape, self.blocks)
 
     def strides(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return oneDNN's strides: elements from one block of a dimension to the next.
@@ -74,7 +75,7 @@ class OnednnLayout(Layout):
             ShapeError: if the shape has another number of dimensions.
         """
         require_rank(shape, len(self.order), str(self))
-        return lowering.recipe(shape, self.order, self.blocks)
+        return blocked_recipe(shape, self.order, self.blocks)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as oneDNN computes it: blocks from the innermost, then strides."""

@@ -1,48 +1,13 @@
-"""oneDNN's layouts to recipes, and oneDNN's own formula of an offset."""
+"""oneDNN's own formula of an offset."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
 
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, ceil_quotient, round_up
-from morello_layouts.recipe import Pad, Recipe, Split, Step, Transpose
-
-Blocks: TypeAlias = Sequence[tuple[int, int]]
-"""Pairs (logical dimension, size), outermost first."""
-
-
-def _blocks_of(dim: int, blocks: Blocks) -> list[int]:
-    """The sizes of a dimension's blocks, the innermost first."""
-    return [size for each, size in reversed(blocks) if each == dim]
-
-
-def padded_dims(shape: Sequence[Int], blocks: Blocks) -> tuple[Int, ...]:
-    """Return the sizes rounded up to the product of each dimension's blocks."""
-    return tuple(round_up(n, prod(_blocks_of(dim, blocks))) for dim, n in enumerate(shape))
-
-
-def recipe(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -> Recipe:
-    """Return the steps: pad, split off the blocks from the innermost on, transpose.
-
-    >>> print(recipe((2, 20, 3), (0, 1, 2), [(1, 16)]))
-    [2,20,3] → pad [2,32,3] → split [2,2,16,3] → transpose [2,2,3,16]
-    """
-    padded = padded_dims(shape, blocks)
-    steps: list[Step] = [Pad(padded)] if padded != tuple(shape) else []
-    nested = [_blocks_of(dim, blocks) for dim in range(len(shape))]
-    axes = list(range(len(shape)))  # the logical dimension of each axis
-    for level in range(max(map(len, nested))):
-        split = {axes.index(dim): sizes[level] for dim, sizes in enumerate(nested) if sizes[level:]}
-        steps.append(Split(tuple(map(split.get, range(len(axes))))))
-        axes = [dim for k, dim in enumerate(axes) for _ in range(1 + (k in split))]
-    mentions = {dim: iter([k for k, each in enumerate(axes) if each == dim]) for dim in order}
-    memory = tuple(next(mentions[dim]) for dim in (*order, *(dim for dim, _ in blocks)))
-    if memory != tuple(range(len(memory))):
-        steps.append(Transpose(memory))
-    return Recipe(tuple(shape), tuple(steps))
+from morello_layouts.expr.sizes import Int, ceil_quotient
+from morello_layouts.notations.blocks import Blocks, blocks_of
 
 
 def strides(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -> tuple[Int, ...]:
@@ -51,7 +16,7 @@ def strides(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -> tuple
     stride: Int = prod(size for _, size in blocks)
     for dim in reversed(order):
         found[dim] = stride
-        stride *= ceil_quotient(shape[dim], prod(_blocks_of(dim, blocks)))
+        stride *= ceil_quotient(shape[dim], prod(blocks_of(dim, blocks)))
     return tuple(found[dim] for dim in range(len(shape)))
 
 

@@ -1,0 +1,44 @@
+"""Layouts of blocks: an order of the dimensions, then blocks split off from some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
+
+from morello_layouts.expr.sizes import Int, round_up
+from morello_layouts.recipe import Pad, Recipe, Split, Step, Transpose
+
+Blocks: TypeAlias = Sequence[tuple[int, int]]
+"""Pairs (logical dimension, size), outermost first."""
+
+
+def blocks_of(dim: int, blocks: Blocks) -> list[int]:
+    """Return the sizes of a dimension's blocks, the innermost first."""
+    return [size for each, size in reversed(blocks) if each == dim]
+
+
+def padded_dims(shape: Sequence[Int], blocks: Blocks) -> tuple[Int, ...]:
+    """Return the sizes rounded up to the product of each dimension's blocks."""
+    return tuple(round_up(n, prod(blocks_of(dim, blocks))) for dim, n in enumerate(shape))
+
+
+def blocked_recipe(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -> Recipe:
+    """Return the steps: pad, split off the blocks from the innermost on, transpose.
+
+    >>> print(blocked_recipe((2, 20, 3), (0, 1, 2), [(1, 16)]))
+    [2,20,3] → pad [2,32,3] → split [2,2,16,3] → transpose [2,2,3,16]
+    """
+    padded = padded_dims(shape, blocks)
+    steps: list[Step] = [Pad(padded)] if padded != tuple(shape) else []
+    nested = [blocks_of(dim, blocks) for dim in range(len(shape))]
+    axes = list(range(len(shape)))  # the logical dimension of each axis
+    for level in range(max(map(len, nested))):
+        split = {axes.index(dim): sizes[level] for dim, sizes in enumerate(nested) if sizes[level:]}
+        steps.append(Split(tuple(map(split.get, range(len(axes))))))
+        axes = [dim for k, dim in enumerate(axes) for _ in range(1 + (k in split))]
+    mentions = {dim: iter([k for k, each in enumerate(axes) if each == dim]) for dim in order}
+    memory = tuple(next(mentions[dim]) for dim in (*order, *(dim for dim, _ in blocks)))
+    if memory != tuple(range(len(memory))):
+        steps.append(Transpose(memory))
+    return Recipe(tuple(shape), tuple(steps))

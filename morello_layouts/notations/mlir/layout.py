@@ -1,0 +1,225 @@
+"""MLIR's shaped types and affine maps.
+
+Source: MLIR's "Builtin Dialect" (MemRefType, StridedLayoutAttr, AffineMapAttr), "Affine Dialect",
+and the sizes that its pass ``-normalize-memrefs`` gives to a map's results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+from morello_layouts.checks import require_rank
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr.affine import Digit, digit, replace_digits, substitute
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.layout import ElementType, Layout
+from morello_layouts.notations.mlir.types import bits_of
+from morello_layouts.recipe import Recipe
+from morello_layouts.recipe.recognize import recipe_of_formula
+
+
+@dataclass(frozen=True, slots=True)
+class MlirMap(Layout):
+    """An affine map: coordinates in a row-major box, as expressions of the array's coordinates.
+
+    A memref's elements lie where the map puts them. The box is as large as the map reaches
+    (:meth:`box`).
+
+    Attributes:
+        rank: the number of dimensions, ``d0, d1, …``.
+        results: an expression for each coordinate in the box.
+        symbols: the names of its symbols, which are sizes.
+
+    >>> from morello_layouts.notations.mlir.reader import parse_mlir
+    >>> print(parse_mlir("affine_map<(i, j)[] -> (j floordiv 4, i, j mod 4)>"))
+    affine_map<(d0, d1) -> (d1 floordiv 4, d0, d1 mod 4)>
+    """
+
+    rank: int
+    results: tuple[AffineExpr, ...]
+    symbols: tuple[str, ...] = ()
+
+    def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the sizes that MLIR's normalization gives to the results.
+
+        A size is one more than the largest value, and a remainder by n has all values below n.
+
+        Raises:
+            ShapeError: if a coordinate is negative for an element.
+
+        >>> from morello_layouts.notations.mlir.reader import parse_mlir
+        >>> parse_mlir("affine_map<(d0) -> (d0 floordiv 16, d0 mod 16)>").box((20,))
+        (2, 16)
+        """
+        require_rank(shape, self.rank, str(self))
+        values = _variables(shape)
+        forms = [substitute(canonicalize(f), values) for f in self.results]
+        for text, form in zip(self.texts, forms, strict=True):
+            least = canonicalize(form).interval.lo
+            if least is not None and is_nonnegative(-1 - least) and 0 not in shape:
+                raise ShapeError(
+                    f"{text}: expected coordinates in memory, got {least} for an element",
+                    "the results of a map are coordinates in memory, which begin at 0",
+                    f"add {-least}",
+                )
+        ends = (_rounded(form).interval.hi for form in forms)
+        return tuple(0 if hi is None else hi + 1 for hi in ends)
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the steps that the map is at a shape.
+
+        Raises:
+            ShapeError: if the shape has another number of dimensions, or a coordinate is negative.
+        """
+        box = self.box(shape)
+        values = _variables(shape)
+        form = row_major([substitute(f, values) for f in self.results], box)
+        return recipe_of_formula(tuple(shape), form, prod(box))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the map's results in row-major order of the box."""
+        values = {f"d{k}": x for k, x in enumerate(coordinates)}
+        return row_major([substitute(f, values) for f in self.results], self.box(shape))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The results as MLIR writes them."""
+        return tuple(re.sub("//", " floordiv ", str(f)).replace("%", " mod ") for f in self.results)
+
+    def __str__(self) -> str:
+        dims = ", ".join(f"d{k}" for k in range(self.rank))
+        symbols = f"[{', '.join(self.symbols)}]" if self.symbols else ""
+        return f"affine_map<({dims}){symbols} -> ({', '.join(self.texts)})>"
+
+
+@dataclass(frozen=True, slots=True)
+class MlirStrided:
+    """``strided<[8, 1], offset: 2>``: elements from one coordinate to the next, and a first offset.
+
+    Attributes:
+        strides: a stride for each dimension; None for ``?``.
+        offset: the offset of the first element; None for ``?``.
+
+    >>> print(MlirStrided((8, 1), 2).as_map())
+    affine_map<(d0, d1) -> (8*d0 + d1 + 2)>
+    """
+
+    strides: tuple[int | None, ...]
+    offset: int | None = 0
+
+    def as_map(self) -> MlirMap:
+        """Return the affine map with the same offsets; a ``?`` is a symbol."""
+        names = [f"S{k}" for k, n in enumerate(self.strides) if n is None]
+        form = AffineExpr((), SizeExpr.named("O") if self.offset is None else self.offset)
+        for k, n in enumerate(self.strides):
+            form += variable(f"d{k}", 0) * (SizeExpr.named(f"S{k}") if n is None else n)
+        symbols = (*names, *(["O"] if self.offset is None else []))
+        return MlirMap(len(self.strides), (form,), symbols)
+
+    def __str__(self) -> str:
+        strides = ", ".join("?" if n is None else str(n) for n in self.strides)
+        offset = "?" if self.offset is None else self.offset
+        return f"strided<[{strides}]{'' if offset == 0 else f', offset: {offset}'}>"
+
+
+MemoryLayout: TypeAlias = MlirMap | MlirStrided
+
+
+@dataclass(frozen=True, slots=True)
+class MlirType(Layout):
+    """A memref, tensor or vector type: sizes, element type, and how the elements lie.
+
+    Tensors and vectors, and memrefs without a layout, are row-major.
+
+    Attributes:
+        kind: ``memref``, ``tensor`` or ``vector``.
+        dims: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
+        element_type: MLIR's name of it, such as ``bf16``.
+        layout: a memref's layout.
+        space: a memref's memory space, which changes no offset.
+
+    Raises:
+        LayoutError: if the element type is not MLIR's, or the layout is of another rank.
+
+    >>> x = MlirType("memref", (4, None), "f32", MlirStrided((64, 1)))
+    >>> print(x, *x.sizes)
+    memref<4x?xf32, strided<[64, 1]>> 4 N1
+    """
+
+    kind: str
+    dims: tuple[int | None, ...]
+    element_type: str
+    layout: MemoryLayout | None = None
+    space: str = ""
+
+    def __post_init__(self) -> None:
+        bits_of(self.element_type, ("element_type",))
+        rank = self._map.rank
+        if rank != len(self.dims):
+            raise LayoutError(
+                f"the layout: expected {len(self.dims)} dimensions, got {rank}",
+                "a layout has a dimension for each one of the memref",
+                f"write one for {len(self.dims)} dimensions",
+                part=("layout",),
+            )
+
+    @property
+    def _map(self) -> MlirMap:
+        if isinstance(self.layout, MlirStrided):
+            return self.layout.as_map()
+        dims = tuple(variable(f"d{k}", 0) for k in range(len(self.dims)))
+        return self.layout or MlirMap(len(dims), dims)
+
+    @property
+    def sizes(self) -> tuple[Int, ...]:
+        """The sizes; each ``?`` is a symbolic one."""
+        return tuple(SizeExpr.named(f"N{k}") if n is None else n for k, n in enumerate(self.dims))
+
+    @property
+    def element(self) -> ElementType:
+        """The element type, with the width at which an element is stored."""
+        return ElementType(self.element_type, bits_of(self.element_type))
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the layout at a shape as steps."""
+        require_rank(shape, len(self.dims), str(self))
+        return Recipe(tuple(shape)) if self.layout is None else self._map.recipe(shape)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset as MLIR's documents define it for the layout."""
+        if self.layout is None:
+            return row_major(coordinates, shape)
+        return self._map.reference(coordinates, shape)
+
+    def __str__(self) -> str:
+        dims = "".join(f"{'?' if n is None else n}x" for n in self.dims)
+        rest = (str(part) for part in (self.layout, self.space) if part)
+        return f"{self.kind}<{', '.join((dims + self.element_type, *rest))}>"
+
+
+def row_major(coordinates: Sequence[AffineExpr], sizes: Sequence[Int]) -> AffineExpr:
+    """Return the offset of coordinates in a box, the last one varying fastest."""
+    offset = AffineExpr((), 0)
+    for x, n in zip(coordinates, sizes, strict=True):
+        offset = offset * n + x
+    return offset
+
+
+def _variables(shape: Sequence[Int]) -> dict[str, AffineExpr]:
+    return {f"d{k}": variable(f"d{k}", 0, n - 1) for k, n in enumerate(shape)}
+
+
+def _rounded(form: AffineExpr) -> AffineExpr:
+    """Return the form with a variable from 0 to n - 1 in place of each remainder by n."""
+
+    def change(atom: Digit) -> AffineExpr:
+        if atom.modulus is None:
+            return digit(_rounded(atom.operand), atom.divisor, None)
+        return variable(str(atom), 0, atom.modulus - 1)
+
+    return replace_digits(form, change)

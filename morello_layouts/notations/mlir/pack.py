@@ -1,0 +1,134 @@
+"""MLIR's linalg.pack.
+
+Source: the description of ``linalg.pack`` and ``linalg.unpack`` in MLIR's "Linalg Dialect".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int, ceil_quotient
+from morello_layouts.layout import ElementType, Layout
+from morello_layouts.notations.blocks import blocked_recipe
+from morello_layouts.notations.mlir.layout import MlirType, row_major
+from morello_layouts.recipe import Pad, Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class MlirPack(Layout):
+    """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
+
+    Attributes:
+        inner_dims_pos: the dimensions in tiles, in the order of the tiles' own axes.
+        inner_tiles: the size of each tile along its dimension.
+        outer_dims_perm: the dimensions of the array of tiles, the slowest varying first; empty if
+            they are in order.
+        unpacked: the type of the array that is packed, if it is known.
+
+    Raises:
+        LayoutError: if a dimension appears twice, or a tile has no elements.
+
+    >>> pack = MlirPack((0, 1), (8, 2), (1, 0))
+    >>> print(pack)
+    outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]
+    >>> pack.packed_shape((13, 15))
+    (8, 2, 8, 2)
+    """
+
+    inner_dims_pos: tuple[int, ...]
+    inner_tiles: tuple[int, ...]
+    outer_dims_perm: tuple[int, ...] = ()
+    unpacked: MlirType | None = None
+
+    def __post_init__(self) -> None:
+        rank = len(self.outer_dims_perm if self.unpacked is None else self.unpacked.dims)
+        for k, tile in enumerate(self.inner_tiles):
+            as_int(tile, f"inner_tiles[{k}]", 1, part=("inner_tiles", k))
+        for k, dim in enumerate(self.inner_dims_pos):
+            part = ("inner_dims_pos", k)
+            as_int(dim, f"inner_dims_pos[{k}]", most=rank - 1 if rank else LARGEST, part=part)
+            if dim in self.inner_dims_pos[:k]:
+                what = f"inner_dims_pos: dimension {dim} appears twice"
+                why = "each dimension is tiled once; pack again to tile the tiles"
+                raise LayoutError(what, why, "name another dimension", part=part)
+        if len(self.inner_dims_pos) != len(self.inner_tiles) or not self.inner_tiles:
+            count = len(self.inner_dims_pos)
+            raise LayoutError(
+                f"inner_tiles: expected {count or 'some'} sizes, got {len(self.inner_tiles)}",
+                "each dimension of inner_dims_pos has one tile size, and there is at least one",
+                "write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
+                part=("inner_tiles",),
+            )
+        if self.outer_dims_perm:
+            as_permutation(self.outer_dims_perm, name := "outer_dims_perm", rank, part=(name,))
+
+    @property
+    def sizes(self) -> tuple[Int, ...] | None:
+        """The sizes of the array that is packed, if its type is known."""
+        return None if self.unpacked is None else self.unpacked.sizes
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type of the array that is packed, if it is known."""
+        return None if self.unpacked is None else self.unpacked.element
+
+    def order(self, shape: Sequence[object]) -> tuple[int, ...]:
+        """Return the dimensions of the array of tiles, the slowest varying first.
+
+        Raises:
+            ShapeError: if the attributes do not fit the number of dimensions.
+        """
+        if self.outer_dims_perm:
+            require_rank(shape, len(self.outer_dims_perm), " ".join(self.texts))
+        elif max(self.inner_dims_pos) >= len(shape):
+            raise ShapeError(
+                f"inner_dims_pos: dimension {max(self.inner_dims_pos)} of {len(shape)}",
+                "inner_dims_pos names dimensions of the array, from 0",
+                "give a size for each dimension of the array",
+            )
+        return self.outer_dims_perm or tuple(range(len(shape)))
+
+    def packed_shape(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the shape of the result: the numbers of tiles, then the sizes of a tile."""
+        tiles = dict(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        counts = (ceil_quotient(shape[dim], tiles.get(dim, 1)) for dim in self.order(shape))
+        return (*counts, *self.inner_tiles)
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the layout at a shape as pad, split and transpose steps.
+
+        Raises:
+            ShapeError: if the attributes do not fit the shape.
+        """
+        blocks = tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        return blocked_recipe(shape, self.order(shape), blocks)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset in the result, whose coordinates are the tile's and those inside it."""
+        tiles = dict(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        outer = (coordinates[dim] // tiles.get(dim, 1) for dim in self.order(shape))
+        inner = (coordinates[dim] % tile for dim, tile in tiles.items())
+        return row_major([*outer, *inner], self.packed_shape(shape))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The attributes as MLIR prints them."""
+        names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
+        values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
+        return tuple(f"{name} = {list(v)}" for name, v in zip(names, values, strict=True) if v)
+
+    def __str__(self) -> str:
+        attributes = " ".join(self.texts)
+        if self.unpacked is None or self.sizes is None:
+            return attributes
+        packed = self.packed_shape(self.sizes)
+        dims = tuple(n if isinstance(n, int) else None for n in packed)
+        result = MlirType("tensor", dims, self.unpacked.element_type)
+        padded = any(isinstance(step, Pad) for step in self.recipe(self.sizes).steps)
+        padding = f"padding_value(%pad : {self.unpacked.element_type}) " if padded else ""
+        operands = f"%source {padding}{attributes} into %dest"
+        return f"linalg.pack {operands} : {self.unpacked} -> {result}"

@@ -1,0 +1,66 @@
+"""MLIR's element types and their bits in a buffer."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Final
+
+from morello_layouts.checks import Part, shown
+from morello_layouts.errors import LayoutError
+
+_FLOATS: Final = (
+    *("f16", "bf16", "tf32", "f32", "f64", "f80", "f128"),
+    *("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E3M4", "f8E4M3", "f8E4M3B11FNUZ", "f8E4M3FN"),
+    *("f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"),
+)
+_SCALAR: Final = re.compile(r"(?:si|ui|i|f|bf|tf)([1-9][0-9]{0,7})(?:E.*)?", re.ASCII)
+_COMPOUND: Final = re.compile(r"(complex|vector)<((?:[0-9]{1,9}x)*)(\w+)>", re.ASCII)
+
+
+def bits_of(element_type: str, part: Part = ()) -> int:
+    """Return the bits that an element takes in a buffer.
+
+    As LLVM lays arrays out: whole bytes, as many as a power of two up to 16, then multiples of 16.
+    An ``index`` has 64 bits.
+
+    Raises:
+        LayoutError: if it is not an element type of MLIR.
+
+    >>> [bits_of(name) for name in ("f32", "i1", "index", "complex<f16>", "vector<3xbf16>")]
+    [32, 8, 64, 32, 64]
+    """
+    compound = _COMPOUND.fullmatch(element_type)
+    bits = _bits(compound[3] if compound else element_type)
+    if bits is None:
+        raise LayoutError(
+            f"{shown(element_type)} is not an element type of MLIR",
+            "the types are index, integers such as i8, si8, ui8, and floats such as bf16, f8E4M3FN",
+            f"write {_meant(element_type)}",
+            part=part,
+        )
+    if compound and compound[1] == "complex":
+        return 2 * _stored(bits)
+    return _stored(bits * prod(int(n) for n in compound[2].split("x")[:-1]) if compound else bits)
+
+
+def _bits(name: str) -> int | None:
+    match = _SCALAR.fullmatch(name)
+    if match is None:
+        return 64 if name == "index" else None
+    return int(match[1]) if name in _FLOATS or name.lstrip("su").startswith("i") else None
+
+
+def _stored(bits: int) -> int:
+    size = -(-bits // 8)
+    align = min(1 << max(size - 1, 0).bit_length(), 16)
+    return 8 * (-(-size // align) * align)
+
+
+def _meant(name: str) -> str:
+    """Return the type that a wrong name most likely means."""
+    plain = {each.lower(): each for each in _FLOATS}
+    other = re.fullmatch(r"(float|uint|int|[su])(\d+)", name.lower())
+    if other:
+        return {"float": "f", "f": "f"}.get(other[1], "i") + other[2]
+    return plain.get(name.lower(), "for example f32")
