@@ -27,6 +27,15 @@ def test(session: nox.Session) -> None:
 
 
 @nox.session
+def lowest(session: nox.Session) -> None:
+    """Run the fast lane with the oldest versions that the project says it works with."""
+    project = GROUPS["project"]
+    oldest = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    session.install("-e", ".[test]", *(one.replace(">=", "==") for one in oldest))
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
 def slow(session: nox.Session) -> None:
     """Run the tests that the fast lane leaves out."""
     session.install("-e", ".[test]")

@@ -170,6 +170,9 @@ SCATTERED: Final = 1 << 22
 NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 
+LAYOUT_TEXT: Final = 40_000
+"""Characters of a layout's text, which may be a tuple of many arrays: about half a second."""
+
 FORMULA_TEXT: Final = 1000
 """Characters of text that is read a second time, as a formula, if it is not a layout."""
 
@@ -219,8 +222,8 @@ EXPLORER_CONNECTIONS: Final = 200
 EXPLORER_THREADS: Final = 24
 """Requests at a time: one is answered, others wait for their turn, and the rest serve files."""
 
-EXPLORER_IDLE: Final = 20
-"""Seconds after which a silent connection is closed."""
+EXPLORER_IDLE: Final = 2
+"""Seconds after which a silent connection is closed: while all are silent, nobody else gets one."""
 
 EXPLORER_PATIENCE: Final = 60
 """Seconds that the command waits for its own server: the libraries load slowly at first."""

@@ -72,6 +72,13 @@ def _number(given: Any) -> Int | None:
     if getattr(given, "free_symbols", None):
         from morello_layouts.expr.conversions import number_from_sympy
 
+        for symbol in given.free_symbols:
+            if symbol.is_positive is False or symbol.is_integer is False:
+                raise ShapeError(
+                    f"{symbol}: expected a positive integer, got a symbol that SymPy knows is not",
+                    "a symbolic size is an integer of at least 1",
+                    f'make it with Symbol("{symbol}", integer=True, positive=True)',
+                )
         return number_from_sympy(given)
     return whole(given)
 

@@ -103,6 +103,7 @@ def pack(
         array = as_elements(array, element)
     item = _padding(fill, array.dtype, element) if m.padding else np.zeros((), array.dtype)
     count = _threads(threads, compiled=compiled)
+    _require_memory(m, array.dtype)
     if compiled:
         recipes = Recipe(array.shape), m.recipe
         dtype = item_type(array.dtype)
@@ -111,6 +112,18 @@ def pack(
     else:
         buffer = pack_array(m.recipe, array, item[()])
     return to_bytes(buffer, _bits(m, array.dtype)) if as_bytes else buffer
+
+
+def _require_memory(m: IndexMap, dtype: np.dtype[Any]) -> None:
+    """Raise a LayoutError if the machine has no room for a map's buffer."""
+    try:
+        np.empty(m.size, dtype)
+    except (MemoryError, ValueError) as error:
+        raise LayoutError(
+            f"the buffer has {m.size:,} items of {dtype.itemsize} bytes",
+            str(error),
+            "pack an array that fits, or choose smaller tiles",
+        ) from None
 
 
 def unpack(

@@ -116,6 +116,16 @@ def _mlir(form: AffineExpr) -> str:
     return _MlirPrinter(None).write([root], {})[root]
 
 
+_GREEK: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho"
+        " sigma tau upsilon phi varphi chi psi omega",
+    )
+)
+"""Commands of LaTeX that name a variable: any other could do more than print."""
+
+
 class LatexLanguage(Language):
     r"""LaTeX, without dollar signs; several lines are an ``aligned`` block."""
 
@@ -124,7 +134,8 @@ class LatexLanguage(Language):
 
     def is_name(self, name: str) -> bool:
         r"""Whether a text may name a variable: mathematics has ``\lambda`` and ``x'``."""
-        return name.isprintable() and name != ""
+        stem = name.rstrip("'")
+        return stem.isidentifier() or (stem[:1] == "\\" and stem[1:] in _GREEK)
 
     def expression(self, formulas: Formulas) -> str:
         """Return the only result."""

@@ -168,7 +168,7 @@ class Server:
             connection_limit=limits.EXPLORER_CONNECTIONS,
             channel_timeout=limits.EXPLORER_IDLE,
             channel_request_lookahead=1,  # by which it notices that a browser asks no longer
-            cleanup_interval=5,
+            cleanup_interval=1,
             max_request_header_size=limits.EXPLORER_HEADER,
             max_request_body_size=1,  # a GET has none
             ident=None,

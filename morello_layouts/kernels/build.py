@@ -8,6 +8,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import stat
 import struct
 import subprocess
@@ -218,12 +219,24 @@ def _require_private(folder: Path) -> None:
     about = folder.stat()
     if not hasattr(os, "geteuid"):  # Windows has neither owners nor modes of this kind
         return
-    if about.st_uid not in (os.geteuid(), 0) or about.st_mode & stat.S_IWOTH:
+    is_shared = about.st_mode & stat.S_IWGRP and not _is_own_group(about.st_gid)
+    if about.st_uid not in (os.geteuid(), 0) or is_shared or about.st_mode & stat.S_IWOTH:
         raise LayoutError(
             f"other users can write to {folder}",
             "kernels are loaded from there, and would run the code of others",
             "set MORELLO_LAYOUTS_CACHE to a folder of your own that only you can write to",
         )
+
+
+def _is_own_group(group: int) -> bool:
+    """Return whether a group has the user's name and no other members."""
+    import grp
+    import pwd
+
+    with suppress(KeyError):
+        user, about = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+        return about.gr_name == user and set(about.gr_mem) <= {user}
+    return False
 
 
 def _file_name(wanted: str, library: Path) -> str:
@@ -260,18 +273,32 @@ def _compile(words: list[str]) -> None:
         )
 
 
+def _end_group(running: subprocess.Popen[str]) -> None:
+    """End a command and what it started: gcc is a driver of other programs."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+    running.kill()
+
+
 def _finished(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; its output may have any encoding."""
+    """Run a command to its end, or end it and its children; its output may have any encoding."""
     try:
-        return subprocess.run(
+        with subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            timeout=COMPILER_SECONDS,
-            check=False,
-        )
+            start_new_session=True,
+        ) as running:
+            try:
+                output = running.communicate(timeout=COMPILER_SECONDS)
+            except BaseException:
+                _end_group(running)
+                raise
+            return subprocess.CompletedProcess(words, running.returncode, *output)
     except subprocess.TimeoutExpired:
         raise LayoutError(
             f"{words[0]} did not end", f"it may take {COMPILER_SECONDS} seconds", _OTHER_COMPILER

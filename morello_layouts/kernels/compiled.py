@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from ctypes import c_void_p
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -46,7 +47,7 @@ class BuiltRelayout(Displayed):
     threads: int
     text: str
     by: str
-    function: Callable[..., object] | None
+    function: Callable[..., object] | None = field(compare=False)
 
     def __str__(self) -> str:
         return f"{self.source} to {self.target}, items of {self.dtype}, built by {self.by}"
@@ -65,6 +66,11 @@ class CompiledRelayout(BuiltRelayout):
     """
 
     _spans: tuple[int, int] = field(init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what another process builds it from; the cache has the library."""
+        given = self.source, self.target, self.dtype, self.fill
+        return partial(compiled_relayout, threads=self.threads), given
 
     def __post_init__(self) -> None:
         """Compute both buffers' sizes once: each call needs them."""
@@ -130,10 +136,15 @@ class SizedRelayout(BuiltRelayout):
     """
 
     assumptions: tuple[Assumption, ...]
-    _build: BuiltKernel = field(repr=False)
+    _build: BuiltKernel = field(repr=False, compare=False)
     _kept: dict[tuple[int | None, ...], CompiledRelayout] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what another process builds it from; the cache has the library."""
+        given = self.source, self.target, self.dtype, self.fill, self.assumptions
+        return partial(sized_relayout, threads=self.threads), given
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import as_number
 from morello_layouts.expr.sizes import Int
-from morello_layouts.notations.grammar import Syntax, at_part, parse_tree
+from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 
 _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // %, floor(a/b), ceil(a/b), Mod(a, b)",
@@ -133,9 +133,9 @@ def parse_assumptions(text: str) -> list[Assumption]:
 def _one(part: str, text: str, position: int) -> list[Assumption]:
     stripped = part.strip()
     if match := _MULTIPLE.fullmatch(stripped):
-        return [Assumption(match[1], divisor=_positive(int(match[2]), text, position))]
+        return [Assumption(match[1], divisor=_number(match, 2, text, position))]
     if match := _DIVIDES.fullmatch(stripped):
-        return [Assumption(match[2], divisor=_positive(int(match[1]), text, position))]
+        return [Assumption(match[2], divisor=_number(match, 1, text, position))]
     match = _RANGE.fullmatch(stripped)
     if match is None or match[2] is match[4] is None:
         raise ParseError(
@@ -145,9 +145,12 @@ def _one(part: str, text: str, position: int) -> list[Assumption]:
             text=text,
             position=position + len(part) - len(part.lstrip()),
         )
-    bounds = [(_MIRRORED[match[2]], match[1])] if match[2] else []
-    bounds += [(match[4], match[5])] if match[4] else []
-    return [_bound(match[3], sign, int(end), text, position) for sign, end in bounds]
+    bounds = [(_MIRRORED[match[2]], 1)] if match[2] else []
+    bounds += [(match[4], 5)] if match[4] else []
+    return [
+        _bound(match[3], sign, integer(match[k], text, position + match.start(k)), text, position)
+        for sign, k in bounds
+    ]
 
 
 def _bound(name: str, sign: str, end: int, text: str, position: int) -> Assumption:
@@ -156,6 +159,11 @@ def _bound(name: str, sign: str, end: int, text: str, position: int) -> Assumpti
     if hi is not None and hi < 1:
         _positive(0, text, position)
     return Assumption(name, lo=max(lo, 1), hi=hi)
+
+
+def _number(match: re.Match[str], group: int, text: str, position: int) -> int:
+    number = integer(match[group], text, position + match.start(group))
+    return _positive(number, text, position)
 
 
 def _positive(number: int, text: str, position: int) -> int:

@@ -90,8 +90,13 @@ def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) ->
     )
 
 
-def integer(token: Token, text: str) -> int:
+def integer(token: Token | str, text: str, position: int | None = None) -> int:
     """Return the token's value, if it fits a signed 64-bit integer.
+
+    Args:
+        token: digits, possibly after a minus sign.
+        text: the whole text.
+        position: where the digits begin; by default the token says so.
 
     Raises:
         ParseError: if it does not fit.
@@ -104,7 +109,7 @@ def integer(token: Token, text: str) -> int:
             "numbers here are signed 64-bit integers",
             f"write at most {LARGEST}",
             text=text,
-            position=token.start_pos or 0,
+            position=getattr(token, "start_pos", 0) if position is None else position,
         )
     return -int(digits) if token[0] == "-" else int(digits)
 

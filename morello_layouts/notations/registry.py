@@ -19,7 +19,7 @@ from morello_layouts.description import (
 )
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
-from morello_layouts.limits import FORMULA_TEXT
+from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.mlir import MlirMap, MlirPack, MlirType, words as mlir_words
 from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
@@ -145,6 +145,12 @@ def parse(text: str, notation: str | None = None) -> Arrays:
     """
     if not isinstance(text, str):
         raise LayoutError(f"a layout's text: expected a str, got {shown(text)}", fix="give a str")
+    if len(text) > LAYOUT_TEXT:
+        raise LayoutError(
+            f"a layout's text: expected at most {LAYOUT_TEXT:,} characters, got {len(text):,}",
+            "a text holds the layout of one array, or of a tuple of arrays",
+            "parse the arrays one by one, or read a whole program with read_hlo",
+        )
     errors = []
     for reader in NOTATIONS if notation is None else _named(notation, text):
         if notation is not None or reader.begins.match(text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
@@ -216,8 +216,8 @@ class Panel:
     view: View
     style: Style
     title: str
-    colours: Mapping[Hashable, int]
-    elsewhere: Mapping[tuple[int, ...], int]
+    colours: Mapping[Hashable, int] = field(hash=False)
+    elsewhere: Mapping[tuple[int, ...], int] = field(hash=False)
     moved: str
 
     @property

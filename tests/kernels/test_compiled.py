@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import grp
 import json
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -356,6 +358,34 @@ def test_a_cache_that_others_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(ml.LayoutError, match="other users can write to"):
         r.compile("int32")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
+def test_a_cache_that_a_group_writes_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o775)
+    monkeypatch.setattr(build, "_is_own_group", lambda group: group != folder.stat().st_gid)
+    with pytest.raises(ml.LayoutError, match="other users can write to"):
+        build._require_private(folder)
+    monkeypatch.undo()
+    user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(folder.stat().st_gid)
+    is_own = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    assert build._is_own_group(group.gr_gid) is is_own
+    assert not build._is_own_group(2**31 - 7), "no group has this number"
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="processes have no groups here")
+def test_a_compiler_that_hangs_is_ended_with_its_children(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    child = tmp_path / "child"
+    driver = ["sh", "-c", f"sleep 600 & echo $! > {child}; wait"]
+    monkeypatch.setattr(build, "COMPILER_SECONDS", 1)
+    with pytest.raises(ml.LayoutError, match="did not end"):
+        build._finished(driver)
+    status = Path(f"/proc/{int(child.read_text())}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z", "the child runs on"
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
