@@ -37,7 +37,7 @@ SEARCH_PAIRS: Final = 256
 # Proofs
 
 ISL_OPERATIONS: Final = 2_000_000
-"""ISL operations that one question may take by default: about a second."""
+"""ISL operations, about one for each object made, that a question may take: about a second."""
 
 ISL_OPERATIONS_END: Final = 2**31 - 1
 """The largest budget of a question: ISL counts operations in a C long."""
@@ -60,14 +60,8 @@ PROOF_SAMPLES: Final = 48
 PROOF_DIVISORS: Final = 6
 """Divisors of sizes for which a question undecided for all sizes is asked again."""
 
-PROOF_DIVISOR_SECONDS: Final = 1.0
-"""Processor time after which no further divisor is asked about."""
-
 PROOF_KINDS: Final = 128
 """Kinds of sizes that a comparison distinguishes."""
-
-PROOF_KIND_SECONDS: Final = 1.5
-"""Processor time for all kinds of sizes: ISL's budget does not bound operations on sets."""
 
 PROOF_ELEMENTS: Final = 1 << 22
 """Elements of a map without a recipe that are enumerated: tens of megabytes."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import islice, product
-from time import process_time
+from threading import local
 from typing import Any, TypeAlias
 
 import islpy as isl
@@ -20,7 +20,6 @@ from morello_layouts.limits import (
     ISL_OPERATIONS,
     ISL_OPERATIONS_END,
     PROOF_AXES,
-    PROOF_DIVISOR_SECONDS,
     PROOF_DIVISORS,
     PROOF_OPEN_SIZES,
     PROOF_SAMPLES,
@@ -38,31 +37,63 @@ Decide: TypeAlias = Callable[..., Proof]
 """Decides a claim about one map or two."""
 
 
+class _Asking(local):
+    """What a thread asks: its ISL context, and whether a question is open.
+
+    A thread keeps one context, because ISL never frees one in which objects were made.
+    """
+
+    def __init__(self) -> None:
+        self.context = isl.Context()
+        self.is_open = False
+
+
+_ASKING = _Asking()
+
+
+@contextmanager
+def isl_budget(operations: int | None = None) -> Iterator[isl.Context]:
+    """Yield the thread's ISL context with a budget, which questions inside a question share.
+
+    Raises:
+        ShapeError: if the budget is not a number of operations.
+    """
+    allowed = ISL_OPERATIONS
+    if operations is not None:
+        why = "it is a number of ISL operations"
+        allowed = as_int(operations, "budget", 1, ISL_OPERATIONS_END, why=why)
+    outermost = not _ASKING.is_open
+    if outermost:
+        _ASKING.context.reset_operations()
+        _ASKING.context.set_max_operations(allowed)
+        _ASKING.is_open = True
+    try:
+        yield _ASKING.context
+    finally:
+        _ASKING.is_open = not outermost
+
+
 def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], Decide]:
-    """Give a decision an ISL context of its own, with a budget past which it is undecided."""
+    """Give a decision an ISL context, with a budget past which it is undecided."""
 
     def decorate(decide: Decide) -> Decide:
         @wraps(decide)
         def ask(*about: Any, budget: int | None = None) -> Proof:
-            allowed = ISL_OPERATIONS
-            if budget is not None:
-                why = "it is a number of ISL operations"
-                allowed = as_int(budget, "budget", 1, ISL_OPERATIONS_END, why=why)
             recipes = [m.recipe for m in about if isinstance(m, IndexMap)]
             if any(len(r.shape) + len(r.physical_shape) > PROOF_AXES for r in recipes):
                 return Proof(claim, None, f"more than {PROOF_AXES} axes to relate")
             if bounded_by_splits and any(len(_tiles(r)) > PROOF_SPLITS for r in recipes):
                 return Proof(claim, None, f"more than {PROOF_SPLITS} splits to compare")
-            context = isl.Context()
-            context.set_max_operations(allowed)
-            try:
-                answer = decide(*about, context=context)
-            except isl.Error as error:
-                if "maximal number of operations" not in str(error):
-                    raise
-                answer = Proof(claim, None, f"ISL spent its budget of {allowed} operations")
-            except NotAffineError as error:
-                answer = Proof(claim, None, f"{error.what}: {error.why}")
+            with isl_budget(budget) as context:
+                try:
+                    answer = decide(*about, context=context)
+                except isl.Error:
+                    if not _is_spent(context):
+                        raise
+                    spent = context.get_max_operations()
+                    answer = Proof(claim, None, f"ISL spent its budget of {spent} operations")
+                except NotAffineError as error:
+                    answer = Proof(claim, None, f"{error.what}: {error.why}")
             maps = [m for m in about if isinstance(m, IndexMap | AffineMap)]
             assumed = meet_all(one for m in maps for one in m.assumptions)
             return replace(answer, assumptions=tuple(map(str, assumed)))
@@ -70,6 +101,15 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
         return ask
 
     return decorate
+
+
+def _is_spent(context: isl.Context) -> bool:
+    """Return whether a budget is spent: then nothing can be made; ISL's messages do not tell."""
+    try:
+        isl.Val.int_from_si(context, 1)
+    except isl.Error:
+        return True
+    return False
 
 
 def _tiles(recipe: Recipe) -> list[int]:
@@ -185,10 +225,7 @@ class SymbolicQuestion:
             return ""
         tiles = {t for m in recipes for t in _tiles(m.recipe)}
         names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
-        until = process_time() + PROOF_DIVISOR_SECONDS
         for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):
-            if process_time() > until:
-                break
             with suppress(ShapeError):  # no such size is left
                 divided = [m.assume([Assumption(name, divisor=tile)]) for m in recipes]
                 is_new = [n.assumptions for n in divided] != [m.assumptions for m in recipes]
