@@ -82,6 +82,26 @@ class Layout(Arrays):
             shape: sizes in elements.
         """
 
+    def by_document(
+        self,
+        coordinate: Sequence[int],  # noqa: ARG002
+        shape: Sequence[int],  # noqa: ARG002
+        /,
+    ) -> tuple[int, int] | None:
+        """Return the offset of an element and the size of the buffer, by the document alone.
+
+        ``verify`` holds formulas, recipe and inverse against it at corners and random coordinates,
+        so it is written in plain integers and calls nothing that ``recipe`` or ``reference`` call.
+
+        Args:
+            coordinate: one integer for each dimension.
+            shape: sizes in elements, all of them numbers.
+
+        Returns:
+            Both in elements; None, as by default, if there is no second opinion.
+        """
+        return None
+
     @property
     def sizes(self) -> tuple[Int | None, ...] | None:
         """The sizes that the layout itself carries; None if a shape is given beside it.
@@ -131,6 +151,13 @@ class _Adapted(Layout):
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         found: AffineExpr = self.value.reference(coordinates, shape)
+        return found
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        own = getattr(self.value, "by_document", super().by_document)
+        found: tuple[int, int] | None = own(coordinate, shape)
         return found
 
     def __str__(self) -> str:

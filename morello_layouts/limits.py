@@ -75,6 +75,18 @@ PROOF_FORMULA_SIZE: Final = 6
 PROOF_VALUES: Final[Mapping[int, int]] = {1: 4096, 2: 160, 3: 24, 4: 12}
 """Values of each name to try for a counterexample in products of sizes, by the number of names."""
 
+OPINION_POINTS: Final = 32
+"""Coordinates, and slots, at which verify asks the notation's document; half are corners."""
+
+OPINION_ELEMENTS: Final = 256
+"""Elements up to which the document gives all used slots, so that padding is looked up."""
+
+OPINION_SIZES: Final = 8
+"""Assignments of symbolic sizes at which the document is asked: the smallest, then random ones."""
+
+OPINION_REACH: Final = 1025
+"""Symbolic sizes below this are asked about."""
+
 PROOF_VALUES_OF_MANY: Final = 6
 """The same for more names."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
@@ -24,6 +25,7 @@ from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import reshape_view
+from morello_layouts.maps.origin import Origin
 
 LayoutLike: TypeAlias = "str | Arrays | IndexMap"
 """Text in any notation, a layout, or an index map."""
@@ -62,6 +64,7 @@ def index_map(
     (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
     """
     given = None if shape is None else sizes_of(shape)
+    assuming = tuple(assuming) if isinstance(assuming, Iterator) else assuming
     known = assumptions_of(assuming)
     value = _one_array(parsed(layout, notation))
     own = _carried(value)
@@ -78,7 +81,7 @@ def index_map(
         )
     if assuming is not None and not _is_passed_on(assuming):
         require_names_of(known, sizes)
-    m = _under(value, sizes, given, known)
+    m = _under(value, sizes, given, known, assuming)
     if given is not None:
         _require_same_shape(m, given)
     return m
@@ -145,15 +148,18 @@ def _under(
     sizes: tuple[Int, ...],
     given: Sizes | None,
     known: tuple[Assumption, ...],
+    stated: Assuming | None,
 ) -> IndexMap:
     """Return the index map of a layout at sizes, under assumptions."""
     if isinstance(layout, IndexMap):
         return layout.assume(known)
-    known = meet_all((*known, *layout.assumptions(sizes)))
+    own = layout.assumptions(sizes)
+    origin = Origin(layout, sizes, (*own, *(() if stated is None else (stated,))))
+    known = meet_all((*known, *own))
     sizes = tuple(apply_divisibility(known, n) for n in sizes)
 
     at = "" if layout.sizes is not None else f" at {'x'.join(map(str, sizes)) or '()'}"
-    return IndexMap.of(
+    m = IndexMap.of(
         checked_recipe(layout, sizes),
         layout.reference,
         f"{layout}{at}",
@@ -162,6 +168,7 @@ def _under(
         size_symbols=given.symbols if given is not None else None,
         element_type=layout.element,
     )
+    return replace(m, origin=origin)
 
 
 def _is_passed_on(assuming: Assuming) -> bool:

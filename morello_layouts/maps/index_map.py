@@ -25,6 +25,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
+from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.recipe import (
     Recipe,
@@ -53,6 +54,7 @@ class IndexMap:
         assumptions: the assumptions about symbolic sizes.
         size_symbols: the user's SymPy symbols of symbolic sizes, by name.
         element_type: name and bits of the element type; None if the layout does not say.
+        origin: the layout, sizes and assumptions as the user gave them; None for a view of a map.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
@@ -67,6 +69,7 @@ class IndexMap:
     assumptions: tuple[Assumption, ...] = ()
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     element_type: ElementType | None = None
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
     def of(
@@ -134,12 +137,19 @@ class IndexMap:
         >>> print(index_map("f32[M,N]{1,0:T(8,128)}").assume([Assumption("N", divisor=128)]))
         (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
         """
-        affine = self.affine_map.assume(assumptions)
+        assumed = tuple(assumptions)
+        affine = self.affine_map.assume(assumed)
         if affine.assumptions == self.assumptions:
             return self
         recipe = self.recipe.map_sizes(partial(apply_assumptions, affine.assumptions))
         (form,) = affine.given
-        return replace(self, recipe=recipe, reference_form=form, assumptions=affine.assumptions)
+        return replace(
+            self,
+            recipe=recipe,
+            reference_form=form,
+            assumptions=affine.assumptions,
+            origin=self.origin and self.origin.assume(assumed),
+        )
 
     def at(self, /, **sizes: int) -> IndexMap:
         """Return the index map with numbers in place of its symbolic sizes.
@@ -152,13 +162,14 @@ class IndexMap:
         2048
         """
         values = checked_sizes(sizes, self.recipe.names, self.assumptions)
-
+        fixed = {one.name: one.lo for one in self.assumptions if one.lo == one.hi}
         return IndexMap(
             self.recipe.at(values),
             self.affine_map.at(**sizes).given[0],
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
             element_type=self.element_type,
+            origin=self.origin and self.origin.at({**fixed, **sizes}),
         )
 
     @cached_property
@@ -416,7 +427,7 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
     form = substitute(m.reference_form, {f"d{k}": x for k, x in enumerate(at)})
     how = f" transposed by {list(order)}" if order is not None else ""
     source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
-    return replace(m, recipe=recipe, reference_form=form, source=source)
+    return replace(m, recipe=recipe, reference_form=form, source=source, origin=None)
 
 
 def split_elements(m: IndexMap, parts: int) -> IndexMap:
@@ -434,6 +445,7 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
         reference_form=m.reference_form * parts + part,
         source=f"{m.source} in {parts} parts",
         element_type=None,
+        origin=None,
     )
 
 

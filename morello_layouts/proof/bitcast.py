@@ -127,7 +127,8 @@ def _cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
     if m.recipe.shape == shape:
         return m
     steps = (Pad(m.recipe.shape), *m.recipe.steps)
-    return replace(m, recipe=Recipe(shape, steps, m.recipe.tail_padding, m.recipe.offset))
+    recipe = Recipe(shape, steps, m.recipe.tail_padding, m.recipe.offset)
+    return replace(m, recipe=recipe, origin=None)
 
 
 def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:

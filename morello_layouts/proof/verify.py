@@ -31,6 +31,7 @@ from morello_layouts.proof.isl import (
     offset_value,
     union,
 )
+from morello_layouts.proof.second_opinion import first_disagreement
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import known, linear_index
 
@@ -140,12 +141,23 @@ def _unreadable(expr: Any) -> NotAffineError:
 VERIFIED: Final = "verified"
 
 
-@ask_isl(VERIFIED)
-def verify(m: IndexMap, *, context: isl.Context) -> Proof:
+def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
     """Decide whether ``m.expr``, ``m.reference`` and ``m.inverse`` agree with the recipe.
 
-    They are read as SymPy holds them, which is what users get.
+    They are read as SymPy holds them, which is what users get. All are then held against the
+    notation's document at coordinates, which can only refute.
     """
+    answer = _agreement(m, budget=budget)
+    wrong = None if answer.holds is False else first_disagreement(m)
+    if wrong is None:
+        return answer
+    reason, at = wrong
+    return replace(answer, holds=False, reason=reason, decider="the document", counterexample=at)
+
+
+@ask_isl(VERIFIED)
+def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
+    """Decide by ISL whether the formulas and the inverse agree with the recipe."""
     reason = "simplified formula, reference and inverse agree everywhere"
     return next(_faults(m, context), Proof(VERIFIED, True, reason))
 

@@ -19,6 +19,7 @@ from morello_layouts.notations.morello.dims import (
     checked_dims,
     logical_dim,
 )
+from morello_layouts.notations.morello.document import by_list
 from morello_layouts.notations.morello.lowering import as_shape, check_shape
 from morello_layouts.recipe import Recipe, known
 
@@ -311,6 +312,12 @@ class MorelloLayout(Layout):
         24*((d1//4)%2) + 4*(d0%6) + d1%4
         """
         return lowering.reference(self.phys_dims, tuple(coordinates), lowering.as_sizes(shape))
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the number of elements, by the book's list."""
+        return by_list(self.phys_dims, coordinate, shape)
 
     def __str__(self) -> str:
         if self.phys_dims == _NHWC and self.is_fully_contiguous:

@@ -81,6 +81,18 @@ class OnednnLayout(Layout):
         """Return the offset as oneDNN computes it: blocks from the innermost, then strides."""
         return lowering.reference(coordinates, shape, self.order, self.blocks)
 
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the buffer's size: the blocks, then the order."""
+        at, left, offset, size = list(coordinate), list(shape), 0, 1
+        for dim, block in self.blocks[::-1]:
+            offset, size = offset + at[dim] % block * size, size * block
+            at[dim], left[dim] = at[dim] // block, (left[dim] + block - 1) // block
+        for dim in self.order[::-1]:
+            offset, size = offset + at[dim] * size, size * left[dim]
+        return offset, size
+
     @property
     def texts(self) -> tuple[str, ...]:
         """The text of each axis in memory, the slowest varying first.

@@ -18,6 +18,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, round_up
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.xla import lowering
+from morello_layouts.notations.xla.document import by_tiles
 from morello_layouts.notations.xla.types import COMBINE, Tile, check_type
 from morello_layouts.recipe import Recipe, known
 
@@ -155,6 +156,13 @@ class XlaLayout(Layout):
         self._require_one_buffer()
         self.physical_sizes(shape)
         return lowering.reference(coordinates, shape, self.major_to_minor, self.tiles)
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the buffer's size, by the document "Tiled layout"."""
+        tail = self.tail_padding_alignment_in_elements
+        return by_tiles(coordinate, shape, self.minor_to_major, self.tiles, tail)
 
     def _require_one_buffer(self) -> None:
         if self.splits_array:

@@ -169,6 +169,12 @@ class XlaShape(Layout):
         """The offset by the document's formula, level by level, unsimplified."""
         return self._array_layout.reference(coordinates, shape)
 
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the buffer's size, by the document "Tiled layout"."""
+        return self._array_layout.by_document(coordinate, shape)
+
     @property
     def sizes(self) -> tuple[Int | None, ...]:
         """The sizes; a name is a symbolic size, None an unbounded one."""

@@ -1,0 +1,212 @@
+"""Hold a map against its notation's document at coordinates, with arithmetic of its own.
+
+ISL's proofs compare the formulas with the recipe, and both come from one reading of the layout; so
+do the sizes. Here nothing is shared: ``Layout.by_document`` gives offset and size in integers,
+assumptions are read from what the user stated, and SymPy's trees are evaluated node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice, product
+from math import ceil, floor, prod
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
+from morello_layouts.maps import IndexMap
+from morello_layouts.maps.origin import Origin
+from morello_layouts.proof.verdict import sizes_text
+from morello_layouts.recipe import has_inverse, known, linear_index, physical_coordinates
+
+Values: TypeAlias = Mapping[str, Any]
+
+_COMPARISONS: Final = {
+    "GreaterThan": lambda a, b: a >= b,
+    "StrictGreaterThan": lambda a, b: a > b,
+    "LessThan": lambda a, b: a <= b,
+    "StrictLessThan": lambda a, b: a < b,
+    "Equality": lambda a, b: a == b,
+    "Unequality": lambda a, b: a != b,
+}
+
+
+def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
+    """Return what disagrees with the document, in words, and the coordinate, slot or sizes.
+
+    Returns:
+        None if everything agrees at all points that were tried, or if the layout's notation has no
+        second opinion.
+
+    >>> import morello_layouts as ml
+    >>> from dataclasses import replace
+    >>> m = ml.index_map("f32[3,5]{1,0:T(2,2)}")
+    >>> first_disagreement(m)
+    >>> other = ml.index_map("f32[3,5]{0,1:T(2,2)}")
+    >>> first_disagreement(replace(m, origin=other.origin))
+    ('the simplified formula gives (0, 1) offset 1, the document 2', (0, 1))
+    """
+    if m.origin is None:
+        return None
+    names = sorted({name for n in m.origin.shape if not isinstance(n, int) for name in n.names()})
+    if not names:
+        return next(_At(m, m.origin, {}).disagreements(OPINION_POINTS), None)
+    for values in islice(_allowed(m.origin, names), OPINION_SIZES):
+        where = sizes_text(values)
+        try:
+            m.at(**values)
+        except ShapeError as error:
+            return f"{where} is allowed, and the map refuses it: {error.what}", values
+        points = max(4, OPINION_POINTS // OPINION_SIZES)
+        found = next(_At(m, m.origin, values).disagreements(points), None)
+        if found is not None:
+            return f"if {where}, {found[0]}", values
+    return None
+
+
+def _allowed(origin: Origin, names: list[str]) -> Iterator[dict[str, int]]:
+    """Yield sizes that the stated facts allow: the smallest of each name, then random ones."""
+    columns = []
+    for name in names:
+        columns.append([n for n in range(1, OPINION_REACH) if origin.allows({name: n})])
+    random = Random(1)
+    small = product(*(column[:2] for column in columns))
+    large = (tuple(map(random.choice, columns)) for _ in range(OPINION_SIZES))
+    for values in (*islice(small, OPINION_SIZES // 2), *(large if all(columns) else ())):
+        sizes = dict(zip(names, values, strict=True))
+        if origin.allows(sizes):
+            yield sizes
+
+
+@dataclass(frozen=True)
+class _At:
+    """A map, what it was made from, and values of the names of sizes."""
+
+    m: IndexMap
+    origin: Origin
+    sizes: Values
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes as the user gave them."""
+        return self.origin.sizes(self.sizes)
+
+    def document(self, at: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return the offset at a coordinate and the buffer's size, by the document."""
+        return self.origin.layout.by_document(at, self.shape)
+
+    def disagreements(self, points: int) -> Iterator[tuple[str, Any]]:
+        """Yield what disagrees with the document at some coordinates and slots."""
+        found = self.document((0,) * len(self.shape))
+        if found is None or 0 in self.shape:
+            return
+        recipe, size = self.m.recipe.at(self.sizes), found[1]
+        if recipe.shape != self.shape:
+            yield f"the shape is {recipe.shape}, and {self.shape} is meant", self.shape
+            return
+        for name, n in (("recipe", recipe.size), ("public size", self.value(self.m.size))):
+            if n != size:
+                yield f"the {name} spans {n} elements, the document {size}", self.shape
+                return
+        physical = known(recipe.physical_shape)
+        for at in _coordinates(self.shape, points):
+            offset, _ = self.document(at) or (None, None)
+            d = {f"d{k}": x for k, x in enumerate(at)}
+            slot = linear_index(physical_coordinates(recipe, at, 0), physical, 0)
+            (start,) = known((recipe.offset,))
+            ways = {
+                "simplified formula": self.value(self.m.expr, d),
+                "reference formula": self.value(self.m.reference, d),
+                "recipe": start + slot,
+                "offset of a call": self.m.form.evaluate({**self.sizes, **d}),
+            }
+            for name, value in ways.items():
+                if value != offset:
+                    yield f"the {name} gives {at} offset {value}, the document {offset}", at
+            back = self.coordinate(offset) if has_inverse(recipe) else at
+            if back != at:
+                yield (
+                    f"the inverse gives offset {offset} {back or 'padding'}, the document {at}",
+                    at,
+                )
+        if has_inverse(recipe):
+            yield from self._wrong_padding(size, points)
+
+    def _wrong_padding(self, size: int, points: int) -> Iterator[tuple[str, Any]]:
+        """Yield slots that the inverse calls an element's or padding, and the document does not."""
+        few = prod(self.shape) <= OPINION_ELEMENTS
+        every = product(*map(range, self.shape)) if few else ()
+        used = {found[0] for at in every if (found := self.document(at))}
+        random = Random(size)
+        for p in (0, size - 1, *(random.randrange(size) for _ in range(points))):
+            at = self.coordinate(p)
+            if at is None:
+                if p in used:
+                    yield f"the inverse calls slot {p} padding, the document does not", p
+            elif (
+                any(not 0 <= x < n for x, n in zip(at, self.shape, strict=True))
+                or (self.document(at) or (None,))[0] != p
+            ):
+                yield f"the inverse finds {at} in slot {p}, the document does not", p
+
+    def coordinate(self, p: Any) -> tuple[Any, ...] | None:
+        """Return the coordinate at a slot by the inverse's formulas; None for padding."""
+        inverse = self.m.inverse
+        if self.value(inverse.padding, {"p": p}):
+            return None
+        return tuple(self.value(expr, {"p": p}) for expr in inverse.exprs)
+
+    def value(self, expr: Any, at: Values | None = None) -> Any:
+        """Return the value of a SymPy expression, or of a number."""
+        return value_of(expr, {**self.sizes, **(at or {})})
+
+
+def _coordinates(shape: tuple[int, ...], points: int) -> Iterator[tuple[int, ...]]:
+    """Yield all coordinates of a small array; of a large one, corners and random ones."""
+    if prod(shape) <= points:
+        yield from product(*map(range, shape))
+        return
+    yield from islice(product(*({0, n - 1} for n in shape)), points // 2)
+    random = Random(prod(shape))
+    for _ in range(points // 2):
+        yield tuple(map(random.randrange, shape))
+
+
+def value_of(expr: Any, names: Values) -> Any:
+    """Return the value of a SymPy expression or condition at values of its names, exactly.
+
+    >>> from sympy import Mod, Symbol, floor
+    >>> x = Symbol("x")
+    >>> value_of(3 * floor(x / 49) - 47 * Mod(x, 4), {"x": 99})
+    -135
+    """
+    if isinstance(expr, int):
+        return expr
+    if expr.is_Symbol:
+        return names[expr.name]
+    if expr.is_Rational:
+        return int(expr.p) if expr.q == 1 else Fraction(int(expr.p), int(expr.q))
+    if not expr.args:
+        return bool(expr)
+    args = [value_of(arg, names) for arg in expr.args]
+    kinds = {kind.__name__ for kind in type(expr).__mro__}
+    if kinds & _COMPARISONS.keys():
+        return _COMPARISONS[type(expr).__name__](*args)
+    if "Or" in kinds or "And" in kinds:
+        return any(args) if "Or" in kinds else all(args)
+    if "Add" in kinds:
+        return sum(args)
+    if "Mul" in kinds:
+        value = prod(args)
+        return int(value) if value == int(value) else value
+    if "Pow" in kinds:
+        return Fraction(args[0]) ** args[1] if args[1] < 0 else args[0] ** args[1]
+    if "floor" in kinds or "ceiling" in kinds:
+        return floor(args[0]) if "floor" in kinds else ceil(args[0])
+    if "Mod" in kinds:
+        return args[0] % args[1]
+    raise TypeError(f"no value of {type(expr).__name__}")
