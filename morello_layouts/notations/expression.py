@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from morello_layouts.checks import shown
@@ -26,8 +27,16 @@ _SYNTAX = Syntax(
         "FLOOR": "floor(…)",
         "CEIL": "ceil(…)",
         "MOD": "Mod(…)",
+        "_CALL": "T.index_map(…)",
+        "_CAST": "T.int64(…)",
     },
     hints={"^": "write a product"},
+)
+
+_FUNCTION = replace(
+    _SYNTAX,
+    form="an index map is lambda, its coordinates, a colon, and the coordinates that they become",
+    example="write for example lambda i, j: (i//8, j, i%8)",
 )
 
 _BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*?)\.\.(.*)", re.ASCII | re.DOTALL)
@@ -45,6 +54,24 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
     from morello_layouts.notations.expression_reader import read_expression  # loads lark
 
     return read_expression(parse_tree("expression.lark", "expression", text, _SYNTAX), text, bounds)
+
+
+def parse_function(text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
+    """Parse a lambda of index expressions, alone or in TVM's ``T.index_map(…)``; it is never run.
+
+    Returns:
+        The parameters, and the results as forms over them.
+
+    Raises:
+        ParseError: with a caret at the fault.
+
+    >>> parameters, results = parse_function("lambda n, c: (n, c//16, c%16)")
+    >>> parameters, [str(form) for form in results]
+    (('n', 'c'), ['n', 'c//16', 'c%16'])
+    """
+    from morello_layouts.notations.expression_reader import read_function  # loads lark
+
+    return read_function(parse_tree("expression.lark", "function", text, _FUNCTION), text)
 
 
 def parse_number(text: str) -> Int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from lark import Token
 from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
 
+from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
 from morello_layouts.expr.bounds import UNBOUNDED
@@ -54,6 +56,36 @@ def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> Aff
         return promote_to_sizes(reader.transform(tree), reader.sizes)
     except VisitError as error:
         raise error.orig_exc from None
+
+
+def read_function(tree: Any, text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
+    """Return the parameters and results of a function's tree, which was parsed from ``text``."""
+    parameters, results = tree.children
+    names: list[str] = []
+    for token in parameters.children:
+        if token in names:
+            raise _parameter_error(f"parameter {token} appears twice", token, text)
+        names.append(str(token))
+    for token in results.scan_values(lambda value: value.type == "NAME"):
+        if token not in names:
+            what = f"{token} is not a parameter: expected {listed(names, 'or')}"
+            raise _parameter_error(what, token, text)
+    reader = _Reader(text, {})
+    try:
+        found: list[Placed] = [reader.transform(each) for each in results.children]
+        return tuple(names), tuple(reader.whole(each).form for each in found)
+    except VisitError as error:
+        raise error.orig_exc from None
+
+
+def _parameter_error(what: str, token: Token, text: str) -> ParseError:
+    return ParseError(
+        what,
+        "an index map computes with its own parameters, each of another name, and integers",
+        "write for example lambda i, j: (i//8, j, i%8)",
+        text=text,
+        position=token.start_pos or 0,
+    )
 
 
 class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]

@@ -20,13 +20,20 @@ from morello_layouts.description import (
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
+from morello_layouts.notations import coordinates
+from morello_layouts.notations.coordinates import FormulaLayout
+from morello_layouts.notations.einops import EinopsLayout
+from morello_layouts.notations.einops.reader import parse_einops
 from morello_layouts.notations.expression import parse_expression
 from morello_layouts.notations.mlir import MlirMap, MlirPack, MlirType, words as mlir_words
 from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
 from morello_layouts.notations.morello import MorelloLayout, words as morello_words
 from morello_layouts.notations.morello.reader import parse_morello
+from morello_layouts.notations.named import NamedLayout
+from morello_layouts.notations.named.reader import parse_named
 from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
 from morello_layouts.notations.onednn.reader import parse_onednn
+from morello_layouts.notations.tvm.reader import parse_tvm
 from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, words as xla_words
 from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
 
@@ -110,6 +117,33 @@ NOTATIONS: Final = (
         (OnednnLayout,),
         onednn_words.describe,
         "aBcd16b",
+    ),
+    Notation(
+        "tvm",
+        "a TVM index map or layout",
+        re.compile(r"\s*(lambda\b|[A-Z0-9]+|[\w.]+\()", re.ASCII),
+        parse_tvm,
+        (FormulaLayout,),
+        coordinates.describe,
+        "NCHW16c",
+    ),
+    Notation(
+        "einops",
+        "an einops pattern",
+        re.compile(r"[\w.…()\s]*->", re.ASCII),
+        parse_einops,
+        (EinopsLayout,),
+        coordinates.describe,
+        "(h p) w -> h w p, p=2",
+    ),
+    Notation(
+        "named",
+        "the name of a format",
+        re.compile(r"\s*[A-Za-z][\w-]*\s*\Z", re.ASCII),
+        parse_named,
+        (NamedLayout,),
+        coordinates.describe,
+        "mx128x4",
     ),
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.letters import ALPHABET, ORDERS
 from morello_layouts.notations.onednn.layout import OnednnLayout
 
 _SYNTAX: Final = Syntax(
@@ -15,15 +16,6 @@ _SYNTAX: Final = Syntax(
     example="write for example aBcd16b or nChw16c",
     names={"LETTER": "a letter", "SIZE": "a number"},
     hints={"_": "leave a prefix such as dnnl_ out"},
-)
-
-_LETTERS: Final = "abcdefghijkl"  # of the logical dimensions of any array
-
-# Of activations, weights and states.
-_NAMES: Final = (
-    *("x", "nc", "ncw", "nchw", "ncdhw"),
-    *("oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw"),
-    *("tn", "tnc", "ldnc", "ldio", "ldgo", "ldigo"),
 )
 
 # The names that oneDNN defines against its own rule, as the rule writes them.
@@ -88,7 +80,7 @@ def parse_onednn(text: str) -> OnednnLayout:
 def _letters(order: list[Any], text: str) -> str:
     """The letters of the logical dimensions, which the tag has in memory order."""
     given = [letter.lower() for letter in order]
-    known = [_LETTERS[: len(order)], *(names for names in _NAMES if len(names) == len(order))]
+    known = [ALPHABET[: len(order)], *(names for names in ORDERS if len(names) == len(order))]
     nearest = max(known, key=lambda names: len({*names} & {*given}))
     for k, letter in enumerate(given):
         if letter not in nearest or letter in given[:k]:

@@ -13,12 +13,8 @@ from morello_layouts.description import (
     memory_axes,
     sizes_in,
 )
+from morello_layouts.notations.letters import NAMES
 from morello_layouts.notations.onednn.layout import OnednnLayout
-
-_NAMES = {
-    "n": "batch", "c": "channels", "d": "depth", "h": "height", "w": "width",
-    "g": "groups", "o": "output channels", "i": "input channels", "t": "time", "l": "layers",
-}  # fmt: skip
 
 
 def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Description:
@@ -37,7 +33,7 @@ def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Descri
 
 def _headline(layout: OnednnLayout) -> str:
     """The layout in a few words."""
-    names = {} if "a" in layout.letters else _NAMES
+    names = {} if "a" in layout.letters else NAMES
     words = [names.get(letter, letter) for letter in layout.letters]
     if not layout.blocks:
         return f"{words[layout.order[-1]]} varies fastest"

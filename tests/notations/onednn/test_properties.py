@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import morello_layouts as ml
+from morello_layouts.notations.letters import ORDERS
 from morello_layouts.notations.onednn import OnednnLayout
-from morello_layouts.notations.onednn.reader import _NAMES
 
 
 @st.composite
@@ -19,7 +19,7 @@ def layouts(draw: st.DrawFn) -> tuple[OnednnLayout, tuple[int, ...]]:
     order = draw(st.permutations(range(rank)))
     pairs = st.tuples(st.integers(0, rank - 1), st.integers(1, 4))
     blocks = draw(st.lists(pairs, max_size=4))
-    names = draw(st.sampled_from(["abcd"[:rank], *(n for n in _NAMES if len(n) == rank)]))
+    names = draw(st.sampled_from(["abcd"[:rank], *(n for n in ORDERS if len(n) == rank)]))
     shape = draw(st.tuples(*[st.integers(1, 7)] * rank))
     return OnednnLayout(tuple(order), tuple(blocks), names), shape
 

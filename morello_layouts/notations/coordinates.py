@@ -1,0 +1,195 @@
+"""Layouts whose text says at which coordinate of a row-major box each element lies."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd, prod
+
+from morello_layouts.checks import require_rank
+from morello_layouts.description import (
+    Description,
+    Dimension,
+    Part,
+    axes_in_words,
+    dimension_names,
+    memory_axes,
+    sizes_in,
+)
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, variable
+from morello_layouts.expr.affine import substitute
+from morello_layouts.expr.assumptions import apply_divisibility
+from morello_layouts.expr.sizes import Int, is_nonnegative, round_up
+from morello_layouts.layout import Layout
+from morello_layouts.recipe import Recipe
+from morello_layouts.recipe.readings import linear_index
+from morello_layouts.recipe.recognize import recipe_of_formula
+
+
+class CoordinateLayout(Layout):
+    """A layout that puts each element at a coordinate of a row-major box."""
+
+    __slots__ = ()
+
+    kind = "index map"
+    """The kind of the layout, in words."""
+
+    @abstractmethod
+    def results(
+        self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
+    ) -> tuple[AffineExpr, ...]:
+        """Return the coordinate in the box, one expression for each of its dimensions."""
+
+    def names(self, rank: int) -> tuple[str, ...]:
+        """Return the names of the array's dimensions."""
+        return dimension_names(rank)
+
+    def texts(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the text of each coordinate in the box; none if a text has no such parts."""
+        return ()
+
+    @property
+    def headline(self) -> str:
+        """The layout in a few words."""
+        return ""
+
+    def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the sizes of the box.
+
+        A remainder counts with all its values, also those that no element has: ``c % 16`` is 16
+        places, where an array of 3 channels fills 3. TVM's ``map_shape`` gives these sizes.
+        """
+        bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
+        forms = self.results(_variables(shape), shape)
+        return tuple(_extent(form, bounds, f"{self}: result {k}") for k, form in enumerate(forms))
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the layout at a shape as steps, found in its formula."""
+        form = self.reference(_variables(shape), shape)
+        return recipe_of_formula(tuple(shape), form, prod(self.box(shape)))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the row-major position in the box."""
+        zero = AffineExpr((), 0)
+        return zero + linear_index(self.results(coordinates, shape), self.box(shape), zero)
+
+
+def _variables(shape: Sequence[Int]) -> list[AffineExpr]:
+    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
+
+
+def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str) -> Int:
+    """Return the size of the dimension of a box that a form gives the coordinate of."""
+    least, largest = canonicalize(form).interval.lo, _intended(form, bounds).hi
+    if least is None or largest is None:
+        raise UnsupportedError(
+            f"{what} = {form} has no known bounds",
+            "the sizes of the box are the bounds of the coordinates in it",
+            "give sizes that are numbers",
+        )
+    if not is_nonnegative(least):
+        raise ShapeError(
+            f"{what} = {form} may be {least}",
+            "coordinates count from 0",
+            "add a constant, so that the smallest value is 0",
+        )
+    steps = [c for _, c in form.terms if isinstance(c, int)]
+    step = gcd(*steps) if len(steps) == len(form.terms) and form.const == 0 else 1
+    return round_up(largest + 1, step or 1)
+
+
+def _intended(form: AffineExpr, bounds: Mapping[str, Interval]) -> Interval:
+    """Return the interval of a form if every remainder takes all its values."""
+    total = Interval(form.const, form.const)
+    for atom, c in form.terms:
+        if isinstance(atom, Var):
+            found = bounds[atom.name]
+        elif atom.modulus is not None:
+            found = Interval(0, atom.modulus - 1)
+        else:
+            found = _intended(atom.operand, bounds).floordiv(atom.divisor)
+        total = total + found.scale(c)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaLayout(CoordinateLayout):
+    """A layout given by formulas: ``lambda i, j: (i//8, j, i%8)``.
+
+    Attributes:
+        parameters: the names of the array's dimensions.
+        forms: the coordinate in the box, as forms over these names.
+        text: the text of the layout if it is not these formulas.
+        title: what kind of layout the text is.
+        words: the layout in a few words.
+        parts: the text of each coordinate in the box, if it is not its formula.
+    """
+
+    parameters: tuple[str, ...]
+    forms: tuple[AffineExpr, ...]
+    text: str = ""
+    title: str = field(default="TVM index map", compare=False)
+    words: str = field(default="", compare=False)
+    parts: tuple[str, ...] = field(default=(), compare=False)
+
+    def results(
+        self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
+    ) -> tuple[AffineExpr, ...]:
+        """Return the formulas at coordinates."""
+        require_rank(shape, len(self.parameters), str(self))
+        values = dict(zip(self.parameters, coordinates, strict=True))
+        return tuple(substitute(form, values) for form in self.forms)
+
+    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the parameters."""
+        return self.parameters
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """The kind of the layout, in words."""
+        return self.title
+
+    @property
+    def headline(self) -> str:
+        """The layout in a few words."""
+        return self.words or f"{', '.join(self.parameters)} at ({', '.join(map(str, self.forms))})"
+
+    def texts(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the text of each coordinate in the box."""
+        return self.parts or tuple(map(str, self.forms))
+
+    def __str__(self) -> str:
+        if self.text:
+            return self.text
+        forms = ", ".join(map(str, self.forms))
+        one = "," if len(self.forms) == 1 else ""
+        return f"lambda {', '.join(self.parameters)}: ({forms}{one})"
+
+
+def describe(layout: CoordinateLayout, sizes: Sequence[int] | None = None) -> Description:
+    """Say what each coordinate in the box means.
+
+    Raises:
+        ShapeError: if the layout does not fit the sizes.
+    """
+    names = layout.names(0 if sizes is None else len(sizes))
+    given = (None,) * len(names) if sizes is None else tuple(sizes)
+    dims = tuple(
+        Dimension(name, f"d{k}", n) for k, (name, n) in enumerate(zip(names, given, strict=False))
+    )
+    shape = sizes_in(dims) if sizes is None else tuple(sizes)
+    shape = tuple(apply_divisibility(layout.assumptions(shape), n) for n in shape)
+    try:
+        recipe = layout.recipe(shape)
+    except LayoutError:
+        if sizes is not None:
+            raise
+        parts = tuple(Part(text, "") for text in layout.texts(len(shape)))
+        return Description(str(layout), layout.kind, layout.headline, dims, parts)
+    axes = memory_axes(recipe, dims)
+    # If the recipe ends in the box itself, its axes are the coordinates in it.
+    texts = layout.texts(len(shape)) if recipe.physical_shape == layout.box(shape) else ()
+    parts = tuple(map(Part, texts or [axis.label for axis in axes], axes_in_words(axes, dims)))
+    return Description(str(layout), layout.kind, layout.headline, dims, parts, axes)

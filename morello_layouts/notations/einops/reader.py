@@ -1,0 +1,54 @@
+"""einops' text: ``(h p) w -> h w p, p=2``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from morello_layouts.errors import LayoutError
+from morello_layouts.notations.einops.layout import ELLIPSIS, EinopsLayout, Entry
+from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+
+_SYNTAX: Final = Syntax(
+    form="a pattern is the array's dimensions, ->, and the same axes as they lie in memory",
+    example="write for example (h p) w -> h w p, p=2",
+    names={"NAME": "a name", "NUMBER": "a number", "ELLIPSIS": "'...'"},
+    hints={"'": "leave the quotes out", '"': "leave the quotes out"},
+)
+
+
+def parse_einops(text: str) -> EinopsLayout:
+    """Parse a pattern of einops' ``rearrange``, with sizes of axes after commas.
+
+    Raises:
+        ParseError: with a caret at the fault.
+
+    >>> print(parse_einops("(h  p) w->h w p , p=2"))
+    (h p) w -> h w p, p=2
+    """
+    tree: Any = parse_tree("einops/einops.lark", "pattern", text, _SYNTAX)
+    places: dict[tuple[str | int, ...], int] = {}
+    left, right = (
+        _side(side, name, places)
+        for side, name in zip(tree.children, ("left", "right"), strict=False)
+    )
+    given: list[tuple[str, int]] = []
+    for k, (name, number) in enumerate(size.children for size in tree.children[2:]):
+        places["lengths", k] = name.start_pos
+        given.append((str(name), integer(number, text)))
+    try:
+        return EinopsLayout(left, right, tuple(given))
+    except LayoutError as error:
+        raise at_part(error, text, places, 0) from None
+
+
+def _side(tree: Any, name: str, places: dict[tuple[str | int, ...], int]) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    for each in tree.children:
+        axes = each.children if each.data == "group" else [each]
+        tokens = [axis.children[0] for axis in axes]
+        for k, token in enumerate(tokens):
+            places[name, len(entries), k] = token.start_pos
+        words = tuple(ELLIPSIS if token.type == "ELLIPSIS" else str(token) for token in tokens)
+        in_parentheses = each.data == "group" and words == (ELLIPSIS,)
+        entries.append((*words, "1") if in_parentheses else words)
+    return tuple(entries)

@@ -1,0 +1,44 @@
+"""Names of formats: ``mx128x4``, ``COL32``, ``row-major``, in any case."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Final
+
+from morello_layouts.checks import shown
+from morello_layouts.errors import ParseError
+from morello_layouts.notations.named.formats import FORMATS
+from morello_layouts.notations.named.layout import NamedLayout
+
+_LONGEST: Final = 40
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+_NAMES: Final = {_key(name): each.name for each in FORMATS for name in (each.name, *each.aliases)}
+
+
+def parse_named(text: str) -> NamedLayout:
+    """Parse the name of a format.
+
+    Raises:
+        ParseError: for any other text, with the nearest name.
+
+    >>> print(parse_named("cublasLt_order_COL32"))
+    COL32
+    """
+    word = text.strip()
+    name = _NAMES.get(_key(word[:_LONGEST]))
+    if name is not None and len(word) <= _LONGEST:
+        return NamedLayout(name)
+    near = get_close_matches(_key(word), _NAMES, 1, 0.8) if len(word) <= _LONGEST else []
+    raise ParseError(
+        f"no format has the name {shown(word)}",
+        f"named formats are {', '.join(each.name for each in FORMATS)}",
+        f"the nearest name is {_NAMES[near[0]]}" if near else "write for example mx128x4",
+        text=text,
+        position=len(text) - len(text.lstrip()),
+        reached=None if near else -1,
+    )

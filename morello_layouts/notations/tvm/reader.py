@@ -1,0 +1,108 @@
+"""TVM's text: ``lambda n, c: (n, c//16, c%16)``, ``T.index_map(lambda …)`` and ``NCHW16c``.
+
+Sources: TVM's ``tir.IndexMap`` and ``tir.layout`` (``tirx`` and ``slayout`` since 0.27).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from morello_layouts.checks import shown
+from morello_layouts.errors import ParseError
+from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr.conversions import divide
+from morello_layouts.limits import NESTED_TILES
+from morello_layouts.notations.coordinates import FormulaLayout
+from morello_layouts.notations.expression import parse_function
+from morello_layouts.notations.grammar import Syntax, integer, parse_tree
+from morello_layouts.notations.letters import NAMES, ORDERS, logical_order
+
+_SYNTAX: Final = Syntax(
+    form="a TVM layout is a capital for each dimension, and factors such as 16c, in memory order",
+    example="write for example NCHW16c",
+    names={"DIMENSION": "a capital", "LETTER": "a small letter", "SIZE": "a number"},
+)
+
+_WORD: Final = re.compile(r"\s*[A-Z]?[a-z_]", re.ASCII)
+
+_INDEX_MAP: Final = re.compile(r"\s*(lambda\b|[\w.]+\s*\()", re.ASCII)
+
+
+def parse_tvm(text: str) -> FormulaLayout:
+    """Parse an index map or a layout of TVM.
+
+    Raises:
+        ParseError: with a caret at the fault.
+
+    >>> print(parse_tvm("T.index_map(lambda i, j: (i // T.int64(8), j, i % T.int64(8)))"))
+    lambda i, j: (i//8, j, i%8)
+    >>> parse_tvm("NCHW16c").box((2, 20, 3, 4))
+    (2, 2, 3, 4, 16)
+    """
+    if _INDEX_MAP.match(text):
+        return FormulaLayout(*parse_function(text))
+    try:
+        tree: Any = parse_tree("tvm/tvm.lark", "layout", text, _SYNTAX)
+    except ParseError as error:
+        if _WORD.match(text):
+            error.reached = -1  # another reader, or none, knows more
+        raise
+    return _layout(
+        [part if isinstance(part, str) else part.children for part in tree.children], text
+    )
+
+
+def _layout(parts: list[Any], text: str) -> FormulaLayout:
+    """Return the layout of capitals, and of factors: lists of size and letter."""
+    capitals = [part for part in parts if isinstance(part, str)]
+    letters = "".join(capitals).lower()
+    for k, capital in enumerate(capitals):
+        if capital in capitals[:k]:
+            raise _error(f"dimension {capital} appears twice", "write it once", text, capital)
+    if len(capitals) == len(parts) and logical_order(letters) not in ORDERS:
+        what = (
+            f"capitals alone: expected the dimensions of a known array, got {shown(text.strip())}"
+        )
+        error = _error(what, "write for example NHWC, or factors as in NCHW16c", text, capitals[0])
+        error.reached = 0
+        raise error
+    inner = dict.fromkeys(letters, 1)  # elements of each dimension in the factors seen so far
+    forms: dict[int, AffineExpr] = {}
+    factors = [k for k, part in enumerate(parts) if not isinstance(part, str)]
+    for k in reversed(factors):
+        size, letter = parts[k]
+        if letter not in inner:
+            what = f"factor {size}{letter}: the layout has no dimension {letter.upper()}"
+            raise _error(what, f"write {letter.upper()} too", text, letter)
+        count = integer(size, text)
+        if count < 1 or len(factors) > NESTED_TILES:
+            what = f"factor {size}{letter}: expected a size from 1, got {size}"
+            if count:
+                what = f"expected {NESTED_TILES} factors at most, got {len(factors)}"
+            raise _error(what, _SYNTAX.example, text, size)
+        forms[k] = divide(variable(letter), inner[letter]) % count
+        inner[letter] *= count
+    for k, part in enumerate(parts):
+        if k not in forms:
+            forms[k] = divide(variable(part.lower()), inner[part.lower()])
+    texts = tuple(map("".join, parts))
+    return FormulaLayout(
+        tuple(logical_order(letters)),
+        tuple(forms[k] for k in range(len(parts))),
+        "".join(texts),
+        "TVM layout",
+        _headline(letters),
+        texts,
+    )
+
+
+def _headline(letters: str) -> str:
+    """The order of the sizes in words."""
+    order = logical_order(letters)
+    words = [f"{letter} {NAMES[letter]}" if letter in NAMES else letter for letter in order]
+    return f"an array of {', '.join(words)}"
+
+
+def _error(what: str, fix: str, text: str, at: Any) -> ParseError:
+    return ParseError(what, _SYNTAX.form, fix, text=text, position=at.start_pos)
