@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         tpu as tpu,
     )
     from morello_layouts.api import (
+        agree as agree,
         are_equivalent as are_equivalent,
         convert as convert,
         convert_all as convert_all,
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "are_equivalent code convert convert_all draw from_sympy index_map is_bijective"
+    "api": "agree are_equivalent code convert convert_all draw from_sympy index_map is_bijective"
     " is_bitcast is_injective is_surjective pack relayout simplify unpack verify",
     "diagnostics": "compare_hlo diagnose read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"

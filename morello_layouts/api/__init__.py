@@ -1,5 +1,6 @@
 """The public functions: each takes text, layouts and index maps alike."""
 
+from morello_layouts.api.agreements import agree
 from morello_layouts.api.arrays import pack, unpack
 from morello_layouts.api.code import code
 from morello_layouts.api.conversions import convert, convert_all
@@ -16,6 +17,7 @@ from morello_layouts.api.proofs import (
 )
 
 __all__ = [
+    "agree",
     "are_equivalent",
     "code",
     "convert",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from morello_layouts import notations
 from morello_layouts.checks import shown, whole
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 
@@ -81,6 +82,35 @@ def _number(given: Any) -> Int | None:
                 )
         return number_from_sympy(given)
     return whole(given)
+
+
+def form_of(given: Any, name: str) -> AffineExpr:
+    """Return a number of bytes as a form over the names of sizes.
+
+    Raises:
+        LayoutError: if it is neither a number of at least 0 nor an expression.
+
+    >>> print(form_of("M*K//32", "bytes"))
+    (K*M)//32
+    """
+    count, text = whole(given), str(given)
+    form = None
+    if count is not None:
+        form = AffineExpr((), count)
+    elif isinstance(given, SizeExpr | str):
+        names = re.findall(r"[A-Za-z_]\w*", text, re.ASCII)
+        form = notations.parse_expression(text, dict.fromkeys(names, Interval(1, None)))
+    elif getattr(given, "free_symbols", None):
+        from morello_layouts.expr.conversions import form_from_sympy
+
+        form = form_from_sympy(given, {s.name: Interval(1, None) for s in given.free_symbols})
+    if form is not None and (form.terms or not is_nonnegative(-1 - form.const)):
+        return form
+    raise LayoutError(
+        f"{name}: expected a number of bytes, got {shown(given)}",
+        "an allocation has 0 or more bytes",
+        f'give {name}=4096, or an expression of sizes such as "M*ceil(K/32)"',
+    )
 
 
 def require_size_names(names: Iterable[str]) -> None:

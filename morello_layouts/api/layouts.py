@@ -206,6 +206,24 @@ def index_maps(
     return _under_both(first, second, assuming)
 
 
+def own_maps(
+    a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: Assuming | None = None
+) -> tuple[IndexMap, IndexMap]:
+    """Return the index maps of two layouts, each at the shape that it carries, if it does.
+
+    The other arguments are those of :func:`index_maps`.
+    """
+    layouts = [_one_array(x) for x in (a, b)]
+    carried = [sizes is not None for x in layouts for sizes in [_carried(x)]]
+    if all(carried) == (shape is not None):  # one shape for both, given or lent
+        return index_maps(a, b, shape, assuming)
+    known = assumptions_of(assuming)
+    one, other = ((x, None if own else shape) for x, own in zip(layouts, carried, strict=True))
+    first, second = _under_both(one, other, known)
+    require_names_of(known, (*first.recipe.shape, *second.recipe.shape))
+    return first, second
+
+
 def _under_both(
     first: tuple[LayoutLike, Shape | None],
     second: tuple[LayoutLike, Shape | None],

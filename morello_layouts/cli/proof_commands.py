@@ -23,6 +23,7 @@ from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
+    from morello_layouts.api.agreements import Touched
     from morello_layouts.proof import Proof
     from morello_layouts.proof.bitcast import Correspondence
 
@@ -160,6 +161,69 @@ def _order(text: str) -> tuple[int, ...]:
             "write for example --transpose 1,0",
         )
     return as_permutation(list(map(int, parts)), "--transpose", fix="write for example 1,0")
+
+
+_TOUCHED = click.Choice(["elements", "buffer"])
+
+
+@click.command(
+    short_help="Prove that a consumer finds what a producer wrote.",
+    epilog="""\b
+Examples:
+  morello-layouts agree "[0, 1, 0 p(4)]" "[0, 1]" --shape 16x8
+  morello-layouts agree "[0, 1, 0 p(4)]" "[0, 1]" --shape T,S
+  morello-layouts agree "u8[M,K]{1,0:T(8,128)}" "u8[M,K]{1,0:T(8,128)}" --reads buffer
+  morello-layouts agree "{1,0:T(8,128)}" "{1,0:T(8,128)}" --shape M,K --producer-bytes "M*K"
+
+\b
+JSON: holds, verdict, when, counterexample (sizes, at, written, read, written_byte, read_byte),
+fits, covers, undefined, first_undefined, advice, and four proofs as of prove: offsets, writes,
+reads, definition.
+Exit status: 0 offsets agree, all fits, and all that is read is written; 1 one of these is
+disproved; 2 bad input; 3 undecided. In Python: agree.
+""",
+)
+@text_argument("producer")
+@text_argument("consumer")
+@shape_option
+@notation_option
+@click.option(
+    "--reads", type=_TOUCHED, default="elements",
+    help="What the consumer reads: elements, or its whole buffer with padding.",
+)  # fmt: skip
+@click.option("--writes", type=_TOUCHED, default="elements", help="What the producer writes.")
+@click.option(
+    "--producer-bytes", metavar="BYTES",
+    help='Bytes allocated for the producer: a number, or of sizes, such as "M*ceil(K/32)".',
+)  # fmt: skip
+@click.option("--consumer-bytes", metavar="BYTES", help="Bytes allocated for the consumer.")
+@assuming_option
+@json_option
+def agree(  # noqa: PLR0917  click gives each option by its name
+    producer: LayoutLike,
+    consumer: LayoutLike,
+    shape: Shape | None,
+    reads: Touched,
+    writes: Touched,
+    producer_bytes: str | None,
+    consumer_bytes: str | None,
+    assuming: str | None,
+    as_json: bool,
+) -> Status:
+    """Prove or disprove that a consumer of layout CONSUMER finds what a PRODUCER wrote.
+
+    Each element is read where it is written, all lies inside the allocations, and all that is read
+    was written.
+    """
+    answer = api.agree(
+        producer, consumer, shape, assuming=assuming, reads=reads, writes=writes,
+        producer_bytes=producer_bytes, consumer_bytes=consumer_bytes,
+    )  # fmt: skip
+    if as_json:
+        print_json(answer)
+    else:
+        print_text(str(answer))
+    return status_of([answer.holds, answer.fits, answer.covers])
 
 
 def _answer(proof: Proof, as_json: bool) -> Status:

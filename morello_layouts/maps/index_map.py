@@ -28,6 +28,7 @@ from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_al
 from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.recipe import (
+    Pad,
     Recipe,
     coordinates_at,
     elements_by_slot,
@@ -428,6 +429,20 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
     how = f" transposed by {list(order)}" if order is not None else ""
     source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
     return replace(m, recipe=recipe, reference_form=form, source=source, origin=None)
+
+
+def cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
+    """Return the index map on the first elements along each dimension.
+
+    >>> from morello_layouts import index_map
+    >>> print(cropped(index_map("f32[6,8]{0,1}"), (2, 3)).recipe)
+    [2,3] → pad [6,8] → transpose [8,6]
+    """
+    if m.recipe.shape == shape:
+        return m
+    steps = (Pad(m.recipe.shape), *m.recipe.steps)
+    recipe = Recipe(shape, steps, m.recipe.tail_padding, m.recipe.offset)
+    return replace(m, recipe=recipe, origin=None)
 
 
 def split_elements(m: IndexMap, parts: int) -> IndexMap:

@@ -11,7 +11,7 @@ from operator import eq, ge, gt, le, lt, mod
 from typing import Any, Final
 
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, SizeAtom
 from morello_layouts.layout import Layout
 
 
@@ -39,12 +39,7 @@ class Origin:
 
     def sizes(self, values: Mapping[str, int]) -> tuple[int, ...]:
         """Return the sizes as numbers, by arithmetic of their own."""
-        return tuple(
-            n
-            if isinstance(n, int)
-            else sum(c * prod(values[str(x)] ** power for x, power in m) for m, c in n.terms)
-            for n in self.shape
-        )
+        return tuple(_size(n, values) for n in self.shape)
 
     def allows(self, values: Mapping[str, int]) -> bool:
         """Return whether sizes are as stated, by a reading apart from the assumptions'.
@@ -57,6 +52,16 @@ class Origin:
         (True, False)
         """
         return all(_allows(fact, values) for fact in self.stated)
+
+
+def _size(n: Int, values: Mapping[str, int]) -> int:
+    if isinstance(n, int):
+        return n
+    return sum(c * prod(_factor(x, values) ** power for x, power in m) for m, c in n.terms)
+
+
+def _factor(x: SizeAtom, values: Mapping[str, int]) -> int:
+    return values[x] if isinstance(x, str) else -(-_size(x.numerator, values) // x.divisor)
 
 
 _COMPARISONS: Final = {ast.LtE: le, ast.Lt: lt, ast.GtE: ge, ast.Gt: gt, ast.Eq: eq}

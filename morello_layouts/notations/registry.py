@@ -214,6 +214,15 @@ def _named(name: str, text: str) -> list[Notation]:
     return [each for each in named if each.begins.match(text)] or named
 
 
+def name_of(layout: Layout) -> str | None:
+    """Return the name of a layout's notation; None for a notation of one's own.
+
+    >>> name_of(parse("aBcd16b"))
+    'onednn'
+    """
+    return next((one.name for one in NOTATIONS if isinstance(layout, one.types)), None)
+
+
 def require_notation(name: str) -> str:
     """Return the name of a notation.
 

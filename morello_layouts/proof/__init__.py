@@ -1,5 +1,7 @@
 """Proofs by ISL, the integer set library. Only this folder imports islpy."""
 
+from morello_layouts.proof.access import Outside
+from morello_layouts.proof.agreement import Agreement, Difference
 from morello_layouts.proof.bijective import is_bijective, is_injective, is_surjective
 from morello_layouts.proof.bitcast import Bitcast, is_bitcast
 from morello_layouts.proof.equivalent import are_equal, are_equivalent
@@ -7,8 +9,11 @@ from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexamp
 from morello_layouts.proof.verify import verify
 
 __all__ = [
+    "Agreement",
     "Bitcast",
     "Condition",
+    "Difference",
+    "Outside",
     "Proof",
     "SymbolicCounterexample",
     "are_equal",

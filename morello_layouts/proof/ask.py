@@ -137,13 +137,14 @@ class SymbolicQuestion:
 
     Attributes:
         claim: the claim.
-        maps: the maps that it is about.
+        maps: the maps that it is about, or values that know their sizes, assumptions and symbols,
+            and that have a method ``at``.
         decide: decides the claim.
         effect: says what disproves it for maps of numbers, as a verb and its object.
     """
 
     claim: str
-    maps: Sequence[AnyMap]
+    maps: Sequence[Any]
     decide: Decide
     effect: Callable[[Sequence[Any], Proof], str]
 

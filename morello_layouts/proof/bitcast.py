@@ -15,10 +15,15 @@ from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables, reshape_view, split_elements
+from morello_layouts.maps.index_map import (
+    coordinate_variables,
+    cropped,
+    reshape_view,
+    split_elements,
+)
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Pad, Recipe
+from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.digits import major_order
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
@@ -92,7 +97,7 @@ def _row_major(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
         small = _smaller(one, other)
         if small is not None:
             yield BitcastCandidate(
-                _cropped(a, small), _cropped(b, small), "padding", "the same coordinates"
+                cropped(a, small), cropped(b, small), "padding", "the same coordinates"
             )
 
 
@@ -120,15 +125,6 @@ def _smaller(one: Sequence[Int], other: Sequence[Int]) -> tuple[Int, ...] | None
         if all(is_nonnegative(m - n) for n, m in zip(small, large, strict=True)):
             return tuple(small)
     return None
-
-
-def _cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
-    """Return the index map on the first elements along each dimension."""
-    if m.recipe.shape == shape:
-        return m
-    steps = (Pad(m.recipe.shape), *m.recipe.steps)
-    recipe = Recipe(shape, steps, m.recipe.tail_padding, m.recipe.offset)
-    return replace(m, recipe=recipe, origin=None)
 
 
 def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product as every
 from math import prod
@@ -73,30 +73,45 @@ class OffsetDifference:
 
     def by_sizes(self) -> tuple[isl.Set, isl.Set]:
         """Return the sizes for which the offsets are equal, and the undecided sizes."""
-        assumed = self.space.sizes
-        none = isl.Set.empty(assumed.get_space())
-        kinds = [
-            list(_kinds(list(g), self.space)) for _, g in groupby(_factors(self.groups), _base)
-        ]
-        if prod(map(len, kinds)) > PROOF_KINDS:
-            return none, assumed
-        equal = left = none
-        everywhere = True
-        for case in _cases(kinds, self.space):
-            groups = [case.substitute(group) for group in self.groups]
-            nonzero = (_nonzero(group).params() for group in groups)
-            different = union(nonzero, none.get_space()).intersect(case.sizes)
-            if different.is_empty():
-                equal = equal.union(case.sizes)
-                continue
-            everywhere = False
-            # Each case is decided by itself, so that sets stay small.
-            unequal = union(map(_signed, groups), none.get_space()).intersect(case.sizes)
-            if case.sizes.is_subset(unequal):
-                continue
-            equal = equal.union(case.sizes.subtract(different.coalesce()))
-            left = left.union(different.coalesce().subtract(unequal.coalesce()))
-        return (assumed if everywhere else equal.coalesce()), left.coalesce()
+        return decide_by_sizes(self.groups, self.space, _nonzero, _signed)
+
+
+def decide_by_sizes(
+    values: Sequence[Value],
+    space: Space,
+    fails: Callable[[Value], isl.Set],
+    surely_fails: Callable[[Value], isl.Set],
+) -> tuple[isl.Set, isl.Set]:
+    """Return the sizes for which a property of values holds everywhere, and the undecided sizes.
+
+    Args:
+        values: the values, which may have symbolic factors.
+        space: their space.
+        fails: points outside of which the property holds, whatever its factors of at least 0 are.
+        surely_fails: sizes for which it fails somewhere, whatever these factors are.
+    """
+    assumed = space.sizes
+    none = isl.Set.empty(assumed.get_space())
+    kinds = [list(_kinds(list(g), space)) for _, g in groupby(_factors(values), _base)]
+    if prod(map(len, kinds)) > PROOF_KINDS:
+        return none, assumed
+    proved = left = none
+    everywhere = True
+    for case in _cases(kinds, space):
+        cases = [case.substitute(value) for value in values]
+        wrong = union((fails(value).params() for value in cases), none.get_space())
+        wrong = wrong.intersect(case.sizes)
+        if wrong.is_empty():
+            proved = proved.union(case.sizes)
+            continue
+        everywhere = False
+        # Each case is decided by itself, so that sets stay small.
+        refuted = union(map(surely_fails, cases), none.get_space()).intersect(case.sizes)
+        if case.sizes.is_subset(refuted):
+            continue
+        proved = proved.union(case.sizes.subtract(wrong.coalesce()))
+        left = left.union(wrong.coalesce().subtract(refuted.coalesce()))
+    return (assumed if everywhere else proved.coalesce()), left.coalesce()
 
 
 def _groups(one: Axes, other: Axes) -> Iterator[tuple[Axes, Axes]]:
@@ -224,22 +239,27 @@ def _nonzero(value: Value) -> isl.Set:
 
 
 def _signed(value: Value) -> isl.Set:
-    """Return sizes for which a value is certainly not 0 everywhere.
+    """Return sizes for which a value is certainly not 0 everywhere."""
+    return surely_negative(value).union(surely_negative(value * -1))
 
-    At some point all its functions are at least 0 and the constant one is positive, or the reverse.
+
+def negative(value: Value) -> isl.Set:
+    """Return the points at which some function of a value is negative."""
+    parts = (at_least(f.neg(), 1) for f in value.parts.values())
+    return union(parts, value.space.domain.get_space()).intersect(value.space.domain)
+
+
+def surely_negative(value: Value) -> isl.Set:
+    """Return sizes for which a value is certainly negative somewhere.
+
+    At some point its constant function is negative, and none of the others is positive.
     """
-    domain = value.space.domain
-    constant = value.parts.get(())
-    found = isl.Set.empty(domain.get_space())
-    if constant is None:
-        return found.params()
-    for sign in (1, -1):
-        there = domain
-        for monomial, function in value.parts.items():
-            signed = function if sign == 1 else function.neg()
-            there = there.intersect(at_least(signed, 0 if monomial else 1))
-        found = found.union(there)
-    return found.params()
+    there = value.space.domain
+    if () not in value.parts:
+        return isl.Set.empty(there.get_space()).params()
+    for monomial, function in value.parts.items():
+        there = there.intersect(at_least(function.neg(), 0 if monomial else 1))
+    return there.params()
 
 
 def linear_offset(recipe: Recipe, space: Space) -> Value:

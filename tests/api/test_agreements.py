@@ -1,0 +1,97 @@
+"""What ``agree`` refuses, what it advises, and its JSON."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+import sympy
+
+import morello_layouts as ml
+from morello_layouts.plain import plain
+from tests.support.scales import Scales
+from tests.support.tables import each_row
+
+PAIR: dict[str, Any] = {"producer": "[0, 1]", "consumer": "[1, 0]", "shape": ("M", "N")}
+
+
+@each_row(
+    "changed, message",
+    [
+        ({"shape": None}, "no shape given"),
+        ({"consumer": "u8[4]{0}"}, "expected equally many dimensions, got 2 and 1"),
+        ({"consumer": "u8[K,N]{1,0}"}, "sizes M and K of one dimension: nothing says"),
+        ({"producer": "u8[4,4]", "consumer": "u8[5,4]"}, "two shapes: the layout carries"),
+        ({"reads": "padding"}, 'reads: expected "elements" or "buffer", got \'padding\''),
+        ({"writes": 1}, 'writes: expected "elements" or "buffer", got 1'),
+        ({"producer_bytes": -1}, "producer_bytes: expected a number of bytes, got -1"),
+        ({"producer_bytes": "-1"}, "producer_bytes: expected a number of bytes, got '-1'"),
+        ({"consumer_bytes": 1.5}, "consumer_bytes: expected a number of bytes, got 1.5"),
+        ({"consumer_bytes": "M*K"}, "consumer_bytes: K is not a size here"),
+        ({"consumer_bytes": "M*("}, "^"),
+        ({"assuming": "K % 8 == 0"}, "an assumption is about K, which is not a size here"),
+    ],
+)
+def test_refused_questions(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ml.LayoutError) as error:
+        ml.agree(**{**PAIR, **changed})
+    assert message in str(error.value)
+
+
+def test_bytes_may_be_sympy() -> None:
+    m, n = sympy.symbols("M N", integer=True, positive=True)
+    tiles = "{1,0:T(8,128)}"
+    bytes_ = 1024 * sympy.ceiling(m / 8) * sympy.ceiling(n / 128)
+    assert ml.agree(tiles, tiles, (m, n), reads="buffer", writes="buffer", consumer_bytes=bytes_)
+    answer = ml.agree(tiles, tiles, (m, n), reads="buffer", consumer_bytes=m * n)
+    assert str(answer.reads.condition) == "8 | M and 128 | N"
+    assert answer.undefined == bytes_ - m * n
+
+
+def test_assumptions_about_either_shape() -> None:
+    wide = ml.index_map("{1,0}", ("M", "2*N"))
+    answer = ml.agree(wide, "{1,0}", ("M", "N"), assuming="N % 4 == 0, M >= 2")
+    assert answer.holds is False
+    assert answer.counterexample is not None
+    assert answer.counterexample.sizes == {"M": 2, "N": 4}
+
+
+@each_row(
+    "question, advice",
+    [
+        (("[0, 1]", "{0,1}", (4, 6)), ["make the consumer {1,0}", "make the producer [1, 0]"]),
+        (("[0, 1, 0 p(4)]", "[0, 1]", ("T", "S")), ["make the consumer [0, 1, 0 p(4)]"]),
+        (("ab", "ba", (4, 3)), ["slot p of the consumer is slot 3*(p%4) + p//4 of the producer"]),
+    ],
+)
+def test_advice_about_offsets(question: tuple[Any, ...], advice: list[str]) -> None:
+    text = "\n".join(ml.agree(*question).advice)
+    assert all(each in text for each in advice), text
+    assert "no view does it" in text
+
+
+def test_advice_about_room_and_padding() -> None:
+    scales = Scales()
+    answer = ml.agree(scales, scales, ("M", "K"), reads="buffer", consumer_bytes="M*K")
+    assert answer.advice == (
+        "allocate 512*ceil(K/4)*ceil(M/128) bytes for the consumer",
+        "zero the buffer before the producer writes it, or let the producer write padding",
+    )
+    answer = ml.agree("u8[1,100]{1,0}", "u8[1,100]{1,0:T(1,128)}", reads="buffer")
+    assert answer.advice == ("let the consumer read elements only",)
+
+
+def test_json_and_display() -> None:
+    answer = ml.agree(Scales(), Scales(), (5, 7), reads="buffer", producer_bytes=35)
+    found = json.loads(json.dumps(plain(answer)))
+    assert (found["holds"], found["fits"], found["covers"]) == (True, False, False)
+    assert (found["undefined"], found["first_undefined"]) == (989, 4)
+    assert found["writes"]["counterexample"] == {
+        "offset": 35, "byte": 35, "at": [2, 3], "allocated": 35, "needed": 579,
+    }  # fmt: skip
+    assert found["verdict"] == answer.verdict
+    assert repr(answer).startswith("<Agreement: offsets agree, but the producer writes outside")
+    assert "<pre>" in answer._repr_html_()
+    assert pickle.loads(pickle.dumps(answer)).advice == answer.advice
