@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage
-from morello_layouts.expr.sizes import Int, Quotient, SizeAtom
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import Digit
+from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
 from morello_layouts.kernels.c_vectors import Helper, interleave_call, transposition_lines
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
 from morello_layouts.kernels.nests import (
@@ -27,7 +29,7 @@ from morello_layouts.kernels.nests import (
 from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
 from morello_layouts.kernels.staging import StagedBlocks
 from morello_layouts.kernels.vectorize import MOST_PREFETCHED, SMALL_ROWS, axes_in_bytes, fuse_axes
-from morello_layouts.recipe import Recipe, known, linear_index, physical_coordinates
+from morello_layouts.recipe import Recipe, Scatter, known, offset_of
 
 INDENT: Final = "    "
 _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count as far
@@ -401,6 +403,8 @@ def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
     e = kernel.itemsize
     if elements is None or len(elements) != 1 or padding or e not in (1, 2, 4, 8):
         return None
+    if elements[0].source != 0 or elements[0].target != 0:
+        return None
     axes = fuse_axes(axes_in_bytes(elements[0], e))
     x = next((a for a in axes if a.source == e), None)
     y = next((a for a in axes if a.target == e), None)
@@ -422,7 +426,9 @@ class IndexText:
     division: str = "/"
 
     def __add__(self, other: object) -> IndexText:
-        return self if str(other) == "0" else IndexText(f"({self} + {other})", self.division)
+        if "0" in (self.text, str(other)):
+            return IndexText(self.text if str(other) == "0" else str(other), self.division)
+        return IndexText(f"({self} + {other})", self.division)
 
     def __mul__(self, other: object) -> IndexText:
         return self if other == 1 else IndexText(f"{self} * {other}", self.division)
@@ -444,9 +450,17 @@ def offset_text(recipe: Recipe, division: str = "/") -> str:
     >>> offset_text(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
     '(((d0 / 2 * 3 + d1 / 2) * 2 + d0 % 2) * 2 + d1 % 2)'
     """
+    forms = (step.form for step in recipe.steps if isinstance(step, Scatter))
+    digits = (atom for form in forms for atom in form.atoms() if isinstance(atom, Digit))
+    least = (digit.operand.interval.lo for digit in digits)
+    if division == "/" and not all(lo is not None and is_nonnegative(lo) for lo in least):
+        raise UnsupportedError(
+            f"no kernel computes {recipe}",
+            "a quotient or remainder of a negative number differs between languages",
+            "give a formula whose quotients and remainders are of numbers of at least 0",
+        )
     coordinates = [IndexText(f"d{k}", division) for k in range(len(recipe.shape))]
-    physical = physical_coordinates(recipe, coordinates, IndexText("0"))
-    return str(linear_index(physical, recipe.physical_shape, IndexText("0")))
+    return str(offset_of(recipe, coordinates, IndexText("0", division)))
 
 
 def elementwise_lines(of: Elementwise, itemsize: int, divided: int | None = None) -> list[str]:

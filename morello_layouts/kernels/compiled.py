@@ -154,7 +154,7 @@ class SizedRelayout(BuiltRelayout):
         >>> relayout("u8[M,N]{1,0}", "u8[M,N]{0,1}").compile().names
         ('M', 'N')
         """
-        return self.source.names
+        return tuple(sorted({*self.source.names, *self.target.names}))
 
     def __call__(
         self, buffer: Any, /, out: NDArray[Any] | None = None, **sizes: int
@@ -173,7 +173,7 @@ class SizedRelayout(BuiltRelayout):
                 have its layout's size.
         """
         buffer = as_items(buffer, self.dtype)
-        plain = not self.source.steps and self.source.tail_padding == 0
+        plain = not self.source.steps and prod(self.source.shape) == self.source.size
         whole = plain and buffer.ndim == len(self.source.shape)
         if not sizes and whole:
             sizes = _sizes_of(self.source.shape, buffer.shape)

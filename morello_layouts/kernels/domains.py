@@ -11,9 +11,16 @@ from itertools import product
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
-from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr, ceil_quotient
+from morello_layouts.expr.sizes import (
+    Int,
+    Quotient,
+    SizeAtom,
+    SizeExpr,
+    ceil_quotient,
+    is_nonnegative,
+)
 from morello_layouts.limits import KERNEL_DOMAINS
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, Scatter
 from morello_layouts.recipe.digits import AxisDigit, digits_of
 
 
@@ -22,10 +29,12 @@ class DigitChains:
     """For each dimension its size, and its digits from the smallest unit on.
 
     Dimensions past the array's rank are of size 1; their digits are axes that hold padding only.
+    The first element lies at ``start`` in the buffer.
     """
 
     sizes: tuple[Int, ...]
     chains: tuple[tuple[AxisDigit, ...], ...]
+    start: Int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class SharedDigit:
 def chains_of(recipe: Recipe) -> DigitChains | None:
     """The digits of each dimension; None if an axis is not a digit of one dimension.
 
-    That is so if a tile joins dimensions and cuts across the joint.
+    That is so if a tile joins dimensions and cuts across the joint, and of scattered elements.
 
     >>> from morello_layouts import index_map
     >>> for chain in chains_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe).chains:
@@ -52,6 +61,8 @@ def chains_of(recipe: Recipe) -> DigitChains | None:
     [(1, 2, 2), (2, 2, 12)]
     [(1, 2, 1), (2, 3, 4)]
     """
+    if any(isinstance(step, Scatter) for step in recipe.steps):
+        return None
     sizes = list(recipe.shape)
     chains: list[list[AxisDigit]] = [[] for _ in sizes]
     for digit in digits_of(recipe)[::-1]:
@@ -65,7 +76,8 @@ def chains_of(recipe: Recipe) -> DigitChains | None:
             sizes.append(1)
             chains.append([])
         chains[dim].append(AxisDigit(dim, unit, digit.radix, digit.modulus, digit.stride))
-    return DigitChains(tuple(sizes), tuple(tuple(sorted(c, key=lambda d: d.unit)) for c in chains))
+    ordered = tuple(tuple(sorted(chain, key=lambda digit: digit.unit)) for chain in chains)
+    return DigitChains(tuple(sizes), ordered, recipe.offset)
 
 
 def _place(digit: AxisDigit) -> tuple[int, int] | None:
@@ -321,9 +333,13 @@ class Domain:
 
 
 def element_domains(
-    sizes: Sequence[Int], shared: Sequence[Sequence[SharedDigit]]
+    sizes: Sequence[Int],
+    shared: Sequence[Sequence[SharedDigit]],
+    starts: tuple[Int, Int] = (0, 0),
 ) -> list[Domain] | None:
     """Return domains that together hold every element once, over common digits.
+
+    The buffers hold the first element at the given starts.
 
     None for more than ``KERNEL_DOMAINS``.
 
@@ -338,18 +354,20 @@ def element_domains(
     if prod(map(len, per_dim)) > KERNEL_DOMAINS:
         return None
     digits = [digit for chain in shared for digit in reversed(chain)]
-    return list(_domains([(digit.source, digit.target) for digit in digits], per_dim))
+    return list(_domains([(digit.source, digit.target) for digit in digits], per_dim, starts))
 
 
 def _domains(
-    strides: Sequence[tuple[Int, Int]], parts: Sequence[Sequence[_Ranges]]
+    strides: Sequence[tuple[Int, Int]],
+    parts: Sequence[Sequence[_Ranges]],
+    starts: tuple[Int, Int],
 ) -> Iterator[Domain]:
     """Yield a domain for each choice of one part of the ranges of each dimension's digits."""
     for choice in product(*parts):
         ranges = [r for part in choice for r in part]
         pairs = list(zip(strides, ranges, strict=True))
-        source: Int = sum(s * lo for (s, _), (lo, _) in pairs)
-        target: Int = sum(t * lo for (_, t), (lo, _) in pairs)
+        source: Int = sum((s * lo for (s, _), (lo, _) in pairs), starts[0])
+        target: Int = sum((t * lo for (_, t), (lo, _) in pairs), starts[1])
         axes = (
             # An axis of at most one step has no strides: it guards the domain.
             LoopAxis(n, 0, 0) if upper_bound(n) == 1 else LoopAxis(n, s, t)
@@ -362,7 +380,8 @@ def _domains(
 def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] | None:
     """Return domains of the places without an element, ``tail`` of them at the end of the buffer.
 
-    None for more than ``KERNEL_DOMAINS``.
+    If the tail is negative, the buffer ends before the axes do. None for more than
+    ``KERNEL_DOMAINS``, or if it is not known which places lie before the end.
 
     >>> from morello_layouts import index_map
     >>> from morello_layouts.kernels.domains import chains_of
@@ -388,12 +407,51 @@ def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] |
                 parts.append([tuple((0, digit.radix) for digit in chain)])
         if prod(map(len, parts)) + len(domains) > KERNEL_DOMAINS:
             return None
-        for domain in _domains(strides, parts):
+        for domain in _domains(strides, parts, (0, target.start)):
             axes = sorted(domain.axes, key=lambda axis: -estimate(axis.target))
             domains.append(replace(domain, axes=tuple(axes)))
-    if tail:
-        domains.append(Domain(0, size - tail, (LoopAxis(tail, 0, 1),) if tail != 1 else ()))
-    return domains
+    if target.start:
+        domains.append(_run(0, target.start))
+    if _is_proved(tail):
+        return [*domains, _run(size - tail, tail)] if tail else domains
+    kept = [_before(domain, size) for domain in domains]
+    if any(part is None for part in kept):
+        return None
+    return [domain for part in kept for domain in part or ()]
+
+
+def _run(start: Int, count: Int) -> Domain:
+    return Domain(0, start, (LoopAxis(count, 0, 1),) if count != 1 else ())
+
+
+def _before(domain: Domain, end: Int) -> list[Domain] | None:
+    """Return the places of a target that lie before an end; None if that is not known."""
+    last = domain.target + sum((axis.count - 1) * axis.target for axis in domain.axes)
+    if _is_proved(end - 1 - last):
+        return [domain]
+    if _is_proved(domain.target - end):
+        return []
+    if not domain.axes:
+        return None
+    axis, *inner = sorted(domain.axes, key=lambda axis: -estimate(axis.target))
+    final = domain.target + (axis.count - 1) * axis.target
+    parts = (
+        _before(Domain(0, domain.target, (replace(axis, count=axis.count - 1), *inner)), end),
+        _before(Domain(0, final, tuple(inner)), end),
+    )
+    return None if None in parts else [one for part in parts for one in part or ()]
+
+
+def _is_proved(number: Int) -> bool:
+    """Return whether a number is at least 0 for all sizes, which are at least 1.
+
+    Derived counts, and a size less 1, may be 0.
+    """
+    if isinstance(number, SizeExpr):
+        number = number.fold(
+            lambda name: SizeExpr.named(name) - int(isinstance(name, DerivedCount))
+        )
+    return is_nonnegative(number)
 
 
 def _reach(chain: Sequence[AxisDigit]) -> int:

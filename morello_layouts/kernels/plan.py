@@ -38,7 +38,7 @@ from morello_layouts.kernels.nests import (
 )
 from morello_layouts.kernels.staging import StagedBlocks, staged_blocks
 from morello_layouts.kernels.vectorize import fill_nest, vectorize, with_prefetch
-from morello_layouts.recipe import Recipe, known
+from morello_layouts.recipe import Recipe, known, require_own_slots
 
 # Bytes of a target from which stores are non-temporal: they bypass the caches. Transpositions write
 # to many rows by turns, and gain from that at a quarter of the bytes.
@@ -84,7 +84,9 @@ class Kernel:
     @property
     def about(self) -> str:
         """The comment, and a line for each assumption."""
-        return "\n".join([self.comment, *map(str, self.assumptions)]).strip()
+        required = dict.fromkeys((*self.source.requires, *self.target.requires))
+        known = (*map(str, self.assumptions), *(f"{n} >= {m}" for n, m in required))
+        return "\n".join([self.comment, *known]).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,11 @@ def domains_of(source: Recipe, target: Recipe) -> tuple[list[Domain] | None, lis
     shape, size, tail = source.shape, target.size, target.tail_padding
     if 0 in shape and size == tail:
         return [], [Domain(0, 0, (LoopAxis(tail, 0, 1),))] if tail else []
+    require_own_slots(target)
     a, b = chains_of(source), chains_of(target)
     shared = shared_digits(a, b) if a and b else None
-    elements = None if shared is None else element_domains(shape, shared)
+    starts = source.offset, target.offset
+    elements = None if shared is None else element_domains(shape, shared, starts)
     padding = padding_domains(b, tail, size) if b else None
     if target.names and (elements is None or padding is None):
         raise UnsupportedError(

@@ -16,6 +16,7 @@ from morello_layouts.expr.conversions import latex_map, to_sympy
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.index_map import IndexMap, Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, numpy_type
+from morello_layouts.recipe import has_inverse
 
 if TYPE_CHECKING:
     import sympy
@@ -97,6 +98,8 @@ class Relayout:
         return int(found)
 
     def __str__(self) -> str:
+        if not has_inverse(self.target.recipe):
+            return f"{self.source.source} to {self.target.source}"
         return f"p -> {self.form}"
 
     def __repr__(self) -> str:

@@ -153,8 +153,7 @@ class _Blocks:
     def _placed(
         self, runs: Sequence[_Run], into: tuple[Nest, ...], out: tuple[Nest, ...]
     ) -> StagedBlocks:
-        source: Int = 0
-        target: Int = 0
+        source, target = self.source.start * self.itemsize, self.target.start * self.itemsize
         loops: list[LoopAxis] = []
         for dim, (count, _, first) in enumerate(runs):
             a, b = (

@@ -15,7 +15,7 @@ import islpy as isl
 from morello_layouts.checks import as_int
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.limits import (
     ISL_OPERATIONS,
     ISL_OPERATIONS_END,
@@ -96,11 +96,28 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
                     answer = Proof(claim, None, f"{error.what}: {error.why}")
             maps = [m for m in about if isinstance(m, IndexMap | AffineMap)]
             assumed = meet_all(one for m in maps for one in m.assumptions)
-            return replace(answer, assumptions=tuple(map(str, assumed)))
+            required = (pair for m in maps if isinstance(m, IndexMap) for pair in m.recipe.requires)
+            texts = (f"{n} >= {m}" for n, m in required if not _is_assumed(n - m, assumed))
+            return replace(answer, assumptions=(*map(str, assumed), *dict.fromkeys(texts)))
 
         return ask
 
     return decorate
+
+
+def _is_assumed(value: Int, assumptions: Iterable[Assumption]) -> bool:
+    """Return whether a number is at least 0 if assumed sizes have their least and largest value."""
+    assert isinstance(value, SizeExpr)
+    ends = {one.name: one for one in assumptions}
+    total: Int = 0
+    for monomial, c in value.terms:
+        term: Int = SizeExpr(((monomial, c),))
+        if len(monomial) == 1 and monomial[0][0] in ends:
+            one = ends[str(monomial[0][0])]
+            end = one.lo if c > 0 else one.hi
+            term = term if end is None else c * end ** monomial[0][1]
+        total = total + term
+    return is_nonnegative(total)
 
 
 def _is_spent(context: isl.Context) -> bool:
@@ -208,7 +225,9 @@ class SymbolicQuestion:
         certain = self._proved_if_divisible()
         assumed = meet_all(one for m in self.maps for one in m.assumptions)
         for sizes in islice(small_sizes(self.names, assumed), PROOF_SAMPLES):
-            _, found = self.at(sizes)
+            found = None
+            with suppress(ShapeError):  # a pitch that has no room for a row
+                _, found = self.at(sizes)
             if found is not None:
                 return replace(
                     undecided,

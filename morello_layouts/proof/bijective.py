@@ -12,12 +12,13 @@ from typing import Any, Final, TypeAlias
 import islpy as isl
 import numpy as np
 
-from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
+from morello_layouts.expr.sizes import Int, SizeExpr, absolute, is_nonnegative, magnitude
 from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
 from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.isl import (
@@ -33,7 +34,18 @@ from morello_layouts.proof.isl import (
     value_of_form,
 )
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Merge, Recipe, known, linear_index, logical_coordinates
+from morello_layouts.recipe import (
+    Merge,
+    Recipe,
+    Scatter,
+    has_inverse,
+    known,
+    linear_index,
+    logical_coordinates,
+    occupied,
+    offset_of,
+)
+from morello_layouts.recipe.recognize import unscattered
 
 _Limit: TypeAlias = tuple[isl.Aff, Int]
 """A function that is below a size at elements, and not at padding."""
@@ -44,7 +56,7 @@ class RecipeRelation:
     """A recipe, or a piece of one, as an ISL relation between two boxes.
 
     Attributes:
-        recipe: the steps, without tail padding.
+        recipe: the steps; the relation leaves out the padding at the ends of the buffer.
         space: the logical coordinates.
     """
 
@@ -64,10 +76,11 @@ class RecipeRelation:
     @cached_property
     def collisions(self) -> isl.Set | None:
         """Pairs of coordinates that share a physical one, as one set; None if there are none."""
-        inverse, _ = self.inverse(self.forward, self.space)
-        pairs = zip(inverse, self.space.coordinates, strict=True)
-        if all(differ(x.function, d, self.space.domain).is_empty() for x, d in pairs):
-            return None
+        if has_inverse(self.recipe):
+            inverse, _ = self.inverse(self.forward, self.space)
+            pairs = zip(inverse, self.space.coordinates, strict=True)
+            if all(differ(x.function, d, self.space.domain).is_empty() for x, d in pairs):
+                return None
         image = relation(self.forward, self.space)
         if image.is_injective():
             return None
@@ -91,6 +104,14 @@ class RecipeRelation:
         """The physical coordinates that the inverse calls padding."""
         _, limits = self.inverse(self.physical.coordinates, self.physical)
         return _beyond(limits, self.physical)
+
+    @cached_property
+    def cut(self) -> isl.Set:
+        """The padding behind the last element, if the buffer may end before the box does."""
+        if is_nonnegative(self.recipe.tail_padding):
+            return isl.Set.empty(self.padding.get_space())
+        elements = self.physical.domain.subtract(self.padding)
+        return self.padding.subtract(self.padding.lex_lt_set(elements).domain())
 
     @cached_property
     def inverse_is_wrong(self) -> bool:
@@ -126,13 +147,31 @@ def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece in _pieces(m.recipe)
+        for piece in _pieces(turned(m.recipe)[0])
     ]
+
+
+def turned(recipe: Recipe) -> tuple[Recipe, tuple[bool, ...]]:
+    """Return a recipe that begins with a scatter as steps on an array turned around.
+
+    Returns:
+        The recipe, and whether each dimension runs backwards in its array.
+    """
+    step = recipe.steps[0] if recipe.steps else None
+    found = unscattered(step, recipe.shape) if isinstance(step, Scatter) else None
+    if found is None or len(recipe.steps) > 1:
+        return recipe, (False,) * len(recipe.shape)
+    inner, backwards = found
+    ends = recipe.tail_padding + inner.tail_padding, recipe.offset + inner.offset
+    return replace(inner, tail_padding=ends[0], offset=ends[1]), backwards
 
 
 def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:
     """Return the parameters in the sizes along some recipes."""
-    return Parameters.of([n for r in recipes for n in r.numbers], assumptions)
+    numbers = [n for r in recipes for n in r.numbers]
+    forms = [s.form for r in recipes for s in r.steps if isinstance(s, Scatter)]
+    numbers += [SizeExpr.named(name) for form in forms for name in form.sizes()]
+    return Parameters.of(numbers, assumptions, (pair for r in recipes for pair in r.requires))
 
 
 def _pieces(recipe: Recipe) -> Iterator[Recipe]:
@@ -147,7 +186,8 @@ def _pieces(recipe: Recipe) -> Iterator[Recipe]:
             if not all(isinstance(n, int) for n in inner):
                 yield Recipe(shape, recipe.steps[start:k])
                 start, shape = k + 1, recipe.shapes[k + 1]
-    yield Recipe(shape, recipe.steps[start:])
+    last = recipe.steps[start:]
+    yield Recipe(shape, last, recipe.tail_padding if start == 0 else 0)
 
 
 INJECTIVE: Final = "injective"
@@ -160,6 +200,8 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether no two coordinates share an offset."""
     if isinstance(m, AffineMap):
         return _formula_is_injective(m, context)
+    if _is_enumerable(m):
+        return _enumerated_is_injective(_by_recipe(m))
     return _is_injective(m, relations_of(m, context))
 
 
@@ -168,6 +210,8 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether every slot of the buffer holds an element: there is no padding."""
     if isinstance(m, AffineMap):
         return _formula_is_surjective(m)
+    if not has_inverse(m.recipe):
+        return _scattered_is_surjective(m)
     relations = relations_of(m, context)
     injective = _is_injective(m, relations)
     if not injective.holds:
@@ -185,8 +229,41 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     """
     if isinstance(m, AffineMap):
         return _both(_formula_is_injective(m, context), lambda: _formula_is_surjective(m))
+    if _is_enumerable(m):
+        injective = _enumerated_is_injective(_by_recipe(m))
+        return _both(injective, lambda: _scattered_is_surjective(m))
     relations = relations_of(m, context)
     return _both(_is_injective(m, relations), lambda: _is_surjective(m, relations))
+
+
+def _is_enumerable(m: IndexMap) -> bool:
+    """Return whether no inverse decides, but elements are few enough to look at each."""
+    if has_inverse(m.recipe) or m.recipe.names:
+        return False
+    return max(known((prod(m.recipe.shape), m.recipe.size))) <= PROOF_ELEMENTS
+
+
+def _by_recipe(m: IndexMap) -> AffineMap:
+    """Return the map of the recipe's own formula."""
+    variables = coordinate_variables(m.recipe.shape)
+    form = offset_of(m.recipe, variables, AffineExpr((), 0))
+    return replace(m.affine_map, given=(form,))
+
+
+def _scattered_is_surjective(m: IndexMap) -> Proof:
+    """Decide for a recipe without inverse formula, whose elements may share slots."""
+    if _is_enumerable(m):
+        return _formula_is_surjective(_by_recipe(m))
+    try:
+        padding = m.recipe.size - occupied(m.recipe)
+    except UnsupportedError as error:
+        return Proof(SURJECTIVE, None, f"{error.what}: {error.why}")
+    if padding == 0:
+        return Proof(SURJECTIVE, True, "every slot holds an element", "digits", padding=0)
+    if isinstance(padding, int):
+        return Proof(SURJECTIVE, False, f"{padding} slots are padding", "digits", padding=padding)
+    reason = f"{m.padding} slots are padding"
+    return Proof(SURJECTIVE, None, reason, "digits", padding=m.padding)
 
 
 def _both(injective: Proof, surjective: Callable[[], Proof]) -> Proof:
@@ -206,7 +283,7 @@ def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     for one in relations:
         if one.collisions is not None:
             if m.recipe.names:
-                return Proof(INJECTIVE, False, "some coordinates share an offset")
+                return _is_injective_for_sizes(m, one)
             point, rank = first_point(one.collisions), len(m.recipe.shape)
             both = (point[:rank], point[rank:])
             reason = f"{both[0]} and {both[1]} share an offset"
@@ -214,6 +291,17 @@ def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     space = relations[0].space
     condition = SizeSet(space.sizes, space).condition({}) if m.recipe.names else None
     return Proof(INJECTIVE, True, "no two coordinates share an offset", condition=condition)
+
+
+def _is_injective_for_sizes(m: IndexMap, one: RecipeRelation) -> Proof:
+    assert one.collisions is not None
+    sizes = one.space.sizes.subtract(one.collisions.params())
+
+    def effect(_: Sequence[Any], proof: Proof) -> str:
+        return f"gives {proof.counterexample[0]} and {proof.counterexample[1]} one offset"
+
+    question = SymbolicQuestion(INJECTIVE, (m,), is_injective, effect)
+    return question.answer(SizeSet(sizes, one.space), "no two coordinates share an offset")
 
 
 def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
@@ -236,10 +324,11 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     if size == elements:
         return Proof(SURJECTIVE, True, _full(size), padding=0)
     (one,) = relations
-    (first,) = known((size - m.recipe.tail_padding,))
+    start, tail = known((turned(m.recipe)[0].offset, turned(m.recipe)[0].tail_padding))
+    first = size - tail
     if not one.padding.is_empty():
-        first = linear_index(first_point(one.padding), known(m.recipe.physical_shape), 0)
-    return _padded(size - elements, size, first)
+        first = linear_index(first_point(one.padding), known(one.recipe.physical_shape), start)
+    return _padded(size - elements, size, 0 if start else first)
 
 
 def _full(size: int) -> str:
@@ -253,8 +342,11 @@ def _padded(padding: int, size: int, first: int) -> Proof:
 
 def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     space = relations[0].space
-    failing = [one.padding.params() for one in relations]
-    failing.append(at_least(space.number(m.recipe.tail_padding), 1).params())
+    recipe = turned(m.recipe)[0]
+    may_be_cut = not is_nonnegative(recipe.tail_padding)
+    failing = [one.padding.subtract(one.cut).params() for one in relations]
+    ends = (recipe.offset, _after_last(recipe) if may_be_cut else recipe.tail_padding)
+    failing += [at_least(space.number(n), 1).params() for n in ends]
     holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
 
     def effect(maps: Sequence[Any], proof: Proof) -> str:
@@ -263,6 +355,14 @@ def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -
     question = SymbolicQuestion(SURJECTIVE, (m,), is_surjective, effect)
     answer = question.answer(SizeSet(holds, space), "every slot holds an element")
     return replace(answer, padding=m.padding)
+
+
+def _after_last(recipe: Recipe) -> Int:
+    """Return the slots after the last element, for a buffer that ends within the axes."""
+    at = coordinate_variables(recipe.shape)
+    last = canonicalize(offset_of(recipe, at, AffineExpr((), 0))).interval.hi
+    assert last is not None
+    return recipe.size - 1 - last
 
 
 def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:

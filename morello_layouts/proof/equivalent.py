@@ -39,7 +39,7 @@ from morello_layouts.proof.isl import (
     value_of_form,
 )
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, Scatter
 from morello_layouts.recipe.digits import digits_of, fused, index_of
 
 Axes: TypeAlias = Sequence[tuple[Value, Int]]
@@ -272,6 +272,8 @@ def linear_offset(recipe: Recipe, space: Space) -> Value:
         NotAffineError: if a digit is a floor of a product of symbolic sizes.
     """
     coordinates = [Value.of(x, space) for x in space.coordinates]
+    if any(isinstance(step, Scatter) for step in recipe.steps):
+        return offset_value(recipe, space)
     start = Value.constant(recipe.offset, space)
     offset: Value = start + index_of(fused(digits_of(recipe)), coordinates)
     return offset

@@ -36,19 +36,25 @@ class Parameters:
     Attributes:
         monomials: the name or the product behind each parameter.
         assumptions: facts about names, also about those in products.
+        required: pairs (n, m) of which n >= m is assumed.
     """
 
     monomials: tuple[Monomial, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
+    required: tuple[tuple[Int, Int], ...] = ()
 
     @staticmethod
-    def of(numbers: Iterable[Int], assumptions: Iterable[Assumption] = ()) -> Parameters:
+    def of(
+        numbers: Iterable[Int],
+        assumptions: Iterable[Assumption] = (),
+        required: Iterable[tuple[Int, Int]] = (),
+    ) -> Parameters:
         """Return the parameters in some numbers."""
         found: dict[Monomial, None] = {}
         for number in numbers:
             if isinstance(number, SizeExpr):
                 found.update(dict.fromkeys(_parameters(number)))
-        return Parameters(tuple(found), tuple(assumptions))
+        return Parameters(tuple(found), tuple(assumptions), tuple(required))
 
     @property
     def are_names(self) -> bool:
@@ -150,6 +156,8 @@ class Space:
                 known = known.intersect(
                     size.mod_val(self.val(one.divisor)).to_pw_aff().zero_set().params()
                 )
+        for n, m in self.parameters.required:
+            known = known.intersect(at_least(self.number(n - m), 0).params())
         return known
 
     def number(self, value: Int) -> isl.Aff:

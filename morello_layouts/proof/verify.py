@@ -13,11 +13,11 @@ from typing import Any, Final, TypeAlias
 import islpy as isl
 
 from morello_layouts.expr.assumptions import apply_divisibility
-from morello_layouts.expr.conversions import number_from_sympy
+from morello_layouts.expr.conversions import number_from_sympy, size_to_sympy, symbol
 from morello_layouts.expr.sizes import Int, exact_quotient
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import ask_isl
-from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of
+from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of, turned
 from morello_layouts.proof.equivalent import OffsetDifference
 from morello_layouts.proof.isl import (
     MixedRadix,
@@ -33,7 +33,7 @@ from morello_layouts.proof.isl import (
 )
 from morello_layouts.proof.second_opinion import first_disagreement
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import known, linear_index
+from morello_layouts.recipe import has_inverse, known, linear_index
 
 Readable: TypeAlias = Value | MixedRadix
 
@@ -158,7 +158,8 @@ def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
 @ask_isl(VERIFIED)
 def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
     """Decide by ISL whether the formulas and the inverse agree with the recipe."""
-    reason = "simplified formula, reference and inverse agree everywhere"
+    has = "inverse" if has_inverse(m.recipe) else "recipe"
+    reason = f"simplified formula, reference and {has} agree everywhere"
     return next(_faults(m, context), Proof(VERIFIED, True, reason))
 
 
@@ -168,7 +169,7 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
     offset = offset_value(m.recipe, space)
     for name, expr in (("simplified", m.expr), ("reference", m.reference)):
         yield from _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
-    if prod(m.recipe.shape) == 0:
+    if prod(m.recipe.shape) == 0 or not has_inverse(m.recipe):
         return
     piece, *others = relations_of(m, context)
     if others:
@@ -198,44 +199,62 @@ def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
         yield Proof(VERIFIED, False, reason, counterexample=at)
 
 
-def _offset_in_box(m: IndexMap, space: Space) -> MixedRadix:
-    """Return the offset by its digits, the physical coordinates."""
+def _from_box(m: IndexMap, expr: Any) -> Any:
+    """Return a formula of the offset p as one of the position in the box of axes."""
+    start = turned(m.recipe)[0].offset
+    p = symbol("p")
+    return expr if start == 0 else expr.subs(p, p + size_to_sympy(start, m.size_symbols))
+
+
+def _position(piece: RecipeRelation, space: Space) -> MixedRadix:
+    """Return the position in the box of axes by its digits, the physical coordinates."""
     digits = tuple(Value.of(x, space) for x in space.coordinates)
-    return MixedRadix(digits, m.recipe.physical_shape, space)
+    return MixedRadix(digits, piece.recipe.physical_shape, space)
 
 
 def _coordinate_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse gives the coordinate of the element at each slot."""
     elements = replace(piece.physical, domain=piece.physical.domain.subtract(piece.padding))
     expected, _ = piece.inverse(elements.coordinates, elements)
-    names = {"p": _offset_in_box(m, elements)}
+    names = {"p": _position(piece, elements)}
     for k, (expr, x) in enumerate(zip(m.inverse.exprs, expected, strict=True)):
-        found = value_of_expr(expr, elements, names)
-        yield from _unequal(f"coordinate {k} of the inverse", found - x, "physical ")
+        found = value_of_expr(_from_box(m, expr), elements, names)
+        is_backwards = turned(m.recipe)[1][k]
+        right = x * -1 + (m.recipe.shape[k] - 1) if is_backwards else x
+        yield from _unequal(f"coordinate {k} of the inverse", found - right, "physical ")
 
 
 def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse's condition for padding holds at padding, and only there."""
     space = piece.physical
-    claimed = _points(m.inverse.padding, space, {"p": _offset_in_box(m, space)})
+    names = {"p": _position(piece, space)}
+    claimed = _points(_from_box(m, m.inverse.padding), space, names)
     wrong = claimed.intersect(space.domain).subtract(piece.padding)
     wrong = wrong.union(piece.padding.subtract(claimed))
+    wrong = wrong.subtract(piece.cut)
     if wrong.is_empty():
         return
     reason = "the padding of the inverse differs from the recipe"
     if m.recipe.names:
         yield Proof(VERIFIED, False, reason)
     else:
-        slot = linear_index(first_point(wrong), known(m.recipe.physical_shape), 0)
+        sizes, (start,) = known(piece.recipe.physical_shape), known((turned(m.recipe)[0].offset,))
+        slot = start + linear_index(first_point(wrong), sizes, 0)
         yield Proof(VERIFIED, False, f"{reason} at slot {slot}", counterexample=slot)
 
 
 def _tail_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
-    """Check that the inverse calls the tail of the buffer padding."""
-    if m.recipe.tail_padding == 0:
-        return
-    space = Space.of((m.recipe.tail_padding,), piece.space.context, piece.space.parameters)
-    start = Value.constant(prod(m.recipe.physical_shape), space)
+    """Check that the inverse calls both ends of the buffer padding."""
+    recipe = turned(m.recipe)[0]
+    if recipe.offset != 0:
+        yield from _end_faults(m, piece, 0, recipe.offset)
+    if recipe.has_tail:
+        tail = recipe.tail_padding
+        yield from _end_faults(m, piece, recipe.size - tail, tail)
+
+
+def _end_faults(m: IndexMap, piece: RecipeRelation, start: Int, count: Int) -> Iterator[Proof]:
+    space = Space.of((count,), piece.space.context, piece.space.parameters)
     names = {"p": Value.of(space.coordinates[0], space) + start}
     claimed = isl.Set.empty(space.domain.get_space())
     condition = m.inverse.padding
@@ -244,7 +263,7 @@ def _tail_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
         with suppress(NotAffineError):
             claimed = claimed.union(_points(part, space, names))
     if not space.domain.is_subset(claimed):
-        yield Proof(VERIFIED, False, "the padding of the inverse misses the buffer's tail")
+        yield Proof(VERIFIED, False, "the padding of the inverse misses an end of the buffer")
 
 
 def _points(condition: Any, space: Space, names: Mapping[str, Readable]) -> isl.Set:

@@ -12,6 +12,7 @@ from morello_layouts.recipe.readings import (
     offset_of,
     pack_array,
     physical_coordinates,
+    require_own_slots,
     to_bytes,
     unpack_array,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "physical_coordinates",
     "recipe_of_coordinates",
     "recipe_of_formula",
+    "require_own_slots",
     "to_bytes",
     "unpack_array",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, Var
-from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import SCATTERED
 from morello_layouts.recipe.recognize import unscattered
 from morello_layouts.recipe.steps import (
@@ -86,8 +86,28 @@ def _slots(step: Scatter, shape: tuple[int, ...]) -> NDArray[np.int64]:
     return np.broadcast_to(np.asarray(step.form.evaluate(at), np.int64), shape)
 
 
+def require_own_slots(recipe: Recipe) -> None:
+    """Refuse a layout into which no array can be written: some elements share a slot.
+
+    Raises:
+        UnsupportedError: with two of them.
+
+    >>> from morello_layouts.expr import variable
+    >>> require_own_slots(Recipe((3, 2), (Scatter(variable("d1", 0, 1), 2),)))
+    Traceback (most recent call last):
+    morello_layouts.errors.UnsupportedError: elements (0, 0) and (1, 0) share slot 0
+    a slot holds one element, so the array would lose the others
+    read from such a layout, or write to one that is injective
+    """
+    if has_inverse(recipe):
+        return
+    elements_by_slot(recipe)  # raises if there are too many to look at
+    for step, shape in zip(recipe.steps, recipe.shapes, strict=False):
+        if isinstance(step, Scatter):
+            _require_own_slots(_slots(step, known(shape)), known(shape))
+
+
 def _require_own_slots(slots: NDArray[np.int64], shape: tuple[int, ...]) -> None:
-    """Raise an UnsupportedError if two elements share a slot."""
     order = np.argsort(slots, axis=None, kind="stable")
     same = np.flatnonzero(np.diff(slots.reshape(-1)[order]) == 0)
     if len(same):
@@ -96,7 +116,7 @@ def _require_own_slots(slots: NDArray[np.int64], shape: tuple[int, ...]) -> None
         raise UnsupportedError(
             f"elements {one} and {other} share slot {slots[one]}",
             "a slot holds one element, so the array would lose the others",
-            "unpack from such a layout, or pack into one that is injective",
+            "read from such a layout, or write to one that is injective",
         )
 
 
@@ -258,7 +278,7 @@ def coordinates_at(recipe: Recipe, offset: Any) -> tuple[tuple[Any, ...], Limits
     start, end = recipe.offset, recipe.size - recipe.tail_padding
     inside = offset if start == 0 else offset - start
     at, limits = logical_coordinates(recipe, delinearize(inside, recipe.physical_shape))
-    if not is_nonnegative(-recipe.tail_padding):
+    if recipe.has_tail:
         limits = (*limits, (offset, end))
     if start != 0:
         limits = (*limits, (offset * -1 + (start - 1), 0))

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, Var, canonicalize, variable
 from morello_layouts.expr.affine import floors_of, substitute
-from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
@@ -177,7 +177,9 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
     if any(each is None for each in digits):
         return None
     found = [digit for each in digits for digit in each or ()]
-    ordered = [_nested([digit for digit in found if digit.form == k]) for k in range(len(forms))]
+    names = frozenset(name for n in shape if isinstance(n, SizeExpr) for name in n.names())
+    by_form = ([digit for digit in found if digit.form == k] for k in range(len(forms)))
+    ordered = [_nested(each, names) for each in by_form]
     return None if any(each is None for each in ordered) else [each or [] for each in ordered]
 
 
@@ -203,15 +205,21 @@ def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]]) -> _Axes |
     return found
 
 
-def _nested(digits: Iterable[_Digit]) -> _Axes | None:
-    """Return digits, the largest stride first; None if a stride is below the reach of others."""
+def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
+    """Return digits, the largest stride first; None if a stride is below the reach of others.
+
+    A pitch with a name of its own, which is no name of the shape's, is taken for large enough.
+    """
     left, found = list(digits), list[_Digit]()
     while left:
         least = (x for x in left if all(is_nonnegative(y.stride - x.stride) for y in left))
         digit = next(least, None)
         if digit is None:
             return None
-        if found and is_nonnegative(found[0].stride * found[0].radix - 1 - digit.stride):
+        pitch, reach = digit.stride, found[0].stride * found[0].radix if found else 0
+        is_pitch = isinstance(pitch, SizeExpr) and pitch.names() - names
+        may_hold = is_pitch and not is_nonnegative(reach - 1 - pitch)
+        if not may_hold and not is_nonnegative(pitch - reach):
             return None
         left.remove(digit)
         found.insert(0, digit)

@@ -234,6 +234,29 @@ class Recipe(Displayed):
         forms = (step.form for step in self.steps if isinstance(step, Scatter))
         return tuple(sorted(found.union(*(form.sizes() for form in forms))))
 
+    @cached_property
+    def requires(self) -> tuple[tuple[Int, Int], ...]:
+        """Pairs (n, m) of sizes for which n >= m is taken for granted.
+
+        A symbolic pitch has room for a row: otherwise rows would overlap.
+
+        >>> rows, columns, pitch = map(SizeExpr.named, ("M", "N", "LD"))
+        >>> Recipe((rows, columns), (Pad((rows, pitch)),)).requires
+        ((SizeExpr(LD), SizeExpr(N)),)
+        """
+        stages = zip(self.steps, self.shapes, self.shapes[1:], strict=False)
+        grown = ((n, m) for s, m, n in stages if isinstance(s, Pad))
+        pairs = (pair for after, before in grown for pair in zip(after, before, strict=True))
+        return tuple(dict.fromkeys((n, m) for n, m in pairs if not is_nonnegative(n - m)))
+
+    @cached_property
+    def has_tail(self) -> bool:
+        """Whether there may be slots behind the end of the axes, given what is required."""
+        cut = -self.tail_padding
+        factors = {1, *(abs(c) for _, c in cut.terms)} if isinstance(cut, SizeExpr) else ()
+        proved = (cut, *(cut - (n - m) * factor for n, m in self.requires for factor in factors))
+        return not any(map(is_nonnegative, proved))
+
     def map_sizes(self, change: Callable[[Int], Int]) -> Recipe:
         """Return the recipe with every size changed but those of tiles.
 
@@ -254,7 +277,19 @@ class Recipe(Displayed):
         return Recipe(shape, steps, change(self.tail_padding), change(self.offset))
 
     def at(self, values: Mapping[str, int]) -> Recipe:
-        """Return the recipe with numbers in place of its symbolic sizes."""
+        """Return the recipe with numbers in place of its symbolic sizes.
+
+        Raises:
+            ShapeError: if a pitch has no room for what it must hold.
+        """
+        for pair in self.requires:
+            n, m = (x if isinstance(x, int) else x.evaluate(values) for x in pair)
+            if n < m:
+                raise ShapeError(
+                    f"sizes: expected {pair[0]} >= {pair[1]}, got {n} and {m}",
+                    "elements of one row must end before the next row begins",
+                    f"give at least {m} for {pair[0]}",
+                )
         return self.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate(values))
 
     def __str__(self) -> str:

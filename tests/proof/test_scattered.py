@@ -1,0 +1,99 @@
+"""Proofs about recipes of formulas, judged by counting slots."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.maps import IndexMap
+from morello_layouts.maps.index_map import coordinate_variables
+from morello_layouts.proof import (
+    are_equivalent,
+    is_bijective,
+    is_injective,
+    is_surjective,
+    verify,
+)
+from morello_layouts.recipe import Scatter, recipe_of_formula
+from tests.recipe.test_recognize import Formula, strided, values
+from tests.support.tables import each_row
+
+M, N, LD = map(SizeExpr.named, ("M", "N", "LD"))
+
+
+def map_of(shape: tuple[int | SizeExpr, ...], form: AffineExpr) -> IndexMap:
+    return IndexMap.of(recipe_of_formula(shape, form), lambda *_: form)
+
+
+@settings(max_examples=60)
+@given(strided())
+def test_verdicts_are_those_of_counting(given: Formula) -> None:
+    shape, form = given
+    m, slots = map_of(shape, form), values(shape, form)
+    taken = np.unique(slots)
+    is_one_to_one, is_onto = len(taken) == slots.size, len(taken) == m.size
+    injective, surjective = is_injective(m), is_surjective(m)
+    assert injective.holds is is_one_to_one
+    assert surjective.holds is is_onto
+    assert is_bijective(m).holds is (is_one_to_one and is_onto)
+    assert verify(m).holds is not False
+    if not is_one_to_one:
+        one, other = injective.counterexample
+        assert one != other
+        assert slots[one] == slots[other]
+    if not is_onto:
+        assert surjective.counterexample == min(set(range(m.size)) - {*map(int, taken)})
+        assert surjective.padding == m.padding == m.size - len(taken)
+
+
+ROW, COL = coordinate_variables((M, N))
+VERDICTS = {
+    "row-major": (ROW * N + COL, "all sizes", "all sizes", "all sizes"),
+    "pitch": (ROW * LD + COL, "all sizes", "LD = N, or M = 1", "M = 1"),
+    "start": (ROW * N + COL + 5, "all sizes", "no sizes", "no sizes"),
+    "pitch and start": (ROW * LD + COL + 5, "all sizes", "no sizes", "no sizes"),
+    "rows backwards": ((M - 1 - ROW) * N + COL, "all sizes", "all sizes", "M = 1"),
+    "columns backwards": (ROW * N + N - 1 - COL, "all sizes", "all sizes", "N = 1"),
+    "every other": (ROW * N * 2 + COL * 2, "all sizes", "M = 1 and N = 1", "M = 1 and N = 1"),
+    "broadcast": (COL, "M = 1", None, "M = 1"),
+    "overlap": (ROW + COL, "M = 1, or N = 1", None, "M = 1, or N = 1"),
+}
+
+
+@each_row("name", VERDICTS)
+def test_verdicts_for_all_sizes(name: str) -> None:
+    form, injective, surjective, row_major = VERDICTS[name]
+    m = map_of((M, N), form)
+    assert str(is_injective(m).condition) == injective
+    if surjective is not None:
+        assert str(is_surjective(m).condition) == surjective
+    assert verify(m).holds
+    same = are_equivalent(m, map_of((M, N), ROW * N + COL))
+    assert same.condition is None or str(same.condition) == row_major
+
+
+def test_a_pitch_is_assumed_to_hold_a_row() -> None:
+    m = map_of((M, N), ROW * LD + COL)
+    assert is_injective(m).assumptions == ("LD >= N",)
+    with pytest.raises(Exception, match=r"expected LD >= N, got 4 and 5"):
+        m.at(M=3, N=5, LD=4)
+
+
+def test_a_broadcast_array_fills_its_row() -> None:
+    proof = is_surjective(map_of((M, N), COL))
+    assert proof.holds
+    assert proof.padding == 0
+
+
+def test_a_wrong_formula_is_refuted() -> None:
+    i, j = coordinate_variables((3, 4))
+    for wrong in (4 * i - j + 4, 4 * i + j):
+        m = IndexMap.of(recipe_of_formula((3, 4), 4 * i - j + 3), lambda *_, form=wrong: form)
+        assert verify(m).holds is False
+    form = i * 3 + j
+    scattered = recipe_of_formula((3, 4), form)
+    assert isinstance(scattered.steps[0], Scatter)
+    assert verify(IndexMap.of(scattered, lambda *_: i * 4 + j)).holds is False
