@@ -65,7 +65,12 @@ if TYPE_CHECKING:
     from morello_layouts.kernels.relayout import Relayout as Relayout
     from morello_layouts.layout import Layout as Layout
     from morello_layouts.maps import AffineMap as AffineMap, IndexMap as IndexMap
-    from morello_layouts.notations import morello as morello, parse as parse, xla as xla
+    from morello_layouts.notations import (
+        cute as cute,
+        morello as morello,
+        parse as parse,
+        xla as xla,
+    )
     from morello_layouts.notations.morello import MorelloLayout as MorelloLayout
     from morello_layouts.notations.xla import XlaLayout as XlaLayout, XlaShape as XlaShape
     from morello_layouts.picture import Picture as Picture
@@ -104,7 +109,8 @@ _SUBMODULES: Final = {
     name.rpartition(".")[2]: name
     for name in (
         *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
-        *("notations", "notations.mlir", "notations.morello", "notations.onednn", "notations.xla"),
+        *("notations", "notations.cute", "notations.mlir", "notations.morello"),
+        *("notations.onednn", "notations.xla"),
         *("picture", "proof", "recipe", "tpu"),
     )
 }

@@ -185,6 +185,12 @@ FORMULA_TEXT: Final = 1000
 EXPRESSION_BITS: Final = 1024
 """Bits of a number in an expression's text: powers and products grow without end."""
 
+CUTE_LEAVES: Final = 64
+"""Sizes of a CuTe layout: each is one more digit of the formula."""
+
+CUTE_COMPARED: Final = 1 << 20
+"""Offsets that are compared if a condition of CuTe's algebra does not hold."""
+
 NESTED_TUPLES: Final = 100
 """Tuples inside tuples: reading them is recursive."""
 

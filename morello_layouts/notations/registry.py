@@ -22,6 +22,8 @@ from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations import coordinates
 from morello_layouts.notations.coordinates import FormulaLayout
+from morello_layouts.notations.cute import CuteLayout, words as cute_words
+from morello_layouts.notations.cute.reader import parse_cute
 from morello_layouts.notations.einops import EinopsLayout
 from morello_layouts.notations.einops.reader import parse_einops
 from morello_layouts.notations.expression import parse_expression
@@ -145,6 +147,15 @@ NOTATIONS: Final = (
         coordinates.describe,
         "mx128x4",
     ),
+    Notation(
+        "cute",
+        "a CuTe layout",
+        re.compile(r"\s*([_(0-9-]|Sw?\s*<)"),
+        parse_cute,
+        (CuteLayout,),
+        cute_words.describe,
+        "((4,2),8):((1,32),4)",
+    ),
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
@@ -166,7 +177,7 @@ def parse(text: str, notation: str | None = None) -> Arrays:
     Returns:
         MorelloLayout for ``[1, 0, 1 p(4)]``, XlaLayout for ``{1,0:T(8,128)}``, XlaShape, XlaTuple
         or XlaBuffer for ``bf16[10,200]{1,0:T(8,128)(2,1)}`` and the like, OnednnLayout for
-        ``aBcd16b``.
+        ``aBcd16b``, CuteLayout for ``(4,2):(1,4)``.
 
     Raises:
         ParseError: with a caret at the fault.

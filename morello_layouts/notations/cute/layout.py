@@ -1,0 +1,285 @@
+"""CuTe's layouts: a shape and strides, nested alike.
+
+Source: CUTLASS's documentation, "CuTe Layouts"; ``include/cute/layout.hpp`` and ``stride.hpp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice, starmap, zip_longest
+from operator import pos
+from typing import Any
+
+from morello_layouts.checks import LARGEST, as_int, shown
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import Layout
+from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
+from morello_layouts.notations.cute import integers
+from morello_layouts.notations.cute.integers import Leaf, Nested, ScaledBasis, Static, flatten
+from morello_layouts.recipe import Recipe
+from morello_layouts.recipe.recognize import recipe_of_formula
+
+_ZERO = Static(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CuteLayout(Layout):
+    """A layout of CuTe: ``((4,2),8):((1,16),4)`` has two modes, the first of them in two parts.
+
+    Each mode is one coordinate. Inside of a mode the first part varies fastest. Strides may
+    overlap, be 0 or negative, and leave gaps. Two layouts are equal if their texts are.
+
+    Attributes:
+        shape: sizes, nested: an ``int`` is dynamic, a ``Static`` is known to CuTe's compiler.
+        stride: for each size the elements from one index to the next, nested alike. Or for each a
+            ``ScaledBasis``: the layout gives coordinates, and the offset of one is its place in the
+            smallest box around all of them, the first mode fastest. None: no gaps, the first mode
+            fastest.
+
+    Raises:
+        LayoutError: if the two are nested differently, or hold something else than integers.
+
+    >>> layout = CuteLayout(((4, 2), 8), ((1, 16), 4))
+    >>> layout.rank, layout.size, layout.cosize, layout(4), layout(((0, 1), 2))
+    (2, 64, 48, 16, 24)
+    >>> print(CuteLayout((4, 2)))
+    (4,2):(_1,4)
+    """
+
+    shape: Nested
+    stride: Nested = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        shape = _checked(self.shape, "shape")
+        stride = self.stride
+        stride = integers.compact(shape) if stride is None else _checked(stride, "stride")
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stride", stride)
+        if not integers.congruent(shape, stride):
+            raise LayoutError(
+                f"strides: expected one for each size of {integers.text(shape)}, "
+                f"got {integers.text(stride)}",
+                "strides are nested as the shape is",
+                "write for example ((4,2),8):((1,16),4)",
+                part=("stride",),
+            )
+        as_int(len(self.leaves), "the number of sizes", 0, CUTE_LEAVES, part=("shape",))
+        self.coshape  # raises if coordinates do not add up  # noqa: B018
+
+    @property
+    def leaves(self) -> tuple[tuple[int, Any], ...]:
+        """Pairs of a size and its stride, the fastest first.
+
+        >>> CuteLayout(((4, 2), 8), ((1, 16), 4)).leaves
+        ((4, 1), (2, 16), (8, 4))
+        """
+        return tuple(zip(flatten(self.shape), flatten(self.stride), strict=True))
+
+    @property
+    def modes(self) -> tuple[CuteLayout, ...]:
+        """The layout of each mode."""
+        return tuple(map(CuteLayout, integers.wrap(self.shape), integers.wrap(self.stride)))
+
+    @property
+    def rank(self) -> int:
+        """The number of modes."""
+        return len(integers.wrap(self.shape))
+
+    @property
+    def depth(self) -> int:
+        """How deep the shape is nested: 0 for a single size."""
+
+        def depth(t: Nested) -> int:
+            return 1 + max(map(depth, t), default=0) if isinstance(t, tuple) else 0
+
+        return depth(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return integers.product(self.shape)
+
+    @property
+    def coshape(self) -> Nested:
+        """The sizes of the smallest box around all offsets; one size if these are integers."""
+        ends = (
+            _as_coordinate(integers.times(integers.plus(n, Static(-1)), integers.absolute(d)))
+            for n, d in self.leaves
+        )
+        return integers.map_leaves(  # type: ignore[no-any-return]
+            lambda end: integers.plus(end, Static(1)), reduce(_add, ends, _ZERO)
+        )
+
+    @property
+    def cosize(self) -> int:
+        """The largest offset plus 1, or the number of coordinates in the box around all."""
+        return integers.product(self.coshape)
+
+    def flatten(self) -> CuteLayout:
+        """Return the layout of depth 1 with the same sizes and strides.
+
+        >>> print(CuteLayout(((4, 2), 8), ((1, 16), 4)).flatten())
+        (4,2,8):(1,16,4)
+        """
+        return CuteLayout(flatten(self.shape), flatten(self.stride))
+
+    def __call__(self, coordinate: Any) -> Any:
+        """Return the offset of a coordinate.
+
+        Args:
+            coordinate: an integer, the first mode fastest; or a tuple with one coordinate for each
+                mode. Past the end the last mode goes on. Arrays of integers work too.
+
+        Returns:
+            An offset in elements; a coordinate if the strides are scaled basis elements.
+        """
+        return integers.map_leaves(pos, _offset(coordinate, self.shape, self.stride))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The size of each mode."""
+        return tuple(int(integers.product(n)) for n in integers.wrap(self.shape))
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the layout as steps.
+
+        Raises:
+            ShapeError: if the shape is not the size of each mode.
+            UnsupportedError: if an offset is negative.
+        """
+        self._require(shape)
+        variables = [variable(f"d{k}", 0, n - 1) for k, n in enumerate(shape)]
+        form = self.reference(variables, shape)
+        lowest = sum((n - 1) * d for n, d in self._steps if d < 0)
+        if lowest and self.size:
+            raise UnsupportedError(
+                f"{self}: expected offsets from 0, got {lowest}",
+                "an index map counts the slots of a buffer from its start",
+                "write positive strides, and turn these modes around",
+            )
+        return recipe_of_formula(tuple(shape), form, int(self.cosize) if self.size else 0)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset as CuTe computes it: the digits of each coordinate times strides."""
+        self._require(shape)
+        offset, steps = AffineExpr((), 0), iter(self._steps)
+        for x, mode in zip(coordinates, integers.wrap(self.shape), strict=True):
+            *inner, (_, last) = islice(steps, len(flatten(mode)))
+            left = x
+            for size, stride in inner:
+                offset += left % max(size, 1) * stride
+                left //= max(size, 1)
+            offset += left * last
+        return offset
+
+    @property
+    def _steps(self) -> list[tuple[int, int]]:
+        """Pairs of a size and its stride; the place in the box if strides are basis elements."""
+        places = integers.compact(self.coshape)
+
+        def step(d: Leaf) -> int:
+            if not isinstance(d, ScaledBasis):
+                return int(d)
+            place: Any = reduce(lambda t, mode: t[mode], d.modes, places)
+            return int(d.value) * int(place)
+
+        return [(int(n), step(d)) for n, d in self.leaves]
+
+    def _require(self, shape: Sequence[Int]) -> None:
+        sizes = self.sizes
+        if any(n < 0 for n, _ in self.leaves):
+            raise UnsupportedError(
+                f"{self}: expected sizes from 0, got {min(n for n, _ in self.leaves)}",
+                "CuTe gives negative sizes to inverses of negative strides",
+                "write sizes from 0",
+            )
+        if tuple(shape) != sizes:
+            raise ShapeError(
+                f"{self}: expected the shape {sizes}, got ({', '.join(map(str, shape))})",
+                "each mode of a CuTe layout is one dimension, of the product of its sizes",
+                "leave the shape out",
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CuteLayout) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        return f"{integers.text(self.shape)}:{integers.text(self.stride)}"
+
+
+def _checked(value: Any, name: str, level: int = 0) -> Any:
+    """Return a shape or strides as nested tuples of integers; strides may be basis elements."""
+    if isinstance(value, tuple | list):
+        if level == NESTED_TUPLES:
+            raise LayoutError(
+                f"{name}: expected at most {NESTED_TUPLES} tuples inside each other, got more",
+                "sizes nest a few levels deep",
+                "leave out the parentheses around single values",
+                part=(name,),
+            )
+        if not value:
+            what = f"{name}: expected an integer or some in a tuple, got ()"
+            raise LayoutError(what, "each mode has a size", "write _1 for a single element")
+        return tuple(_checked(part, name, level + 1) for part in value)
+    if isinstance(value, Static) or (isinstance(value, ScaledBasis) and name == "stride"):
+        return value
+    if isinstance(value, ScaledBasis):
+        what = f"a size: expected an integer, got {value}"
+        raise LayoutError(what, "only strides have modes", "write @ behind a stride", part=(name,))
+    least = 0 if name == "shape" else -LARGEST
+    return as_int(value, "a size" if name == "shape" else "a stride", least, part=(name,))
+
+
+def _as_coordinate(value: Leaf) -> Nested:
+    """Return a scaled basis element as a coordinate: its value at its place, zeros before."""
+    if not isinstance(value, ScaledBasis):
+        return value
+    found: Nested = value.value
+    for mode in reversed(value.modes):
+        found = (*(_ZERO,) * mode, found)
+    return found
+
+
+def _add(a: Any, b: Any) -> Any:
+    """Add two integers or two coordinates, the shorter one filled up with zeros."""
+    a, b = _as_coordinate(a), _as_coordinate(b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(starmap(_add, zip_longest(a, b, fillvalue=_ZERO)))
+    for one, other in ((a, b), (b, a)):
+        if integers.is_static(one, 0):
+            return other
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        raise LayoutError(
+            "strides: expected integers only, or basis elements of one coordinate only",
+            f"CuTe does not add {integers.text(a)} and {integers.text(b)}",
+            "write for example (4,8):(1@0,1@1)",
+            part=("stride",),
+        )
+    return integers.plus(a, b)
+
+
+def _offset(x: Any, shape: Any, stride: Any) -> Any:
+    """Return the offset of a coordinate, as CuTe's ``crd2idx`` does."""
+    if isinstance(x, tuple | list):
+        if not isinstance(shape, tuple) or len(shape) != len(x):
+            raise ShapeError(
+                f"coordinate {shown(x)}: expected one of the shape {integers.text(shape)}",
+                "a coordinate is an integer, or has one coordinate for each mode",
+                "give an integer, or a tuple of them",
+            )
+        return reduce(_add, map(_offset, x, shape, stride), _ZERO)
+    if not isinstance(shape, tuple):
+        return integers.times(x, stride)
+    found = _ZERO
+    for n, d in zip(shape[:-1], stride[:-1], strict=True):
+        size = integers.product(n)
+        found = _add(found, _offset(integers.remainder(x, size), n, d))
+        x = integers.quotient(x, size)
+    return _add(found, _offset(x, shape[-1], stride[-1])) if shape else found

@@ -1,0 +1,194 @@
+"""CuTe's divisions and products of layouts, as its C++ computes them.
+
+Source: CUTLASS, ``include/cute/layout.hpp``; each function has the name that it has there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from morello_layouts.errors import LayoutError
+from morello_layouts.notations.cute.algebra import (
+    ONE,
+    LayoutLike,
+    Tiler,
+    as_layout,
+    by_mode,
+    coalesce,
+    complement,
+    composed,
+    ignore,
+    joined,
+)
+from morello_layouts.notations.cute.integers import Nested, text, times, wrap
+from morello_layouts.notations.cute.layout import CuteLayout
+
+
+def _each(
+    f: Callable[[CuteLayout, CuteLayout], CuteLayout], name: str, layout: LayoutLike, tiler: Tiler
+) -> CuteLayout:
+    """Apply a function to a layout and a tiler, or by mode."""
+    if tiler is None:
+        return as_layout(layout)
+    if isinstance(tiler, CuteLayout | str | int):
+        return f(as_layout(layout), as_layout(tiler, "tiler"))
+    return by_mode(lambda a, b: _each(f, name, a, b), as_layout(layout), tiler, name)
+
+
+def _divided(layout: CuteLayout, tiler: CuteLayout) -> CuteLayout:
+    rest = complement(tiler, coalesce(layout).shape)
+    return composed(layout, joined([tiler, rest]), ignore)
+
+
+def logical_divide(layout: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Cut a layout into tiles: ``(tile, rest)``; in each mode if the tiler is a tuple.
+
+    Where a tiler does not divide the layout, the result is CuTe's: :func:`left_over` says which
+    elements it leaves out, and which of its own are none.
+
+    Raises:
+        LayoutError: if CuTe refuses it.
+
+    >>> print(logical_divide("(_12,_32):(_32,_1)", ("_4", "_8")))
+    ((_4,_3),(_8,_4)):((_32,_128),(_1,_8))
+    """
+    return _each(_divided, "logical_divide", layout, tiler)
+
+
+def _multiplied(block: CuteLayout, tiler: CuteLayout) -> CuteLayout:
+    rest = complement(block, times(block.size, tiler.cosize))
+    return joined([block, composed(rest, tiler, ignore)])
+
+
+def logical_product(block: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Repeat a block as a tiler says: ``(block, repetitions)``; in each mode if it is a tuple.
+
+    >>> print(logical_product("(_2,_2):(_1,_2)", "_3:_1"))
+    ((_2,_2),_3):((_1,_2),_4)
+    """
+    return _each(_multiplied, "logical_product", block, tiler)
+
+
+def _unzipped(t: Any, guide: Any) -> Any:
+    """CuTe's ``zip2_by``: the first parts of all modes, then their second parts and the rest."""
+    if not isinstance(guide, tuple | list):
+        if not isinstance(t, tuple) or len(t) != 2:
+            raise LayoutError(
+                f"{text(t)}: expected two parts",
+                "a tiler of None leaves a mode undivided, and CuTe cannot group it",
+                "give a size for each mode",
+            )
+        return t
+    pairs = [_unzipped(*pair) for pair in zip(t, guide, strict=False)]
+    rest = t[len(pairs) :]
+    return tuple(first for first, _ in pairs), (*(second for _, second in pairs), *rest)
+
+
+def _grouped(layout: CuteLayout, tiler: Tiler, spread: Sequence[int]) -> CuteLayout:
+    """Group tiles and rests; spread the modes of some of the two groups."""
+
+    def arranged(t: Nested) -> Nested:
+        groups = _unzipped(t, tiler)
+        found: list[Nested] = []
+        for k, group in enumerate(groups):
+            # A group of one mode stays as it is: CuTe slices it by a single underscore.
+            spreads = k in spread and isinstance(group, tuple) and len(group) != 1
+            found += group if spreads else (group,)
+        return tuple(found)
+
+    return CuteLayout(arranged(layout.shape), arranged(layout.stride))
+
+
+def zipped_divide(layout: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Return ``((tile, …), (rest, …))``.
+
+    >>> print(zipped_divide("(_12,_32):(_32,_1)", ("_4", "_8")))
+    ((_4,_8),(_3,_4)):((_32,_1),(_128,_8))
+    """
+    return _grouped(logical_divide(layout, tiler), tiler, ())
+
+
+def tiled_divide(layout: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Return ``((tile, …), rest, …)``.
+
+    >>> print(tiled_divide("(_12,_32):(_32,_1)", ("_4", "_8")))
+    ((_4,_8),_3,_4):((_32,_1),_128,_8)
+    """
+    return _grouped(logical_divide(layout, tiler), tiler, (1,))
+
+
+def flat_divide(layout: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Return ``(tile, …, rest, …)``.
+
+    >>> print(flat_divide("(_12,_32):(_32,_1)", ("_4", "_8")))
+    (_4,_8,_3,_4):(_32,_1,_128,_8)
+    """
+    return _grouped(logical_divide(layout, tiler), tiler, (0, 1))
+
+
+def zipped_product(block: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Return ``((block, …), (repetitions, …))``.
+
+    >>> print(zipped_product("(_2,_2):(_1,_2)", ("_3", "_4")))
+    ((_2,_2),(_3,(_2,_2))):((_1,_2),(_2,(_1,_4)))
+    """
+    return _grouped(logical_product(block, tiler), tiler, ())
+
+
+def tiled_product(block: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Return ``((block, …), repetitions, …)``.
+
+    >>> print(tiled_product("(_2,_2):(_1,_2)", ("_3", "_4")))
+    ((_2,_2),_3,(_2,_2)):((_1,_2),_2,(_1,_4))
+    """
+    return _grouped(logical_product(block, tiler), tiler, (1,))
+
+
+def flat_product(block: LayoutLike, tiler: Tiler) -> CuteLayout:
+    """Return ``(block, …, repetitions, …)``.
+
+    >>> print(flat_product("(_2,_2):(_1,_2)", "_3"))
+    (_2,_2,_3):(_1,_2,_4)
+    """
+    return _grouped(logical_product(block, tiler), tiler, (0, 1))
+
+
+def _zipped_modes(block: LayoutLike, tiler: LayoutLike, inner: int) -> CuteLayout:
+    """Multiply, then join each mode of the block with the same mode of the tiler."""
+    block, tiler = as_layout(block), as_layout(tiler, "tiler")
+    rank = max(block.rank, tiler.rank)
+    padded = [joined([*x.modes, *[ONE] * (rank - x.rank)]) if x.rank < rank else x
+              for x in (block, tiler)]  # fmt: skip
+    both = _multiplied(*padded).modes
+
+    one, other = both[inner], both[1 - inner]
+    if isinstance(one.shape, tuple) and not isinstance(other.shape, tuple):
+        raise LayoutError(
+            f"{block} and {tiler}: expected both with or both without parentheses",
+            "CuTe joins mode by mode, and a size alone has no modes",
+            "write (8):(1) in place of 8:1",
+        )
+
+    def zipped(a: Nested, b: Nested) -> Nested:
+        return tuple(zip(a, wrap(b), strict=True)) if isinstance(a, tuple) else ((a, b),)
+
+    return CuteLayout(zipped(one.shape, other.shape), zipped(one.stride, other.stride))
+
+
+def blocked_product(block: LayoutLike, tiler: LayoutLike) -> CuteLayout:
+    """Put a copy of a block at each element of a tiler: mode k is ``(block k, tiler k)``.
+
+    >>> print(blocked_product("(_2,_5):(_5,_1)", "(_3,_4):(_1,_3)"))
+    ((_2,_3),(_5,_4)):((_5,_10),(_1,_30))
+    """
+    return _zipped_modes(block, tiler, 0)
+
+
+def raked_product(block: LayoutLike, tiler: LayoutLike) -> CuteLayout:
+    """Put copies of a block in between each other: mode k is ``(tiler k, block k)``.
+
+    >>> print(raked_product("(_2,_5):(_5,_1)", "(_3,_4):(_1,_3)"))
+    ((_3,_2),(_4,_5)):((_10,_5),(_30,_1))
+    """
+    return _zipped_modes(block, tiler, 1)
