@@ -18,11 +18,14 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
-To: TypeAlias = Literal["xla", "morello", "onednn"]
+To: TypeAlias = Literal["xla", "morello", "onednn", "pack", "mlir", "tvm", "einops", "named"]
 """The name of a notation that layouts are written in."""
 
 NOTATIONS: Final[tuple[To, ...]] = get_args(To)
 """The notations that layouts are written in."""
+
+TYPED: Final = ("xla", "mlir")
+"""The notations that name an element type."""
 
 
 def convert(
@@ -46,6 +49,11 @@ def convert(
     - ``"morello"``: at sizes that are numbers at most one layout exists, up to lists that are equal
       at these sizes. Morello has no padding between elements.
     - ``"onednn"``: blocks of one dimension nest, and pad its end.
+    - ``"pack"``: ``linalg.pack`` tiles a dimension once.
+    - ``"mlir"``: an affine map; with an element type a memref, which has strides if the array has.
+    - ``"tvm"``: an index map. Both say any order of digits, and any formula without symbolic sizes.
+    - ``"einops"``: a pattern of ``rearrange``, which pads nothing.
+    - ``"named"``: a named format that has these offsets, such as ``row-major``.
 
     With symbolic sizes the result holds for all sizes within the assumptions, and for a Morello
     layout for all that its packs divide.
@@ -54,7 +62,8 @@ def convert(
         layout: text in any notation, a layout, or an index map.
         to: the notation's name.
         shape: the sizes, if the layout does not carry them: numbers, names or SymPy expressions.
-        element_type: XLA's name of an element type; if given, the result is an XLA shape.
+        element_type: the notation's name of an element type; if given, the result is an XLA shape
+            or a memref.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         notation: the notation of a text, as for ``parse``.
 
@@ -72,6 +81,8 @@ def convert(
     [0, 1, 0 p(8), 1 p(128)]
     >>> print(convert("f32[M,N]{1,0:T(8,128)}", "onednn"))
     AB8a128b
+    >>> print(convert("f32[3,5]{1,0:T(1,8)}", "mlir", element_type="f32"))
+    memref<3x5xf32, strided<[8, 1]>>
     >>> convert("f32[3,5]{1,0:T(2,2)}", "morello")
     Traceback (most recent call last):
     morello_layouts.errors.NoTranslationError: no Morello layout has the offsets of \
@@ -86,10 +97,10 @@ f32[3,5]{1,0:T(2,2)}
             "a layout is converted to one of these notations",
             'give for example to="xla"',
         )
-    if to != "xla" and element_type is not None:
+    if to not in TYPED and element_type is not None:
         raise LayoutError(
             f"element_type: expected none for {to}, got {shown(element_type)}",
-            "only XLA's notation names an element type",
+            f"only {' and '.join(TYPED)} name element types",
             f'leave out element_type="{element_type}"',
         )
     value = parsed(layout, notation)
@@ -100,10 +111,9 @@ f32[3,5]{1,0:T(2,2)}
     else:
         from morello_layouts.translate.writers import written  # loads ISL
 
-        found = written(m, to)
-    if element_type is None:
+        found = written(m, to, element_type)
+    if element_type is None or not isinstance(found, XlaLayout):
         return found
-    assert isinstance(found, XlaLayout)
     sizes = m.recipe.shape if shape is None else sizes_of(shape).sizes
     return _with_type(found, sizes, element_type)
 
@@ -158,6 +168,11 @@ def convert_all(
     xla {1,0:T(2,2)}
     morello None
     onednn AB2a2b
+    pack inner_dims_pos = [0, 1] inner_tiles = [2, 2]
+    mlir affine_map<(d0, d1) -> (d0 floordiv 2, d1 floordiv 2, d0 mod 2, d1 mod 2)>
+    tvm lambda d0, d1: (d0//2, d1//2, d0%2, d1%2)
+    einops None
+    named None
     """
     value = parsed(layout, notation)
     return tuple(conversion(value, to, shape, assuming=assuming) for to in NOTATIONS)

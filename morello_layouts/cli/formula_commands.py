@@ -139,7 +139,9 @@ In Python: convert, convert_all.
     type=click.Choice((*NOTATIONS, "all")),
     help="The notation to convert to; by default all that can say it.",
 )
-@click.option("--type", "element_type", metavar="bf16", help="Write an XLA shape of this type.")
+@click.option(
+    "--type", "element_type", metavar="bf16", help="Write an XLA shape or a memref of this type."
+)
 @assuming_option
 @json_option
 def convert(

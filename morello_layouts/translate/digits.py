@@ -7,34 +7,99 @@ room for what lies between them, as padding at the end of dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cmp_to_key
+from itertools import pairwise, zip_longest
+from math import prod
 
+import numpy as np
+
+from morello_layouts.expr import AffineExpr, Var
+from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
+from morello_layouts.limits import TRANSLATION_PROBES
 from morello_layouts.maps import IndexMap
-from morello_layouts.recipe.digits import AxisDigit, Digits, digits_of, row_major
+from morello_layouts.recipe import Scatter, known
+from morello_layouts.recipe.digits import AxisDigit, Digits, digits_of, index_of, row_major
 
 
 def placed_digits(m: IndexMap) -> Digits | None:
     """Return the fewest digits that the elements of a layout have, each with its stride.
 
     A digit has as many values as elements need, whatever the room; the slowest varying is first.
+    They are read off the steps; for strides that no steps have, off the formula; and if that is not
+    a sum of digits as it stands, off some offsets.
 
     Returns:
-        None if the steps cut across dimensions, and sizes are symbolic.
+        None if the formula is not a sum of digits of single dimensions.
 
     >>> from morello_layouts import index_map
     >>> digits = placed_digits(index_map("f32[3,5]{1,0:T(2,2)}"))
     >>> [(str(digit), digit.radix, digit.stride) for digit in digits]
     [('d0//2', 2, 12), ('d1//2', 3, 4), ('d0%2', 2, 2), ('d1%2', 2, 1)]
     """
-    found = [digit for digit in digits_of(m.recipe) if digit.radix != 1 and not digit.is_zero]
-    if any(not isinstance(digit.of, int) for digit in found):
-        return None if m.recipe.names else probed_places(m)
-    return joined(found, m.recipe.shape)
+    shape = m.recipe.shape
+    if not any(isinstance(step, Scatter) for step in m.recipe.steps):
+        found = [digit for digit in digits_of(m.recipe) if digit.radix != 1 and not digit.is_zero]
+        if all(isinstance(digit.of, int) for digit in found):
+            return joined(found, shape)
+    summed = digits_of_form(m.form, shape)
+    if summed is not None:
+        return joined(sorted(summed, key=cmp_to_key(_by_stride)), shape)
+    probed = None if m.recipe.names else probed_digits(m)
+    return probed if probed and _sums_to(m, probed) else None
 
 
-def probed_places(m: IndexMap) -> Digits:
+def _sums_to(m: IndexMap, digits: Digits) -> bool:
+    """Whether the offsets of some elements are the sums of their digits."""
+    count = prod(known(m.recipe.shape))
+    some = np.unique(np.linspace(0, count - 1, TRANSLATION_PROBES, dtype=np.int64))
+    coordinate = np.unravel_index(some, known(m.recipe.shape))
+    return bool(np.all(index_of(digits, coordinate) + m.form.const == m(*coordinate)))
+
+
+def digits_of_form(form: AffineExpr, shape: Sequence[Int]) -> Digits | None:
+    """Return the digits of which a formula is the sum; None if it is not one of digits.
+
+    >>> from morello_layouts.expr import variable
+    >>> i, j = variable("d0", 0, 5), variable("d1", 0, 7)
+    >>> [(str(digit), digit.stride) for digit in digits_of_form(7 * (i // 2) + 5 - j, (6, 8))]
+    [('d0%2', 0), ('d0//2', 7), ('d1', -1)]
+    """
+    floors: list[dict[int, Int]] = [{1: 0} for _ in shape]
+    for atom, factor in form.terms:
+        index = atom if isinstance(atom, Var) else atom.operand.as_atom()
+        if not isinstance(index, Var):
+            return None
+        own = floors[int(index.name.removeprefix("d"))]
+        for unit, c in floors_of(atom, factor):
+            if not isinstance(unit, int):
+                return None
+            own[unit] = own.get(unit, 0) + c
+    if any(high % low for own in floors for low, high in pairwise(sorted(own))):
+        return None
+    along = (_digits_along(dim, *pair) for dim, pair in enumerate(zip(shape, floors, strict=True)))
+    return tuple(digit for digits in along for digit in digits)
+
+
+def _digits_along(dim: int, size: Int, floors: Mapping[int, Int]) -> Iterator[AxisDigit]:
+    """The digits of a dimension whose sum is that of floors."""
+    units = sorted(floors)
+    for unit, end in zip_longest(units, units[1:]):
+        stride = sum((c * (unit // u) for u, c in floors.items() if u <= unit), 0)
+        modulus: int | None = None if end is None else end // unit
+        yield AxisDigit(dim, unit, modulus or ceil_quotient(size, unit), modulus, stride)
+
+
+def _by_stride(one: AxisDigit, other: AxisDigit) -> int:
+    """Compare digits: the larger stride first."""
+    if is_nonnegative(other.stride - one.stride - 1):
+        return 1
+    return -1 if is_nonnegative(one.stride - other.stride - 1) else 0
+
+
+def probed_digits(m: IndexMap) -> Digits:
     """The only digits that a map of known sizes could have, with their strides.
 
     In a layout of digits, index T of a dimension lies at the stride of the digit that begins at T,
@@ -62,7 +127,7 @@ def probed_places(m: IndexMap) -> Digits:
 def _offset(m: IndexMap, dim: int, index: int) -> int:
     coordinate = [0] * len(m.recipe.shape)
     coordinate[dim] = index
-    offset: int = m(*coordinate)
+    offset: int = m(*coordinate) - m.form.const
     return offset
 
 
@@ -87,11 +152,13 @@ def joined(digits: Iterable[AxisDigit], shape: Sequence[Int]) -> Digits:
             continue  # no element has an index as large as the unit
         needed = _needed(digit, size)
         low = found[-1][1] if found else needed
-        is_next = (low.dim, low.unit * low.radix) == (digit.dim, digit.unit)
-        if is_next and digit.stride == low.stride * low.radix:
-            whole = replace(low, radix=low.radix * needed.radix, modulus=None)
-            if needed.modulus is not None and low.modulus is not None:
-                whole = replace(whole, modulus=low.modulus * needed.modulus)
+        joint = low.unit * low.radix, low.stride * low.radix
+        whole = replace(low, radix=low.radix * needed.radix, modulus=None)
+        if needed.modulus is not None and low.modulus is not None:
+            whole = replace(whole, modulus=low.modulus * needed.modulus)
+        # The room of N rounded up to 16 is that of two digits: no digit has 16 * ceil(N / 16).
+        is_known = isinstance(needed.radix, int) or whole.unit * whole.radix == size
+        if low.dim == digit.dim and joint == (digit.unit, digit.stride) and is_known:
             found[-1] = found[-1][0], _needed(whole, size)
         else:
             found.append((place, needed))

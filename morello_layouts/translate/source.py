@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Final
 
 from morello_layouts import proof
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
@@ -15,6 +16,8 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.recipe.digits import Digits
 from morello_layouts.translate.digits import misplaced, nested_digits, placed_digits
 
+FORMULA: Final = 'give to="mlir" or to="tvm": they write any formula'
+
 
 @dataclass(frozen=True)
 class Source:
@@ -23,30 +26,39 @@ class Source:
     Attributes:
         m: the index map of the layout.
         title: what is to be written, in errors: ``XLA layout``.
+        element_type: its name in the notation, if it is to be written.
     """
 
     m: IndexMap
     title: str
+    element_type: str | None = None
 
     @property
     def shape(self) -> tuple[Int, ...]:
         """The sizes of the array."""
         return self.m.recipe.shape
 
+    @property
+    def offset(self) -> Int:
+        """The offset of the first element."""
+        return self.m.form.const
+
     @cached_property
     def placed(self) -> Digits:
         """The digits of the elements, each with its stride, the slowest varying first.
 
         Raises:
-            TranslationNotFoundError: if steps cut across dimensions of symbolic sizes.
+            TranslationNotFoundError: if the formula is not a sum of digits of single dimensions.
         """
+        if isinstance(self._placed, str):
+            raise self.not_found(self._placed, FORMULA)
+        return self._placed
+
+    @cached_property
+    def _placed(self) -> Digits | str:
         found = placed_digits(self.m)
-        if found is None:
-            raise self.not_found(
-                "its steps cut across dimensions, and a size is symbolic",
-                "give numbers for the sizes",
-            )
-        return found
+        no_sum = f"{self.m.form} is not a sum of digits of single dimensions"
+        return no_sum if found is None else found
 
     @cached_property
     def nested(self) -> Digits:
@@ -55,25 +67,34 @@ class Source:
         Raises:
             TranslationNotFoundError: if padding at the end of dimensions does not make them.
         """
+        if self.offset != 0:
+            raise self.not_found(
+                f"the first element lies at {self.offset}, behind padding",
+                f"begin the buffer there; or {FORMULA}",
+            )
         found = nested_digits(self.placed, self.shape, self.m.recipe.size)
         if isinstance(found, str):
             raise self.not_found(
                 f"{found}, which is no padding at the end of a dimension",
-                "choose sizes that the blocks divide",
+                f"choose sizes that the blocks divide; or {FORMULA}",
             )
         return found
 
     @cached_property
     def dense(self) -> Digits | str:
         """The digits of a layout without padding between elements, or the reason against it."""
+        if isinstance(self._placed, str):
+            return self._placed
+        if self.offset != 0:
+            return f"the first element lies at {self.offset}, behind padding"
         volume: Int = 1
-        for digit in reversed(self.placed):
+        for digit in reversed(self._placed):
             if digit.stride != volume:
                 return misplaced(digit, volume)
             volume *= digit.radix
         if volume != prod(self.shape):
             return f"its digits have {volume} values, and the array has {prod(self.shape)} elements"
-        return self.placed
+        return self._placed
 
     def none(self, why: str, fix: str) -> NoTranslationError:
         """Return the error that no layout of the notation has these offsets."""

@@ -12,7 +12,7 @@ from morello_layouts.expr.sizes import SizeExpr, round_up
 from morello_layouts.limits import TRANSLATION_WITNESS_TILES, TRANSLATION_WITNESSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
-from morello_layouts.recipe import Split
+from morello_layouts.recipe import Split, has_inverse
 from morello_layouts.recipe.digits import AxisDigit, Digits
 from morello_layouts.translate.source import Source, have_same_offsets
 
@@ -61,6 +61,8 @@ def _at_numbers(source: Source) -> MorelloLayout:
 def _require_no_gap(source: Source) -> None:
     """Raise if padding lies between elements."""
     m = source.m
+    if not has_inverse(m.recipe):
+        return
     surjective = proof.is_surjective(m)
     if surjective.holds is False and surjective.counterexample < m.size - surjective.padding:
         raise source.none(

@@ -1,16 +1,23 @@
-"""The table of writers: from the digits of a layout to a layout of each notation."""
+"""The table of writers: from the digits of a layout to its text in each notation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 from typing import Final
 
+from morello_layouts.errors import LayoutError
+from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
-from morello_layouts.notations.onednn import OnednnLayout
-from morello_layouts.recipe.digits import AxisDigit, Digits
-from morello_layouts.translate.source import Source, have_same_offsets
+from morello_layouts.notations import parse
+from morello_layouts.notations.named import NamedLayout
+from morello_layouts.notations.named.formats import FORMATS
+from morello_layouts.recipe.digits import AxisDigit
+from morello_layouts.translate.digits import placed_digits
+from morello_layouts.translate.source import FORMULA, Source, have_same_offsets
 from morello_layouts.translate.to_morello import morello_layout_of
 from morello_layouts.translate.to_xla import xla_layout_of
 
@@ -21,21 +28,22 @@ class Writer:
 
     Attributes:
         title: one layout of the notation, in errors.
-        write: returns the layout with the offsets of a source, or raises an error of the source.
+        write: returns the layout or its text from a source, or raises an error of the source.
         proves: whether ``write`` has proved the result.
     """
 
     title: str
-    write: Callable[[Source], Layout]
+    write: Callable[[Source], object]
     proves: bool = False
 
 
-def written(m: IndexMap, to: str) -> Layout:
+def written(m: IndexMap, to: str, element_type: str | None = None) -> Layout:
     """Return the layout of a notation with the offsets of a map, proved equal.
 
     Args:
         m: the index map.
         to: the name of a writer.
+        element_type: of the array, if the notation names one.
 
     Raises:
         NoTranslationError: if none exists.
@@ -46,35 +54,98 @@ def written(m: IndexMap, to: str) -> Layout:
     aBcd16b
     """
     writer = WRITERS[to]
-    source = Source(m, writer.title)
+    source = Source(m, writer.title, element_type)
     found = writer.write(source)
-    answer = None if writer.proves else have_same_offsets(m, found)
+    layout = parse(found, to) if isinstance(found, str) else found
+    assert isinstance(layout, Layout)
+    answer = None if writer.proves else have_same_offsets(m, layout)
     if answer is None or answer.holds:
-        return found
+        return layout
     raise source.not_found(
-        f"{found} was built from its digits, and was not proved equal; {answer.reason}",
-        f"compare it with {found} at smaller sizes",
+        f"{layout} was built from its digits, and was not proved equal; {answer.reason}",
+        f"compare it with {layout} at smaller sizes",
     )
 
 
-def _outer_and_blocks(digits: Digits) -> tuple[Digits, Digits]:
-    """The leading digits that are highest of their dimensions, and the blocks inside them."""
+def _of_dim(digits: Iterable[AxisDigit], dim: int) -> list[AxisDigit]:
+    """The digits of a dimension, the lowest first."""
+    return sorted((digit for digit in digits if digit.dim == dim), key=lambda digit: digit.unit)
+
+
+# ---- notations of strides
+
+
+def _strides(source: Source) -> list[Int]:
+    """The stride of each dimension; of one element, the stride that it has in row-major order."""
+    strides: list[Int] = []
+    for dim in reversed(range(len(source.shape))):
+        own = _of_dim(source.placed, dim)
+        if len(own) > 1:
+            raise source.none(
+                f"dimension {dim} has {len(own)} strides: {own[0].stride} for {own[0]}, "
+                f"{own[1].stride} for {own[1]}",
+                f'give to="cute", which has strides of parts; or {FORMULA}',
+            )
+        row_major = strides[0] * source.shape[dim + 1] if strides else 1
+        strides.insert(0, own[0].stride if own else row_major)
+    return strides
+
+
+def _strided(source: Source) -> str:
+    numbers = [*_strides(source), source.offset]
+    if any(not isinstance(n, int) for n in numbers):
+        raise source.none("its strides have symbolic sizes", "give numbers for the sizes")
+    offset = f", offset: {source.offset}" if source.offset != 0 else ""
+    return f"strided<[{', '.join(map(str, numbers[:-1]))}]{offset}>"
+
+
+def _cute(source: Source) -> str:
+    if source.offset != 0 or not source.shape:
+        what = f"the first element lies at {source.offset}" if source.shape else "it has no sizes"
+        raise source.none(f"{what}; a CuTe layout has modes, and begins at 0", FORMULA)
+    modes = [
+        _of_dim(source.placed, dim) or [AxisDigit(dim, 1, 1, stride=0)]
+        for dim in range(len(source.shape))
+    ]
+    named = [n for mode in modes for digit in mode for n in (digit.radix, digit.stride)]
+    if any(not isinstance(n, int) for n in named):
+        raise source.none("CuTe's sizes and strides are numbers", FORMULA)
+    sizes, strides = (
+        _tuple(_tuple([str(getattr(digit, name)) for digit in mode]) for mode in modes)
+        for name in ("radix", "stride")
+    )
+    padded = tuple(prod(digit.radix for digit in mode) for mode in modes)
+    if padded != source.shape:
+        inside = " and ".join(f"d{k} < {n}" for k, n in enumerate(source.shape) if n != padded[k])
+        raise source.none(
+            f"CuTe has no padding, and the parts of the modes make up {padded}, not {source.shape}",
+            f"of the padded array the layout is {sizes}:{strides}, its elements are those with "
+            f"{inside}",
+        )
+    return f"{sizes}:{strides}"
+
+
+def _tuple(parts: Iterable[str]) -> str:
+    """A tuple of CuTe's, without parentheses around a single value."""
+    values = list(parts)
+    return values[0] if len(values) == 1 and "," not in values[0] else f"({','.join(values)})"
+
+
+# ---- notations of orders
+
+
+def _outer_and_blocks(source: Source) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    """The order of all dimensions, then pairs of dimension and size of the blocks inside them.
+
+    A dimension without a digit in the outer order stands where row-major order has it.
+    """
+    digits = source.nested
     count = next((k for k, digit in enumerate(digits) if digit.modulus is not None), len(digits))
-    return digits[:count], digits[count:]
-
-
-def _order(outer: Digits, rank: int) -> tuple[int, ...]:
-    """All dimensions in the order of these digits; those without one where row-major has them."""
-    order = [digit.dim for digit in outer]
-    for dim in range(rank):
+    order = [digit.dim for digit in digits[:count]]
+    for dim in range(len(source.shape)):
         if dim not in order:
-            order.insert(next((k for k, other in enumerate(order) if other > dim), rank), dim)
-    return tuple(order)
-
-
-def _sizes(source: Source, blocks: Digits) -> list[tuple[int, int]]:
-    """Pairs (dimension, size) of blocks, the outermost first."""
-    return [(digit.dim, _size(source, digit)) for digit in blocks]
+            order.insert(next((k for k, x in enumerate(order) if x > dim), len(order)), dim)
+    return tuple(order), [(block.dim, _size(source, block)) for block in digits[count:]]
 
 
 def _size(source: Source, block: AxisDigit) -> int:
@@ -82,31 +153,141 @@ def _size(source: Source, block: AxisDigit) -> int:
         return block.radix
     raise source.none(
         f"{block} lies inside a block and has {block.radix} values; a block's size is a number",
-        "give numbers for the sizes",
+        f"give numbers for the sizes; or {FORMULA}",
     )
 
 
-def _onednn(source: Source) -> Layout:
-    if len(source.shape) > (most := 12):
+def _onednn(source: Source) -> str:
+    letters = "abcdefghijkl"
+    if not 0 < len(source.shape) <= len(letters):
         raise source.none(
-            f"oneDNN's tags name {most} dimensions, and the array has {len(source.shape)}",
-            'give to="xla"',
+            f"oneDNN's tags have 1 to {len(letters)} dimensions, the array has {len(source.shape)}",
+            FORMULA,
         )
-    outer, blocks = _outer_and_blocks(source.nested)
-    for k, digit in enumerate(blocks):
-        higher = [each for each in blocks[k:] if each.dim == digit.dim and each.unit > digit.unit]
-        if higher:
+    order, blocks = _outer_and_blocks(source)
+    units = [1] * len(source.shape)
+    for digit in reversed(source.nested):
+        if digit.unit != units[digit.dim]:
+            lower = next(x for x in _of_dim(source.nested, digit.dim) if x.unit < digit.unit)
             raise source.none(
-                f"{higher[0]} lies inside {digit}; the blocks of a dimension nest in oneDNN, the "
+                f"{digit} lies inside {lower}; the blocks of a dimension nest in oneDNN, the "
                 "outer block the higher part",
-                'give to="xla": its tiles put digits in any order',
+                f'give to="xla": its tiles put digits in any order; or {FORMULA}',
             )
-    return OnednnLayout(_order(outer, len(source.shape)), tuple(_sizes(source, blocks)))
+        units[digit.dim] = digit.unit * digit.radix if isinstance(digit.radix, int) else 0
+    blocked = {dim for dim, _ in blocks}
+    outer = (letters[dim].upper() if dim in blocked else letters[dim] for dim in order)
+    return "".join((*outer, *(f"{size}{letters[dim]}" for dim, size in blocks)))
+
+
+def _pack(source: Source) -> str:
+    order, blocks = _outer_and_blocks(source)
+    if not order:
+        raise source.none("linalg.pack tiles a dimension, and the array has none", FORMULA)
+    dims = [dim for dim, _ in blocks]
+    twice = next((dim for dim in dims if dims.count(dim) > 1), None)
+    if twice is not None:
+        parts = ", ".join(map(str, _of_dim(source.nested, twice)))
+        raise source.none(
+            f"dimension {twice} has the parts {parts}; linalg.pack tiles a dimension once",
+            f'give to="onednn", whose blocks nest; or {FORMULA}',
+        )
+    tiles = dict(blocks) or {len(order) - 1: 1}  # there is at least one tile
+    perm = "" if order == tuple(range(len(order))) else f"outer_dims_perm = {list(order)} "
+    return f"{perm}inner_dims_pos = {[*tiles]} inner_tiles = {[*tiles.values()]}"
+
+
+def _einops(source: Source) -> str:
+    digits = source.dense
+    if isinstance(digits, str) or 0 in source.shape:
+        raise source.none(f"rearrange pads nothing, and {digits or 'it has no elements'}", FORMULA)
+    left, sizes, names = [], list[str](), dict[AxisDigit, str]()
+    for dim in range(len(source.shape)):
+        own = _of_dim(digits, dim)[::-1]
+        base = _AXES[dim] if len(source.shape) <= len(_AXES) else f"d{dim}_"
+        axes = [base] if len(own) == 1 else [f"{base}{k}" for k in range(len(own))]
+        names |= zip(own, axes, strict=True)
+        sizes += (f", {axis}={digit.radix}" for axis, digit in zip(axes[1:], own[1:], strict=True))
+        left.append(" ".join(axes) if len(own) == 1 else f"({' '.join(axes)})" if own else "1")
+    right = " ".join(names[digit] for digit in digits)
+    return f"{' '.join(left)} -> {right}{''.join(sizes)}"
+
+
+_AXES: Final = "abcdefghijklmnopqrstuvwxyz"
+
+
+# ---- notations of formulas
+
+
+def _coordinates(source: Source) -> tuple[str, ...]:
+    """The coordinates in a row-major box, or the offset alone."""
+    try:
+        digits = source.nested if source.offset == 0 else None
+    except LayoutError:
+        digits = None
+    if digits is not None:
+        return tuple(map(str, digits)) or ("0",)
+    if sizes := source.m.form.sizes():
+        raise source.none(
+            f"no order of digits says it, and its formula has the size {min(sizes)}",
+            "give numbers for the sizes",
+        )
+    return (str(source.m.form),)
+
+
+def _tvm(source: Source) -> str:
+    if not source.shape:
+        raise source.none("TVM's index maps have coordinates, and the array has none", FORMULA)
+    forms = _coordinates(source)
+    names = ", ".join(f"d{k}" for k in range(len(source.shape)))
+    return f"lambda {names}: ({', '.join(forms)}{',' if len(forms) == 1 else ''})"
+
+
+def _mlir(source: Source) -> str:
+    """An affine map; with an element type a memref, which has strides if the array has."""
+    if source.element_type is None:
+        return _affine_map(source)
+    digits = source.dense
+    if not isinstance(digits, str) and all(a.dim < b.dim for a, b in pairwise(digits)):
+        layout = ""
+    else:
+        try:
+            layout = f", {_strided(source)}"
+        except LayoutError:
+            layout = f", {_affine_map(source)}"
+    dims = "".join(f"{n if isinstance(n, int) else '?'}x" for n in source.shape)
+    return f"memref<{dims}{source.element_type}{layout}>"
+
+
+def _affine_map(source: Source) -> str:
+    names = ", ".join(f"d{k}" for k in range(len(source.shape)))
+    forms = ", ".join(_coordinates(source)).replace("//", " floordiv ").replace("%", " mod ")
+    return f"affine_map<({names}) -> ({forms})>"
+
+
+# ---- names
+
+
+def _named(source: Source) -> Layout:
+    placed = source.placed
+    for layout in (NamedLayout(each.name) for each in FORMATS):
+        try:
+            m = IndexMap.of(layout.recipe(source.shape), layout.reference)
+        except LayoutError:
+            continue  # of other ranks or sizes
+        if placed_digits(m) == placed and m.form.const == source.offset:
+            return layout
+    raise source.none("no format of the table has its offsets at these sizes", FORMULA)
 
 
 WRITERS: Final[Mapping[str, Writer]] = {
     "xla": Writer("XLA layout", xla_layout_of),
     "morello": Writer("Morello layout", morello_layout_of, proves=True),
     "onednn": Writer("oneDNN tag", _onednn),
+    "pack": Writer("linalg.pack", _pack),
+    "mlir": Writer("affine map", _mlir),
+    "tvm": Writer("TVM index map", _tvm),
+    "einops": Writer("einops pattern", _einops),
+    "named": Writer("named format", _named),
 }
 """The writers by the names of their notations."""
