@@ -79,7 +79,9 @@ def agree(
     from morello_layouts.proof.access import Access
     from morello_layouts.proof.agreement import agree as decide
 
-    maps = own_maps(producer, consumer, shape, assuming)
+    one_text = isinstance(producer, str) and producer == consumer
+    written = parsed(producer)
+    maps = own_maps(written, written if one_text else consumer, shape, assuming)
     bits = _widths(*maps)
     allocated = (producer_bytes, consumer_bytes)
     names = ("producer_bytes", "consumer_bytes")

@@ -230,7 +230,9 @@ def _under_both(
     assuming: Assuming | None,
 ) -> tuple[IndexMap, IndexMap]:
     """Return the index maps of two layouts at shapes, each under the assumptions of both."""
-    one, other = (index_map(x, shape, assuming=assuming) for x, shape in (first, second))
+    one = index_map(*first, assuming=assuming)
+    is_one = second[0] is first[0] and second[1] is first[1]
+    other = one if is_one else index_map(*second, assuming=assuming)
     if one.assumptions == other.assumptions:
         return one, other
     both = meet_all((*one.assumptions, *other.assumptions))

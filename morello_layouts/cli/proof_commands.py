@@ -172,8 +172,8 @@ _TOUCHED = click.Choice(["elements", "buffer"])
 Examples:
   morello-layouts agree "[0, 1, 0 p(4)]" "[0, 1]" --shape 16x8
   morello-layouts agree "[0, 1, 0 p(4)]" "[0, 1]" --shape T,S
-  morello-layouts agree "u8[M,K]{1,0:T(8,128)}" "u8[M,K]{1,0:T(8,128)}" --reads buffer
-  morello-layouts agree "{1,0:T(8,128)}" "{1,0:T(8,128)}" --shape M,K --producer-bytes "M*K"
+  morello-layouts agree mx128x4 mx128x4 --shape M,K --reads buffer
+  morello-layouts agree mx128x4 mx128x4 --shape M,K --producer-bytes "M*4*ceil(K/4)"
 
 \b
 JSON: holds, verdict, when, counterexample (sizes, at, written, read, written_byte, read_byte),

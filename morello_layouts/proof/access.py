@@ -102,12 +102,12 @@ class Access:
         left: Int = count * scale - slots * (divisor * self.bits * scale // 8)
         return left
 
-    def touched(self) -> NDArray[Any]:
-        """Return the slots that are touched; sizes must be numbers."""
-        shape = known(self.sizes)
-        offsets = np.unique(np.asarray(self.map(*np.indices(shape, sparse=True))).reshape(-1))
-        whole = np.arange(known((self.map.recipe.size,))[0] if self.whole else 0)
-        return np.union1d(offsets, whole)
+    def touched(self, end: int) -> NDArray[np.bool_]:
+        """Return for each slot up to an end whether it is touched; sizes must be numbers."""
+        slots = np.zeros(end, bool)
+        slots[self.map(*np.indices(known(self.sizes), sparse=True))] = True
+        slots[: known((self.map.recipe.size,))[0] if self.whole else 0] = True
+        return slots
 
 
 def _floor(atom: object) -> tuple[Int | None, int] | None:
@@ -286,14 +286,16 @@ def _is_small(m: IndexMap) -> bool:
 
 
 def _enumerated(producer: Access, consumer: Access) -> Proof:
-    read = consumer.touched()
-    missing = np.setdiff1d(read, producer.touched(), assume_unique=True)
-    if not len(missing):
+    end = max(known((producer.map.recipe.size, consumer.map.recipe.size)))
+    read = consumer.touched(end)
+    missing = read & ~producer.touched(end)
+    count = int(missing.sum())
+    if not count:
         return Proof(COVERS, True, _ALL_WRITTEN, "enumeration", padding=0)
-    first = int(missing[0])
-    part = f"{len(missing)} of {_count(len(read), 'slot')}"
+    first = int(missing.argmax())
+    part = f"{count} of {_count(int(read.sum()), 'slot')}"
     reason = f"{part} that are read are never written (first: {first})"
-    return Proof(COVERS, False, reason, "enumeration", counterexample=first, padding=len(missing))
+    return Proof(COVERS, False, reason, "enumeration", counterexample=first, padding=count)
 
 
 def _by_rules(producer: Access, consumer: Access, same: Proof) -> Proof:

@@ -11,7 +11,6 @@ import sympy
 
 import morello_layouts as ml
 from morello_layouts.plain import plain
-from tests.support.scales import Scales
 from tests.support.tables import each_row
 
 PAIR: dict[str, Any] = {"producer": "[0, 1]", "consumer": "[1, 0]", "shape": ("M", "N")}
@@ -73,7 +72,7 @@ def test_advice_about_offsets(question: tuple[Any, ...], advice: list[str]) -> N
 
 
 def test_advice_about_room_and_padding() -> None:
-    scales = Scales()
+    scales = "mx128x4"
     answer = ml.agree(scales, scales, ("M", "K"), reads="buffer", consumer_bytes="M*K")
     assert answer.advice == (
         "allocate 512*ceil(K/4)*ceil(M/128) bytes for the consumer",
@@ -84,7 +83,7 @@ def test_advice_about_room_and_padding() -> None:
 
 
 def test_json_and_display() -> None:
-    answer = ml.agree(Scales(), Scales(), (5, 7), reads="buffer", producer_bytes=35)
+    answer = ml.agree("mx128x4", "mx128x4", (5, 7), reads="buffer", producer_bytes=35)
     found = json.loads(json.dumps(plain(answer)))
     assert (found["holds"], found["fits"], found["covers"]) == (True, False, False)
     assert (found["undefined"], found["first_undefined"]) == (989, 4)

@@ -13,10 +13,9 @@ from hypothesis import given, settings, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.proof.agreement import Agreement
-from tests.support.scales import Scales
 from tests.support.tables import each_row
 
-TILES, TILES8 = Scales(), Scales(8)
+TILES, TILES8 = "mx128x4", "mx8x4"
 V_SCALES = "[0, 1, 0 p(4)]"  # token, group of 16 elements
 
 # What was reported: how to ask, and the answer. A shape of names asks for all sizes.
