@@ -247,8 +247,10 @@ def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         return given
     try:
         with np.errstate(all="ignore"):
-            items = np.asarray(given, dtype)
             own = np.asarray(given)
+            # NumPy 1.26 warns of integers that a list has and the type does not hold.
+            integers = own.dtype.kind in "biu" and dtype.kind in "biu"
+            items = own.astype(dtype) if integers else np.asarray(given, dtype)
             fits = dtype.kind not in "biufc" or own.dtype.kind in "biufc"
             if fits and dtype.kind in "biu":
                 fits = bool((items == own).all())
