@@ -8,14 +8,17 @@ from itertools import pairwise
 from math import prod
 from typing import Final
 
+from morello_layouts import proof
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.notations import parse
 from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.named.formats import FORMATS
 from morello_layouts.recipe.digits import AxisDigit
+from morello_layouts.recipe.recognize import recipe_of_formula
 from morello_layouts.translate.digits import placed_digits
 from morello_layouts.translate.source import FORMULA, Source, have_same_offsets
 from morello_layouts.translate.to_morello import morello_layout_of
@@ -104,8 +107,8 @@ def _cute(source: Source) -> str:
         what = f"the first element lies at {source.offset}" if source.shape else "it has no sizes"
         raise source.none(f"{what}; a CuTe layout has modes, and begins at 0", FORMULA)
     modes = [
-        _of_dim(source.placed, dim) or [AxisDigit(dim, 1, 1, stride=0)]
-        for dim in range(len(source.shape))
+        _of_dim(source.placed, dim) or [AxisDigit(dim, 1, n, stride=0)]
+        for dim, n in enumerate(source.shape)
     ]
     named = [n for mode in modes for digit in mode for n in (digit.radix, digit.stride)]
     if any(not isinstance(n, int) for n in named):
@@ -116,13 +119,23 @@ def _cute(source: Source) -> str:
     )
     padded = tuple(prod(digit.radix for digit in mode) for mode in modes)
     if padded != source.shape:
-        inside = " and ".join(f"d{k} < {n}" for k, n in enumerate(source.shape) if n != padded[k])
-        raise source.none(
-            f"CuTe has no padding, and the parts of the modes make up {padded}, not {source.shape}",
-            f"of the padded array the layout is {sizes}:{strides}, its elements are those with "
-            f"{inside}",
-        )
+        raise _padded_cute(source, f"{sizes}:{strides}", padded)
     return f"{sizes}:{strides}"
+
+
+def _padded_cute(source: Source, text: str, padded: tuple[Int, ...]) -> LayoutError:
+    """The error that a layout pads, with that of the padded array, proved equal on the elements."""
+    layout, shape = parse(text, "cute"), source.shape
+    assert isinstance(layout, Layout)
+    form = layout.reference(coordinate_variables(shape), padded)
+    m = IndexMap(recipe_of_formula(shape, form), form)
+    inside = " and ".join(f"d{k} < {n}" for k, n in enumerate(shape) if n != padded[k])
+    return source.none(
+        f"CuTe has no padding, and the parts of its modes would make up {padded}, not {shape}",
+        f"of the padded array the layout is {text}; its elements are those with {inside}"
+        if proof.are_equivalent(source.m, m).holds
+        else FORMULA,
+    )
 
 
 def _tuple(parts: Iterable[str]) -> str:
@@ -284,6 +297,7 @@ WRITERS: Final[Mapping[str, Writer]] = {
     "xla": Writer("XLA layout", xla_layout_of),
     "morello": Writer("Morello layout", morello_layout_of, proves=True),
     "onednn": Writer("oneDNN tag", _onednn),
+    "cute": Writer("CuTe layout", _cute),
     "pack": Writer("linalg.pack", _pack),
     "mlir": Writer("affine map", _mlir),
     "tvm": Writer("TVM index map", _tvm),
