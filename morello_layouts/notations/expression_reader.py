@@ -186,7 +186,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         if not isinstance(number, int) or number < 1:
             raise ParseError(
                 f"{sign}: expected a positive number, got {right.form}",
-                "MLIR divides by positive numbers",
+                "the divisors of floordiv, ceildiv and mod are positive numbers here",
                 "write a number from 1",
                 text=self.text,
                 position=right.start,

@@ -96,7 +96,7 @@ NOTATIONS: Final = (
     Notation(
         "mlir",
         "a type or an affine map of MLIR",
-        re.compile(r"\s*(#|(affine_map|memref|tensor|vector)\s*<)"),
+        re.compile(r"\s*(#|(affine_map|memref|tensor|vector)\b)"),
         parse_mlir,
         (MlirType, MlirMap),
         mlir_words.describe,

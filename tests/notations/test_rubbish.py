@@ -24,6 +24,10 @@ VALID = [
     "{2,0,1:T(8,128)}",
     "[1, 0, 1 p(4)]",
     "([0, 1, 0 oe(16)], c2)",
+    "memref<4x?xf32, strided<[8, 1], offset: ?>, 3>",
+    "memref<4x8xf32, affine_map<(d0, d1)[s0] -> (d1 floordiv 4 + s0, d0, d1 mod 4)>>",
+    "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
+    "linalg.pack %s inner_dims_pos=[0] inner_tiles=[8] into %d : tensor<8xi1> -> tensor<1x8xi1>",
 ]
 
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from morello_layouts.checks import require_rank
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, variable
 from morello_layouts.expr.affine import Digit, digit, replace_digits, substitute
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import ElementType, Layout
@@ -112,14 +112,21 @@ class MlirStrided:
     strides: tuple[int | None, ...]
     offset: int | None = 0
 
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.strides)
+
     def as_map(self) -> MlirMap:
         """Return the affine map with the same offsets; a ``?`` is a symbol."""
-        names = [f"S{k}" for k, n in enumerate(self.strides) if n is None]
-        form = AffineExpr((), SizeExpr.named("O") if self.offset is None else self.offset)
-        for k, n in enumerate(self.strides):
-            form += variable(f"d{k}", 0) * (SizeExpr.named(f"S{k}") if n is None else n)
-        symbols = (*names, *(["O"] if self.offset is None else []))
-        return MlirMap(len(self.strides), (form,), symbols)
+        names = ["O" if self.offset is None else "", *(f"S{k}" for k in range(self.rank))]
+        numbers = [
+            SizeExpr.named(name) if n is None else n
+            for name, n in zip(names, (self.offset, *self.strides), strict=True)
+        ]
+        terms = ((Var(f"d{k}", Interval(0, None)), n) for k, n in enumerate(numbers[1:]))
+        form = AffineExpr.from_terms(terms, numbers[0])
+        return MlirMap(self.rank, (form,), tuple(sorted(form.sizes())))
 
     def __str__(self) -> str:
         strides = ", ".join("?" if n is None else str(n) for n in self.strides)
@@ -159,7 +166,7 @@ class MlirType(Layout):
 
     def __post_init__(self) -> None:
         bits_of(self.element_type, ("element_type",))
-        rank = self._map.rank
+        rank = len(self.dims) if self.layout is None else self.layout.rank
         if rank != len(self.dims):
             raise LayoutError(
                 f"the layout: expected {len(self.dims)} dimensions, got {rank}",
@@ -169,11 +176,8 @@ class MlirType(Layout):
             )
 
     @property
-    def _map(self) -> MlirMap:
-        if isinstance(self.layout, MlirStrided):
-            return self.layout.as_map()
-        dims = tuple(variable(f"d{k}", 0) for k in range(len(self.dims)))
-        return self.layout or MlirMap(len(dims), dims)
+    def _map(self) -> MlirMap | None:
+        return self.layout.as_map() if isinstance(self.layout, MlirStrided) else self.layout
 
     @property
     def sizes(self) -> tuple[Int, ...]:
@@ -188,13 +192,12 @@ class MlirType(Layout):
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout at a shape as steps."""
         require_rank(shape, len(self.dims), str(self))
-        return Recipe(tuple(shape)) if self.layout is None else self._map.recipe(shape)
+        return Recipe(tuple(shape)) if self._map is None else self._map.recipe(shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as MLIR's documents define it for the layout."""
-        if self.layout is None:
-            return row_major(coordinates, shape)
-        return self._map.reference(coordinates, shape)
+        of = self._map
+        return row_major(coordinates, shape) if of is None else of.reference(coordinates, shape)
 
     def __str__(self) -> str:
         dims = "".join(f"{'?' if n is None else n}x" for n in self.dims)

@@ -55,8 +55,8 @@ class MlirPack(Layout):
                 what = f"inner_dims_pos: dimension {dim} appears twice"
                 why = "each dimension is tiled once; pack again to tile the tiles"
                 raise LayoutError(what, why, "name another dimension", part=part)
-        if len(self.inner_dims_pos) != len(self.inner_tiles) or not self.inner_tiles:
-            count = len(self.inner_dims_pos)
+        count = len(self.inner_dims_pos)
+        if count != len(self.inner_tiles) or not count:
             raise LayoutError(
                 f"inner_tiles: expected {count or 'some'} sizes, got {len(self.inner_tiles)}",
                 "each dimension of inner_dims_pos has one tile size, and there is at least one",
@@ -121,14 +121,20 @@ class MlirPack(Layout):
         values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
         return tuple(f"{name} = {list(v)}" for name, v in zip(names, values, strict=True) if v)
 
+    @property
+    def packed(self) -> MlirType | None:
+        """The type of the result, if that of the array is known."""
+        if self.unpacked is None:
+            return None
+        shape = self.packed_shape(self.unpacked.sizes)
+        dims = tuple(n if isinstance(n, int) else None for n in shape)
+        return MlirType(self.unpacked.kind, dims, self.unpacked.element_type)
+
     def __str__(self) -> str:
         attributes = " ".join(self.texts)
-        if self.unpacked is None or self.sizes is None:
+        if self.unpacked is None:
             return attributes
-        packed = self.packed_shape(self.sizes)
-        dims = tuple(n if isinstance(n, int) else None for n in packed)
-        result = MlirType("tensor", dims, self.unpacked.element_type)
-        padded = any(isinstance(step, Pad) for step in self.recipe(self.sizes).steps)
+        padded = any(isinstance(step, Pad) for step in self.recipe(self.unpacked.sizes).steps)
         padding = f"padding_value(%pad : {self.unpacked.element_type}) " if padded else ""
         operands = f"%source {padding}{attributes} into %dest"
-        return f"linalg.pack {operands} : {self.unpacked} -> {result}"
+        return f"linalg.pack {operands} : {self.unpacked} -> {self.packed}"

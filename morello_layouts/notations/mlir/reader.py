@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import Interval
 from morello_layouts.expr.conversions import promote_to_sizes
+from morello_layouts.limits import MLIR_TEXT
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.mlir.layout import MemoryLayout, MlirMap, MlirStrided, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
@@ -58,16 +61,18 @@ def parse_mlir(text: str) -> MlirType | MlirMap:
     """
     reader = _Reader(text)
     found: MlirType | MlirMap | None = None
-    trees: list[Any] = parse_tree("mlir/mlir.lark", "mlir_text", text, _SYNTAX).children
-    for tree in trees:
+    for tree in _parts("mlir_text", text, _SYNTAX):
         if tree.data == "definition":
             alias, of = tree.children
+            if alias in reader.aliases:
+                raise reader.error(f"{alias} is defined twice", "rename one", alias.start_pos)
             found = reader.aliases[str(alias)] = reader.affine_map(of)
         else:
             is_map = tree.data == "affine_map"
             return reader.affine_map(tree) if is_map else reader.shaped(tree)
     if found is None or len(reader.aliases) > 1:
-        raise reader.error("expected a type after the maps", "write it", len(text.rstrip()))
+        fix = "write for example memref<4x8xf32, #map>"
+        raise reader.error("expected a type after the maps", fix, len(text.rstrip()))
     return found
 
 
@@ -80,8 +85,20 @@ def parse_pack(text: str) -> MlirPack:
     >>> parse_pack("inner_dims_pos = [1] inner_tiles = [16]").inner_tiles
     (16,)
     """
-    children = parse_tree("mlir/mlir.lark", "pack_text", text, _PACK_SYNTAX).children
-    return _Reader(text).pack(children)
+    return _Reader(text).pack(_parts("pack_text", text, _PACK_SYNTAX))
+
+
+def _parts(start: str, text: str, syntax: Syntax) -> list[Any]:
+    if len(text) > MLIR_TEXT:
+        raise ParseError(
+            f"the text: expected up to {MLIR_TEXT:,} characters, got {len(text):,}",
+            "types and maps are short, and long ones take long to analyse",
+            "read the parts by themselves",
+            text=text,
+            position=MLIR_TEXT,
+            reached=len(text) - len(text.lstrip()),
+        )
+    return parse_tree("mlir/mlir.lark", start, text, syntax).children
 
 
 class _Reader:
@@ -123,7 +140,7 @@ class _Reader:
             (name,) = leaf.children
             if name not in names:
                 what, why = f"{name} is not declared", "a map names its dimensions before ->"
-                fix = f"write one of {', '.join(names)}" if names else "declare it"
+                fix = f"write {listed([*names], 'or')}" if names else "declare it"
                 raise self.error(what, fix, name.start_pos, why)
             leaf.children = [name.update(value=names[name])]
 
@@ -135,7 +152,8 @@ class _Reader:
         for attribute in attributes:
             is_space = _rule(attribute) == "space"
             if kind != "memref" or space or (layout and not is_space):
-                what = f"a {kind} has no layout" if kind != "memref" else "a second layout"
+                part = "memory space" if is_space else "layout"
+                what = f"a {kind} has no {part}" if kind != "memref" else f"an unexpected {part}"
                 why = "a memref has one layout, then one memory space; other types are row-major"
                 raise self.error(what, "leave it out", _start(attribute), why)
             if is_space:
@@ -143,8 +161,9 @@ class _Reader:
             else:
                 places["layout",] = _start(attribute)
                 layout = self.layout(attribute)
+        numbers = self.dims(dims)
         try:
-            return MlirType(str(kind), self.dims(dims), _element(element), layout, space)
+            return MlirType(str(kind), numbers, _element(element), layout, space)
         except LayoutError as error:
             raise at_part(error, self.text, places, kind.start_pos) from None
 
@@ -203,16 +222,16 @@ class _Reader:
             raise self.error(what, "write a number", token.start_pos, "tiles are numbers here")
         return integer(token, self.text)
 
-    def check_packed(self, found: MlirPack, packed: MlirType, position: int) -> None:
-        assert found.unpacked is not None
-        wanted = found.packed_shape(found.unpacked.sizes)
-        both = zip(wanted, packed.dims, strict=len(wanted) == len(packed.dims))
-        fits = all(n == m for n, m in both if isinstance(n, int) and m is not None)
-        if not fits or len(wanted) != len(packed.dims):
-            expected = f"tensor<{'x'.join(map(str, wanted))}x{found.unpacked.element_type}>"
-            what = f"the packed type: expected {expected}, got {packed}"
+    def check_packed(self, found: MlirPack, given: MlirType, position: int) -> None:
+        wanted = found.packed
+        assert wanted is not None
+        fits = len(wanted.dims) == len(given.dims) and all(
+            None in pair or pair[0] == pair[1] for pair in zip(wanted.dims, given.dims, strict=True)
+        )
+        if not fits or replace(wanted, dims=given.dims) != given:
+            what = f"the packed type: expected {wanted}, got {given}"
             why = "it has the numbers of tiles in the order of outer_dims_perm, then the tiles"
-            raise self.error(what, f"write {expected}", position, why)
+            raise self.error(what, f"write {wanted}", position, why)
 
     def require_full_tiles(self, found: MlirPack, places: Places) -> None:
         assert found.unpacked is not None

@@ -57,10 +57,16 @@ def _stored(bits: int) -> int:
     return 8 * (-(-size // align) * align)
 
 
+_OTHER_NAMES: Final = {"float": "f32", "double": "f64", "half": "f16", "bool": "i1", "int": "i32"}
+
+
 def _meant(name: str) -> str:
     """Return the type that a wrong name most likely means."""
-    plain = {each.lower(): each for each in _FLOATS}
-    other = re.fullmatch(r"(float|uint|int|[su])(\d+)", name.lower())
+    named_size = re.fullmatch(r"([A-Za-z_]\w*)x(\w+)", name, re.ASCII)
+    if named_size and _bits(named_size[2]):
+        return f"? for the size {named_size[1]}: ?x{named_size[2]}"
+    other = re.fullmatch(r"(float|uint|int|[su])([0-9]+)", name)
     if other:
-        return {"float": "f", "f": "f"}.get(other[1], "i") + other[2]
-    return plain.get(name.lower(), "for example f32")
+        return ("f" if other[1] == "float" else "i") + other[2]
+    plain = {each.lower(): each for each in _FLOATS}
+    return plain.get(name.lower()) or _OTHER_NAMES.get(name, "for example f32")
