@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import (
@@ -26,9 +26,10 @@ from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import reshape_view
 from morello_layouts.maps.origin import Origin
+from morello_layouts.notations.functions import is_function, layout_of_function
 
-LayoutLike: TypeAlias = "str | Arrays | IndexMap"
-"""Text in any notation, a layout, or an index map."""
+LayoutLike: TypeAlias = "str | Arrays | IndexMap | Callable[..., Any]"
+"""Text in any notation, a layout, an index map, or a function of coordinates."""
 
 
 def index_map(
@@ -42,7 +43,9 @@ def index_map(
 
     Args:
         layout: text in any notation, a layout, also one of a notation of your own
-            (:class:`~morello_layouts.Layout`), or an index map, which is returned as it is.
+            (:class:`~morello_layouts.Layout`), or an index map, which is returned as it is; or a
+            function of coordinates, which gives the offset in elements, or the coordinates in a
+            row-major box. It is called once, with symbolic coordinates.
         shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
             then it is symbolic, an unknown number of at least 1.
         assuming: assumptions about symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
@@ -62,6 +65,8 @@ def index_map(
     25
     >>> print(index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0"))
     (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
+    >>> print(index_map(lambda i, j: (i // 8, j, i % 8), (32, 5)).recipe)
+    [32,5] → split [4,8,5] → transpose [4,5,8]
     """
     given = None if shape is None else sizes_of(shape)
     assuming = tuple(assuming) if isinstance(assuming, Iterator) else assuming
@@ -99,8 +104,12 @@ def _bounded(layout: Layout | IndexMap, sizes: Sequence[Int | None]) -> tuple[In
 
 
 def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap:
-    """Return text as the layout that it describes; return other values as they are."""
-    return notations.parse(layout, notation) if isinstance(layout, str) else layout
+    """Return text, and functions, as the layout that they describe; other values as they are."""
+    if is_function(layout):
+        return layout_of_function(layout)
+    if isinstance(layout, str):
+        return notations.parse(layout, notation)
+    return cast("Arrays | IndexMap", layout)
 
 
 def arrays_of(

@@ -95,6 +95,8 @@ def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str) -> Int:
             "coordinates count from 0",
             "add a constant, so that the smallest value is 0",
         )
+    if isinstance(largest, int) and largest < 0:
+        return 0  # the array has no elements
     steps = [c for _, c in form.terms if isinstance(c, int)]
     step = gcd(*steps) if len(steps) == len(form.terms) and form.const == 0 else 1
     return round_up(largest + 1, step or 1)
@@ -166,6 +168,24 @@ class FormulaLayout(CoordinateLayout):
         forms = ", ".join(map(str, self.forms))
         one = "," if len(self.forms) == 1 else ""
         return f"lambda {', '.join(self.parameters)}: ({forms}{one})"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetLayout(FormulaLayout):
+    """A layout given by the formula of its offset; the buffer ends at the largest offset."""
+
+    def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the size of the buffer."""
+        (size,) = CoordinateLayout.box(self, shape)  # raises if an offset may be negative
+        largest = canonicalize(self.reference(_variables(shape), shape)).interval.hi
+        return (0,) if 0 in shape else (size if largest is None else largest + 1,)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the formula."""
+        return self.results(coordinates, shape)[0]
+
+    def __str__(self) -> str:
+        return f"lambda {', '.join(self.parameters)}: {self.forms[0]}"
 
 
 def describe(layout: CoordinateLayout, sizes: Sequence[int] | None = None) -> Description:

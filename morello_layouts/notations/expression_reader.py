@@ -70,7 +70,7 @@ def read_function(tree: Any, text: str) -> tuple[tuple[str, ...], tuple[AffineEx
         if token not in names:
             what = f"{token} is not a parameter: expected {listed(names, 'or')}"
             raise _parameter_error(what, token, text)
-    reader = _Reader(text, {})
+    reader = _Reader(text, {}, has_parameters=True)
     try:
         found: list[Placed] = [reader.transform(each) for each in results.children]
         return tuple(names), tuple(reader.whole(each).form for each in found)
@@ -91,8 +91,11 @@ def _parameter_error(what: str, token: Token, text: str) -> ParseError:
 class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
     """Turn trees into forms with their places, bottom up and without recursion."""
 
-    def __init__(self, text: str, bounds: Mapping[str, Interval]) -> None:
+    def __init__(
+        self, text: str, bounds: Mapping[str, Interval], *, has_parameters: bool = False
+    ) -> None:
         super().__init__()
+        self.has_parameters = has_parameters  # the names are coordinates, and none is a size
         self.text, self.bounds = text, bounds
         self.sizes: set[str] = set()
 
@@ -170,6 +173,8 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         try:
             return multiply(left, right.form, self.sizes)
         except LayoutError as error:
+            if self.has_parameters:
+                error.fix = "multiply by a number"
             raise at_part(error, self.text, {}, right.start) from None
 
     def by_number(
@@ -207,7 +212,9 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
             raise ParseError(
                 f"{right} is not a divisor",
                 "divisors are integers, or sizes known to be at least 1 and without an upper bound",
-                "write a number, or give the size's bounds: N=1..",
+                "divide by a number"
+                if self.has_parameters
+                else "write a number, or give the size's bounds: N=1..",
                 text=self.text,
                 position=placed.start,
             )

@@ -1,0 +1,214 @@
+"""Python functions of coordinates as layouts: called once, with symbolic coordinates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NoReturn, TypeGuard
+
+from morello_layouts.checks import shown, whole
+from morello_layouts.description import listed
+from morello_layouts.errors import LayoutError
+from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr.conversions import divide, number_from_sympy, remainder
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.notations.coordinates import FormulaLayout, OffsetLayout
+
+_RULE: Final = "a function of coordinates computes with + - * // % and integers only"
+
+
+def is_function(value: object) -> TypeGuard[Callable[..., Any]]:
+    """Return whether a value is a function, and not a layout or a map that can be called."""
+    return inspect.isroutine(value) or isinstance(value, partial)
+
+
+def layout_of_function(function: Callable[..., Any]) -> FormulaLayout:
+    """Return the layout of a function from coordinates to an offset, or to several coordinates.
+
+    The function is called once, with a symbolic coordinate for each parameter without a default.
+    One result is the offset in elements, and the buffer ends at the largest; a tuple or list is the
+    coordinate in a row-major box.
+
+    Raises:
+        LayoutError: if the function asks for more than formulas can tell, such as whether one
+            coordinate is below another, or returns something else.
+
+    >>> print(layout_of_function(lambda i, j: 16 * i + (j & 7)))
+    lambda i, j: 16*i + j%8
+    >>> layout_of_function(lambda i, j: i if i < j else j)
+    Traceback (most recent call last):
+    morello_layouts.errors.LayoutError: <lambda>: i < j has no answer, for i and j are any \
+coordinates
+    a function of coordinates computes with + - * // % and integers only
+    write one formula for all coordinates, with // and %
+    """
+    name = getattr(function, "__name__", "the function")
+    parameters = _parameters(function, name)
+    try:
+        result = function(*(Coordinate(variable(each)) for each in parameters))
+    except LayoutError as error:
+        raise LayoutError(f"{name}: {error.what}", error.why, error.fix) from None
+    except Exception as error:
+        what = f"{name}: {type(error).__name__}: {error}"
+        fix = "let it take and return formulas of its parameters"
+        raise LayoutError(what, _RULE, fix) from error
+    several = isinstance(result, tuple | list)
+    forms = tuple(_form(each, name) for each in (result if several else (result,)))
+    kind = FormulaLayout if several else OffsetLayout
+    return kind(parameters, forms, title="Python function")
+
+
+def _parameters(function: Callable[..., Any], name: str) -> tuple[str, ...]:
+    """Return the names of the parameters without defaults."""
+    try:
+        given = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        given = None
+    needed = [each for each in given or () if each.default is inspect.Parameter.empty]
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if given is None or any(each.kind not in plain for each in needed):
+        raise LayoutError(
+            f"{name}: expected a parameter for each coordinate, got {shown(function)}",
+            "the parameters without defaults are the coordinates",
+            "write them out, as in lambda i, j: 16*i + j",
+        )
+    return tuple(each.name for each in needed)
+
+
+def _form(value: Any, name: str) -> AffineExpr:
+    """Return a result as a form."""
+    form = _operand(value)
+    if form is None:
+        raise LayoutError(
+            f"{name}: expected an offset or a tuple of coordinates, got {shown(value)}",
+            _RULE,
+            "return a formula of the parameters, or a tuple of them",
+        )
+    return form
+
+
+def _operand(value: Any) -> AffineExpr | None:
+    """Return a coordinate, an integer or a size as a form; None for other values."""
+    if isinstance(value, Coordinate):
+        return value.form
+    number: Int | None = whole(value)
+    if isinstance(value, SizeExpr):
+        number = value
+    elif number is None and hasattr(value, "free_symbols"):
+        number = number_from_sympy(value)
+    return None if number is None else AffineExpr((), number)
+
+
+def _binary(sign: str, operation: Callable[[AffineExpr, AffineExpr], AffineExpr]) -> Any:
+    """Return the methods of an operator, from the left and from the right."""
+
+    def apply(left: Any, right: Any, /) -> Coordinate:
+        forms = _operand(left), _operand(right)
+        if forms[0] is None or forms[1] is None:
+            what = f"{_shown(left)} {sign} {_shown(right)} is not an integer"
+            raise LayoutError(what, _RULE, "compute with integers")
+        return Coordinate(operation(forms[0], forms[1]))
+
+    return apply, lambda right, left: apply(left, right)
+
+
+def _shown(value: Any) -> str:
+    return str(value.form) if isinstance(value, Coordinate) else shown(value)
+
+
+def _product(left: AffineExpr, right: AffineExpr) -> AffineExpr:
+    if left.terms and right.terms:
+        what = f"({left}) * ({right}) is a product of two coordinates"
+        raise LayoutError(what, _RULE, "multiply by an integer or a size")
+    return left * right.const if left.terms else right * left.const
+
+
+def _by(operation: Callable[[AffineExpr, Int], AffineExpr]) -> Any:
+    def apply(left: AffineExpr, right: AffineExpr) -> AffineExpr:
+        if right.terms:
+            what = f"({left}) divided by ({right})"
+            raise LayoutError(what, _RULE, "divide by an integer or a size")
+        return operation(left, right.const)
+
+    return apply
+
+
+def _bits(left: AffineExpr, right: AffineExpr) -> AffineExpr:
+    """Return ``left & right`` if one of them is a mask of the lowest bits."""
+    form, mask = (left, right) if not right.terms else (right, left)
+    number = mask.const
+    if mask.terms or not isinstance(number, int) or number < 0 or number & (number + 1):
+        what = f"{left} & {right}"
+        raise LayoutError(what, _RULE, "use masks of the lowest bits, such as 7, or % for others")
+    return remainder(form, number + 1)
+
+
+def _power(right: AffineExpr) -> int:
+    count = right.const
+    if right.terms or not isinstance(count, int) or not 0 <= count < 64:
+        raise LayoutError(f"a shift by {right}", _RULE, "shift by 0 to 63 bits")
+    return 1 << count
+
+
+def _unknown(sign: str) -> Any:
+    def compare(left: Any, right: Any, /) -> NoReturn:
+        names = sorted({v.name for x in (left, right) if isinstance(x, Coordinate)
+                        for v in x.form.variables()})  # fmt: skip
+        are = "are any coordinates" if len(names) > 1 else "is any coordinate"
+        raise LayoutError(
+            f"{_shown(left)} {sign} {_shown(right)} has no answer, for {listed(names)} {are}",
+            _RULE,
+            "write one formula for all coordinates, with // and %",
+        )
+
+    return compare
+
+
+class Coordinate:
+    """A symbolic coordinate, or a formula of some, as a function of coordinates computes with it.
+
+    >>> i = Coordinate(variable("i"))
+    >>> print((16 * i + 5 >> 2).form, ((i % 8) << 1).form)
+    (16*i + 5)//4 2*(i%8)
+    """
+
+    __slots__ = ("form",)
+    __array_ufunc__ = None  # NumPy's integers leave operators to this class
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, form: AffineExpr) -> None:
+        self.form = form
+
+    __add__, __radd__ = _binary("+", lambda a, b: a + b)
+    __sub__, __rsub__ = _binary("-", lambda a, b: a - b)
+    __mul__, __rmul__ = _binary("*", _product)
+    __floordiv__, __rfloordiv__ = _binary("//", _by(divide))
+    __mod__, __rmod__ = _binary("%", _by(remainder))
+    __and__, __rand__ = _binary("&", _bits)
+    __lshift__, __rlshift__ = _binary("<<", lambda a, b: a * _power(b))
+    __rshift__, __rrshift__ = _binary(">>", lambda a, b: divide(a, _power(b)))
+    __lt__, __le__, __gt__, __ge__ = (_unknown(sign) for sign in ("<", "<=", ">", ">="))
+    __eq__, __ne__ = _unknown("=="), _unknown("!=")
+
+    def __neg__(self) -> Coordinate:
+        return Coordinate(-self.form)
+
+    def __pos__(self) -> Coordinate:
+        return self
+
+    def __divmod__(self, other: Any) -> tuple[Coordinate, Coordinate]:
+        return self // other, self % other
+
+    def __truediv__(self, other: Any) -> NoReturn:
+        what = f"{_shown(self)} / {_shown(other)} is not always an integer"
+        raise LayoutError(what, _RULE, "write //, which rounds down")
+
+    __rtruediv__ = __truediv__
+
+    def _no_number(self) -> NoReturn:
+        what = f"{self.form} has no value yet: it is any coordinate"
+        raise LayoutError(what, _RULE, "write one formula for all coordinates, with // and %")
+
+    # Neither __float__ nor __int__: SymPy would call them instead of the operators here.
+    __bool__ = __index__ = _no_number
