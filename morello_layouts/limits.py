@@ -179,8 +179,8 @@ SCATTERED: Final = 1 << 22
 NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 
-MLIR_TEXT: Final = 2000
-"""Characters of a type, map or operation of MLIR: real ones have up to a few hundred."""
+MAP_TEXT: Final = 2000
+"""Characters of an index map, a pattern, or MLIR's types: real ones have up to a few hundred."""
 
 LAYOUT_TEXT: Final = 40_000
 """Characters of a layout's text, which may be a tuple of many arrays: about half a second."""

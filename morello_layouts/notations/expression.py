@@ -13,6 +13,7 @@ from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import as_number
 from morello_layouts.expr.sizes import Int
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 
 _SYNTAX = Syntax(
@@ -37,6 +38,7 @@ _FUNCTION = replace(
     _SYNTAX,
     form="an index map is lambda, its coordinates, a colon, and the coordinates that they become",
     example="write for example lambda i, j: (i//8, j, i%8)",
+    longest=MAP_TEXT,
 )
 
 _BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*?)\.\.(.*)", re.ASCII | re.DOTALL)

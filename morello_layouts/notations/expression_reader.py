@@ -66,10 +66,11 @@ def read_function(tree: Any, text: str) -> tuple[tuple[str, ...], tuple[AffineEx
         if token in names:
             raise _parameter_error(f"parameter {token} appears twice", token, text)
         names.append(str(token))
-    for token in results.scan_values(lambda value: value.type == "NAME"):
-        if token not in names:
-            what = f"{token} is not a parameter: expected {listed(names, 'or')}"
-            raise _parameter_error(what, token, text)
+    tokens = (each for tree in results.iter_subtrees() for each in tree.children)
+    unknown = [x for x in tokens if isinstance(x, Token) and x.type == "NAME" and x not in names]
+    for token in sorted(unknown, key=lambda token: token.start_pos or 0)[:1]:
+        what = f"{token} is not a parameter: expected {listed(names, 'or')}"
+        raise _parameter_error(what, token, text)
     reader = _Reader(text, {}, has_parameters=True)
     try:
         found: list[Placed] = [reader.transform(each) for each in results.children]

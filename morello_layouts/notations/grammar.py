@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from morello_layouts.checks import LARGEST
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.limits import LAYOUT_TEXT
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -29,12 +30,14 @@ class Syntax:
         example: what to write, one line.
         names: words for the grammar's terminals; one with a single text needs none.
         hints: what to do if a text has one of these strings at the error, first match wins.
+        longest: the most characters of a text.
     """
 
     form: str
     example: str
     names: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
+    longest: int = LAYOUT_TEXT
 
 
 @cache
@@ -65,6 +68,15 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
     """
     from lark.exceptions import UnexpectedInput
 
+    if len(text) > syntax.longest:
+        raise ParseError(
+            f"the text: expected up to {syntax.longest:,} characters, got {len(text):,}",
+            "long texts take long to analyse",
+            "read the parts by themselves",
+            text=text,
+            position=syntax.longest,
+            reached=len(text) - len(text.lstrip()),
+        )
     try:
         return _parser(grammar).parse(text, start=start)
     except UnexpectedInput as error:

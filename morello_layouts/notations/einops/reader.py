@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.einops.layout import ELLIPSIS, EinopsLayout, Entry
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 
@@ -13,6 +14,7 @@ _SYNTAX: Final = Syntax(
     example="write for example (h p) w -> h w p, p=2",
     names={"NAME": "a name", "NUMBER": "a number", "ELLIPSIS": "'...'"},
     hints={"'": "leave the quotes out", '"': "leave the quotes out"},
+    longest=MAP_TEXT,
 )
 
 

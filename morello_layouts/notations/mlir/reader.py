@@ -9,7 +9,7 @@ from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import Interval
 from morello_layouts.expr.conversions import promote_to_sizes
-from morello_layouts.limits import MLIR_TEXT
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.mlir.layout import MemoryLayout, MlirMap, MlirStrided, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
@@ -34,6 +34,7 @@ _SYNTAX: Final = Syntax(
     form="a type has sizes and an element type; an affine map has coordinates -> coordinates",
     example=f"write for example {_EXAMPLE}",
     names=_NAMES,
+    longest=MAP_TEXT,
     hints={
         "*": "give the sizes: an array without a rank has no layout",
         "/": "write floordiv or ceildiv",
@@ -45,6 +46,7 @@ _PACK_SYNTAX: Final = Syntax(
     form="linalg.pack has outer_dims_perm (if it permutes), inner_dims_pos and inner_tiles",
     example="write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
     names=_NAMES,
+    longest=MAP_TEXT,
 )
 
 Places: TypeAlias = dict[tuple[str | int, ...], int]
@@ -89,15 +91,6 @@ def parse_pack(text: str) -> MlirPack:
 
 
 def _parts(start: str, text: str, syntax: Syntax) -> list[Any]:
-    if len(text) > MLIR_TEXT:
-        raise ParseError(
-            f"the text: expected up to {MLIR_TEXT:,} characters, got {len(text):,}",
-            "types and maps are short, and long ones take long to analyse",
-            "read the parts by themselves",
-            text=text,
-            position=MLIR_TEXT,
-            reached=len(text) - len(text.lstrip()),
-        )
     return parse_tree("mlir/mlir.lark", start, text, syntax).children
 
 

@@ -12,7 +12,7 @@ from morello_layouts.checks import shown
 from morello_layouts.errors import ParseError
 from morello_layouts.expr import AffineExpr, variable
 from morello_layouts.expr.conversions import divide
-from morello_layouts.limits import NESTED_TILES
+from morello_layouts.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.notations.coordinates import FormulaLayout
 from morello_layouts.notations.expression import parse_function
 from morello_layouts.notations.grammar import Syntax, integer, parse_tree
@@ -22,6 +22,7 @@ _SYNTAX: Final = Syntax(
     form="a TVM layout is a capital for each dimension, and factors such as 16c, in memory order",
     example="write for example NCHW16c",
     names={"DIMENSION": "a capital", "LETTER": "a small letter", "SIZE": "a number"},
+    longest=MAP_TEXT,
 )
 
 _WORD: Final = re.compile(r"\s*[A-Z]?[a-z_]", re.ASCII)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.limits import MLIR_TEXT
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.mlir import MlirPack, MlirStrided, MlirType
 from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
 from tests.support.paths import DATA
@@ -55,7 +55,7 @@ def test_values(build: Callable[[], object], what: str) -> None:
     assert caught.value.what == what
 
 
-LONGEST = MLIR_TEXT - 60
+LONGEST = MAP_TEXT - 60
 LONG = {
     "sizes": f"memref<{'2x' * (LONGEST // 2)}f32",
     "a size": f"memref<{'9' * LONGEST}xf32>",
@@ -68,8 +68,8 @@ LONG = {
     "lists": "inner_dims_pos = [0]" * (LONGEST // 20),
     "a tile": f"inner_dims_pos = [0] inner_tiles = [{'9' * LONGEST}]",
     "comments": "memref<4xf32" + "//" * (LONGEST // 2),
-    "longer": "memref<" + "4x" * MLIR_TEXT + "f32>",
-    "longer lists": "inner_dims_pos = [0" + ", 0" * MLIR_TEXT + "]",
+    "longer": "memref<" + "4x" * MAP_TEXT + "f32>",
+    "longer lists": "inner_dims_pos = [0" + ", 0" * MAP_TEXT + "]",
 }
 
 
