@@ -61,9 +61,25 @@ class CoordinateLayout(Layout):
         A remainder counts with all its values, also those that no element has: ``c % 16`` is 16
         places, where an array of 3 channels fills 3. TVM's ``map_shape`` gives these sizes.
         """
+        return self.extents(self.results(_variables(shape), shape), shape, whole_steps=True)
+
+    def extents(
+        self, forms: Sequence[AffineExpr], shape: Sequence[Int], *, whole_steps: bool
+    ) -> tuple[Int, ...]:
+        """Return the sizes of a box for coordinates in it.
+
+        Args:
+            forms: the coordinates over ``d0, d1, …``.
+            shape: the sizes of the array.
+            whole_steps: whether coordinates that are all multiples of a number take up its
+                multiples, as in TVM; in MLIR a dimension ends at the largest coordinate.
+        """
         bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
-        forms = self.results(_variables(shape), shape)
-        return tuple(_extent(form, bounds, f"{self}: result {k}") for k, form in enumerate(forms))
+        values = dict(zip(bounds, _variables(shape), strict=True))
+        return tuple(
+            _extent(substitute(form, values), bounds, f"{self}: result {k}", whole_steps)
+            for k, form in enumerate(forms)
+        )
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout at a shape as steps, found in its formula."""
@@ -80,7 +96,7 @@ def _variables(shape: Sequence[Int]) -> list[AffineExpr]:
     return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
 
-def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str) -> Int:
+def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str, whole_steps: bool) -> Int:
     """Return the size of the dimension of a box that a form gives the coordinate of."""
     least, largest = canonicalize(form).interval.lo, _intended(form, bounds).hi
     if least is None or largest is None:
@@ -97,6 +113,8 @@ def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str) -> Int:
         )
     if isinstance(largest, int) and largest < 0:
         return 0  # the array has no elements
+    if not whole_steps:
+        return largest + 1
     steps = [c for _, c in form.terms if isinstance(c, int)]
     step = gcd(*steps) if len(steps) == len(form.terms) and form.const == 0 else 1
     return round_up(largest + 1, step or 1)

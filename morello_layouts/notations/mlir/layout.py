@@ -6,25 +6,24 @@ and the sizes that its pass ``-normalize-memrefs`` gives to a map's results.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias
 
 from morello_layouts.checks import require_rank
-from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, variable
-from morello_layouts.expr.affine import Digit, digit, replace_digits, substitute
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.description import dimension_names
+from morello_layouts.errors import LayoutError
+from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
+from morello_layouts.expr.affine import substitute
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import ElementType, Layout
+from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.mlir.types import bits_of
 from morello_layouts.recipe import Recipe
-from morello_layouts.recipe.recognize import recipe_of_formula
 
 
 @dataclass(frozen=True, slots=True)
-class MlirMap(Layout):
+class MlirMap(CoordinateLayout):
     """An affine map: coordinates in a row-major box, as expressions of the array's coordinates.
 
     A memref's elements lie where the map puts them. The box is as large as the map reaches
@@ -32,7 +31,7 @@ class MlirMap(Layout):
 
     Attributes:
         rank: the number of dimensions, ``d0, d1, …``.
-        results: an expression for each coordinate in the box.
+        forms: an expression for each coordinate in the box.
         symbols: the names of its symbols, which are sizes.
 
     >>> from morello_layouts.notations.mlir.reader import parse_mlir
@@ -41,8 +40,18 @@ class MlirMap(Layout):
     """
 
     rank: int
-    results: tuple[AffineExpr, ...]
+    forms: tuple[AffineExpr, ...]
     symbols: tuple[str, ...] = ()
+
+    kind = "MLIR affine map"
+
+    def results(
+        self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
+    ) -> tuple[AffineExpr, ...]:
+        """Return the map's results at coordinates."""
+        require_rank(shape, self.rank, str(self))
+        values = {f"d{k}": x for k, x in enumerate(coordinates)}
+        return tuple(substitute(form, values) for form in self.forms)
 
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the sizes that MLIR's normalization gives to the results.
@@ -57,44 +66,25 @@ class MlirMap(Layout):
         (2, 16)
         """
         require_rank(shape, self.rank, str(self))
-        values = _variables(shape)
-        forms = [substitute(canonicalize(f), values) for f in self.results]
-        for text, form in zip(self.texts, forms, strict=True):
-            least = canonicalize(form).interval.lo
-            if least is not None and is_nonnegative(-1 - least) and 0 not in shape:
-                raise ShapeError(
-                    f"{text}: expected coordinates in memory, got {least} for an element",
-                    "the results of a map are coordinates in memory, which begin at 0",
-                    f"add {-least}",
-                )
-        ends = (_rounded(form).interval.hi for form in forms)
-        return tuple(0 if hi is None else hi + 1 for hi in ends)
+        return self.extents([*map(canonicalize, self.forms)], shape, whole_steps=False)
 
-    def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the steps that the map is at a shape.
+    def names(self, rank: int) -> tuple[str, ...]:
+        """Return the names of the dimensions."""
+        return dimension_names(rank or self.rank)
 
-        Raises:
-            ShapeError: if the shape has another number of dimensions, or a coordinate is negative.
-        """
-        box = self.box(shape)
-        values = _variables(shape)
-        form = row_major([substitute(f, values) for f in self.results], box)
-        return recipe_of_formula(tuple(shape), form, prod(box))
-
-    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        """Return the map's results in row-major order of the box."""
-        values = {f"d{k}": x for k, x in enumerate(coordinates)}
-        return row_major([substitute(f, values) for f in self.results], self.box(shape))
+    def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the results as MLIR writes them."""
+        return tuple(str(f).replace("//", " floordiv ").replace("%", " mod ") for f in self.forms)
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The results as MLIR writes them."""
-        return tuple(re.sub("//", " floordiv ", str(f)).replace("%", " mod ") for f in self.results)
+    def headline(self) -> str:
+        """The layout in a few words."""
+        return f"{self.texts()[-1]} varies fastest" if self.forms else "one element"
 
     def __str__(self) -> str:
         dims = ", ".join(f"d{k}" for k in range(self.rank))
         symbols = f"[{', '.join(self.symbols)}]" if self.symbols else ""
-        return f"affine_map<({dims}){symbols} -> ({', '.join(self.texts)})>"
+        return f"affine_map<({dims}){symbols} -> ({', '.join(self.texts())})>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,18 +201,3 @@ def row_major(coordinates: Sequence[AffineExpr], sizes: Sequence[Int]) -> Affine
     for x, n in zip(coordinates, sizes, strict=True):
         offset = offset * n + x
     return offset
-
-
-def _variables(shape: Sequence[Int]) -> dict[str, AffineExpr]:
-    return {f"d{k}": variable(f"d{k}", 0, n - 1) for k, n in enumerate(shape)}
-
-
-def _rounded(form: AffineExpr) -> AffineExpr:
-    """Return the form with a variable from 0 to n - 1 in place of each remainder by n."""
-
-    def change(atom: Digit) -> AffineExpr:
-        if atom.modulus is None:
-            return digit(_rounded(atom.operand), atom.divisor, None)
-        return variable(str(atom), 0, atom.modulus - 1)
-
-    return replace_digits(form, change)

@@ -17,69 +17,70 @@ from morello_layouts.description import (
 )
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import checked_recipe
+from morello_layouts.notations.coordinates import describe as describe_coordinates
 from morello_layouts.notations.mlir.layout import MlirMap, MlirStrided, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
 
 
 def describe(
-    layout: MlirType | MlirMap | MlirPack, shape: Sequence[Int] | None = None
+    layout: MlirType | MlirMap | MlirPack, shape: Sequence[int] | None = None
 ) -> Description:
     """Say what each part of a type, an affine map or linalg.pack means.
 
     Raises:
         ShapeError: if the layout does not fit the shape.
     """
-    sizes = layout.sizes or shape or (None,) * _rank(layout)
+    if isinstance(layout, MlirMap):
+        return describe_coordinates(layout, shape)
+    if isinstance(layout, MlirPack):
+        kind = "MLIR pack"
+        rank = len(layout.outer_dims_perm) or max(layout.inner_dims_pos) + 1
+    else:
+        kind, rank = "MLIR array", len(layout.dims)
+    sizes = shape or layout.sizes or (None,) * rank
     dims = dimensions([n if isinstance(n, int) or n is None else str(n) for n in sizes])
     recipe = checked_recipe(layout, sizes_in(dims))
     axes = memory_axes(recipe, dims)
-    parts = tuple(_parts(layout, dims, recipe.shape))
-    kind = {MlirType: "MLIR array", MlirMap: "MLIR affine map"}.get(type(layout), "MLIR pack")
+    parts = (
+        _pack_in_words(layout, dims)
+        if isinstance(layout, MlirPack)
+        else _type_in_words(layout, dims, recipe.shape)
+    )
     headline = f"{axes[-1].label} varies fastest" if axes else "one element"
-    return Description(str(layout), kind, headline, dims, parts, axes)
+    return Description(str(layout), kind, headline, dims, tuple(parts), axes)
 
 
-def _rank(layout: MlirType | MlirMap | MlirPack) -> int:
-    if isinstance(layout, MlirPack):
-        return len(layout.outer_dims_perm) or max(layout.inner_dims_pos) + 1
-    return layout.rank if isinstance(layout, MlirMap) else len(layout.dims)
-
-
-def _parts(
-    layout: MlirType | MlirMap | MlirPack, dims: Sequence[Dimension], shape: Sequence[Int]
+def _type_in_words(
+    layout: MlirType, dims: Sequence[Dimension], shape: Sequence[Int]
 ) -> Iterator[Part]:
     names = [dim.name for dim in dims]
-    if isinstance(layout, MlirPack):
-        meanings = _pack_in_words(layout, names)
-        yield from map(Part, layout.texts, meanings[-len(layout.texts) :])
-        if layout.unpacked is not None:
-            yield Part(str(layout.unpacked), "the array that is packed")
-    elif isinstance(layout, MlirMap):
-        for text, n in zip(layout.texts, layout.box(shape), strict=True):
-            yield Part(text, f"a coordinate in memory, 0 to {n - 1}")
+    sizes = "x".join("?" if n is None else str(n) for n in layout.dims)
+    yield Part(sizes or "no sizes", f"sizes of {listed(names)}" if names else "one element")
+    yield Part(layout.element_type, f"{count(layout.element.bits, 'bit')} an element")
+    if isinstance(layout.layout, MlirMap):
+        box = layout.layout.box(shape)
+        yield Part("affine_map", f"where an element lies in a row-major box of {times(box)}")
+        for text, n in zip(layout.layout.texts(), box, strict=True):
+            yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
+    elif isinstance(layout.layout, MlirStrided):
+        steps = zip(names, layout.layout.strides, strict=True)
+        words = listed([f"{'?' if n is None else n} along {name}" for name, n in steps])
+        yield Part(str(layout.layout), f"a step is {words} elements")
     else:
-        sizes = "x".join("?" if n is None else str(n) for n in layout.dims)
-        yield Part(sizes or "no sizes", f"sizes of {listed(names)}" if names else "one element")
-        yield Part(layout.element_type, f"{count(layout.element.bits, 'bit')} an element")
-        if isinstance(layout.layout, MlirMap):
-            yield Part("affine_map", f"row-major box of {times(layout.layout.box(shape))}")
-            yield from _parts(layout.layout, dims, shape)
-        elif isinstance(layout.layout, MlirStrided):
-            steps = zip(names, layout.layout.strides, strict=True)
-            words = listed([f"{'?' if n is None else n} along {name}" for name, n in steps])
-            yield Part(str(layout.layout), f"a step is {words} elements")
-        else:
-            yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
-        if layout.space:
-            yield Part(layout.space, "memory space")
+        yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
+    if layout.space:
+        yield Part(layout.space, "memory space")
 
 
-def _pack_in_words(layout: MlirPack, names: Sequence[str]) -> tuple[str, str, str]:
-    order = [names[dim] for dim in layout.outer_dims_perm]
-    tiled = [names[dim] for dim in layout.inner_dims_pos]
+def _pack_in_words(layout: MlirPack, dims: Sequence[Dimension]) -> Iterator[Part]:
+    order = [dims[dim].name for dim in layout.outer_dims_perm]
+    tiled = [dims[dim].name for dim in layout.inner_dims_pos]
     tiles = [f"{n} of {name}" for n, name in zip(layout.inner_tiles, tiled, strict=True)]
-    return (
+    meanings = (
         f"the tiles lie in order of {listed(order)}, the last one fastest",
         f"{listed(tiled)} {'is' if len(tiled) == 1 else 'are'} cut into tiles",
         f"a tile holds {listed(tiles)}; {tiled[-1]} varies fastest",
     )
+    yield from map(Part, layout.texts, meanings[-len(layout.texts) :])
+    if layout.unpacked is not None:
+        yield Part(str(layout.unpacked), "the array that is packed")

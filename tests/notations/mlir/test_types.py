@@ -47,7 +47,7 @@ def test_the_table_is_complete() -> None:
 def test_every_normalized_memref(row: list[str]) -> None:
     text, sizes = row
     if "(-d0, d1)" in text:  # its second half lies before the buffer
-        with pytest.raises(ml.ShapeError, match="got -3"):
+        with pytest.raises(ml.ShapeError, match="may be -3"):
             ml.index_map(text)
         return
     memref = ml.parse(text)
@@ -150,9 +150,9 @@ def test_symbols_and_unknown_sizes() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("memref<4xf32, strided<[-1]>>", "got -3 for an element"),
-        ("memref<4xf32, affine_map<(i) -> (-i - 1)>>", "expected coordinates in memory, got -4"),
-        ("memref<4x4xf32, affine_map<(i, j) -> (i, j - i)>>", "got -3 for an element"),
+        ("memref<4xf32, strided<[-1]>>", "may be -3"),
+        ("memref<4xf32, affine_map<(i) -> (-i - 1)>>", "may be -4"),
+        ("memref<4x4xf32, affine_map<(i, j) -> (i, j - i)>>", "may be -3"),
     ],
 )
 def test_coordinates_in_memory_are_not_negative(text: str, what: str) -> None:
