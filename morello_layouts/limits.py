@@ -63,6 +63,9 @@ PROOF_DIVISORS: Final = 6
 PROOF_KINDS: Final = 128
 """Kinds of sizes that a comparison distinguishes."""
 
+PROOF_PERIOD: Final = 1 << 16
+"""Increments of an offset along one dimension that are looked at: real tilings have up to 1024."""
+
 PROOF_ELEMENTS: Final = 1 << 22
 """Elements of a map without a recipe that are enumerated: tens of megabytes."""
 

@@ -45,7 +45,7 @@ Examples:
 
 \b
 JSON: claim, holds (true, false, or null for undecided), verdict, reason, decider, counterexample,
-condition (for symbolic sizes), padding, assumptions.
+condition (for symbolic sizes), padding, assumptions, judged.
 Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
 In Python: is_bijective, is_injective, is_surjective, verify.
 """,

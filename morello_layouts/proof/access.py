@@ -23,7 +23,7 @@ from morello_layouts.plain import Displayed
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective, relations_of
 from morello_layouts.proof.conditions import SizeSet
-from morello_layouts.proof.equivalent import decide_by_sizes, negative, surely_negative
+from morello_layouts.proof.difference import decide_by_sizes, negative, surely_negative
 from morello_layouts.proof.isl import Parameters, Space, Value, at_least, first_point, offset_value
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import known

@@ -73,6 +73,11 @@ def isl_budget(operations: int | None = None) -> Iterator[isl.Context]:
         _ASKING.is_open = not outermost
 
 
+def is_asking() -> bool:
+    """Return whether a question of this thread is open."""
+    return _ASKING.is_open
+
+
 def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], Decide]:
     """Give a decision an ISL context, with a budget past which it is undecided."""
 

@@ -21,6 +21,7 @@ from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
+from morello_layouts.proof.formulas import about_formulas
 from morello_layouts.proof.isl import (
     Parameters,
     Space,
@@ -195,6 +196,7 @@ SURJECTIVE: Final = "surjective"
 BIJECTIVE: Final = "bijective"
 
 
+@about_formulas
 @ask_isl(INJECTIVE, bounded_by_splits=False)
 def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether no two coordinates share an offset."""
@@ -205,6 +207,7 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
     return _is_injective(m, relations_of(m, context))
 
 
+@about_formulas
 @ask_isl(SURJECTIVE)
 def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether every slot of the buffer holds an element: there is no padding."""
@@ -220,6 +223,7 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     return _is_surjective(m, relations)
 
 
+@about_formulas
 @ask_isl(BIJECTIVE)
 def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether a map is injective and surjective.

@@ -21,6 +21,7 @@ from morello_layouts.maps.index_map import (
     reshape_view,
     split_elements,
 )
+from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Recipe
@@ -230,6 +231,11 @@ def is_bitcast(
         LayoutError: if the correspondence is unknown.
         ShapeError: if the shapes do not correspond that way.
     """
+    with isl_budget(budget):
+        return _is_bitcast(a, b, correspondence)
+
+
+def _is_bitcast(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Bitcast:
     if prod(a.recipe.shape) == prod(b.recipe.shape) == 0:
         return Bitcast(BITCAST, True, "the arrays are empty", decider="", kind="same")
     if a.element_type is not None and b.element_type is not None:
@@ -239,7 +245,7 @@ def is_bitcast(
             reason = f"elements take {wide} bits in one and {narrow} in the other"
             return Bitcast(BITCAST, False, reason, decider="", kind="copy")
         a, b = _in_parts(a, narrow), _in_parts(b, wide)
-    best, skipped = _best(_candidates(a, b, correspondence), budget)
+    best, skipped = _best(_candidates(a, b, correspondence))
     if best is None:
         if skipped:
             return Bitcast(BITCAST, None, _SKIPPED)
@@ -250,7 +256,7 @@ def is_bitcast(
         )
     candidate, same = best
     if correspondence == "any" and not same.holds and (a.recipe.names or b.recipe.names):
-        return _any_at_some_sizes(a, b, candidate, same, budget)
+        return _any_at_some_sizes(a, b, candidate, same)
     if skipped and not same.holds:
         # The skipped candidate may be free.
         return Bitcast(BITCAST, None, _SKIPPED, correspondence=candidate.correspondence)
@@ -271,7 +277,7 @@ def _in_parts(m: IndexMap, bits: int) -> IndexMap:
 
 
 def _best(
-    candidates: Iterator[BitcastCandidate | None], budget: int | None
+    candidates: Iterator[BitcastCandidate | None],
 ) -> tuple[tuple[BitcastCandidate, Proof] | None, bool]:
     """Return the candidate that says most, with its proof, and whether any was skipped."""
     best: tuple[BitcastCandidate, Proof] | None = None
@@ -280,10 +286,10 @@ def _best(
         if candidate is None:
             skipped = True
             continue
-        same = are_equivalent(candidate.first, candidate.second, budget=budget)
+        same = are_equivalent(candidate.first, candidate.second)
         if candidate.also is not None:
             # Unless both layouts are row-major, the candidate says nothing.
-            both = same.holds and are_equivalent(*candidate.also, budget=budget).holds
+            both = same.holds and are_equivalent(*candidate.also).holds
             if not both:
                 skipped = True
                 continue
@@ -295,7 +301,7 @@ def _best(
 
 
 def _any_at_some_sizes(
-    a: IndexMap, b: IndexMap, candidate: BitcastCandidate, same: Proof, budget: int | None
+    a: IndexMap, b: IndexMap, candidate: BitcastCandidate, same: Proof
 ) -> Bitcast:
     """Answer for any correspondence: at sizes at which one moves elements, another may be free."""
     reason = "which correspondence is free may depend on the sizes"
@@ -304,7 +310,7 @@ def _any_at_some_sizes(
     if isinstance(same.counterexample, SymbolicCounterexample):
         sizes = same.counterexample.sizes
         one, other = (m.at(**{n: sizes[n] for n in m.recipe.names if n in sizes}) for m in (a, b))
-        there = is_bitcast(one, other, "any", budget=budget)
+        there = _is_bitcast(one, other, "any")
         if there.holds is False:
             effect = "moves elements" if there.slot is None else f"moves slot {there.slot}"
             at = SymbolicCounterexample(sizes, there.counterexample, effect)

@@ -16,7 +16,7 @@ from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr, sign
 from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
-from morello_layouts.proof.isl import Parameters, Space, at_least
+from morello_layouts.proof.isl import Parameters, Space, at_least, union
 from morello_layouts.proof.verdict import Condition
 
 if TYPE_CHECKING:
@@ -206,7 +206,13 @@ class SizeSet:
             if not self._sizes_of(part).is_subset(covered):
                 parts.append(part)
                 covered = covered.union(self._sizes_of(part))
-        return parts if self.sizes.intersect(self.space.sizes).is_subset(covered) else None
+        if not self.sizes.intersect(self.space.sizes).is_subset(covered):
+            return None
+        for part in tuple(parts):
+            others = [self._sizes_of(other) for other in parts if other is not part]
+            if self._sizes_of(part).is_subset(union(others, covered.get_space())):
+                parts.remove(part)
+        return parts
 
     def _candidates(self) -> list[list[Fact]]:
         simple = self.sizes.intersect(self.space.sizes).coalesce().gist(self.space.sizes)

@@ -2,264 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, product as every
+from collections.abc import Sequence
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import islpy as isl
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
-from morello_layouts.limits import ISL_OPERATIONS, PROOF_KINDS
+from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.limits import ISL_OPERATIONS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
     ask_isl,
     isl_budget,
+    names_of,
     sizes_of,
 )
 from morello_layouts.proof.bijective import parameters_of
 from morello_layouts.proof.conditions import SizeSet
+from morello_layouts.proof.difference import (
+    Difference,
+    IncrementDifference,
+    OffsetDifference,
+    sizes_of_equality,
+)
+from morello_layouts.proof.formulas import about_formulas, increments_between
 from morello_layouts.proof.isl import (
     NotAffineError,
+    Parameters,
     Space,
     Value,
-    at_least,
     axis_values,
     differ,
     first_point,
     offset_value,
-    row_major,
-    union,
     value_of_form,
 )
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import Recipe, Scatter
 from morello_layouts.recipe.digits import digits_of, fused, index_of
-
-Axes: TypeAlias = Sequence[tuple[Value, Int]]
-"""Coordinates over axes in memory with the sizes of the axes, most major first."""
-
-
-@dataclass(frozen=True)
-class OffsetDifference:
-    """The differences of two offsets, one for each group of axes.
-
-    Attributes:
-        groups: values that are all 0 if the offsets are equal.
-        space: the coordinates, and the assumed sizes.
-    """
-
-    groups: tuple[Value, ...]
-    space: Space
-
-    @staticmethod
-    def of(one: Axes, other: Axes, space: Space) -> OffsetDifference:
-        """Return the difference of two row-major positions."""
-        pairs = list(_groups(one, other))
-        return OffsetDifference(
-            tuple(_position(a, space) - _position(b, space) for a, b in pairs), space
-        )
-
-    @property
-    def concrete(self) -> isl.Set:
-        """The coordinates at which the offsets differ; the sizes must be numbers."""
-        return union(map(_nonzero, self.groups), self.space.domain.get_space())
-
-    def by_sizes(self) -> tuple[isl.Set, isl.Set]:
-        """Return the sizes for which the offsets are equal, and the undecided sizes."""
-        return decide_by_sizes(self.groups, self.space, _nonzero, _signed)
-
-
-def decide_by_sizes(
-    values: Sequence[Value],
-    space: Space,
-    fails: Callable[[Value], isl.Set],
-    surely_fails: Callable[[Value], isl.Set],
-) -> tuple[isl.Set, isl.Set]:
-    """Return the sizes for which a property of values holds everywhere, and the undecided sizes.
-
-    Args:
-        values: the values, which may have symbolic factors.
-        space: their space.
-        fails: points outside of which the property holds, whatever its factors of at least 0 are.
-        surely_fails: sizes for which it fails somewhere, whatever these factors are.
-    """
-    assumed = space.sizes
-    none = isl.Set.empty(assumed.get_space())
-    kinds = [list(_kinds(list(g), space)) for _, g in groupby(_factors(values), _base)]
-    if prod(map(len, kinds)) > PROOF_KINDS:
-        return none, assumed
-    proved = left = none
-    everywhere = True
-    for case in _cases(kinds, space):
-        cases = [case.substitute(value) for value in values]
-        wrong = union((fails(value).params() for value in cases), none.get_space())
-        wrong = wrong.intersect(case.sizes)
-        if wrong.is_empty():
-            proved = proved.union(case.sizes)
-            continue
-        everywhere = False
-        # Each case is decided by itself, so that sets stay small.
-        refuted = union(map(surely_fails, cases), none.get_space()).intersect(case.sizes)
-        if case.sizes.is_subset(refuted):
-            continue
-        proved = proved.union(case.sizes.subtract(wrong.coalesce()))
-        left = left.union(wrong.coalesce().subtract(refuted.coalesce()))
-    return (assumed if everywhere else proved.coalesce()), left.coalesce()
-
-
-def _groups(one: Axes, other: Axes) -> Iterator[tuple[Axes, Axes]]:
-    """Yield the axes between common products of sizes, from the innermost."""
-    left, right = ([axis for axis in axes if axis[1] != 1] for axes in (one, other))
-    while left or right:
-        a, b = [left.pop()] if left else [], [right.pop()] if right else []
-        while left and right and (m := _size(a)) != (n := _size(b)):
-            grow_left = isinstance(m, int) and isinstance(n, int) and m < n
-            if grow_left or (n % m == 0 and m % n != 0):
-                a.insert(0, left.pop())
-            elif (isinstance(m, int) and isinstance(n, int)) or m % n == 0:
-                b.insert(0, right.pop())
-            else:
-                a.insert(0, left.pop())
-                b.insert(0, right.pop())
-        if _size(a) != _size(b):
-            a, b, left, right = [*left, *a], [*right, *b], [], []
-        yield a, b
-
-
-def _size(axes: Axes) -> Int:
-    return prod(size for _, size in axes)
-
-
-def _position(axes: Axes, space: Space) -> Value:
-    return row_major([x for x, _ in axes], [n for _, n in axes], space)
-
-
-def _factors(groups: Sequence[Value]) -> list[SizeAtom]:
-    """Return the symbolic factors in some values; each precedes the factors that it bounds."""
-    names = {name for g in groups for monomial in g.parts for name, _ in monomial}
-    return sorted(names, key=lambda name: (_base(name), -_divisor(name)))
-
-
-def _base(name: SizeAtom) -> str:
-    """Return the size that a factor rounds: ⌈N/8⌉ and ⌈N/128⌉ round N."""
-    return str(name.numerator) if isinstance(name, Quotient) and not name.exact else str(name)
-
-
-def _divisor(name: SizeAtom) -> int:
-    return name.divisor if isinstance(name, Quotient) and not name.exact else 1
-
-
-@dataclass(frozen=True)
-class _Case:
-    """Sizes of one kind, and each symbolic factor as a polynomial in numbers of at least 0."""
-
-    sizes: isl.Set
-    factors: Mapping[SizeAtom, Int]
-
-    def substitute(self, value: Value) -> Value:
-        """Return a value as a polynomial in these numbers."""
-        total = Value({}, value.space)
-        for monomial, function in value.parts.items():
-            factor = prod(self.factors[name] ** power for name, power in monomial)
-            total = total + Value({(): function}, value.space) * factor
-        return total
-
-
-def _cases(kinds: Sequence[Sequence[_Case]], space: Space) -> Iterator[_Case]:
-    """Yield all combinations of the kinds of each size; together they cover all sizes."""
-    for combination in every(*kinds):
-        sizes, values = space.sizes, dict[SizeAtom, Int]()
-        for kind in combination:
-            sizes = sizes.intersect(kind.sizes)
-            values.update(kind.factors)
-        if not sizes.is_empty():
-            yield _Case(sizes, values)
-
-
-def _kinds(group: Sequence[SizeAtom], space: Space) -> Iterator[_Case]:
-    """Yield the kinds of a size and its quotients.
-
-    The size has its least value, or a larger one. Each quotient then has its least value, or a
-    larger one: 16·⌈N/128⌉ is at least ⌈N/8⌉; the first quotient, with none before it, at least 1.
-    """
-    name = _base(group[0])
-    least = _least(name, space)
-    others = space.sizes
-    if least is not None:
-        alone = _at(_number(name, space), least, at_minimum=True)
-        yield _Case(alone, {one: -(-least // _divisor(one)) for one in group})
-        others = _at(_number(name, space), least, at_minimum=False)
-    for choice in every((False, True), repeat=len(group)):
-        sizes, values = others, dict[SizeAtom, Int]()
-        for k, (one, at_minimum) in enumerate(zip(group, choice, strict=True)):
-            more = SizeExpr.named(f"_{one}")
-            ratio, rest = divmod(_divisor(group[k - 1]), _divisor(one)) if k else (0, 1)
-            if rest == 0:
-                before = group[k - 1]
-                values[one] = values[before] * ratio - (0 if at_minimum else more + 1)
-                gap = _number(before, space).scale_val(space.val(ratio))
-                sizes = sizes.intersect(_at(gap.sub(_number(one, space)), 0, at_minimum))
-            else:
-                values[one] = 1 if at_minimum else more + 2
-                sizes = sizes.intersect(_at(_number(one, space), 1, at_minimum))
-        if not sizes.is_empty():
-            yield _Case(sizes, values)
-
-
-def _least(name: str, space: Space) -> int | None:
-    """Return the least value of a size; None if it is not a parameter."""
-    if ((name, 1),) not in space.parameters.monomials:
-        return None
-    assumed = {one.name: one.lo for one in space.parameters.assumptions}
-    return assumed.get(name, 1)
-
-
-def _number(name: SizeAtom, space: Space) -> isl.Aff:
-    return space.number(SizeExpr.named(name))
-
-
-def _at(function: isl.Aff, least: int, at_minimum: bool) -> isl.Set:
-    """Return the sizes for which a function is equal to a number, or above it."""
-    if not at_minimum:
-        return at_least(function, least + 1).params()
-    return at_least(function, least).subtract(at_least(function, least + 1)).params()
-
-
-def _nonzero(value: Value) -> isl.Set:
-    """Return the points at which some function of a value is not 0."""
-    domain, zero = value.space.domain, value.space.number(0)
-    return union((differ(f, zero, domain) for f in value.parts.values()), domain.get_space())
-
-
-def _signed(value: Value) -> isl.Set:
-    """Return sizes for which a value is certainly not 0 everywhere."""
-    return surely_negative(value).union(surely_negative(value * -1))
-
-
-def negative(value: Value) -> isl.Set:
-    """Return the points at which some function of a value is negative."""
-    parts = (at_least(f.neg(), 1) for f in value.parts.values())
-    return union(parts, value.space.domain.get_space()).intersect(value.space.domain)
-
-
-def surely_negative(value: Value) -> isl.Set:
-    """Return sizes for which a value is certainly negative somewhere.
-
-    At some point its constant function is negative, and none of the others is positive.
-    """
-    there = value.space.domain
-    if () not in value.parts:
-        return isl.Set.empty(there.get_space()).params()
-    for monomial, function in value.parts.items():
-        there = there.intersect(at_least(function.neg(), 0 if monomial else 1))
-    return there.params()
 
 
 def linear_offset(recipe: Recipe, space: Space) -> Value:
@@ -283,6 +68,7 @@ EQUAL: Final = "equal"
 EQUIVALENT: Final = "equivalent"
 
 
+@about_formulas
 def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Decide whether two maps over one shape give each coordinate the same offset.
 
@@ -310,16 +96,16 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     if prod(sizes_of(a)) == 0:
         return Proof(EQUIVALENT, True, f"the arrays are empty{spans}", decider="")
     reason = f"every coordinate has the same offset{spans}"
-    difference = _difference(a, b, context)
-    if not difference.space.parameters.monomials:
-        at = difference.concrete
+    if not names_of(a, b):
+        at = _difference(a, b, context).concrete
         if at.is_empty():
             return Proof(EQUIVALENT, True, reason)
         first = first_point(at)
         one, other = _values_at((a, b), first)
         reason = f"{first} has offsets {one} and {other}{spans}"
         return Proof(EQUIVALENT, False, reason, counterexample=first)
-    equal, undecided = difference.by_sizes()
+    difference = _symbolic_difference(a, b, context)
+    equal, undecided = sizes_of_equality(difference)
     proved = SizeSet(equal, difference.space)
     if not undecided.is_empty() and proved.is_never and undecided.is_equal(proved.space.sizes):
         reason = "too many kinds of sizes, or a difference whose sign varies"
@@ -358,6 +144,24 @@ def _values_at(maps: Sequence[AnyMap], coordinate: tuple[int, ...]) -> list[Any]
         else m(*coordinate)
         for m in maps
     ]
+
+
+def _symbolic_difference(a: AnyMap, b: AnyMap, context: isl.Context) -> Difference:
+    """Return the difference by increments, or by ISL if they do not say it."""
+    try:
+        several = any(isinstance(m, AffineMap) and len(m.given) > 1 for m in (a, b))
+        if several:
+            return _difference(a, b, context)
+        one, other = (m.recipe if isinstance(m, IndexMap) else m.given[0] for m in (a, b))
+        changes = increments_between(a, one, other)
+    except UnsupportedError:
+        return _difference(a, b, context)
+    assumptions = meet_all((*a.assumptions, *b.assumptions))
+    symbolic = [one.by for one in changes if isinstance(one.by, SizeExpr)]
+    numbers = [*sizes_of(a), *(SizeExpr.named(x) for by in symbolic for x in by.atoms())]
+    required = [pair for m in (a, b) if isinstance(m, IndexMap) for pair in m.recipe.requires]
+    space = Space.of(sizes_of(a), context, Parameters.of(numbers, assumptions, required))
+    return IncrementDifference(changes, space)
 
 
 def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
@@ -90,12 +90,14 @@ class Space:
         domain: the set of values that the variables take together.
         variables: each variable, by name, as an affine function on the domain.
         parameters: the symbolic sizes in the bounds.
+        shape: the sizes of the array whose coordinates the variables are, if they are.
     """
 
     context: isl.Context
     domain: isl.Set
     variables: Mapping[str, isl.Aff]
     parameters: Parameters = Parameters()
+    shape: tuple[Int, ...] = ()
 
     @staticmethod
     def of(
@@ -103,7 +105,8 @@ class Space:
     ) -> Space:
         """Return the coordinates of an array: ``d0, d1, …`` with 0 ≤ d_k < shape[k]."""
         bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
-        return Space.within(bounds, context, parameters or Parameters.of(shape))
+        space = Space.within(bounds, context, parameters or Parameters.of(shape))
+        return replace(space, shape=tuple(shape))
 
     @staticmethod
     def within(
@@ -423,6 +426,9 @@ class MixedRadix:
     def value(self) -> Value:
         """The number as a sum of its digits times strides."""
         return row_major(self.digits, self.sizes, self.space)
+
+    def __mul__(self, factor: Int) -> Value:
+        return self.value * factor
 
     def __floordiv__(self, divisor: Int) -> MixedRadix | Value:
         """Return the outer digits if inner ones make up the divisor, else a quotient."""

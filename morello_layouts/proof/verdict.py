@@ -103,6 +103,9 @@ class Proof:
         padding: elements of the buffer that are padding, if the claim is about them; a SymPy
             expression for symbolic sizes.
         assumptions: the facts assumed about symbolic sizes.
+        judged: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were held
+            against the recipe; if that stayed undecided, ``"the recipe only: …"`` with the reason;
+            empty for other questions.
 
     >>> from morello_layouts import is_bijective
     >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
@@ -117,10 +120,11 @@ class Proof:
     condition: Condition | None = None
     padding: Any = None
     assumptions: tuple[str, ...] = ()
+    judged: str = ""
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "claim", "holds", "verdict", "reason", "decider", "counterexample", "condition", "padding",
-        "assumptions",
+        "assumptions", "judged",
     )  # fmt: skip
 
     @property
@@ -168,6 +172,8 @@ class Proof:
             text += f" Decided by {self.decider}."
         if self.padding is not None and not isinstance(self.padding, int):
             text += f"\nPadding: {self.padding} slots."
+        if self.judged.startswith("the recipe"):
+            text += f"\nJudged: {self.judged}."
         if self.assumptions:
             text += f"\nAssumed: {'; '.join(self.assumptions)}."
         return text

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
 import islpy as isl
 
-from morello_layouts.expr.assumptions import apply_divisibility
-from morello_layouts.expr.conversions import number_from_sympy, size_to_sympy, symbol
-from morello_layouts.expr.sizes import Int, exact_quotient
+from morello_layouts.expr.conversions import size_to_sympy, symbol
+from morello_layouts.expr.sizes import Int
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import ask_isl
 from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of, turned
-from morello_layouts.proof.equivalent import OffsetDifference
+from morello_layouts.proof.difference import OffsetDifference, sizes_of_equality
 from morello_layouts.proof.isl import (
     MixedRadix,
     NotAffineError,
     Space,
     Value,
     at_least,
-    differ,
     first_point,
-    floor_of_product,
     offset_value,
     union,
 )
+from morello_layouts.proof.reading import Reading
 from morello_layouts.proof.second_opinion import first_disagreement
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import has_inverse, known, linear_index
@@ -51,91 +48,9 @@ def value_of_expr(expr: Any, space: Space, names: Mapping[str, Readable] | None 
     """
     if names is None:
         names = {name: Value.of(x, space) for name, x in space.variables.items()}
-    return _ValueReader(space, names).value(expr)
-
-
-@dataclass(frozen=True)
-class _ValueReader:
-    """Reads SymPy expressions as values over a space."""
-
-    space: Space
-    names: Mapping[str, Readable]
-
-    def value(self, expr: Any) -> Value:
-        found = self.read(expr)
-        return found.value if isinstance(found, MixedRadix) else found
-
-    def read(self, expr: Any) -> Readable:
-        if expr.is_Symbol and expr.name in self.names:
-            return self.names[expr.name]
-        if expr.is_Add:
-            return reduce(operator.add, map(self.value, expr.args))
-        if expr.is_Rational or (expr.free_symbols and not self.varies(expr)):
-            factors = expr.args if expr.is_Mul else (expr,)
-            return reduce(self.scaled, factors, Value.constant(1, self.space))
-        if expr.is_Mul:
-            varying, factors = self.split_factors(expr)
-            return reduce(self.scaled, factors, self.value(varying))
-        match expr.func.__name__:
-            case "floor":
-                return self.floor(expr.args[0])
-            case "Mod":
-                return self.read(expr.args[0]) % self.number(expr.args[1])
-        raise _unreadable(expr)
-
-    def floor(self, quotient: Any) -> Readable:
-        """Return the floor of x / s, or of a sum with rational factors."""
-        if quotient.is_Mul and self.varies(quotient):
-            varying, factors = self.split_factors(quotient)
-            below = [1 / factor for factor in factors]
-            if not any(b.is_Rational and not b.is_Integer for b in below):
-                # All at once, because only the whole divisor may be a product of radices.
-                return self.read(varying) // prod(map(self.number, below))
-        value = self.value(quotient)
-        for monomial, function in value.parts.items():
-            whole = differ(function, function.floor(), self.space.domain).is_empty()
-            if monomial and not whole:
-                raise floor_of_product()
-        return Value({m: f.floor() for m, f in value.parts.items()}, self.space)
-
-    def split_factors(self, expr: Any) -> tuple[Any, list[Any]]:
-        """Return a product's one factor that varies over the space, and its other factors."""
-        varying: list[Any] = []
-        fixed: list[Any] = []
-        for arg in expr.args:
-            constant = not arg.free_symbols and not arg.is_Rational  # such as Mod(0, 128)
-            (varying if constant or self.varies(arg) else fixed).append(arg)
-        if len(varying) != 1:
-            raise _unreadable(expr)
-        return varying[0], fixed
-
-    def varies(self, expr: Any) -> bool:
-        return any(s.name in self.names for s in expr.free_symbols)
-
-    def scaled(self, value: Value, factor: Any) -> Value:
-        if not factor.is_Rational:
-            return value * self.number(factor)
-        p, q = self.space.val(int(factor.p)), self.space.val(int(factor.q))
-        parts = {m: f.scale_val(p).scale_down_val(q) for m, f in value.parts.items()}
-        return Value(parts, self.space)
-
-    def number(self, expr: Any) -> Int:
-        """Return a size; exact quotients have rational factors."""
-        if expr.is_Integer:
-            return int(expr)
-        numerator, denominator = expr.as_numer_denom()
-        if not denominator.is_Integer:
-            raise _unreadable(expr)
-        size = apply_divisibility(self.space.parameters.assumptions, number_from_sympy(numerator))
-        return exact_quotient(size, int(denominator))
-
-
-def _unreadable(expr: Any) -> NotAffineError:
-    return NotAffineError(
-        f"ISL cannot read {expr}",
-        "ISL reads sums of coordinates times integers, floor, and Mod by integers",
-        "write the formula with these, or ask at given sizes",
-    )
+    constant = partial(Value.constant, space=space)
+    found = Reading(names, constant, space.parameters.assumptions).expr(expr)
+    return found.value if isinstance(found, MixedRadix) else found
 
 
 VERIFIED: Final = "verified"
@@ -188,7 +103,7 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
 def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
     space = difference.space
     if space.parameters.monomials:
-        equal, _ = OffsetDifference((difference,), space).by_sizes()
+        equal, _ = sizes_of_equality(OffsetDifference((difference,), space))
         if not space.sizes.is_subset(equal):
             yield Proof(VERIFIED, None, f"{name} may differ from the recipe at some sizes")
         return

@@ -32,6 +32,7 @@ PROOF_KEYS = {
     "condition",
     "padding",
     "assumptions",
+    "judged",
 }
 
 

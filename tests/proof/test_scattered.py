@@ -52,7 +52,7 @@ def test_verdicts_are_those_of_counting(given: Formula) -> None:
 ROW, COL = coordinate_variables((M, N))
 VERDICTS = {
     "row-major": (ROW * N + COL, "all sizes", "all sizes", "all sizes"),
-    "pitch": (ROW * LD + COL, "all sizes", "LD = N, or M = 1", "M = 1"),
+    "pitch": (ROW * LD + COL, "all sizes", "LD = N, or M = 1", "LD = N, or M = 1"),
     "start": (ROW * N + COL + 5, "all sizes", "no sizes", "no sizes"),
     "pitch and start": (ROW * LD + COL + 5, "all sizes", "no sizes", "no sizes"),
     "rows backwards": ((M - 1 - ROW) * N + COL, "all sizes", "all sizes", "M = 1"),

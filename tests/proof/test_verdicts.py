@@ -165,4 +165,5 @@ def test_json() -> None:
         "condition": "128 | N",
         "padding": "-M*N + 128*M*ceiling(N/128)",
         "assumptions": ["8 divides M"],
+        "judged": "formulas",
     }

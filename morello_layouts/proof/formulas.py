@@ -1,0 +1,135 @@
+"""Hold the formulas that a user gets against what is judged: the recipe, or the formula as given.
+
+Proofs about a map look at its recipe. They are true of the formulas if those have the recipe's
+offsets, which is decided here, once for a map. The simplifier's rules take no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial, wraps
+from typing import Any, Final
+
+import islpy as isl
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.maps import IndexMap
+from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, sizes_of
+from morello_layouts.proof.difference import OffsetDifference, sizes_of_equality
+from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, first_point
+from morello_layouts.proof.reading import Reading
+from morello_layouts.proof.separable import Increment, Separable, increments
+from morello_layouts.proof.verdict import Proof
+from morello_layouts.recipe import Recipe
+
+
+def about_formulas(decide: Decide) -> Decide:
+    """Make a decision about recipes hold for the formulas that users get, or say that it may not.
+
+    Questions inside of a question are about maps that no user holds, and stay as they are.
+    """
+
+    @wraps(decide)
+    def ask(*maps: Any, budget: int | None = None) -> Proof:
+        answer = decide(*maps, budget=budget)
+        if is_asking() or answer.holds is None:
+            return answer
+        found = [agreement(m, budget) for m in maps]
+        wrong = next((one for one in found if one.holds is False), None)
+        if wrong is not None:
+            reason = f"{wrong.reason}; ask verify"
+            return Proof(answer.claim, None, reason, assumptions=answer.assumptions)
+        if all(one.holds for one in found):
+            return replace(answer, judged="formulas")
+        why = next(one.reason for one in found if one.holds is None)
+        return replace(answer, judged=f"the recipe only: {why}")
+
+    return ask
+
+
+def agreement(m: AnyMap, budget: int | None = None) -> Proof:
+    """Decide whether the simplified formulas, SymPy's too, have the offsets that are judged."""
+    formulas = [expr for _, expr in _formulas(m)]
+    kept = vars(m).get(_KEPT)
+    if kept is None or any(x is not y for x, y in zip(kept[0], formulas, strict=True)):
+        kept = vars(m)[_KEPT] = formulas, _agreement(m, budget=budget)
+    found: Proof = kept[1]
+    return found
+
+
+_KEPT: Final = "_agreement"
+"""The key of an agreement and its formulas among a map's cached values."""
+
+
+def _formulas(m: AnyMap) -> Iterator[tuple[str, Any]]:
+    forms, exprs = ((m.form,), (m.expr,)) if isinstance(m, IndexMap) else (m.forms, m.exprs)
+    yield from (("the simplified formula", form) for form in forms)
+    yield from (("the SymPy expression", expr) for expr in exprs)
+
+
+@ask_isl("formulas and recipe agree", bounded_by_splits=False)
+def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
+    claim = "formulas and recipe agree"
+    judged = [m.recipe] if isinstance(m, IndexMap) else [*m.given]
+    what = "the recipe" if isinstance(m, IndexMap) else "the formula as given"
+    undecided = ""
+    for (name, formula), one in zip(_formulas(m), judged * 2, strict=True):
+        try:
+            where = _first_difference(m, one, formula, context)
+        except UnsupportedError as error:
+            undecided = undecided or f"{name} was not compared with {what}: {error.what}"
+            continue
+        if where:
+            return Proof(claim, False, f"{name} differs from {what} {where}")
+    return Proof(claim, None if undecided else True, undecided)
+
+
+def read(source: Any, reading: Reading) -> Any:
+    """Return the offset that a recipe, a form or a SymPy expression gives."""
+    if hasattr(source, "steps"):
+        return reading.recipe(source)
+    return reading.form(source) if hasattr(source, "terms") else reading.expr(source)
+
+
+def increments_between(m: AnyMap, one: Any, other: Any) -> tuple[Increment, ...]:
+    """Return the increments of the difference of two offsets of one array.
+
+    Raises:
+        UnsupportedError: if one of them is not a sum of functions of one coordinate each.
+    """
+    shape = sizes_of(m)
+    names = {f"d{k}": x for k, x in enumerate(Separable.coordinates(shape))}
+    reading = Reading(names, lambda n: Separable({}, n, shape), m.assumptions)
+    difference = read(one, reading) - read(other, reading)
+    return tuple(increments(difference)) if difference.terms or difference.const != 0 else ()
+
+
+def _first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> str:
+    """Return where two offsets differ, in words; nothing if they are equal."""
+    shape = sizes_of(m)
+    symbolic = not all(isinstance(n, int) for n in shape)
+    try:
+        changes = increments_between(m, one, other)
+        if not changes or not symbolic:
+            return f"at {_place(changes[0], len(shape))}" if changes else ""
+    except UnsupportedError:
+        pass
+    recipe = m.recipe if isinstance(m, IndexMap) else Recipe(shape)
+    parameters = Parameters.of(recipe.numbers, m.assumptions, recipe.requires)
+    space = Space.of(shape, context, parameters)
+    names = {name: Value.of(x, space) for name, x in space.variables.items()}
+    reading = Reading(names, partial(Value.constant, space=space), m.assumptions)
+    difference = OffsetDifference((read(one, reading) - read(other, reading),), space)
+    if not space.parameters.monomials:
+        points = difference.concrete
+        return "" if points.is_empty() else f"at {first_point(points)}"
+    equal, _ = sizes_of_equality(difference)
+    if not space.sizes.is_subset(equal):
+        what = "the formulas may differ at some sizes"
+        raise NotAffineError(what, "their difference was not proved to be 0", "ask verify")
+    return ""
+
+
+def _place(change: Increment, rank: int) -> tuple[int, ...]:
+    return tuple(change.at if k == change.dim else 0 for k in range(rank))

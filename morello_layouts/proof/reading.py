@@ -1,0 +1,139 @@
+"""Read recipes and formulas by the arithmetic of a kind of value: ISL's, or separable offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import Any, TypeAlias
+
+from morello_layouts.expr import AffineExpr, Var
+from morello_layouts.expr.assumptions import Assumption, apply_divisibility
+from morello_layouts.expr.conversions import number_from_sympy
+from morello_layouts.expr.sizes import Int, exact_quotient
+from morello_layouts.proof.isl import NotAffineError
+from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
+
+Fraction: TypeAlias = tuple[Any, Int]
+"""A numerator, and the denominator, which is at least 1."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Values for the coordinates; they have ``+``, ``*``, ``//`` and ``%``.
+
+    Attributes:
+        names: the values of coordinates by name; other names are sizes.
+        constant: makes a value of a number or a symbolic size.
+        assumptions: facts about sizes; they say which quotients of sizes are exact.
+    """
+
+    names: Mapping[str, Any]
+    constant: Callable[[Int], Any]
+    assumptions: Sequence[Assumption] = ()
+
+    def recipe(self, recipe: Recipe) -> Any:
+        """Return the offset that a recipe gives, read step by step."""
+        zero = self.constant(0)
+        coordinates = [self.names[f"d{k}"] for k in range(len(recipe.shape))]
+        at = physical_coordinates(recipe, coordinates, zero)
+        return linear_index(at, recipe.physical_shape, zero) + recipe.offset
+
+    def form(self, form: AffineExpr) -> Any:
+        """Return the value of an affine expression."""
+        total = self.constant(form.const)
+        for atom, factor in form.terms:
+            if isinstance(atom, Var):
+                value = self.names[atom.name]
+            else:
+                value = self.form(atom.operand)
+                value = value if atom.divisor == 1 else value // atom.divisor
+                value = value if atom.modulus is None else value % atom.modulus
+            total = total + value * factor
+        return total
+
+    def expr(self, expr: Any) -> Any:
+        """Return the value of SymPy's tree as it is: no function of SymPy rewrites it.
+
+        Raises:
+            NotAffineError: if it is not a sum of floors and remainders times sizes, or if its value
+                may be a fraction.
+        """
+        value, denominator = self.fraction(expr)
+        if denominator != 1:
+            raise unreadable(expr)
+        return value
+
+    def fraction(self, expr: Any) -> Fraction:
+        """Return the value of an expression over a common denominator."""
+        if expr.is_Symbol and expr.name in self.names:
+            return self.names[expr.name], 1
+        if self._is_number(expr):
+            number, denominator = self._number(expr)
+            return self.constant(number), denominator
+        if expr.is_Add:
+            return self._sum([self.fraction(arg) for arg in expr.args])
+        if expr.is_Mul:
+            return self._product(expr)
+        match expr.func.__name__:
+            case "floor":
+                value, denominator = self.fraction(expr.args[0])
+                return (value if denominator == 1 else value // denominator), 1
+            case "Mod":
+                number, denominator = self._number(expr.args[1])
+                if denominator == 1:
+                    return self.expr(expr.args[0]) % number, 1
+        raise unreadable(expr)
+
+    def _sum(self, parts: Sequence[Fraction]) -> Fraction:
+        total, common = parts[0]
+        for value, denominator in parts[1:]:
+            one, other = common, denominator
+            if isinstance(one, int) and isinstance(other, int):
+                common = lcm(one, other)
+                one, other = common // other, common // one
+            elif one == other:
+                one = other = 1
+            else:
+                common = one * other
+            total = total * other + value * one
+        return total, common
+
+    def _product(self, expr: Any) -> Fraction:
+        """Return a product with one factor that varies: the factors of a divisor stay together."""
+        varying = [arg for arg in expr.args if not self._is_number(arg)]
+        if len(varying) != 1:
+            raise unreadable(expr)
+        fixed = [arg for arg in expr.args if arg is not varying[0]]
+        number, denominator = self._number(type(expr)(*fixed))
+        value, own = self.fraction(varying[0])
+        return (value if number == 1 else value * number), own * denominator
+
+    def _is_number(self, expr: Any) -> bool:
+        """Return whether an expression is a size; one such as Mod(0, 128) is read as a value."""
+        if expr.is_Rational:
+            return True
+        symbols = expr.free_symbols
+        return bool(symbols) and not any(s.name in self.names for s in symbols)
+
+    def _number(self, expr: Any) -> tuple[Int, Int]:
+        """Return a size, or a quotient of sizes, as numerator and denominator."""
+        if expr.is_Rational:
+            return int(expr.p), int(expr.q)
+        above, below = expr.as_numer_denom()
+        number = apply_divisibility(self.assumptions, number_from_sympy(above))
+        if not below.is_Integer:
+            return number, number_from_sympy(below)
+        divisor = int(below)
+        if divisor == 1 or number % divisor == 0:
+            return exact_quotient(number, divisor), 1
+        return number, divisor
+
+
+def unreadable(expr: Any) -> NotAffineError:
+    """Return the error about an expression that has no quasi-affine value."""
+    return NotAffineError(
+        f"ISL cannot read {expr}",
+        "ISL reads sums of coordinates times integers, floor, and Mod by integers",
+        "write the formula with these, or ask at given sizes",
+    )
