@@ -14,9 +14,11 @@ from morello_layouts.notations.cute.algebra import (
 from morello_layouts.notations.cute.integers import ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.tiling import (
+    LeftOver,
     blocked_product,
     flat_divide,
     flat_product,
+    left_over,
     logical_divide,
     logical_product,
     raked_product,
@@ -28,6 +30,7 @@ from morello_layouts.notations.cute.tiling import (
 
 __all__ = [
     "CuteLayout",
+    "LeftOver",
     "ScaledBasis",
     "Static",
     "blocked_product",
@@ -40,6 +43,7 @@ __all__ = [
     "flat_divide",
     "flat_product",
     "left_inverse",
+    "left_over",
     "logical_divide",
     "logical_product",
     "nullspace",

@@ -9,7 +9,7 @@ Source: CUTLASS, ``include/cute/layout.hpp``; each function has the name that it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias
 
 from morello_layouts.errors import LayoutError
@@ -275,13 +275,22 @@ def composition(a: LayoutLike, b: Tiler) -> CuteLayout:
 
 def _equal(found: CuteLayout, a: CuteLayout, b: CuteLayout) -> bool:
     """Whether a layout is a composition at each element; False if these are too many to look."""
-    if b.size > CUTE_COMPARED:
+    if found.size != b.size or b.size > CUTE_COMPARED:
         return False
     import numpy as np
 
     at = np.arange(b.size)
-    pairs = zip(flatten(found(at)), flatten(a(b(at))), strict=True)
+    pairs = zip(flatten(found(at)), flatten(a(_filled(b(at), a.shape))), strict=True)
     return all(bool(np.all(x == y)) for x, y in pairs)
+
+
+def _filled(coordinate: Any, shape: Nested) -> Any:
+    """A coordinate with zeros for the modes of a shape that it leaves out."""
+    if not isinstance(coordinate, tuple):
+        return coordinate
+    if not isinstance(shape, tuple):
+        return _filled(coordinate[0], shape)
+    return tuple(_filled(x, n) for x, n in zip_longest(coordinate, shape, fillvalue=0))
 
 
 # Complement

@@ -16,6 +16,9 @@ from functools import reduce
 from math import gcd
 from typing import Any, TypeAlias
 
+from morello_layouts.checks import as_int
+from morello_layouts.limits import CUTE_LEAVES
+
 
 class Static(int):
     """An integer that is known to CuTe's compiler: ``_4``.
@@ -46,6 +49,10 @@ class ScaledBasis:
 
     value: int
     modes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for mode in (len(self.modes) - 1, *self.modes):
+            as_int(mode, "the number of a mode", 0, CUTE_LEAVES - 1, part=("stride",))
 
     def __str__(self) -> str:
         return f"{self.value}{''.join(f'@{mode}' for mode in reversed(self.modes))}"

@@ -258,7 +258,7 @@ def _add(a: Any, b: Any) -> Any:
     if isinstance(a, tuple) or isinstance(b, tuple):
         raise LayoutError(
             "strides: expected integers only, or basis elements of one coordinate only",
-            f"CuTe does not add {integers.text(a)} and {integers.text(b)}",
+            "an offset is the sum of what all strides give, and no integer adds to a coordinate",
             "write for example (4,8):(1@0,1@1)",
             part=("stride",),
         )

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.limits import NESTED_TUPLES
+from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute.integers import ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
@@ -37,7 +37,7 @@ def parse_cute(text: str) -> CuteLayout:
             text=text,
             position=swizzle.start(),
         )
-    _limit_nesting(text)
+    _limit(text)
     trees = parse_tree("cute/cute.lark", "layout_text", text, _SYNTAX).children
     places: dict[tuple[str | int, ...], int] = {
         ("shape",): len(text) - len(text.lstrip()),
@@ -49,19 +49,27 @@ def parse_cute(text: str) -> CuteLayout:
         raise at_part(error, text, places, 0) from None
 
 
-def _limit_nesting(text: str) -> None:
-    depth = 0
+def _limit(text: str) -> None:
+    """Refuse text that is deeper or longer than any layout, before the grammar reads it."""
+    depth = commas = modes = 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
-        if depth > NESTED_TUPLES:
-            raise ParseError(
-                f"more than {NESTED_TUPLES} parentheses inside each other",
-                _SYNTAX.form,
-                "leave out the parentheses around single values",
-                text=text,
-                position=position,
-                reached=position,
-            )
+        commas = 0 if character == ":" else commas + (character == ",")
+        modes = 0 if character == "," else modes + (character == "@")
+        for count, most, what in (
+            (depth, NESTED_TUPLES, "parentheses inside each other"),
+            (commas, CUTE_LEAVES, "sizes or strides"),
+            (modes, CUTE_LEAVES, "modes of a stride"),
+        ):
+            if count > most:
+                raise ParseError(
+                    f"expected at most {most} {what}",
+                    _SYNTAX.form,
+                    _SYNTAX.example,
+                    text=text,
+                    position=position,
+                    reached=position,
+                )
 
 
 def _value(tree: Any, text: str) -> Any:

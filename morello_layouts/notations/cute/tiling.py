@@ -6,9 +6,11 @@ Source: CUTLASS, ``include/cute/layout.hpp``; each function has the name that it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.limits import CUTE_COMPARED
 from morello_layouts.notations.cute.algebra import (
     ONE,
     LayoutLike,
@@ -23,6 +25,7 @@ from morello_layouts.notations.cute.algebra import (
 )
 from morello_layouts.notations.cute.integers import Nested, text, times, wrap
 from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.plain import Displayed
 
 
 def _each(
@@ -163,9 +166,11 @@ def _zipped_modes(block: LayoutLike, tiler: LayoutLike, inner: int) -> CuteLayou
     both = _multiplied(*padded).modes
 
     one, other = both[inner], both[1 - inner]
-    if isinstance(one.shape, tuple) and not isinstance(other.shape, tuple):
+    if isinstance(one.shape, tuple) and (
+        not isinstance(other.shape, tuple) or len(one.shape) != len(other.shape)
+    ):
         raise LayoutError(
-            f"{block} and {tiler}: expected both with or both without parentheses",
+            f"{text(one.shape)} and {text(other.shape)}: expected as many modes in both",
             "CuTe joins mode by mode, and a size alone has no modes",
             "write (8):(1) in place of 8:1",
         )
@@ -192,3 +197,75 @@ def raked_product(block: LayoutLike, tiler: LayoutLike) -> CuteLayout:
     ((_3,_2),(_4,_5)):((_10,_5),(_30,_1))
     """
     return _zipped_modes(block, tiler, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver(Displayed):
+    """What a division that leaves a rest does with the elements of a layout.
+
+    Attributes:
+        elements: elements of the layout.
+        dropped: how many of them no tile has.
+        first_dropped: the first of them, counted with the first mode fastest; None if none is.
+        places: places in the tiles.
+        outside: how many of them have an offset that is none of the layout's.
+        first_outside: the first of them, counted in the same way; None if none is.
+    """
+
+    elements: int
+    dropped: int
+    first_dropped: int | None
+    places: int
+    outside: int
+    first_outside: int | None
+
+    def __bool__(self) -> bool:
+        return bool(self.dropped or self.outside)
+
+    def __str__(self) -> str:
+        found = []
+        for n, count, what, first in (
+            (self.elements, self.dropped, "elements are in no tile", self.first_dropped),
+            (self.places, self.outside, "places of the tiles hold no element", self.first_outside),
+        ):
+            found.append(f"{count} of {n} {what}" + (f", the first is {first}" if count else ""))
+        return "; ".join(found)
+
+
+def left_over(layout: LayoutLike, divided: LayoutLike) -> LeftOver:
+    """Say which elements of a layout its tiles leave out, and which of their places are none.
+
+    Elements are told apart by their offsets.
+
+    Args:
+        layout: the layout that was divided.
+        divided: what any of the divisions gave.
+
+    Raises:
+        UnsupportedError: if there are too many elements to look at each.
+
+    >>> divided = logical_divide("(_6,_2):(_1,_10)", "_4")
+    >>> print(divided)
+    (_4,(_2,_2)):(_1,(_4,_10))
+    >>> print(left_over("(_6,_2):(_1,_10)", divided))
+    0 of 12 elements are in no tile; 4 of 16 places of the tiles hold no element, the first is 6
+    """
+    one, other = (_offsets(as_layout(value)) for value in (layout, divided))
+    known, reached = set(one), set(other)
+    dropped = [k for k, offset in enumerate(one) if offset not in reached]
+    outside = [k for k, offset in enumerate(other) if offset not in known]
+    return LeftOver(
+        len(one), len(dropped), next(iter(dropped), None),
+        len(other), len(outside), next(iter(outside), None),
+    )  # fmt: skip
+
+
+def _offsets(layout: CuteLayout) -> list[Any]:
+    """The offset of each element, or its coordinate."""
+    if layout.size > CUTE_COMPARED:
+        raise UnsupportedError(
+            f"{layout}: expected at most {CUTE_COMPARED} elements, got {layout.size}",
+            "the offset of each element is looked at",
+            "ask about a smaller layout of the same tiles",
+        )
+    return [layout(k) for k in range(layout.size)]

@@ -1,0 +1,143 @@
+"""CuTe layouts: index maps against counting by hand, and laws of the algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+from hypothesis import given, strategies as st
+
+import morello_layouts as ml
+from morello_layouts.notations import cute
+from morello_layouts.notations.cute import CuteLayout, Static
+from morello_layouts.notations.cute.integers import flatten
+from morello_layouts.notations.registry import describe
+from tests.support.tables import each_row
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> CuteLayout:
+    """Nested layouts, some of them with overlaps and gaps."""
+    sizes = st.integers(1, 4).map(lambda n: n if draw(st.booleans()) else Static(n))
+    shape = draw(st.recursive(sizes, lambda t: st.lists(t, min_size=1, max_size=3), max_leaves=5))
+    strides = draw(st.lists(st.integers(0, 12), min_size=8, max_size=8))
+    if draw(st.booleans()):
+        order, stride = draw(st.permutations(range(len(flatten(tupled(shape)))))), 1
+        for k in order:
+            strides[k], stride = stride, stride * flatten(tupled(shape))[k]
+    left = iter(strides)
+
+    def stride_of(t: Any) -> Any:
+        return tuple(map(stride_of, t)) if isinstance(t, tuple) else next(left)
+
+    return CuteLayout(tupled(shape), stride_of(tupled(shape)))
+
+
+def tupled(t: Any) -> Any:
+    return tuple(map(tupled, t)) if isinstance(t, list) else t
+
+
+def counted(layout: CuteLayout) -> dict[tuple[int, ...], int]:
+    """The offset of each coordinate: digits counted one by one, the first fastest."""
+    modes = []
+    for mode in layout.modes:
+        sizes = [range(int(n)) for n, _ in reversed(mode.leaves)]
+        strides = [int(d) for _, d in reversed(mode.leaves)]
+        modes.append([sum(map(int.__mul__, at, strides)) for at in product(*sizes)])
+    ranges = [range(len(offsets)) for offsets in modes]
+    return {at: sum(m[x] for m, x in zip(modes, at, strict=True)) for at in product(*ranges)}
+
+
+def colexicographic(coordinates: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    return sorted(coordinates, key=lambda at: at[::-1])
+
+
+@given(layouts())
+def test_index_maps_count(layout: CuteLayout) -> None:
+    wanted = counted(layout)
+    m = ml.index_map(layout)
+    assert {at: m(*at) for at in wanted} == wanted
+    if isinstance(layout.shape, tuple):
+        assert {at: layout(at) for at in wanted} == wanted
+    assert [layout(k) for k in range(layout.size)] == [wanted[at] for at in colexicographic(wanted)]
+    assert m.size == layout.cosize == max(wanted.values()) + 1
+    values = sorted(set(wanted.values()))
+    assert ml.is_injective(m).holds == (len(values) == len(wanted))
+    assert ml.is_surjective(m).holds == (values == [*range(m.size)])
+
+
+@given(layouts())
+def test_what_coalesce_and_flatten_keep(layout: CuteLayout) -> None:
+    found = [layout(k) for k in range(layout.size)]
+    for other in (cute.coalesce(layout), layout.flatten()):
+        assert other.depth <= 1
+        assert [other(k) for k in range(layout.size)] == found
+
+
+@given(layouts())
+def test_texts_are_read_back(layout: CuteLayout) -> None:
+    assert ml.parse(str(layout), "cute") == layout
+
+
+@given(layouts(), layouts())
+def test_compositions_compose_or_are_refused(a: CuteLayout, b: CuteLayout) -> None:
+    try:
+        found = cute.composition(a, b)
+    except ml.LayoutError:
+        return
+    assert found.size == b.size
+    assert [found(k) for k in range(b.size)] == [a(b(k)) for k in range(b.size)]
+
+
+@given(layouts())
+def test_right_inverses(layout: CuteLayout) -> None:
+    inverse = cute.right_inverse(layout)
+    assert [layout(inverse(k)) for k in range(inverse.size)] == [*range(inverse.size)]
+
+
+def test_arrays_of_coordinates() -> None:
+    import numpy as np
+
+    layout = CuteLayout(((4, 2), 8), ((1, 16), 4))
+    assert layout(np.arange(64)).tolist() == [layout(k) for k in range(64)]
+
+
+# A layout, a tiler; elements in no tile, places without an element, and the first of each.
+LEFT = [
+    ("(_6,_2):(_1,_10)", "_4", (0, None, 4, 6)),
+    ("10:1", "4", (0, None, 2, 10)),
+    ("(8,8):(8,1)", ("4", "2"), (0, None, 0, None)),
+]
+
+
+@each_row(("layout", "tiler", "wanted"), LEFT)
+def test_left_over(layout: str, tiler: Any, wanted: tuple[int | None, ...]) -> None:
+    found = cute.left_over(layout, cute.zipped_divide(layout, tiler))
+    assert (found.dropped, found.first_dropped, found.outside, found.first_outside) == wanted
+    assert bool(found) == (wanted[0] + wanted[2] > 0)
+
+
+def test_static_and_dynamic_layouts_differ() -> None:
+    assert CuteLayout(4, 1) != CuteLayout(Static(4), Static(1))
+    assert len({CuteLayout(4, 1), CuteLayout(4, 1), CuteLayout(Static(4), 1)}) == 2
+
+
+def test_coordinates_are_places_in_their_box() -> None:
+    m = ml.index_map("(4,8):(1@1,1@0)")
+    assert m(3, 5) == 5 + 8 * 3
+    assert ml.are_equivalent("(4,8):(1@1,1@0)", "(4,8):(8,1)").holds
+    nested = CuteLayout((2, 3), (cute.ScaledBasis(1, (1, 0)), cute.ScaledBasis(1, (1, 1))))
+    assert str(nested) == "(2,3):(1@0@1,1@1@1)"
+    assert nested((1, 2)) == (0, (1, 2))
+    assert ml.index_map(nested)(1, 2) == 1 + 2 * 2
+
+
+def test_words() -> None:
+    found = describe(ml.parse("((_4,2),3):((_1,12),4)", "cute"))
+    assert found.headline == "2 modes, 24 elements in 24 slots"
+    assert [(part.text, part.meaning) for part in found.parts] == [
+        ("_4:_1", "4 neighbours along y, 1 slot apart"),
+        ("2:12", "2 blocks of 4 along y, 12 slots apart"),
+        ("3:4", "all of x, 3, 4 slots apart"),
+    ]
