@@ -16,7 +16,7 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.recipe.digits import Digits
 from morello_layouts.translate.digits import misplaced, nested_digits, placed_digits
 
-FORMULA: Final = 'give to="mlir" or to="tvm": they write any formula'
+FORMULA: Final = 'give to="mlir": an affine map says any formula'
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from morello_layouts import proof
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import coordinate_variables
@@ -233,13 +233,17 @@ _AXES: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _coordinates(source: Source) -> tuple[str, ...]:
-    """The coordinates in a row-major box, or the offset alone."""
+    """The coordinates in a row-major box, or the offset alone.
+
+    TVM gives a coordinate that is 0 for every element the size 1, whatever its modulus. So if
+    such a digit makes room, only the formula of the offset says it.
+    """
     try:
-        digits = source.nested if source.offset == 0 else None
+        digits = source.nested
     except LayoutError:
         digits = None
-    if digits is not None:
-        return tuple(map(str, digits)) or ("0",)
+    if digits is not None and not any(is_nonnegative(x.unit - source.shape[x.dim]) for x in digits):
+        return tuple(map(str, digits)) or tuple(f"d{k}" for k in range(len(source.shape)))
     if sizes := source.m.form.sizes():
         raise source.none(
             f"no order of digits says it, and its formula has the size {min(sizes)}",
@@ -251,7 +255,9 @@ def _coordinates(source: Source) -> tuple[str, ...]:
 def _tvm(source: Source) -> str:
     if not source.shape:
         raise source.none("TVM's index maps have coordinates, and the array has none", FORMULA)
-    forms = _coordinates(source)
+    forms, least = _coordinates(source), source.m.form.interval.lo
+    if least != 0:
+        raise source.none(f"its smallest offset is {least}, and TVM counts from 0", FORMULA)
     names = ", ".join(f"d{k}" for k in range(len(source.shape)))
     return f"lambda {names}: ({', '.join(forms)}{',' if len(forms) == 1 else ''})"
 
@@ -274,8 +280,8 @@ def _mlir(source: Source) -> str:
 
 def _affine_map(source: Source) -> str:
     names = ", ".join(f"d{k}" for k in range(len(source.shape)))
-    forms = ", ".join(_coordinates(source)).replace("//", " floordiv ").replace("%", " mod ")
-    return f"affine_map<({names}) -> ({forms})>"
+    forms = ", ".join(_coordinates(source) or ("0",))
+    return f"affine_map<({names}) -> ({forms.replace('//', ' floordiv ').replace('%', ' mod ')})>"
 
 
 # ---- names
