@@ -128,8 +128,8 @@ def arrays_of(
     if layout is None:
         raise UnsupportedError(
             f"expected a layout, got {shown(value)}",
-            "a layout is text, a parsed layout, or a value with recipe(shape) and "
-            "reference(coordinates, shape)",
+            "a layout is text, a parsed layout, a function of coordinates, or a value with "
+            "recipe(shape) and reference(coordinates, shape)",
             'give for example "[1, 0, 1 p(4)]", and a shape',
         )
     return [((), layout)]

@@ -221,12 +221,12 @@ def describe(layout: CoordinateLayout, sizes: Sequence[int] | None = None) -> De
     shape = tuple(apply_divisibility(layout.assumptions(shape), n) for n in shape)
     try:
         recipe = layout.recipe(shape)
+        axes = memory_axes(recipe, dims)
     except LayoutError:
         if sizes is not None:
             raise
         parts = tuple(Part(text, "") for text in layout.texts(len(shape)))
         return Description(str(layout), layout.kind, layout.headline, dims, parts)
-    axes = memory_axes(recipe, dims)
     # If the recipe ends in the box itself, its axes are the coordinates in it.
     texts = layout.texts(len(shape)) if recipe.physical_shape == layout.box(shape) else ()
     parts = tuple(map(Part, texts or [axis.label for axis in axes], axes_in_words(axes, dims)))

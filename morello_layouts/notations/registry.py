@@ -76,6 +76,15 @@ NOTATIONS: Final = (
         "[1, 0, 1 p(4)]",
     ),
     Notation(
+        "einops",
+        "an einops pattern",
+        re.compile(r"[^\[\]{}<>#%\"]*->"),
+        parse_einops,
+        (EinopsLayout,),
+        coordinates.describe,
+        "(h p) w -> h w p, p=2",
+    ),
+    Notation(
         "xla",
         "an XLA layout in braces",
         re.compile(r"\s*\{"),
@@ -130,15 +139,6 @@ NOTATIONS: Final = (
         "NCHW16c",
     ),
     Notation(
-        "einops",
-        "an einops pattern",
-        re.compile(r"[\w.…()\s]*->", re.ASCII),
-        parse_einops,
-        (EinopsLayout,),
-        coordinates.describe,
-        "(h p) w -> h w p, p=2",
-    ),
-    Notation(
         "named",
         "the name of a format",
         re.compile(r"\s*[A-Za-z][\w-]*\s*\Z", re.ASCII),
@@ -159,6 +159,7 @@ NOTATIONS: Final = (
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
+_NAME: Final = re.compile(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
 _OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
 
 
@@ -254,7 +255,7 @@ def require_notation(name: str) -> str:
 
 def _refuse_formula(text: str) -> None:
     """Raise if a text is a formula: a reader's own error would not say so."""
-    if len(text) > FORMULA_TEXT or not _OPERATOR.search(text):
+    if len(text) > FORMULA_TEXT or not _OPERATOR.search(text) or _NAME.fullmatch(text):
         return
     try:
         parse_expression(text, {})

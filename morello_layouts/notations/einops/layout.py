@@ -47,28 +47,31 @@ class EinopsLayout(CoordinateLayout):
 
     def __post_init__(self) -> None:
         for side in ("left", "right"):
-            entries: tuple[Entry, ...] = getattr(self, side)
-            _require_axes(entries, side)
-            short = tuple(_without_ones(entry) for entry in entries)
-            object.__setattr__(self, side, short)
-        axes = dict.fromkeys(chain(*self.left)), dict.fromkeys(chain(*self.right))
-        for side, own, other in (("left", *axes), ("right", *axes[::-1])):
-            for axis in own:
-                if axis not in other and axis != "1":
-                    raise _error(f"{axis} is only on the {side} side", (side,))
+            _require_axes(getattr(self, side), side)
+        _require_same_axes("left", self.left, self.right)
+        _require_same_axes("right", self.right, self.left)
         known: dict[str, int] = {}
         for k, (axis, n) in enumerate(self.lengths):
-            if axis not in axes[0] or axis in known:
-                what = f"the size of {axis}: expected a size for an axis, once"
-                raise _error(what, ("lengths", k))
-            known[axis] = as_int(n, f"the size of {axis}", 1, part=("lengths", k))
+            if axis in known or axis not in chain(*self.left):
+                twice = "has a size already" if axis in known else "is not an axis of the pattern"
+                raise _error(f"{axis} {twice}", ("lengths", k))
+            known[axis] = as_int(
+                n,
+                f"the size of {axis}",
+                1,
+                part=("lengths", k),
+                why="an axis holds at least one element",
+            )
         for k, entry in enumerate(self.left):
-            free = [axis for axis in entry if axis not in known]
+            free = [axis for axis in entry if axis not in known and axis != "1"]
             if len(free) > 1:
                 fix = ", ".join(f"{axis}=2" for axis in free[1:])
                 what = f"({' '.join(entry)}): expected a size for all axes but one"
                 raise _error(what, ("left", k), f"write sizes at the end: , {fix}")
         object.__setattr__(self, "lengths", tuple(sorted(known.items())))
+        for side in ("left", "right"):
+            short = tuple(_without_ones(entry) for entry in getattr(self, side))
+            object.__setattr__(self, side, short)
 
     def _digits(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
@@ -201,6 +204,13 @@ def _require_axes(entries: Sequence[Entry], side: str) -> None:
                     raise _error("an ellipsis in parentheses on the left side", part)
             elif axis != "1" and (not axis.isidentifier() or axis.strip("_") != axis):
                 raise _error(f"an axis: expected a name or 1, got {axis}", part)
+
+
+def _require_same_axes(side: str, own: Sequence[Entry], other: Sequence[Entry]) -> None:
+    for k, entry in enumerate(own):
+        for position, axis in enumerate(entry):
+            if axis != "1" and axis not in chain(*other):
+                raise _error(f"{axis} is only on the {side} side", (side, k, position))
 
 
 def _require_size(n: Int, sizes: Sequence[int | None], what: str) -> None:

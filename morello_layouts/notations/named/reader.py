@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Final
 
 from morello_layouts.checks import shown
@@ -20,6 +21,18 @@ def _key(name: str) -> str:
 _NAMES: Final = {_key(name): each.name for each in FORMATS for name in (each.name, *each.aliases)}
 
 
+def _nearest(key: str) -> list[str]:
+    """Return the names that begin with a word, or the one that is nearest to it, if any."""
+    begun = [name for name in _NAMES if len(key) > 2 and name.startswith(key)]
+    return begun or get_close_matches(key, _NAMES, 1, 0.75)
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the length of the beginning that two words share."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 def parse_named(text: str) -> NamedLayout:
     """Parse the name of a format.
 
@@ -33,12 +46,13 @@ def parse_named(text: str) -> NamedLayout:
     name = _NAMES.get(_key(word[:_LONGEST]))
     if name is not None and len(word) <= _LONGEST:
         return NamedLayout(name)
-    near = get_close_matches(_key(word), _NAMES, 1, 0.8) if len(word) <= _LONGEST else []
+    near = _nearest(_key(word)) if len(word) <= _LONGEST else []
+    start = len(text) - len(text.lstrip())
     raise ParseError(
         f"no format has the name {shown(word)}",
         f"named formats are {', '.join(each.name for each in FORMATS)}",
         f"the nearest name is {_NAMES[near[0]]}" if near else "write for example mx128x4",
         text=text,
-        position=len(text) - len(text.lstrip()),
-        reached=None if near else -1,
+        position=start,
+        reached=start + _shared(near[0], _key(word)) if near else -1,
     )

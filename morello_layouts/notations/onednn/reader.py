@@ -29,8 +29,15 @@ _IRREGULAR: Final = {
 }
 
 
-# Letters that are not the dimensions of a tag, as one of them repeats: any text's first word.
-_WORD: Final = re.compile(r"\s*[A-Za-z]*([A-Za-z])(?=[A-Za-z]{0,40}\1)", re.IGNORECASE)
+_WORD: Final = re.compile(r"\s*([A-Za-z]{0,40})")
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a text begins with letters that are not the dimensions of a tag."""
+    match = _WORD.match(text)
+    word = match[1].lower() if match else ""
+    known = any({*word} <= {*letters} for letters in (ALPHABET, *ORDERS))
+    return len({*word}) < len(word) or not known
 
 
 def parse_onednn(text: str) -> OnednnLayout:
@@ -46,7 +53,7 @@ def parse_onednn(text: str) -> OnednnLayout:
     try:
         children: list[Any] = parse_tree("onednn/onednn.lark", "tag_text", text, _SYNTAX).children
     except ParseError as error:
-        if _WORD.match(text) and not text.startswith("_", error.position):
+        if _is_word(text) and not text.startswith("_", error.position):
             error.reached = -1  # another reader, or none, knows more
         raise
     if not children or children[0].data == "block":
@@ -61,7 +68,7 @@ def parse_onednn(text: str) -> OnednnLayout:
         if letter not in letters:
             what = f"the letter of a block: expected one of {letters}, got {str(letter)!r}"
             fix = f"write {letter.lower()}" if letter.lower() in letters else _SYNTAX.example
-            raise _error(what, fix, text, letter.start_pos)
+            raise _unless_capitals(_error(what, fix, text, letter.start_pos), order)
         blocks.append((letters.index(letter), integer(size, text)))
     blocked = {letters[dim] for dim, _ in blocks}
     for letter in order:
@@ -70,7 +77,8 @@ def parse_onednn(text: str) -> OnednnLayout:
         if letter != wanted:
             kind = "a dimension in blocks" if is_blocked else "a dimension without blocks"
             what = f"the letter of {kind}: expected {wanted}, got {letter}"
-            raise _error(what, f"write {wanted}", text, letter.start_pos)
+            wrong = _error(what, f"write {wanted}", text, letter.start_pos)
+            raise _unless_capitals(wrong, order)
     try:
         return OnednnLayout(tuple(letters.index(x.lower()) for x in order), tuple(blocks), letters)
     except LayoutError as error:
@@ -90,6 +98,13 @@ def _letters(order: list[Any], text: str) -> str:
             error.reached = error.position - 1  # any word begins with a letter
             raise error
     return nearest
+
+
+def _unless_capitals(error: ParseError, order: list[Any]) -> ParseError:
+    """Return the error; of a wrong tag in capitals throughout another reader knows more."""
+    if "".join(order).isupper():
+        error.reached = 0
+    return error
 
 
 def _error(what: str, fix: str, text: str, position: int) -> ParseError:

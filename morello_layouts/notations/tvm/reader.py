@@ -60,7 +60,9 @@ def _layout(parts: list[Any], text: str) -> FormulaLayout:
     letters = "".join(capitals).lower()
     for k, capital in enumerate(capitals):
         if capital in capitals[:k]:
-            raise _error(f"dimension {capital} appears twice", "write it once", text, capital)
+            error = _error(f"dimension {capital} appears twice", "write it once", text, capital)
+            error.reached = error.position  # any word in capitals begins like a layout
+            raise error
     if len(capitals) == len(parts) and logical_order(letters) not in ORDERS:
         what = (
             f"capitals alone: expected the dimensions of a known array, got {shown(text.strip())}"

@@ -1,0 +1,166 @@
+"""Python functions of coordinates as layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, strategies as st
+
+import morello_layouts as ml
+from tests.support.tables import each_row
+
+WRITTEN: list[tuple[str, Callable[..., Any], tuple[int, ...]]] = [
+    ("row-major", lambda i, j: 8 * i + j, (4, 8)),
+    ("pitch", lambda i, j: 16 * i + j, (4, 8)),
+    ("tiles", lambda i, j: (i // 8, j // 128, i % 8, j % 128), (10, 200)),
+    ("one coordinate", lambda i: (i,), (5,)),
+    ("a list", lambda i, j: [j, i], (3, 4)),
+    ("shifts and masks", lambda i, j: (i >> 1 << 4) + ((i & 1) << 3) + (7 & j), (4, 8)),
+    ("divmod", lambda i: divmod(i, 4), (10,)),
+    ("a default", lambda i, j, t=4: (i // t, j, i % t), (8, 3)),
+    ("a constant", lambda: 0, ()),
+    ("reversed", lambda i: 5 - i, (6,)),
+    ("from the right", lambda i: 16 - 2 * (+i) + -1, (4,)),
+    ("NumPy's integers", lambda i, j: np.int64(8) * i + j * np.int32(1), (4, 8)),
+    ("a part of another", partial(lambda t, i: t * i, 4), (3,)),
+    ("remainders of numbers", lambda i: 7 % 4 * i, (3,)),
+]
+
+
+@each_row(("function", "shape"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN])
+def test_functions_say_what_python_computes(
+    function: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
+    m = ml.index_map(function, shape)
+    found = [function(*at) for at in product(*map(range, shape))]
+    if not isinstance(found[0], int | np.integer):
+        box = [1 + max(places) for places in zip(*found, strict=True)]
+        found = [int(np.ravel_multi_index(place, box)) for place in found]
+    assert [m(*at) for at in product(*map(range, shape))] == found
+    assert m.size >= max(found) + 1
+    assert ml.verify(m).holds
+
+
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=2), st.integers(1, 4), st.integers(0, 9))
+def test_random_formulas(strides: list[int], unit: int, start: int) -> None:
+    def offset(i: Any, j: Any) -> Any:
+        return start + strides[0] * (i // unit) + i % unit + strides[1] * j
+
+    m = ml.index_map(offset, (5, 3))
+    expected = [offset(*at) for at in np.ndindex(5, 3)]
+    assert [m(*at) for at in np.ndindex(5, 3)] == expected
+    assert m.size == max(expected) + 1
+    assert ml.is_injective(m).holds == (len({*expected}) == len(expected))
+
+
+def test_a_function_is_called_once() -> None:
+    calls = []
+
+    def tiled(i: Any, j: Any) -> Any:
+        calls.append((i, j))
+        return i // 2, j, i % 2
+
+    m = ml.index_map(tiled, (4, 3))
+    assert len(calls) == 1
+    assert ml.verify(m).holds
+    assert len(calls) == 1
+
+
+def test_wherever_a_layout_is_taken() -> None:
+    def rows(i: Any, j: Any) -> Any:
+        return 8 * i + j
+
+    assert ml.are_equivalent(rows, "[0, 1]", (4, 8)).holds
+    assert ml.are_equivalent(rows, "f32[4,8]").holds
+    assert ml.is_bitcast(rows, "[0, 1]", (4, 8)).kind == "same"
+    assert ml.code(rows, "c", shape=(4, 8)) == "8 * d0 + d1"
+    assert ml.pack(lambda i, j: (j, i), [[1, 2], [3, 4]]).tolist() == [1, 3, 2, 4]
+    assert ml.unpack(lambda i: 3 - i, [1, 2, 3, 4], (4,)).tolist() == [4, 3, 2, 1]
+    assert str(ml.relayout(rows, "[1, 0]", (4, 8))) == "p -> 8*(p%4) + p//4"
+    assert ml.draw(rows, (4, 8)).svg().startswith("<svg")
+    assert str(ml.convert(rows, "morello", (4, 8))) == "[0, 1]"
+    report = ml.explain(rows, (4, 8)).arrays[0]
+    assert report.description.kind == "Python function"
+    assert report.description.source == "lambda i, j: 8*i + j"
+    assert ml.explain(rows).arrays[0].index is None
+
+
+def test_symbolic_sizes() -> None:
+    n = sympy.Symbol("N", integer=True, positive=True)
+    m = ml.index_map(lambda i, j: n * i + j, ("M", n))
+    assert ml.verify(m).holds
+    assert ml.is_bijective(m).holds
+    assert ml.is_bijective(lambda i, j: (i // 8, j, i % 8), ("M", "N")).condition is not None
+    assert (
+        ml.index_map(lambda i, j: (i // 8, j, i % 8), ("M", "N"), assuming="M % 8 == 0").padding
+        == 0
+    )
+
+
+@pytest.mark.parametrize("value", [np.floor, ml.Layout, 3, None])
+def test_what_is_not_a_function(value: Any) -> None:
+    with pytest.raises(ml.UnsupportedError, match="expected a layout, got"):
+        ml.index_map(value, (4,))
+
+
+def test_empty_arrays() -> None:
+    assert ml.index_map(lambda i, j: 8 * i + j, (3, 0)).size == 0
+    assert ml.index_map(lambda i, j: (j // 4, i, j % 4), (0, 3)).size == 0
+
+
+ERRORS: list[tuple[str, Callable[..., Any], str]] = [
+    ("compares", lambda i, j: i if i < j else j, "i < j has no answer, for i and j are any"),
+    ("equals", lambda i: 1 if i == 3 else 0, "i == 3 has no answer, for i is any coordinate"),
+    ("takes max", lambda i, j: max(i, j + 1), r"j \+ 1 > i has no answer"),
+    ("branches", lambda i: i or 1, "i has no value yet"),
+    ("looks up", lambda i: [1, 2][i], "i has no value yet"),
+    ("counts", lambda i: sum(range(i)), "i has no value yet"),
+    ("divides", lambda i: i / 2, r"i / 2 is not always an integer"),
+    ("divides a number", lambda i: 2 / i, r"i / 2 is not always an integer"),
+    ("halves", lambda i: 0.5 * i, r"0.5 \* i is not an integer"),
+    ("multiplies", lambda i, j: i * j, "product of two coordinates"),
+    ("divides by a coordinate", lambda i, j: i // (j + 1), "divided by"),
+    ("divides by zero", lambda i: i % 0, "nothing divides by zero"),
+    ("masks", lambda i: i & 5, "i & 5"),
+    ("shifts far", lambda i: i << 64, "a shift by 64"),
+    ("xor", lambda i, j: i ^ j, "TypeError: unsupported operand"),
+    ("returns a float", lambda i: 0.5, "expected an offset or a tuple of coordinates, got 0.5"),  # noqa: ARG005
+    ("returns text", lambda i: (i, "j"), "got 'j'"),
+    ("returns True", lambda i: True, "got True"),  # noqa: ARG005
+    ("returns nothing", lambda i: None, "got None"),  # noqa: ARG005
+    ("calls NumPy", lambda i: np.floor(i + 1), "TypeError"),
+    ("any number of coordinates", lambda *at: at[0], "expected a parameter for each coordinate"),
+    ("fails", lambda i: 1 // 0 + i, "ZeroDivisionError"),
+    ("converts", lambda i: 1 + int(i), "i has no value yet"),
+    ("a dictionary", lambda i: {i: 1}[i], "unhashable"),
+]
+
+
+@each_row(("function", "what"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+def test_errors(function: Callable[..., Any], what: str) -> None:
+    with pytest.raises(ml.LayoutError, match=what) as caught:
+        ml.index_map(function, (4, 8))
+    assert caught.value.why
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "what"),
+    [
+        (lambda i, j: i, (4, 3, 5), "lambda i, j: i: expected 2 sizes, got 3"),  # noqa: ARG005
+        (lambda i: i, None, "no shape given for lambda i: i"),
+        (lambda i: -i, (4,), "lambda i: -i: result 0 = -d0 may be -3"),
+    ],
+)
+def test_shapes_that_do_not_fit(
+    function: Callable[..., Any], shape: tuple[int, ...] | None, what: str
+) -> None:
+    with pytest.raises(ml.ShapeError) as caught:
+        ml.index_map(function, shape)
+    assert caught.value.what == what
