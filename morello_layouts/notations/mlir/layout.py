@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from morello_layouts.checks import require_rank
@@ -188,6 +189,20 @@ class MlirType(Layout):
         """Return the offset as MLIR's documents define it for the layout."""
         of = self._map
         return row_major(coordinates, shape) if of is None else of.reference(coordinates, shape)
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the buffer's size, by strides; None for an affine map."""
+        of = self.layout
+        if of is None:
+            of = MlirStrided(tuple(prod(shape[k + 1 :]) for k in range(len(shape))))
+        if isinstance(of, MlirMap) or None in of.strides or of.offset is None:
+            return None
+        strides = [s for s in of.strides if s is not None]
+        at = sum(x * s for x, s in zip(coordinate, strides, strict=True))
+        end = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s > 0)
+        return of.offset + at, of.offset + end + 1
 
     def __str__(self) -> str:
         dims = "".join(f"{'?' if n is None else n}x" for n in self.dims)

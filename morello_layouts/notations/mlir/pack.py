@@ -114,6 +114,18 @@ class MlirPack(Layout):
         inner = (coordinates[dim] % tile for dim, tile in tiles.items())
         return row_major([*outer, *inner], self.packed_shape(shape))
 
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the result's size: the tiles, then the array of them."""
+        at, left, offset, size = list(coordinate), list(shape), 0, 1
+        for dim, tile in reversed([*zip(self.inner_dims_pos, self.inner_tiles, strict=True)]):
+            offset, size = offset + at[dim] % tile * size, size * tile
+            at[dim], left[dim] = at[dim] // tile, (left[dim] + tile - 1) // tile
+        for dim in reversed(self.outer_dims_perm or range(len(shape))):
+            offset, size = offset + at[dim] * size, size * left[dim]
+        return offset, size
+
     @property
     def texts(self) -> tuple[str, ...]:
         """The attributes as MLIR prints them."""

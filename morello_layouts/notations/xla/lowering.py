@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Atom
@@ -81,22 +82,45 @@ def reference(
 ) -> AffineExpr:
     """linear_index(e, d), with (⌊e/t⌋, e mod t) for e and (⌈d/t⌉, t) for d at each tile."""
     _check_count(tiles)
-    e = [coordinates[dim] for dim in order]
-    d = [shape[dim] for dim in order]
+    e, d = [coordinates[dim] for dim in order], [shape[dim] for dim in order]
     for tile in tiles:
-        missing = max(0, len(tile) - len(e))
-        e, d = [_ZERO] * missing + e, [*(1,) * missing, *d]
-        first = len(e) - len(tile)
-        e_tiled, d_tiled, t = _subsume(e[first:], d[first:], tile)
-        tiled = [*map(_quotient, e_tiled, t), *(x % y for x, y in zip(e_tiled, t, strict=True))]
-        e = [*e[:first], *tiled]
-        d = [*d[:first], *(ceil_quotient(x, y) for x, y in zip(d_tiled, t, strict=True)), *t]
+        e, d = tiled(e, d, tile, _ZERO, Arithmetic())
     return _linear_index(e, d)
 
 
-def _quotient(e: AffineExpr, t: int) -> AffineExpr:
+def _quotient(e: Any, t: Any) -> Any:
     """⌊e/t⌋, which for a tile of size 1 is written e."""
     return e if t == 1 else e // t
+
+
+class Arithmetic(NamedTuple):
+    """How values of a kind are divided: rounded down, its remainder, and rounded up."""
+
+    quotient: Callable[[Any, Any], Any] = _quotient
+    remainder: Callable[[Any, Any], Any] = operator.mod
+    ceiling: Callable[[Any, Any], Any] = ceil_quotient
+
+
+def tiled(
+    e: Sequence[Any], d: Sequence[Any], tile: Sequence[Any], zero: Any, of: Arithmetic
+) -> tuple[list[Any], list[Any]]:
+    """Return (⌊e/t⌋, e mod t) and (⌈d/t⌉, t), for values of any kind.
+
+    Args:
+        e: an index in each dimension, the most major first.
+        d: the bounds.
+        tile: the tile of the most minor dimensions.
+        zero: the index in a dimension that the tile has before those of the array.
+        of: how the values are divided.
+    """
+    missing = max(0, len(tile) - len(e))
+    e, d = [zero] * missing + [*e], [*(1,) * missing, *d]
+    first = len(e) - len(tile)
+    e_tiled, d_tiled, t = _subsume(e[first:], d[first:], tile)
+    return (
+        [*e[:first], *map(of.quotient, e_tiled, t), *map(of.remainder, e_tiled, t)],
+        [*d[:first], *map(of.ceiling, d_tiled, t), *t],
+    )
 
 
 def _linear_index(e: Sequence[AffineExpr], d: Sequence[Int]) -> AffineExpr:
@@ -112,8 +136,8 @@ def _linear_index(e: Sequence[AffineExpr], d: Sequence[Int]) -> AffineExpr:
 
 
 def _subsume(
-    e: Sequence[AffineExpr], d: Sequence[Int], tile: Tile
-) -> tuple[list[AffineExpr], list[Int], list[int]]:
+    e: Sequence[Any], d: Sequence[Any], tile: Sequence[Any]
+) -> tuple[list[Any], list[Any], list[Any]]:
     """Remove each starred dimension, from the most minor one on: d[i+1] becomes d[i]·d[i+1]."""
     e, d, t = list(e), list(d), list(tile)
     for i in range(len(t) - 2, -1, -1):

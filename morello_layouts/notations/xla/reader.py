@@ -26,6 +26,7 @@ _NAMES: Final = {
     "NEGATIVE": "a number",
     "NAME": "a name",
     "BUFFER": "'b('",
+    "STAR": "'*'",
     "LEVEL": "one of D, C, S, H",
     **{letter: f"{letter}(…)" for letter in ("D", "T", "L", "E", "S", "SC", "M")},
 }
@@ -36,7 +37,7 @@ _PRODUCT: Final = 'write it out, or give sizes beside the layout: "{0}", ("8*N",
 _HINTS: Final = {
     "*": _PRODUCT,
     "+": _PRODUCT,
-    "∗": "write the ASCII star: *",
+    "∗": _PRODUCT,
     "{}": "'{}' alone is not a layout: leave it out",
     "/*": "a comment ends with */",
 }
@@ -117,6 +118,7 @@ class _Reader:
 
     def array(self, tree: Any) -> XlaShape:
         name, *rest = tree.children
+        element_type = str(name).lower() if name.isupper() else str(name)  # F32 in the document
         places: Places = {("element_type",): name.start_pos}
         layout: XlaLayout | None = None
         dims: list[int | str | None] = []
@@ -129,7 +131,7 @@ class _Reader:
             dims.append(self.dim(child))
             dynamic.append(child.data in ("bounded", "unbounded"))
         try:
-            return XlaShape(str(name), tuple(dims), layout, tuple(dynamic))
+            return XlaShape(element_type, tuple(dims), layout, tuple(dynamic))
         except LayoutError as error:
             raise at_part(error, self.text, places, name.start_pos) from None
 
@@ -185,7 +187,7 @@ class _Reader:
         opening, *tokens = tree.children
         places["tiles", k] = opening.start_pos
         places |= {("tiles", k, j): token.start_pos for j, token in enumerate(tokens)}
-        return tuple(COMBINE if token == "*" else self.tile_size(token) for token in tokens)
+        return tuple(COMBINE if token in ("*", "∗") else self.tile_size(token) for token in tokens)
 
     def tile_size(self, token: Token) -> int:
         value = integer(token, self.text)

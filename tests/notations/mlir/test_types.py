@@ -87,6 +87,8 @@ def test_strided_memrefs(case: tuple[tuple[int, ...], tuple[int, ...], int]) -> 
     wanted = [offset + sum(map(operator.mul, point, strides)) for point in points]
     assert [m(*point) for point in points] == wanted
     assert m.size == max(wanted) + 1
+    assert ml.is_injective(m).holds == (len({*wanted}) == len(wanted))
+    assert ml.verify(m).holds
 
 
 # The text, and what it is read as and printed as; nothing if the same.

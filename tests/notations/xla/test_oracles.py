@@ -36,6 +36,8 @@ REFUSED = {
     "f32[2,3]{1,0:T(*)}": "'*' is in the tile's last place",
     "f32[2,3]{1,0:T(8,*)}": "'*' is in the tile's last place",
 }
+# XLA's parser refuses these; its document writes types so.
+READ = {"F32[2,3]": "f32[2,3]{1,0}"}
 
 
 def test_the_parse_oracle_is_complete() -> None:
@@ -47,8 +49,9 @@ def test_the_parse_oracle_is_complete() -> None:
 @each_row("row", table("xla_parse_oracle.tsv"), ids=lambda row: row["input"])
 def test_every_string_that_xla_parsed(row: dict[str, str]) -> None:
     text = row["input"]
-    if row["outcome"] == "accept" and text not in REFUSED:
-        assert str(ml.parse(text)) == row["printed_or_error"]
+    printed = row["printed_or_error"] if row["outcome"] == "accept" else READ.get(text)
+    if printed is not None and text not in REFUSED:
+        assert str(ml.parse(text)) == printed
         return
     with pytest.raises(ml.ParseError) as caught:
         ml.parse(text)
