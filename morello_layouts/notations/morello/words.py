@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from morello_layouts.description import (
     Description,
@@ -115,6 +116,8 @@ def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Descr
     """
     sizes = None if shape is None else layout.physical_shape(shape)
     dims = _named_dimensions(layout) if shape is None else dict(enumerate(dimensions(shape)))
+    if str(layout) == "NHWC":
+        dims = {k: replace(dim, name="nchw"[k]) for k, dim in dims.items()}
     axes = _axes(layout, dims, shape)
     parts = tuple(_parts(layout, dims, sizes))
     headline = _headline(layout)
