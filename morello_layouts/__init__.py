@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         cute as cute,
         morello as morello,
         parse as parse,
+        strided as strided,
         xla as xla,
     )
     from morello_layouts.notations.morello import MorelloLayout as MorelloLayout
@@ -110,7 +111,7 @@ _SUBMODULES: Final = {
     for name in (
         *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
         *("notations", "notations.cute", "notations.mlir", "notations.morello"),
-        *("notations.onednn", "notations.xla"),
+        *("notations.onednn", "notations.strided", "notations.xla"),
         *("picture", "proof", "recipe", "tpu"),
     )
 }

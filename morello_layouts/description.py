@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import log10
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
+from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, Scatter, physical_coordinates
 from morello_layouts.recipe.digits import Digits, axes_of, axis_text
 
 
@@ -252,7 +253,17 @@ def memory_axes(recipe: Recipe, dims: Sequence[Dimension]) -> tuple[MemoryAxis, 
     >>> [axis.label for axis in memory_axes(tiled, dimensions((8, 6)))]
     ['y//4', 'x', 'y%4']
     """
-    return named_axes(axes_of(recipe), recipe.physical_shape, dims)
+    if not any(isinstance(step, Scatter) for step in recipe.steps):
+        return named_axes(axes_of(recipe), recipe.physical_shape, dims)
+    at = [
+        variable(dim.name, 0, n - 1 if n != 0 else 0)
+        for dim, n in zip(dims, recipe.shape, strict=True)
+    ]
+    forms = physical_coordinates(recipe, at, AffineExpr((), 0))
+    return tuple(
+        MemoryAxis(str(canonicalize(form)), n if isinstance(n, int) else None, ())
+        for form, n in zip(forms, recipe.physical_shape, strict=True)
+    )
 
 
 def named_axes(

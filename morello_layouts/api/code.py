@@ -19,6 +19,7 @@ from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, as_layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.maps.modes import Decomposition
+from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def _of_layout_or_expression(
 ) -> Formulas:
     if isinstance(of, str) and bounds is None:
         return _of_index_map(index_map(_parsed(of), shape))
-    if isinstance(of, IndexMap | Arrays) or is_function(of) or as_layout(of) is not None:
+    is_layout = isinstance(of, IndexMap | Arrays) or is_function(of) or as_layout(of) is not None
+    if is_layout or strided.of(of) is not None:
         return _of_index_map(index_map(of, shape))
     if shape is not None:
         raise LayoutError(

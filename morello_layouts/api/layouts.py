@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import (
@@ -26,10 +26,14 @@ from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import reshape_view
 from morello_layouts.maps.origin import Origin
+from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function, layout_of_function
 
-LayoutLike: TypeAlias = "str | Arrays | IndexMap | Callable[..., Any]"
-"""Text in any notation, a layout, an index map, or a function of coordinates."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LayoutLike: TypeAlias = "str | Arrays | IndexMap | NDArray[Any] | Callable[..., Any]"
+"""Text in any notation, a layout, an array, an index map, or a function of coordinates."""
 
 
 def index_map(
@@ -43,9 +47,10 @@ def index_map(
 
     Args:
         layout: text in any notation, a layout, also one of a notation of your own
-            (:class:`~morello_layouts.Layout`), or an index map, which is returned as it is; or a
-            function of coordinates, which gives the offset in elements, or the coordinates in a
-            row-major box. It is called once, with symbolic coordinates.
+            (:class:`~morello_layouts.Layout`), an array of NumPy or PyTorch, whose strides count,
+            or an index map, which is returned as it is; or a function of coordinates, which gives
+            the offset in elements, or the coordinates in a row-major box. It is called once, with
+            symbolic coordinates.
         shape: the sizes; XLA shapes carry their own. A size may be a name or a SymPy expression:
             then it is symbolic, an unknown number of at least 1.
         assuming: assumptions about symbolic sizes: ``"M % 8 == 0, N <= 128"``, a SymPy relation, a
@@ -104,12 +109,13 @@ def _bounded(layout: Layout | IndexMap, sizes: Sequence[Int | None]) -> tuple[In
 
 
 def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap:
-    """Return text, and functions, as the layout that they describe; other values as they are."""
+    """Return text, arrays and functions as the layout that they have; other values as they are."""
     if is_function(layout):
         return layout_of_function(layout)
     if isinstance(layout, str):
         return notations.parse(layout, notation)
-    return cast("Arrays | IndexMap", layout)
+    found = None if isinstance(layout, Arrays | IndexMap) else strided.of(layout)
+    return cast("Arrays | IndexMap", layout) if found is None else found
 
 
 def arrays_of(

@@ -31,6 +31,7 @@ from morello_layouts.recipe import (
     Pad,
     Recipe,
     coordinates_at,
+    elements_at,
     elements_by_slot,
     has_inverse,
     known,
@@ -355,10 +356,7 @@ class IndexMap:
     def _coordinates_of_array(self, p: Any) -> tuple[Any, ...]:
         import numpy as np
 
-        at, limits = coordinates_at(self.recipe, p)
-        is_element = np.ones(np.shape(p), bool)
-        for x, n in limits:
-            is_element = is_element & (x < n)
+        at, is_element = elements_at(self.recipe, p)
         return tuple(np.where(is_element, x, -1) for x in at)
 
     def _looked_up(self, p: Any) -> Any:
@@ -366,7 +364,6 @@ class IndexMap:
         import numpy as np
 
         first, counts = elements_by_slot(self.recipe)
-        shape = known(self.recipe.shape)
         shared = np.extract(counts[p] > 1, p)
         if len(shared):
             raise UnsupportedError(
@@ -374,11 +371,11 @@ class IndexMap:
                 "an offset has one coordinate if no two elements share it",
                 "ask for the offsets of coordinates instead",
             )
-        if np.ndim(p) == 0:
-            found = int(first[p])
-            return None if found < 0 else tuple(map(int, np.unravel_index(found, shape)))
-        at = np.unravel_index(np.maximum(first[p], 0), shape)
-        return tuple(np.where(first[p] < 0, -1, x) for x in at)
+        if np.ndim(p):
+            return self._coordinates_of_array(p)
+        if first[p] < 0:
+            return None
+        return tuple(map(int, np.unravel_index(first[p], known(self.recipe.shape))))
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
         shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))

@@ -35,6 +35,8 @@ from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.named.reader import parse_named
 from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
 from morello_layouts.notations.onednn.reader import parse_onednn
+from morello_layouts.notations.strided import MemoryFormat, StridedLayout, words as strided_words
+from morello_layouts.notations.strided.reader import parse_strided
 from morello_layouts.notations.tvm.reader import parse_tvm
 from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, words as xla_words
 from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
@@ -128,6 +130,15 @@ NOTATIONS: Final = (
         (OnednnLayout,),
         onednn_words.describe,
         "aBcd16b",
+    ),
+    Notation(
+        "strided",
+        "strides or a memory format",
+        re.compile(r"\s*(strided\s*<|(contiguous_format|channels_last(_3d)?)\s*\Z)"),
+        parse_strided,
+        (StridedLayout, MemoryFormat),
+        strided_words.describe,
+        "strided<[5, 1], offset: 2>",
     ),
     Notation(
         "tvm",

@@ -16,7 +16,7 @@ from morello_layouts.limits import PICTURE_PLAYED
 from morello_layouts.picture.panel import Panel, borders
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.svg_parts import element, escaped
-from morello_layouts.picture.tiles import coordinates_of
+from morello_layouts.picture.tiles import coordinates_of, within_axes
 from morello_layouts.picture.view import exact_array
 from morello_layouts.recipe import (
     Merge,
@@ -27,9 +27,12 @@ from morello_layouts.recipe import (
     Step,
     Transpose,
     delinearize,
+    elements_at,
+    has_inverse,
     known,
     linear_index,
     logical_coordinates,
+    physical_coordinates,
 )
 
 
@@ -66,17 +69,25 @@ def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[RecipeStage, ...]
     [('array', (2, 3), 13), ('pad', (2, 3), 15), ('split', (1, 0, 1, 1), 15), \
 ('transpose', (1, 1, 0, 1), 17)]
     """
-    (size,) = known((recipe.size,))
-    physical = delinearize(exact_array(list(offsets), size), recipe.physical_shape)
+    size, start = known((recipe.size, recipe.offset))
+    slots = exact_array(list(offsets), size)
+    physical = delinearize(slots - start, recipe.physical_shape)
     stages = []
     for k, sizes in enumerate(recipe.shapes):
         shape, name, words = known(sizes), "array", _ARRAY
         if k:
             step = recipe.steps[k - 1]
             name, words = step.name, _words(step, known(recipe.shapes[k - 1]), shape)
-        at, _ = logical_coordinates(Recipe(sizes, recipe.steps[k:]), physical)
+        at: Sequence[Any] = physical
+        if has_inverse(recipe):
+            at, _ = logical_coordinates(Recipe(sizes, recipe.steps[k:]), physical)
+        elif k < len(recipe.steps):  # of the first element at each slot
+            first, there = elements_at(recipe, slots)
+            before = Recipe(recipe.shape, recipe.steps[:k])
+            moved: Sequence[Any] = physical_coordinates(before, first, 0)
+            at = [np.where(there, x, n) for x, n in zip(moved, shape, strict=True)]
         places = (
-            place if all(x < n for x, n in zip(place, shape, strict=True)) else None
+            place if all(0 <= x < n for x, n in zip(place, shape, strict=True)) else None
             for place in coordinates_of(at, len(offsets))
         )
         stages.append(RecipeStage(name, shape, words, tuple(places)))
@@ -91,6 +102,8 @@ def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
     match step:
         case Pad():
             added = prod(after) - prod(before)
+            if added < 0:
+                return f"{-added:,} places without elements are cut off"
             return f"{added:,} places without elements complete the tiles"
         case Split(tiles):
             parts = [f"{n} = {n // t}·{t}" for n, t in zip(before, tiles, strict=True) if t]
@@ -190,8 +203,8 @@ def _data(panel: Panel) -> dict[str, Any]:
     slots = list(panel.view.slots())
     cells = [cell.offset for *_, cell in places]
     offsets = list(dict.fromkeys([*cells, *(s.offset for s in slots)]))
-    (size, tail) = known((panel.map.recipe.size, panel.map.recipe.tail_padding))
-    inside = [p for p in offsets if p < size - tail]
+    (size,) = known((panel.map.recipe.size,))
+    inside = within_axes(panel.map.recipe, offsets)
     stages = stages_of(panel.map.recipe, inside)
     # Numbers are text: JavaScript's own are exact up to 2**53.
     numbers = [[None if n is None else str(n) for n in stage.numbers] for stage in stages]
@@ -236,10 +249,11 @@ def _terms(panel: Panel) -> list[str]:
 def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
     """Return the value of each term for the element at an offset; padding has none."""
     form = panel.map.form
-    at = panel.map.coordinates(exact_array(offsets, known((panel.map.recipe.size,))[0]))
     if not panel.view.shape:
-        return {offset: ["0"] for offset in offsets[:1]}
-    there = [k for k, x in enumerate(at[0].tolist()) if x >= 0]
+        return {offset: [str(form.const)] for offset in offsets[:1]}
+    recipe = panel.map.recipe
+    at, is_there = elements_at(recipe, exact_array(offsets, known((recipe.size,))[0]))
+    there = np.flatnonzero(is_there).tolist()
     variables = {f"d{k}": x[there] for k, x in enumerate(at)}
     columns = [
         np.broadcast_to(AffineExpr((term,), 0).evaluate(variables), (len(there),)).tolist()

@@ -11,7 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from morello_layouts.recipe import Recipe, Split, Transpose, delinearize, known, logical_coordinates
+from morello_layouts.recipe import (
+    Recipe,
+    Scatter,
+    Split,
+    Transpose,
+    delinearize,
+    known,
+    logical_coordinates,
+)
 from morello_layouts.recipe.digits import axes_of
 
 
@@ -67,8 +75,11 @@ def _tilings(recipe: Recipe) -> Iterator[tuple[int, int, int, list[_Parts]]]:
     """Yield runs of splits and the transpose after them, with the parts of each axis before them.
 
     A run is given by three numbers of steps: before it, up to its last split, and to its end.
+    Scattered elements have no tiles.
     """
     steps, end = recipe.steps, 0
+    if any(isinstance(step, Scatter) for step in steps):
+        return
     for is_split, group in groupby(steps, lambda step: isinstance(step, Split)):
         start, end = end, end + len(list(group))
         if is_split:
@@ -112,10 +123,17 @@ def _sizes(axes: Sequence[_Parts], cut: int) -> tuple[int, ...]:
     )
 
 
+def within_axes(recipe: Recipe, offsets: Sequence[int]) -> list[int]:
+    """Return the offsets that are not in the padding before or behind the axes."""
+    start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
+    return [p for p in offsets if start <= p < size - tail]
+
+
 def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tuple[int, ...]]:
-    """Return the number of the tile of each offset; the offsets are not in the tail padding."""
+    """Return the number of the tile of each offset; all are within the axes."""
     rest = Recipe(recipe.shapes[level.stage], recipe.steps[level.stage :])
-    at, _ = logical_coordinates(rest, delinearize(offsets, recipe.physical_shape))
+    (start,) = known((recipe.offset,))
+    at, _ = logical_coordinates(rest, delinearize(offsets - start, recipe.physical_shape))
     return coordinates_of(at[: level.cut], len(offsets))
 
 
@@ -153,7 +171,8 @@ class OutermostTiles:
         """Return the outermost tiles of a recipe of known sizes."""
         extents: list[int] = list(known(recipe.shape))
         sizes: list[int | None] = [None] * len(extents)
-        for start, _, _, axes in islice(_tilings(recipe), 1):
+        (tail,) = known((recipe.tail_padding,))
+        for start, _, _, axes in islice(() if tail < 0 else _tilings(recipe), 1):
             before = Recipe(recipe.shape, recipe.steps[:start])
             for digits, parts in zip(axes_of(before), axes, strict=True):
                 dims = {dim for digit in digits for dim in digit.dims}

@@ -19,13 +19,13 @@ from morello_layouts.picture.tiles import (
     coordinates_of,
     levels_of,
     tile_numbers,
+    within_axes,
 )
 from morello_layouts.recipe import (
     delinearize,
+    elements_at,
     known,
-    linear_index,
-    logical_coordinates,
-    physical_coordinates,
+    offset_of,
 )
 
 _FIRST_SLOTS: Final = 20  # shown at the start of a buffer that is cut
@@ -129,23 +129,17 @@ def _first_piece(m: IndexMap, levels: tuple[Level, ...]) -> int:
 
 
 def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[Slot]:
-    size, tail = known((m.recipe.size, m.recipe.tail_padding))
-    inside = [p for p in offsets if p < size - tail]
-    if not inside:
-        return [Slot(p, None, ()) for p in offsets]
-    p = exact_array(inside, size)
-    at, limits = logical_coordinates(m.recipe, delinearize(p, m.recipe.physical_shape))
-    there = np.ones(len(inside), dtype=bool)
-    for x, n in limits:
-        there &= np.broadcast_to(np.asarray(x < n, dtype=bool), there.shape)
-    coordinates, tiles = coordinates_of(at, len(inside)), _tiles(m, levels, p)
-    slots = [
-        Slot(offset, coordinate if is_there else None, tile)
-        for offset, coordinate, is_there, tile in zip(
-            inside, coordinates, there.tolist(), tiles, strict=True
-        )
-    ]
-    return slots + [Slot(offset, None, ()) for offset in offsets[len(inside) :]]
+    (size,) = known((m.recipe.size,))
+    inside = within_axes(m.recipe, offsets)
+    found: dict[int, Slot] = {}
+    if inside:
+        p = exact_array(inside, size)
+        at, there = elements_at(m.recipe, p)
+        coordinates, tiles = coordinates_of(at, len(inside)), _tiles(m, levels, p)
+        lines = zip(inside, coordinates, there.tolist(), tiles, strict=True)
+        for offset, coordinate, is_there, tile in lines:
+            found[offset] = Slot(offset, coordinate if is_there else None, tile)
+    return [found.get(offset) or Slot(offset, None, ()) for offset in offsets]
 
 
 def _tiles(
@@ -401,8 +395,7 @@ def _cells(
     recipe, shape = m.recipe, known(m.recipe.shape)
     size, count = known((recipe.size,))[0], len(coordinates)
     at = [exact_array(list(line), size) for line in zip(*coordinates, strict=True)]
-    physical = physical_coordinates(recipe, at, 0)
-    offsets: Any = linear_index(physical, recipe.physical_shape, 0)
+    offsets: Any = offset_of(recipe, at, 0)
     if isinstance(offsets, int):  # the formula does not depend on the coordinates
         offsets = exact_array([offsets] * count, size)
     offsets = np.broadcast_to(offsets, (count,))

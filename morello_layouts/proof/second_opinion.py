@@ -53,6 +53,8 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
     if m.origin is None:
         return None
     names = sorted({name for n in m.origin.shape if not isinstance(n, int) for name in n.names()})
+    if {*m.recipe.names} - {*names}:
+        return None  # a pitch has a name of its own, and the document no number for it
     if not names:
         return next(_At(m, m.origin, {}).disagreements(OPINION_POINTS), None)
     for values in islice(_allowed(m.origin, names), OPINION_SIZES):

@@ -3,6 +3,7 @@
 from morello_layouts.recipe.readings import (
     coordinates_at,
     delinearize,
+    elements_at,
     elements_by_slot,
     from_bytes,
     has_inverse,
@@ -29,6 +30,7 @@ __all__ = [
     "Transpose",
     "coordinates_at",
     "delinearize",
+    "elements_at",
     "elements_by_slot",
     "from_bytes",
     "has_inverse",

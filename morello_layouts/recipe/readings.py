@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, Var
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import SCATTERED
 from morello_layouts.recipe.recognize import unscattered
 from morello_layouts.recipe.steps import (
@@ -35,8 +35,7 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
     for step, before, after in zip(recipe.steps, shapes, shapes[1:], strict=False):
         match step:
             case Pad():
-                widths = [(0, m - n) for n, m in zip(before, after, strict=True)]
-                array = np.pad(array, widths, constant_values=fill)
+                array = _resized(array, before, after, fill)
             case Transpose(order):
                 array = array.transpose(order)
             case Split() | Merge():
@@ -68,10 +67,19 @@ def unpack_array(recipe: Recipe, buffer: NDArray[Any]) -> NDArray[Any]:
     return array.copy()
 
 
+def _resized(
+    array: NDArray[Any], shape: tuple[int, ...], to: tuple[int, ...], fill: Any
+) -> NDArray[Any]:
+    """Return an array with other ends of its axes: with ``fill`` where they grow."""
+    widths = [(0, max(m - n, 0)) for n, m in zip(shape, to, strict=True)]
+    kept = array[tuple(slice(m) for m in to)]
+    return np.pad(kept, widths, constant_values=fill) if any(w for _, w in widths) else kept
+
+
 def _undo(step: Step, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     match step:
         case Pad():
-            return array[tuple(slice(n) for n in shape)]
+            return _resized(array, array.shape, shape, 0)
         case Transpose(order):
             return array.transpose(np.argsort(order))
         case Split() | Merge():
@@ -225,7 +233,7 @@ def logical_coordinates(recipe: Recipe, physical: Sequence[Any]) -> tuple[tuple[
         match step:
             case Pad(sizes):
                 axes = zip(at, before, sizes, strict=True)
-                limits += [(x, n) for x, n, padded in axes if n != padded]
+                limits += [(x, n) for x, n, now in axes if not is_nonnegative(n - now)]
             case Split(tiles):
                 parts = iter(at)
                 at = [next(parts) if t is None else next(parts) * t + next(parts) for t in tiles]
@@ -315,6 +323,28 @@ def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int6
     first = np.full(size, -1)
     first[slots[::-1]] = np.arange(slots.size)[::-1]
     return first, np.bincount(slots, minlength=size)
+
+
+def elements_at(
+    recipe: Recipe, offsets: NDArray[Any]
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.bool_]]:
+    """Return the coordinate of the first element at each offset, and whether there is one.
+
+    Raises:
+        UnsupportedError: as :func:`elements_by_slot` if there is no inverse formula.
+
+    >>> at, there = elements_at(Recipe((3,), (Pad((4,)),)), np.arange(4))
+    >>> at[0][there]
+    array([0, 1, 2])
+    """
+    if not has_inverse(recipe):
+        first = elements_by_slot(recipe)[0][offsets.astype(np.int64)]
+        return np.unravel_index(np.maximum(first, 0), known(recipe.shape)), first >= 0
+    found, limits = coordinates_at(recipe, offsets)
+    there = np.ones(offsets.shape, bool)
+    for x, n in limits:
+        there = there & np.asarray(x < n, bool)
+    return tuple(np.broadcast_to(x, offsets.shape) for x in found), there
 
 
 def occupied(recipe: Recipe) -> Int:

@@ -206,21 +206,23 @@ def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]]) -> _Axes |
 
 
 def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
-    """Return digits, the largest stride first; None if a stride is below the reach of others.
+    """Return digits, the largest stride first; None if a stride is not past all smaller ones.
 
     A pitch with a name of its own, which is no name of the shape's, is taken for large enough.
     """
     left, found = list(digits), list[_Digit]()
+    reach: Int = 1  # of the smaller digits: their largest sum, and 1
     while left:
         least = (x for x in left if all(is_nonnegative(y.stride - x.stride) for y in left))
         digit = next(least, None)
         if digit is None:
             return None
-        pitch, reach = digit.stride, found[0].stride * found[0].radix if found else 0
+        pitch = digit.stride
         is_pitch = isinstance(pitch, SizeExpr) and pitch.names() - names
         may_hold = is_pitch and not is_nonnegative(reach - 1 - pitch)
         if not may_hold and not is_nonnegative(pitch - reach):
             return None
+        reach += pitch * (digit.radix - 1)
         left.remove(digit)
         found.insert(0, digit)
     return found
@@ -247,7 +249,7 @@ def _steps(shape: Shape, digits: Sequence[_Axes], sizes: Sequence[Int | None]) -
         # Axes of a form that are done stay as they are.
         now = [r[level] if level < len(r) else ((1,) * len(r[-1][1]), r[-1][1]) for r in rounds]
         steps.append(Merge(tuple(count for counts, _ in now for count in counts)))
-        steps.append(Pad(tuple(n for _, padded in now for n in padded)))
+        steps.append(Pad(tuple(n for _, padded in now for n in padded), cut=True))
     return tuple(_without_idle(shape, steps))
 
 
@@ -294,8 +296,11 @@ def _rounds(digits: _Axes, size: Int | None, ones: int) -> list[_Round]:
 
 def _without_idle(shape: Shape, steps: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps that change something."""
-    for step in steps:
-        after = step.apply(shape)
+    for given in steps:
+        step, after = given, given.apply(shape)
+        if isinstance(step, Pad):
+            less = (is_nonnegative(n - m - 1) for n, m in zip(shape, after, strict=True))
+            step = Pad(after, cut=any(less))
         match step:
             case Transpose(order):
                 idle = order == tuple(range(len(order)))

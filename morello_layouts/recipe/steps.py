@@ -46,12 +46,15 @@ class Pad:
 
     Attributes:
         sizes: the size of each axis after the step, in elements.
+        cut: whether an axis may lose padding at its end instead: every other column of 7 is 4
+            pairs without the last place.
 
     >>> Pad((4, 6)).apply((3, 5))
     (4, 6)
     """
 
     sizes: Shape
+    cut: bool = False
     name: ClassVar[str] = "pad"
 
     def apply(self, shape: Shape) -> Shape:
@@ -59,7 +62,7 @@ class Pad:
         _require(len(self.sizes) == len(shape), self, shape)
         # A symbolic size is refused only if it certainly shrinks: N may be at most 128.
         less = (n - m for n, m in zip(shape, self.sizes, strict=True))
-        _require(not any(is_nonnegative(lost - 1) for lost in less), self, shape)
+        _require(self.cut or not any(is_nonnegative(lost - 1) for lost in less), self, shape)
         return self.sizes
 
 
@@ -194,9 +197,10 @@ class Recipe(Displayed):
 
     def __post_init__(self) -> None:
         self.shapes  # raises if a step does not fit  # noqa: B018
-        scatters = any(isinstance(step, Scatter) for step in self.steps)
-        missing = prod(self.shape) - prod(self.physical_shape) - self.tail_padding
-        for name, number in (("offset", self.offset), ("room", 0 if scatters else -missing)):
+        room: Int = 0
+        if not is_nonnegative(self.tail_padding) and not any(map(_loses_places, self.steps)):
+            room = prod(self.physical_shape) + self.tail_padding - prod(self.shape)
+        for name, number in (("offset", self.offset), ("room", room)):
             if is_nonnegative(-1 - number):
                 raise ShapeError(
                     f"{name} of a buffer of {self.size} elements: expected 0 or more, got {number}",
@@ -246,7 +250,12 @@ class Recipe(Displayed):
         """
         stages = zip(self.steps, self.shapes, self.shapes[1:], strict=False)
         grown = ((n, m) for s, m, n in stages if isinstance(s, Pad))
-        pairs = (pair for after, before in grown for pair in zip(after, before, strict=True))
+        pairs = (
+            (n, m)
+            for after, before in grown
+            for n, m in zip(after, before, strict=True)
+            if not is_nonnegative(m - n)  # the same, or cut
+        )
         return tuple(dict.fromkeys((n, m) for n, m in pairs if not is_nonnegative(n - m)))
 
     @cached_property
@@ -267,8 +276,8 @@ class Recipe(Displayed):
 
         def changed(step: Step) -> Step:
             match step:
-                case Pad(sizes):
-                    return Pad(tuple(map(change, sizes)))
+                case Pad(sizes, cut):
+                    return Pad(tuple(map(change, sizes)), cut)
                 case Scatter(form, size):
                     return Scatter(map_ints(form, change), change(size))
             return step
@@ -303,6 +312,11 @@ class Recipe(Displayed):
             how = "cut" if is_nonnegative(-self.tail_padding) else "tail pad"
             parts.append(f"{how} to {self.size} elements")
         return " → ".join(parts)
+
+
+def _loses_places(step: Step) -> bool:
+    """Whether there may be fewer places after a step than before."""
+    return isinstance(step, Scatter) or (isinstance(step, Pad) and step.cut)
 
 
 def brackets(shape: Shape) -> str:

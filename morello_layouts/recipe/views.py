@@ -135,8 +135,8 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
     steps: list[Step] = []
     for step, before in zip(recipe.steps, recipe.shapes, strict=False):
         match step:
-            case Pad(sizes):
-                steps.append(Pad((*sizes, size)))
+            case Pad(sizes, cut):
+                steps.append(Pad((*sizes, size), cut))
             case Split(tiles):
                 steps.append(Split((*tiles, None)))
             case Transpose(order):

@@ -21,6 +21,7 @@ SHAPES = {
     "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]": (13, 15),
     "aBcd16b": (2, 20, 3, 4),
     "NCHW16c": (2, 20, 3, 4),
+    "strided<[5, 1], offset: 2>": (3, 4),
     "(h p) w -> h w p, p=2": (6, 5),
     "mx128x4": (130, 7),
 }

@@ -1,0 +1,48 @@
+"""The text of strided layouts: ``strided<[5, 1], offset: 2>`` and ``channels_last``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from morello_layouts.errors import LayoutError
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.strided.layout import MemoryFormat, StridedLayout
+
+if TYPE_CHECKING:
+    from lark import Token
+
+_SYNTAX: Final = Syntax(
+    form="a strided layout has a stride for each dimension, and an offset if it is not 0",
+    example="write for example strided<[5, 1], offset: 2>",
+    names={"INT": "a number", "NAME": "a name", "FORMAT": "a memory format such as channels_last"},
+    hints={
+        "?": "give an unknown stride a name of its own, such as LD",
+        "torch": "leave torch. out",
+    },
+)
+
+
+def parse_strided(text: str) -> StridedLayout | MemoryFormat:
+    """Parse the strides of a layout, or the name of a memory format.
+
+    Raises:
+        ParseError: with a caret at the fault.
+
+    >>> parse_strided("strided<[LD, 1], offset: 2>").offset
+    2
+    """
+    children: list[Any] = parse_tree("strided/strided.lark", "strided_text", text, _SYNTAX).children
+    if children and getattr(children[0], "type", "") == "FORMAT":
+        return MemoryFormat(str(children[0]))
+    strides = [token for token in children if hasattr(token, "type")]
+    offset = next((tree.children[0] for tree in children if not hasattr(tree, "type")), None)
+    numbers = tuple(_number(token, text) for token in strides)
+    try:
+        return StridedLayout(numbers, 0 if offset is None else _number(offset, text))
+    except LayoutError as error:  # too many strides
+        raise at_part(error, text, {}, strides[-1].start_pos or 0) from None
+
+
+def _number(token: Token, text: str) -> Int:
+    return SizeExpr.named(str(token)) if token.type == "NAME" else integer(token, text)

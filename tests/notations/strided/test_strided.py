@@ -1,0 +1,172 @@
+"""Strided arrays and texts, judged by NumPy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.errors import LayoutError, ParseError, ShapeError, UnsupportedError
+from morello_layouts.notations.strided import StridedLayout, expand, of, slice_dim, view
+from tests.support.tables import each_row
+
+BASE = np.arange(48, dtype=np.int16).reshape(6, 8)
+VIEWS = {
+    "whole": BASE,
+    "transposed": BASE.T,
+    "even rows": BASE[::2],
+    "mirrored": BASE[:, ::-1],
+    "both backwards": BASE[::-1, ::-1],
+    "inner box": BASE[1:5:2, 1:7:3],
+    "odd columns of an odd width": BASE.reshape(-1)[:35].reshape(5, 7)[:, ::2],
+    "broadcast": np.broadcast_to(BASE[2], (3, 8)),
+    "overlapping windows": np.lib.stride_tricks.sliding_window_view(BASE, 3, axis=1),
+    "column-major": np.asfortranarray(BASE),
+    "new axes": BASE[:, None, :, None],
+    "one element": BASE[2:3, 5:6],
+    "bytes": BASE.view(np.uint8)[:, ::3],
+    "empty": BASE[:0],
+    "scalar": BASE[3, 4:5].reshape(()),
+}
+
+
+def owner(array: np.ndarray) -> np.ndarray:
+    """The memory that a view looks into."""
+    return (array if array.base is None else BASE).ravel("K").view(array.dtype)
+
+
+@each_row("name", VIEWS)
+def test_a_map_finds_the_elements_of_a_view(name: str) -> None:
+    array = VIEWS[name]
+    m = ml.index_map(array)
+    memory = owner(array)
+    assert m.size == memory.size
+    if array.size:
+        assert (memory[np.asarray(m(*np.indices(array.shape)), int)] == array).all()
+    assert (ml.unpack(array, memory) == array).all()
+    assert ml.verify(m).holds
+    slots = np.unique(np.asarray(m(*np.indices(array.shape)), int)) if array.size else np.arange(0)
+    assert ml.is_injective(m).holds is (len(slots) == array.size)
+    assert m.padding == m.size - len(slots)
+
+
+@each_row("name", VIEWS)
+def test_a_view_is_moved_into_tiles(name: str) -> None:
+    array = VIEWS[name]
+    if array.ndim == 2 and array.size:
+        move = ml.relayout(array, "{1,0:T(2,4)}")
+        found = move.compile(array.dtype)(owner(array))
+        assert (found == ml.pack("{1,0:T(2,4)}", array)).all()
+
+
+@each_row("name", VIEWS)
+def test_every_answer_about_a_view(name: str) -> None:
+    array = VIEWS[name]
+    assert str(ml.explain(array))
+    if array.size:
+        assert "<svg" in ml.draw(array).svg()
+        assert ml.draw(array).text()
+        assert "html" in ml.draw(array).html()
+        assert ml.code(array, "c")
+
+
+def test_types_and_other_arrays() -> None:
+    cuda = {"typestr": "<f4", "shape": (2, 3), "strides": (32, 8), "data": (4096, False)}
+    assert str(of(SimpleNamespace(__cuda_array_interface__=cuda))) == "strided<[8, 2]>"
+    dense = {"typestr": "<f8", "shape": (2, 3), "strides": None, "data": (4096, False)}
+    layout = of(SimpleNamespace(__array_interface__=dense))
+    assert (str(layout), str(layout and layout.element)) == ("strided<[3, 1]>", "f64")
+    backwards = {"typestr": "|b1", "shape": (4,), "strides": (-1,), "data": (7, False)}
+    assert str(of(SimpleNamespace(__array_interface__=backwards))) == "strided<[-1], offset: 3>"
+    assert of("strided") is of(3) is of(None) is of(np.ndarray) is None
+
+
+class Tensor:
+    """What is used of PyTorch's tensors."""
+
+    shape, dtype = (2, 3), "torch.bfloat16"
+
+    def stride(self) -> tuple[int, ...]:
+        return (1, 4)
+
+    def storage_offset(self) -> int:
+        return 5
+
+    def element_size(self) -> int:
+        return 2
+
+
+def test_a_tensor_of_pytorch() -> None:
+    m = ml.index_map(Tensor())
+    assert (str(m), m.shape, str(m.element_type)) == ("(d0, d1) -> 4*d1 + d0 + 5", (2, 3), "bf16")
+
+
+def test_strides_that_are_not_whole_elements() -> None:
+    records = np.zeros(4, np.dtype([("a", "u1"), ("b", "<u4")]))
+    with pytest.raises(UnsupportedError, match="expected multiples of the 4 bytes"):
+        ml.index_map(records["b"])
+
+
+TEXTS = {
+    "strided<[5, 1], offset: 2>": ((3, 4), "(d0, d1) -> 5*d0 + d1 + 2"),
+    " strided < [ 5 ,1 ] > ": ((3, 4), "(d0, d1) -> 5*d0 + d1"),
+    "strided<[-4, 1], offset: 8>": ((3, 4), "(d0, d1) -> -4*d0 + d1 + 8"),
+    "strided<[], offset: 3>": ((), "() -> 3"),
+    "strided<[LD, 1], offset: O>": (("M", "N"), "(d0, d1) -> LD*d0 + d1 + O"),
+    "contiguous_format": ((2, 3), "(d0, d1) -> 3*d0 + d1"),
+    "channels_last": ((2, 3, 4, 5), "(d0, d1, d2, d3) -> 60*d0 + 15*d2 + 3*d3 + d1"),
+    "channels_last_3d": ((3, 2, 4, 5), "(d0, d1, d2, d3) -> 60*d1 + 15*d2 + 3*d3 + d0"),
+}
+
+
+@each_row("text", TEXTS)
+def test_texts(text: str) -> None:
+    shape, formula = TEXTS[text]
+    assert str(ml.index_map(text, shape)) == formula
+    assert ml.parse(str(ml.parse(text))) == ml.parse(text)
+    assert ml.verify(ml.index_map(text, shape)).holds
+
+
+WRONG = {
+    "strided": ("expected '<', found the end of the text", 7),
+    "strided<": ("expected '[', found the end of the text", 8),
+    "strided<[5, 1]": ("expected ',' or '>', found the end of the text", 14),
+    "strided<[5 1]>": ("expected ',' or ']', found '1]>'", 11),
+    "strided<[5,]>": ("expected a name or a number, found ']>'", 11),
+    "strided<[?, 1]>": ("expected ']', a name or a number, found '?,'", 9),
+    "strided<[5, 1], 2>": ("expected 'offset', found '2>'", 16),
+    "strided<[5, 1], offset 2>": ("expected ':', found '2>'", 23),
+    "strided<[5, 1], offset: >": ("expected a name or a number, found '>'", 24),
+    "strided<[5.5, 1]>": ("expected ',' or ']', found '.5,'", 10),
+    "strided<[99999999999999999999]>": ("the number is too large", 9),
+    "strided<[1]> x": ("expected the end of the text, found 'x'", 13),
+}
+
+
+@each_row("text", WRONG)
+def test_wrong_texts(text: str) -> None:
+    what, position = WRONG[text]
+    with pytest.raises(ParseError) as caught:
+        ml.parse(text, "strided")
+    assert (caught.value.what, caught.value.position) == (what, position)
+
+
+def test_wrong_values() -> None:
+    cases: list[tuple[Any, str]] = [
+        (lambda: ml.index_map("strided<[5, 1]>", (2, 3, 4)), "2"),
+        (lambda: ml.index_map("strided<[-1]>", (4,)), r"from 0 to ….*got -3\.\.0"),
+        (lambda: ml.index_map("channels_last", (2, 3)), "expected 3 or 4 dimensions, got 2"),
+        (lambda: view(StridedLayout((1,), shape=(4,)), (2, 3)), "expected 4 elements"),
+        (lambda: view(StridedLayout((1,)), (4,)), "carries no shape"),
+        (lambda: expand(StridedLayout((1,), shape=(4,)), (3,)), "expected size 4 or 1"),
+        (lambda: slice_dim(StridedLayout((1,), shape=(4,)), 1, 0, 2), "1"),
+        (lambda: ml.parse(f"strided<[{', '.join('1' * 101)}]>"), "from 0 to 100, got 101"),
+    ]
+    for action, message in cases:
+        with pytest.raises(LayoutError, match=message):
+            action()
+    with pytest.raises(ShapeError, match="expected LD >= N, got 3 and 5"):
+        ml.index_map("strided<[LD, 1]>", ("M", "N")).at(M=2, N=5, LD=3)
