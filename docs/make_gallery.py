@@ -18,6 +18,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "benchmarks"))
 from formats import FORMATS, GROUPS, Format
 
 import morello_layouts as ml
+from morello_layouts.api.conversions import conversion
 from morello_layouts.maps import IndexMap
 
 MORELLO_BITS: Final = 32
@@ -35,6 +36,8 @@ Every entry has
 - the **layout** for any sizes, in Morello's notation (`[…]`, outermost first), in XLA's (`{…}`, the
   fastest dimension first), or as a oneDNN tag (letters, outermost first);
 - the **offset** of element (d0, d1, …), in elements, for any sizes;
+- **elsewhere**: the same offsets at the sizes of the picture as a oneDNN tag, a CuTe layout and a
+  pattern of einops, where there is one; `convert_all` writes the other notations too;
 - **this size**: the bytes of the array as drawn, and of its buffer. If a layout names no type,
   elements take 4 bytes;
 - the **verdict**, proved by ISL: whether the layout is injective (no two elements share a slot),
@@ -95,6 +98,7 @@ def entry(one: Format) -> str:
     rows = [
         ("layout", text),
         ("offset", f"`{str(general).partition(' -> ')[2]}`"),
+        ("elsewhere", elsewhere(drawn)),
         ("this size", size(one, drawn)),
         ("verdict", verdict(general)),
     ]
@@ -103,6 +107,12 @@ def entry(one: Format) -> str:
     table = "\n".join(f"| **{name}** | {value} |" for name, value in rows)
     picture = f"![{one.name}: offsets in cells](gallery/{one.slug}.svg)"
     return f"### {one.name}\n\n{one.about}\n\n{picture}\n\n| | |\n|---|---|\n{table}\n"
+
+
+def elsewhere(m: IndexMap) -> str:
+    """Return the layout in short notations that can say it."""
+    found = (conversion(m, to) for to in ("onednn", "cute", "einops"))
+    return ", ".join(f"`{each.layout}`" for each in found if each.error is None) or "none of these"
 
 
 def size(one: Format, m: IndexMap) -> str:

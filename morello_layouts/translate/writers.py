@@ -289,12 +289,12 @@ def _affine_map(source: Source) -> str:
 
 def _named(source: Source) -> Layout:
     placed = source.placed
-    for layout in (NamedLayout(each.name) for each in FORMATS):
+    for layout in (NamedLayout(each.name) for each in FORMATS if source.offset == 0):
         try:
             m = IndexMap.of(layout.recipe(source.shape), layout.reference)
         except LayoutError:
             continue  # of other ranks or sizes
-        if placed_digits(m) == placed and m.form.const == source.offset:
+        if placed_digits(m) == placed:
             return layout
     raise source.none("no format of the table has its offsets at these sizes", FORMULA)
 
