@@ -82,6 +82,10 @@ class Layout(Arrays):
             shape: sizes in elements.
         """
 
+    def document_steps(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the lines by which the document builds its formula, if it does so in steps."""
+        return ()
+
     def by_document(
         self,
         coordinate: Sequence[int],  # noqa: ARG002

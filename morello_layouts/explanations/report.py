@@ -60,6 +60,8 @@ class ArrayReport(Displayed):
         proofs: the proofs about the index map.
         tpu: how the array lies in a TPU's registers; None if it is not in a TPU's tiles.
         notes: gaps in the explanation, and warnings about the rest.
+        document_steps: how the notation's document builds its formula, if the derivation is asked
+            for and it does so in steps.
     """
 
     path: tuple[int, ...]
@@ -70,6 +72,7 @@ class ArrayReport(Displayed):
     proofs: Proofs | None = None
     tpu: TpuFacts | None = None
     notes: tuple[str, ...] = ()
+    document_steps: tuple[str, ...] = ()
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "path", "*description", "sizes", "index=facts", "proofs", "tpu", "picture", "notes",
@@ -187,6 +190,7 @@ def report_of(
         Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m)),
         tpu,
         m.warnings,
+        layout.document_steps(m.recipe.shape) if derivation and isinstance(layout, Layout) else (),
     )
 
 

@@ -196,7 +196,8 @@ def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Row]]]:
     if report.index is not None:
         yield "Offset", formula_rows(report.index, words)
     if report.derivation is not None:
-        yield "Derivation", [Row("", line) for line in str(report.derivation).splitlines()]
+        lines = (*report.document_steps, *str(report.derivation).splitlines())
+        yield "Derivation", [Row("", line) for line in lines]
     if report.proofs is not None:
         yield "Proof", proof_rows(report.proofs)
     yield "Note", [Row("", note) for note in report.notes]

@@ -71,7 +71,7 @@ NOTATIONS: Final = (
     Notation(
         "morello",
         "a Morello list",
-        re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z])"),
+        re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z]|Layout\s*::|layout\s*!)"),
         parse_morello,
         (MorelloLayout,),
         morello_words.describe,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr
+from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
@@ -24,6 +25,9 @@ from morello_layouts.notations.morello.lowering import as_shape, check_shape
 from morello_layouts.recipe import Recipe, known
 
 _NHWC = ((0, Dynamic()), (2, Dynamic()), (3, Dynamic()), (1, Dynamic()))
+
+
+_LETTERS: Final = "αβγδεζηθικλμνξοπρστυφχψω"
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -312,6 +316,29 @@ class MorelloLayout(Layout):
         24*((d1//4)%2) + 4*(d0%6) + d1%4
         """
         return lowering.reference(self.phys_dims, tuple(coordinates), lowering.as_sizes(shape))
+
+    def document_steps(self, shape: Sequence[Int], /) -> tuple[str, ...]:
+        """Return the book's partial sums: one for each physical dimension, from the innermost on.
+
+        (The book adds b_α once more in the last of its example, where b_β holds it already.)
+
+        >>> import morello_layouts as ml
+        >>> for line in ml.parse("[1, 0, 1 p(4)]").document_steps((6, 8)):
+        ...     print(line)
+        b_α = d1%4
+        b_β = b_α + 4*(d0%6) = b_α + 4*d0
+        b = b_β + 24*((d1//4)%2) = b_β + 24*(d1//4)
+        """
+        sizes = lowering.as_sizes(shape)
+        coordinates = [variable(f"d{k}", 0, n - 1) for k, n in enumerate(sizes)]
+        lines, before = [], ""
+        for k, term in enumerate(lowering.terms_of(self.phys_dims, coordinates, sizes), 1):
+            letter = _LETTERS[k - 1] if k <= len(_LETTERS) else str(k)
+            name = "b" if k == len(self.phys_dims) else f"b_{letter}"
+            forms = dict.fromkeys(f"{before}{form}" for form in (term, canonicalize(term)))
+            lines.append(" = ".join((name, *forms)))
+            before = f"{name} + "
+        return tuple(lines)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
@@ -383,7 +383,13 @@ def reference(
     >>> print(reference(((0, OddEven(8)),), [variable("d0", 0, 7)], (8,)))
     4*((d0%8)%2) + (d0%8)//2
     """
-    offset = AffineExpr((), 0)
+    return sum(terms_of(dims, coordinates, shape), AffineExpr((), 0))
+
+
+def terms_of(
+    dims: PhysDims, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
+) -> Iterator[AffineExpr]:
+    """Yield what each physical dimension adds to the offset, from the innermost on."""
     volume: Int = 1
     within: list[Int] = [1] * len(shape)
     sizes = physical_shape(dims, tuple(shape))
@@ -394,10 +400,9 @@ def reference(
         index = index % size
         if isinstance(phys, OddEven) and size > 1:
             index = index // 2 + (size // 2) * (index % 2)
-        offset = offset + volume * index
+        yield volume * index
         volume *= size
         within[dim] *= size
-    return offset
 
 
 def recipe(dims: PhysDims, shape: Sequence[Int]) -> Recipe:

@@ -1,4 +1,7 @@
-"""Morello's shorthand: ``[1, 0, 1 p(4)]``, ``0, 0 oe(16)``, ``([0, 1], c1)``, ``NHWC``."""
+"""Morello's shorthand: ``[1, 0, 1 p(4)]``, ``0, 0 oe(16)``, ``([0, 1], c1)``, ``NHWC``.
+
+Also lists as its book writes them in Rust: ``Layout::new(vec![(0, PhysDim::Dynamic)])``.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ _SYNTAX = Syntax(
         "INT": "a number",
         "P": "p(…)",
         "OE": "oe(…)",
+        "U32": "a number",
+        "_PHYS_DIM": "'PhysDim::'",
         "CONTIG": "the number of contiguous dimensions, such as c2",
         "NAME": "NHWC or NCHW",
     },
@@ -64,6 +69,7 @@ def _dim(tree: Any, text: str) -> tuple[int, PhysDim]:
     if tree.data == "dynamic":
         return dim, Dynamic()
     size = tree.children[1]
+    size = size.update(value=size.removesuffix("u32"))
     kind = Packed if tree.data == "packed" else OddEven
     try:
         return dim, kind(integer(size, text))

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 from sympy import Mod, floor
 
 import morello_layouts as ml
@@ -140,3 +141,68 @@ def test_huge_sizes() -> None:
     m = ml.index_map("[0, 1, 0 p(4)]", (2**40, 2**30))
     assert m(2**40 - 1, 2**30 - 1) == 2**70 - 1
     assert ml.is_bijective(m).holds is True
+
+
+# As the book writes lists, and our shorthand.
+RUST = {
+    "Layout::new(vec![(0, PhysDim::Dynamic), (1, PhysDim::Dynamic), (2, PhysDim::Dynamic)])":
+        "[0, 1, 2]",
+    "Layout::new(vec![\n    (1, PhysDim::Dynamic),\n    (0, PhysDim::Dynamic)\n])": "[1, 0]",
+    "Layout::new(vec![\n  (1, PhysDim::Dynamic),\n  (0, PhysDim::Dynamic),\n"
+    "  (1, PhysDim::Packed(nz!(4u32))),\n])": "[1, 0, 1 p(4)]",
+    "Layout::new(vec![(0, Dynamic), (0, OddEven(nz!(16)))])": "[0, 0 oe(16)]",
+    "layout![1, 0, 1 p(4)]": "[1, 0, 1 p(4)]",
+    "Layout::new(vec![])": "[]",
+}  # fmt: skip
+
+
+@each_row(("rust", "text"), RUST.items())
+def test_lists_as_the_book_writes_them(rust: str, text: str) -> None:
+    assert ml.parse(rust) == ml.parse(text)
+    assert str(ml.parse(rust)) == text
+
+
+WRONG_RUST = {
+    "Layout::new(vec![(0, PhysDim::Dynamic), /* .. */ (n - 1, PhysDim::Dynamic)])":
+        (40, "expected '(' or ']', found '/*'"),
+    "Layout::new(vec![(0, PhysDim::Dyn)])":
+        (30, "expected 'Dynamic', 'OddEven' or 'Packed', found 'Dyn)])'"),
+    "Layout::new(vec![(0, PhysDim::Packed(nz!(0u32)))])":
+        (41, "Packed: expected an integer from 2, got 0"),
+    "Layout::new([(0, PhysDim::Dynamic)])": (12, "expected 'vec!', found '[(0,'"),
+    "Layout::new(vec![(0, Dynamic), (0, Dynamic)])":
+        (32, "dimension 0 is Dynamic inside another physical dimension of it"),
+    "Layout::old()": (8, "expected 'new', found 'old()'"),
+}  # fmt: skip
+
+
+@each_row(("text", "error"), WRONG_RUST.items())
+def test_wrong_lists_of_the_book(text: str, error: tuple[int, str]) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert (caught.value.position, caught.value.what) == error
+
+
+def test_the_partial_sums_of_the_book() -> None:
+    lines = ml.parse("[1, 0, 1 p(4)]").document_steps((6, 8))
+    assert lines == (
+        "b_α = d1%4",
+        "b_β = b_α + 4*(d0%6) = b_α + 4*d0",
+        "b = b_β + 24*((d1//4)%2) = b_β + 24*(d1//4)",
+    )
+    report = ml.explain("[1, 0, 1 p(4)]", (6, 8), derivation=True)
+    assert all(f"  {line}\n" in str(report) for line in lines)
+    assert "b_α" not in str(ml.explain("[1, 0, 1 p(4)]", (6, 8)))
+
+
+@each_row("text", ["[0, 1, 0 oe(8)]", "[0, 1, 0 p(4), 1 p(3), 0 p(2)]", "[1, 0]"])
+def test_partial_sums_add_up(text: str) -> None:
+    coordinates = dict(zip(("d0", "d1"), np.indices((16, 6)), strict=True))
+    total = np.zeros((16, 6), dtype=int)
+    for line in ml.parse(text).document_steps((16, 6)):
+        _, *forms = line.split(" = ")
+        terms = [re.sub(r"b_\w+ \+ ", "", form) for form in forms]
+        added = [eval(term, {}, coordinates) for term in terms]
+        assert all(np.array_equal(each, added[0]) for each in added)
+        total += added[0]
+    assert np.array_equal(total, ml.index_map(text, (16, 6))(*coordinates.values()))
