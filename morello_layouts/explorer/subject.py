@@ -141,6 +141,8 @@ def parse_sizes(text: str) -> dict[str, int]:
     return sizes
 
 
+# An index map, and names such as row-major.
+_NO_FORMULA: Final = re.compile(r"\s*(lambda\b|[A-Za-z]+(-[A-Za-z]+)+\s*\Z)")
 # Every layout has a bracket, except names of orders such as NHWC.
 _BRACKET: Final = re.compile(r"[\[{<]")
 _COORDINATE: Final = re.compile(r"\bd[0-9]", re.ASCII)
@@ -153,9 +155,11 @@ _FUNCTIONS: Final = {"floor", "ceil", "ceiling", "Mod"}
 def is_formula(text: str) -> bool:
     """Return True if a text is meant as a formula, right or wrong, rather than as a layout.
 
-    >>> [is_formula(text) for text in ("5*d0 + d1", "d0 >> 3", "f32[d0]{0:T(2)}", "NHWC")]
-    [True, True, False, False]
+    >>> [is_formula(text) for text in ("5*d0 + d1", "f32[d0]{0:T(2)}", "row-major")]
+    [True, False, False]
     """
+    if _NO_FORMULA.match(text):
+        return False
     if _COORDINATE.search(text):
         return _BRACKET.search(text) is None
     return bool(_SIGN.search(text) and _CHARACTERS.fullmatch(text))

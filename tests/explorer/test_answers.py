@@ -267,6 +267,13 @@ def test_is_formula() -> None:
         assert is_formula(text), text
     for text in ("", "NHWC", "f32[d0,d1]", "{1,0:T(2,*)}", "()", "<img src=x/>", "[1, 0]", "token"):
         assert not is_formula(text), text
+    for text in (
+        "lambda i, j: (i//8, j, i%8)",
+        "lambda d0: (d0//4, d0%4)",
+        "row-major",
+        "a b -> b a",
+    ):
+        assert not is_formula(text)
 
 
 def test_layouts_that_are_equivalent_for_some_sizes() -> None:
