@@ -13,6 +13,7 @@ from morello_layouts.notations.cute.algebra import (
 )
 from morello_layouts.notations.cute.integers import ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
 from morello_layouts.notations.cute.tiling import (
     LeftOver,
     blocked_product,
@@ -29,10 +30,12 @@ from morello_layouts.notations.cute.tiling import (
 )
 
 __all__ = [
+    "ComposedLayout",
     "CuteLayout",
     "LeftOver",
     "ScaledBasis",
     "Static",
+    "Swizzle",
     "blocked_product",
     "coalesce",
     "complement",

@@ -9,9 +9,11 @@ Source: CUTLASS, ``include/cute/layout.hpp``; each function has the name that it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias
 
+from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError
 from morello_layouts.limits import CUTE_COMPARED
 from morello_layouts.notations.cute.integers import (
@@ -38,9 +40,13 @@ from morello_layouts.notations.cute.integers import (
 )
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.reader import parse_cute
+from morello_layouts.notations.cute.swizzle import ComposedLayout, parse_swizzled
 
 LayoutLike: TypeAlias = "CuteLayout | str | int"
 """A layout, its text, or a size: the layout of that many elements in a row."""
+
+Swizzled: TypeAlias = "LayoutLike | ComposedLayout"
+"""A layout, or one with a swizzle."""
 
 Tiler: TypeAlias = "LayoutLike | Sequence[Tiler] | None"
 """A layout for all modes; or a tuple of tilers, one for each mode; None leaves a mode whole."""
@@ -48,7 +54,7 @@ Tiler: TypeAlias = "LayoutLike | Sequence[Tiler] | None"
 ONE = CuteLayout(Static(1), Static(0))
 
 
-def as_layout(value: LayoutLike, name: str = "layout") -> CuteLayout:
+def as_layout(value: Swizzled, name: str = "layout") -> CuteLayout:
     """Return a layout, the layout of a text, or that of a size."""
     if isinstance(value, CuteLayout):
         return value
@@ -57,7 +63,7 @@ def as_layout(value: LayoutLike, name: str = "layout") -> CuteLayout:
     if isinstance(value, int) and not isinstance(value, bool):
         return CuteLayout(value)
     raise LayoutError(
-        f"{name}: expected a CuTe layout, got {value!r}",
+        f"{name}: expected a CuTe layout without a swizzle, got {shown(value)}",
         "the algebra takes layouts and their texts",
         'give for example "(4,2):(1,4)"',
     )
@@ -251,7 +257,7 @@ def composed(a: CuteLayout, b: CuteLayout, doubt: _Doubt) -> CuteLayout:
     return _compose(left, b.shape, b.stride, doubt)
 
 
-def composition(a: LayoutLike, b: Tiler) -> CuteLayout:
+def composition(a: Swizzled, b: Tiler | ComposedLayout) -> CuteLayout | ComposedLayout:
     """Return the layout of ``a(b(c))`` for each coordinate c of b; or by mode, if b is a tuple.
 
     Raises:
@@ -261,16 +267,30 @@ def composition(a: LayoutLike, b: Tiler) -> CuteLayout:
     >>> print(composition("(_8,_8):(_8,_1)", "(_4,_2):(_2,_16)"))
     (_4,_2):(_16,_2)
     """
-    a = as_layout(a)
+    a, b = _swizzled(a), _swizzled(b)
+    if isinstance(a, ComposedLayout):
+        return replace(a, layout=composition(a.layout, b))
+    if isinstance(b, ComposedLayout):
+        moved, layout = b.behind(as_layout(a)), composition(a, b.layout)
+        return replace(moved, layout=layout) if isinstance(moved, ComposedLayout) else layout
+    return _composition(as_layout(a), b)
+
+
+def _composition(a: CuteLayout, b: Tiler) -> CuteLayout:
     if b is None:
         return a
     if not isinstance(b, CuteLayout | str | int):
-        return by_mode(composition, a, b, "composition", rest=False)
+        return by_mode(_composition, a, b, "composition", rest=False)
     b, doubts = as_layout(b), list[LayoutError]()
     found = composed(a, b, doubts.append)
     if doubts and not _equal(found, a, b):
         raise doubts[0]
     return found
+
+
+def _swizzled(value: Any) -> Any:
+    """A text with swizzles as the layout that it says; anything else as it is."""
+    return parse_swizzled(value) if isinstance(value, str) else value
 
 
 def _equal(found: CuteLayout, a: CuteLayout, b: CuteLayout) -> bool:
@@ -378,7 +398,7 @@ def _require_integers(name: str, layout: CuteLayout) -> None:
         )
 
 
-def right_inverse(layout: LayoutLike) -> CuteLayout:
+def right_inverse(layout: Swizzled) -> CuteLayout | ComposedLayout:
     """Return the longest layout r found with ``layout(r(i)) == i`` for each i.
 
     Dynamic strides are left aside, as CuTe does not know their order.
@@ -386,6 +406,13 @@ def right_inverse(layout: LayoutLike) -> CuteLayout:
     >>> print(right_inverse("(_8,_4):(_4,_1)"))
     (_4,_8):(_8,_1)
     """
+    layout = _swizzled(layout)
+    if isinstance(layout, ComposedLayout):
+        return layout.behind(_right_inverse(as_layout(layout.layout)))
+    return _right_inverse(as_layout(layout))
+
+
+def _right_inverse(layout: CuteLayout) -> CuteLayout:
     layout = coalesce(layout)
     _require_integers("right_inverse", layout)
     starts, end = _prefixes(layout), Static(1)
@@ -401,7 +428,7 @@ def right_inverse(layout: LayoutLike) -> CuteLayout:
     return coalesce(CuteLayout(tuple(shape), tuple(stride)))
 
 
-def left_inverse(layout: LayoutLike) -> CuteLayout:
+def left_inverse(layout: Swizzled) -> CuteLayout | ComposedLayout:
     """Return a layout l with ``layout(l(layout(i))) == layout(i)`` for each i.
 
     Raises:
@@ -410,6 +437,13 @@ def left_inverse(layout: LayoutLike) -> CuteLayout:
     >>> print(left_inverse("(_4,_2):(_1,_16)"))
     (_16,_2):(_1,_4)
     """
+    layout = _swizzled(layout)
+    if isinstance(layout, ComposedLayout):
+        return layout.behind(_left_inverse(as_layout(layout.layout)))
+    return _left_inverse(as_layout(layout))
+
+
+def _left_inverse(layout: CuteLayout) -> CuteLayout:
     layout = coalesce(layout)
     _require_integers("left_inverse", layout)
     if not all(is_static(d) for _, d in layout.leaves):

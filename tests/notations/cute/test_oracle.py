@@ -20,7 +20,7 @@ def rows_of(name: str) -> list[Row]:
     return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
 
 
-CORE = [row for row in rows_of("cute_core_tests.jsonl") if "Sw<" not in row["A"]]
+CORE = rows_of("cute_core_tests.jsonl")
 RANDOM = rows_of("cute_random.jsonl")
 
 
@@ -31,8 +31,7 @@ def parsed(text: str) -> CuteLayout:
 
 
 def test_the_table_is_complete() -> None:
-    """Three rows have swizzles, which are not read."""
-    assert len(CORE) == 129
+    assert len(CORE) == 132
     assert len(RANDOM) == 1114
     assert len({row["op"] for row in RANDOM}) == 18
 
@@ -42,7 +41,7 @@ def test_unit_tests(row: Row) -> None:
     name = {"inverse_left": "left_inverse", "inverse_right": "right_inverse"}.get(row["op"])
     arguments = [row[key] for key in ("A", "B", "cotarget") if key in row]
     assert str(getattr(cute, name or row["op"])(*arguments)) == row["R"]
-    if row["op"] == "composition":
+    if row["op"] == "composition" and "Sw<" not in row["A"]:
         a, b = map(parsed, arguments)
         assert [a(b(i)) for i in range(b.size)] == [parsed(row["R"])(i) for i in range(b.size)]
 
