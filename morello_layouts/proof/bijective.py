@@ -21,8 +21,9 @@ from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
-from morello_layouts.proof.formulas import about_formulas
+from morello_layouts.proof.formulas import about_formulas, first_difference, separable
 from morello_layouts.proof.isl import (
+    NotAffineError,
     Parameters,
     Space,
     Value,
@@ -46,7 +47,11 @@ from morello_layouts.recipe import (
     occupied,
     offset_of,
 )
-from morello_layouts.recipe.recognize import unscattered
+from morello_layouts.recipe.recognize import (
+    recipe_of_coordinates,
+    recipe_of_formula,
+    unscattered,
+)
 
 _Limit: TypeAlias = tuple[isl.Aff, Int]
 """A function that is below a size at elements, and not at padding."""
@@ -201,7 +206,10 @@ BIJECTIVE: Final = "bijective"
 def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether no two coordinates share an offset."""
     if isinstance(m, AffineMap):
-        return _formula_is_injective(m, context)
+        layout = _as_layout(m, context)
+        if layout is None:
+            return _formula_is_injective(m, context)
+        return replace(_is_injective(layout, relations_of(layout, context)), decider=_DIGITS)
     if _is_enumerable(m):
         return _enumerated_is_injective(_by_recipe(m))
     return _is_injective(m, relations_of(m, context))
@@ -212,7 +220,11 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
 def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether every slot of the buffer holds an element: there is no padding."""
     if isinstance(m, AffineMap):
-        return _formula_is_surjective(m)
+        _require_buffer(m)
+        layout = _as_layout(m, context)
+        if layout is None:
+            return _formula_is_surjective(m, context)
+        return replace(is_surjective(layout), decider=_DIGITS)
     if not has_inverse(m.recipe):
         return _scattered_is_surjective(m)
     relations = relations_of(m, context)
@@ -232,7 +244,12 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     and gives its smallest slot.
     """
     if isinstance(m, AffineMap):
-        return _both(_formula_is_injective(m, context), lambda: _formula_is_surjective(m))
+        _require_buffer(m)
+        layout = _as_layout(m, context)
+        if layout is not None:
+            return replace(is_bijective(layout), decider=_DIGITS)
+        injective = _formula_is_injective(m, context)
+        return _both(injective, lambda: _formula_is_surjective(m, context))
     if _is_enumerable(m):
         injective = _enumerated_is_injective(_by_recipe(m))
         return _both(injective, lambda: _scattered_is_surjective(m))
@@ -257,7 +274,7 @@ def _by_recipe(m: IndexMap) -> AffineMap:
 def _scattered_is_surjective(m: IndexMap) -> Proof:
     """Decide for a recipe without inverse formula, whose elements may share slots."""
     if _is_enumerable(m):
-        return _formula_is_surjective(_by_recipe(m))
+        return _enumerated_is_surjective(_by_recipe(m))
     try:
         padding = m.recipe.size - occupied(m.recipe)
     except UnsupportedError as error:
@@ -369,21 +386,66 @@ def _after_last(recipe: Recipe) -> Int:
     return recipe.size - 1 - last
 
 
+_DIGITS: Final = "digits and ISL"
+
+
+def _as_layout(m: AffineMap, context: isl.Context) -> IndexMap | None:
+    """Return the map with steps that are proved to give its formula; None without such steps."""
+    forms = [canonicalize(form) for form in m.given]
+    try:
+        if len(forms) == 1:
+            recipe = recipe_of_formula(m.sizes, m.given[0], m.buffer_size)
+        else:
+            ends = [form.interval.hi for form in forms]
+            sizes = tuple(0 if hi is None else hi + 1 for hi in ends)
+            recipe = recipe_of_coordinates(m.sizes, m.given, sizes)
+        if not has_inverse(recipe):
+            return None
+        wanted = (
+            m.given[0]
+            if len(forms) == 1
+            else linear_index(m.given, recipe.physical_shape, AffineExpr((), 0))
+        )
+        layout = IndexMap(recipe, wanted, "", (), m.assumptions, m.size_symbols)
+        return None if first_difference(layout, recipe, wanted, context) else layout
+    except (ShapeError, UnsupportedError):
+        return None
+
+
 def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
-    """Decide for a map without a recipe."""
-    symbolic = any(not isinstance(n, int) for n in m.sizes)
-    if not symbolic and prod(known(m.sizes)) <= PROOF_ELEMENTS:
-        return _enumerated_is_injective(m)
-    if len(m.forms) == 1 and m.form.terms and _is_mixed_radix(m.form):
+    """Decide for a map without a recipe: by digits, by ranges and ISL, else at each element."""
+    if len(m.forms) == 1 and m.form.terms and _is_mixed_radix(m.form, m.sizes):
         space = Space.of(m.sizes, context, parameters_of([Recipe(m.sizes)], m.assumptions))
         # The digits decide; their strides do not matter.
         digits = [value_of_form(AffineExpr(((atom, 1),), 0), space) for atom, _ in m.form.terms]
         if relation([x.function for x in digits], space).is_injective():
             reason = "the terms are digits of a mixed radix, and no two coordinates share them all"
-            return Proof(INJECTIVE, True, reason, decider="digits and ISL")
-    if symbolic:
+            return Proof(INJECTIVE, True, reason, decider=_DIGITS)
+    if any(not isinstance(n, int) for n in m.sizes):
         return _sampled_is_injective(m, context)
-    return Proof(INJECTIVE, None, f"more than {PROOF_ELEMENTS} elements, and no recipe to read")
+    try:
+        return _flat_is_injective(m, context)
+    except isl.Error:  # the budget is spent
+        if prod(known(m.sizes)) <= PROOF_ELEMENTS:
+            return _enumerated_is_injective(m)
+        raise
+
+
+def _flat_is_injective(m: AffineMap, context: isl.Context) -> Proof:
+    """Decide by ISL's own test on the formulas as they are."""
+    space = Space.of(m.sizes, context)
+    image = relation([value_of_form(form, space).function for form in m.given], space)
+    if image.is_injective():
+        return Proof(INJECTIVE, True, "no two coordinates share an offset")
+    shared = image.apply_range(image.reverse())
+    shared = shared.intersect(isl.Map.lex_lt(shared.get_space().domain()))
+    point, rank = first_point(shared.wrap().flatten()), len(m.sizes)
+    return _shared(m, point[:rank], point[rank:], "ISL")
+
+
+def _shared(m: AffineMap, one: tuple[int, ...], other: tuple[int, ...], decider: str) -> Proof:
+    reason = f"{one} and {other} share offset {m(*one)}"
+    return Proof(INJECTIVE, False, reason, decider, counterexample=(one, other))
 
 
 def _enumerated_is_injective(m: AffineMap) -> Proof:
@@ -392,18 +454,17 @@ def _enumerated_is_injective(m: AffineMap) -> Proof:
     if values.dtype == object:  # integers past 64 bits: number the different ones
         numbers: dict[Any, int] = {}
         values = np.array([[numbers.setdefault(x, len(numbers)) for x in row] for row in values])
-    _, first, inverse = np.unique(values, axis=1, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[inverse.reshape(-1)] != np.arange(values.shape[1]))
+    _, index, inverse = np.unique(values, axis=1, return_index=True, return_inverse=True)
+    again = np.flatnonzero(index[inverse.reshape(-1)] != np.arange(values.shape[1]))
     if not len(again):
         reason = f"all {values.shape[1]} elements have offsets of their own"
         return Proof(INJECTIVE, True, reason, decider)
     # The first pair, out of all elements that share a value with an earlier one.
-    earlier = first[inverse.reshape(-1)[again]]
+    earlier = index[inverse.reshape(-1)[again]]
     one = int(earlier.min())
     other = int(again[earlier == one].min())
-    both = tuple(tuple(map(int, np.unravel_index(k, known(m.sizes)))) for k in (one, other))
-    reason = f"{both[0]} and {both[1]} share offset {m(*both[0])}"
-    return Proof(INJECTIVE, False, reason, decider, counterexample=both)
+    first, second = (tuple(map(int, np.unravel_index(k, known(m.sizes)))) for k in (one, other))
+    return _shared(m, first, second, decider)
 
 
 def _values(m: AffineMap) -> Any:
@@ -429,14 +490,14 @@ def _sampled_is_injective(m: AffineMap, context: isl.Context) -> Proof:
     return Proof(INJECTIVE, None, "no collision at small sizes, and no recipe to read")
 
 
-def _is_mixed_radix(form: AffineExpr) -> bool:
+def _is_mixed_radix(form: AffineExpr, shape: Sequence[Int]) -> bool:
     """Return whether each term's stride is above the range of all terms of smaller strides."""
     steps: list[tuple[Int, Int]] = []
     for atom, c in form.terms:
-        lo, hi = atom.interval
-        if lo is None or hi is None:
+        most = separable(AffineExpr(((atom, 1),), 0), shape).most
+        if most is None:
             return False
-        steps.append((absolute(c), hi - lo))
+        steps.append((absolute(c), most))
     reach: Int = 0
     for step, most in sorted(steps, key=lambda pair: magnitude(pair[0])):
         if not is_nonnegative(step - reach - 1):
@@ -445,12 +506,20 @@ def _is_mixed_radix(form: AffineExpr) -> bool:
     return True
 
 
-def _formula_is_surjective(m: AffineMap) -> Proof:
-    """Decide for a map without a recipe.
+def _is_inside(m: AffineMap, context: isl.Context) -> bool:
+    """Return whether all offsets are in the buffer."""
+    space = Space.of(m.sizes, context, parameters_of([Recipe(m.sizes)], m.assumptions))
+    try:
+        offset = value_of_form(m.given[0], space).function
+        end = space.number(m.buffer_size or 0)
+    except NotAffineError:
+        return False
+    wrong = at_least(offset.neg(), 1).union(at_least(offset.sub(end), 0))
+    return bool(wrong.is_disjoint(space.domain))
 
-    Raises:
-        ShapeError: if the size of the buffer is unknown.
-    """
+
+def _require_buffer(m: AffineMap) -> None:
+    """Raise ShapeError if the size of the buffer is unknown, or slots are several numbers."""
     if m.buffer_size is None:
         raise ShapeError(
             "the map has no buffer",
@@ -463,21 +532,36 @@ def _formula_is_surjective(m: AffineMap) -> Proof:
             "a slot of a buffer has one offset",
             "compose the map with the index map of the array that it leads into",
         )
-    if not isinstance(m.buffer_size, int) or any(not isinstance(n, int) for n in m.sizes):
-        return Proof(SURJECTIVE, None, "sizes are symbolic, and there is no recipe to read")
-    if max(prod(known(m.sizes)), m.buffer_size) > PROOF_ELEMENTS:
-        reason = f"more than {PROOF_ELEMENTS} elements, and no recipe to read"
+
+
+def _formula_is_surjective(m: AffineMap, context: isl.Context) -> Proof:
+    """Decide for a map without a recipe: by counting elements inside, else at each slot."""
+    assert m.buffer_size is not None
+    elements = prod(m.sizes)
+    fits = m.buffer_size == elements and _is_inside(m, context)
+    if fits and _formula_is_injective(m, context).holds:
+        reason = f"all {elements} slots hold an element: as many, none outside, none shared"
+        return Proof(SURJECTIVE, True, reason, _DIGITS, padding=0)
+    if not isinstance(m.buffer_size, int) or not isinstance(elements, int):
+        return Proof(SURJECTIVE, None, "sizes are symbolic, and its terms are no nested digits")
+    if max(elements, m.buffer_size) > PROOF_ELEMENTS:
+        reason = f"its terms are no nested digits, and more than {PROOF_ELEMENTS} elements"
         return Proof(SURJECTIVE, None, reason)
+    return _enumerated_is_surjective(m)
+
+
+def _enumerated_is_surjective(m: AffineMap) -> Proof:
+    (size,) = known((m.buffer_size or 0,))
     decider = "enumeration"
-    reached = np.zeros(m.buffer_size, bool)
+    reached = np.zeros(size, bool)
     offsets = _values(m)[0]
-    inside = (offsets >= 0) & (offsets < m.buffer_size)
+    inside = (offsets >= 0) & (offsets < size)
     if not inside.all():
         at = tuple(map(int, np.unravel_index(int(inside.argmin()), known(m.sizes))))
         reason = f"{at} is outside the buffer"
         return Proof(SURJECTIVE, False, reason, decider, counterexample=at)
     reached[offsets] = True
-    padding = m.buffer_size - int(reached.sum())
+    padding = size - int(reached.sum())
     if padding:
-        return replace(_padded(padding, m.buffer_size, int(reached.argmin())), decider=decider)
-    return Proof(SURJECTIVE, True, _full(m.buffer_size), decider, padding=0)
+        return replace(_padded(padding, size, int(reached.argmin())), decider=decider)
+    return Proof(SURJECTIVE, True, _full(size), decider, padding=0)

@@ -11,7 +11,6 @@ import islpy as isl
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.limits import ISL_OPERATIONS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import (
@@ -26,14 +25,12 @@ from morello_layouts.proof.bijective import parameters_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
     Difference,
-    IncrementDifference,
     OffsetDifference,
     sizes_of_equality,
 )
-from morello_layouts.proof.formulas import about_formulas, increments_between
+from morello_layouts.proof.formulas import about_formulas, increment_difference
 from morello_layouts.proof.isl import (
     NotAffineError,
-    Parameters,
     Space,
     Value,
     axis_values,
@@ -153,15 +150,9 @@ def _symbolic_difference(a: AnyMap, b: AnyMap, context: isl.Context) -> Differen
         if several:
             return _difference(a, b, context)
         one, other = (m.recipe if isinstance(m, IndexMap) else m.given[0] for m in (a, b))
-        changes = increments_between(a, one, other)
+        return increment_difference([a, b], one, other, context)
     except UnsupportedError:
         return _difference(a, b, context)
-    assumptions = meet_all((*a.assumptions, *b.assumptions))
-    symbolic = [one.by for one in changes if isinstance(one.by, SizeExpr)]
-    numbers = [*sizes_of(a), *(SizeExpr.named(x) for by in symbolic for x in by.atoms())]
-    required = [pair for m in (a, b) if isinstance(m, IndexMap) for pair in m.recipe.requires]
-    space = Space.of(sizes_of(a), context, Parameters.of(numbers, assumptions, required))
-    return IncrementDifference(changes, space)
 
 
 def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:

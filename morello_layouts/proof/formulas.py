@@ -6,7 +6,7 @@ offsets, which is decided here, once for a map. The simplifier's rules take no p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, Final
@@ -14,9 +14,16 @@ from typing import Any, Final
 import islpy as isl
 
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr.assumptions import Assumption, meet_all
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, sizes_of
-from morello_layouts.proof.difference import OffsetDifference, sizes_of_equality
+from morello_layouts.proof.difference import (
+    Difference,
+    IncrementDifference,
+    OffsetDifference,
+    sizes_of_equality,
+)
 from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, first_point
 from morello_layouts.proof.reading import Reading
 from morello_layouts.proof.separable import Increment, Separable, increments
@@ -76,7 +83,7 @@ def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
     undecided = ""
     for (name, formula), one in zip(_formulas(m), judged * 2, strict=True):
         try:
-            where = _first_difference(m, one, formula, context)
+            where = first_difference(m, one, formula, context)
         except UnsupportedError as error:
             undecided = undecided or f"{name} was not compared with {what}: {error.what}"
             continue
@@ -92,43 +99,77 @@ def read(source: Any, reading: Reading) -> Any:
     return reading.form(source) if hasattr(source, "terms") else reading.expr(source)
 
 
+def separable(
+    source: Any, shape: Sequence[Int], assumptions: Sequence[Assumption] = ()
+) -> Separable:
+    """Return an offset as a sum of functions of one coordinate each, as far as it is one."""
+    names = {f"d{k}": x for k, x in enumerate(Separable.coordinates(shape))}
+    found: Separable = read(
+        source, Reading(names, lambda n: Separable({}, n, tuple(shape)), assumptions)
+    )
+    return found
+
+
 def increments_between(m: AnyMap, one: Any, other: Any) -> tuple[Increment, ...]:
     """Return the increments of the difference of two offsets of one array.
 
     Raises:
-        UnsupportedError: if one of them is not a sum of functions of one coordinate each.
+        UnsupportedError: if it is not a sum of functions of one coordinate each.
     """
-    shape = sizes_of(m)
-    names = {f"d{k}": x for k, x in enumerate(Separable.coordinates(shape))}
-    reading = Reading(names, lambda n: Separable({}, n, shape), m.assumptions)
-    difference = read(one, reading) - read(other, reading)
+    first, second = (separable(x, sizes_of(m), m.assumptions) for x in (one, other))
+    difference = first - second
     return tuple(increments(difference)) if difference.terms or difference.const != 0 else ()
 
 
-def _first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> str:
-    """Return where two offsets differ, in words; nothing if they are equal."""
-    shape = sizes_of(m)
-    symbolic = not all(isinstance(n, int) for n in shape)
+def increment_difference(
+    maps: Sequence[AnyMap], one: Any, other: Any, context: isl.Context
+) -> IncrementDifference:
+    """Return the difference of two offsets of maps over one array, by its increments."""
+    changes = increments_between(maps[0], one, other)
+    symbolic = [change.by for change in changes if isinstance(change.by, SizeExpr)]
+    shape = sizes_of(maps[0])
+    numbers = [*shape, *(SizeExpr.named(x) for by in symbolic for x in by.atoms())]
+    assumed = meet_all(one for m in maps for one in m.assumptions)
+    required = [pair for m in maps if isinstance(m, IndexMap) for pair in m.recipe.requires]
+    space = Space.of(shape, context, Parameters.of(numbers, assumed, required))
+    return IncrementDifference(changes, space)
+
+
+def first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> str:
+    """Return where two offsets differ, in words; nothing if they are equal.
+
+    Raises:
+        UnsupportedError: if it is undecided.
+    """
+    difference: Difference
     try:
-        changes = increments_between(m, one, other)
-        if not changes or not symbolic:
-            return f"at {_place(changes[0], len(shape))}" if changes else ""
+        difference = increment_difference([m], one, other, context)
+        if not difference.changes:
+            return ""
+        if not difference.space.parameters.monomials:
+            return f"at {_place(difference.changes[0], len(sizes_of(m)))}"
     except UnsupportedError:
-        pass
-    recipe = m.recipe if isinstance(m, IndexMap) else Recipe(shape)
+        difference = _isl_difference(m, one, other, context)
+        if not difference.space.parameters.monomials:
+            points = difference.concrete
+            return "" if points.is_empty() else f"at {first_point(points)}"
+    sizes = difference.space.sizes
+    equal, left = sizes_of_equality(difference)
+    if sizes.is_subset(equal):
+        return ""
+    if not sizes.subtract(equal).subtract(left).is_empty():
+        return "at some sizes"
+    what = "the formulas may differ at some sizes"
+    raise NotAffineError(what, "their difference was not proved to be 0", "ask verify")
+
+
+def _isl_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> OffsetDifference:
+    recipe = m.recipe if isinstance(m, IndexMap) else Recipe(sizes_of(m))
     parameters = Parameters.of(recipe.numbers, m.assumptions, recipe.requires)
-    space = Space.of(shape, context, parameters)
+    space = Space.of(recipe.shape, context, parameters)
     names = {name: Value.of(x, space) for name, x in space.variables.items()}
     reading = Reading(names, partial(Value.constant, space=space), m.assumptions)
-    difference = OffsetDifference((read(one, reading) - read(other, reading),), space)
-    if not space.parameters.monomials:
-        points = difference.concrete
-        return "" if points.is_empty() else f"at {first_point(points)}"
-    equal, _ = sizes_of_equality(difference)
-    if not space.sizes.is_subset(equal):
-        what = "the formulas may differ at some sizes"
-        raise NotAffineError(what, "their difference was not proved to be 0", "ask verify")
-    return ""
+    return OffsetDifference((read(one, reading) - read(other, reading),), space)
 
 
 def _place(change: Increment, rank: int) -> tuple[int, ...]:

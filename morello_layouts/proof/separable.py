@@ -123,6 +123,17 @@ class Separable:
             floor = Floor(ordered, left, divisor, dims)
         return outside + Separable({floor: 1}, 0, self.shape)
 
+    @property
+    def most(self) -> Int | None:
+        """An upper bound, exact for one atom; None if a factor is negative or it is unknown."""
+        total = self.const
+        for atom, c in self.terms.items():
+            most = self.shape[atom] - 1 if isinstance(atom, int) else _most(atom, self.shape)
+            if most is None or not is_nonnegative(c):
+                return None
+            total = total + c * most
+        return total
+
     def _is_below(self, rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int) -> bool:
         """Return whether a sum of a remainder is certainly below the divisor, and not negative."""
         if len(rest) == 1 and rest[0][1] == 1 and const == 0 and isinstance(rest[0][0], int):
