@@ -73,6 +73,7 @@ def pack(
     as_bytes: bool = False,
     compiled: bool = False,
     threads: int | None = None,
+    notation: str | None = None,
 ) -> NDArray[Any]:
     """Return the buffer that holds an array in a layout: 1-D, one item for each slot.
 
@@ -85,6 +86,7 @@ def pack(
             array.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
         threads: the most threads that share the work of the kernel; by default one.
+        notation: the notation of a text, as for ``parse``.
 
     Raises:
         ShapeError: if the array does not have the layout's shape.
@@ -97,7 +99,7 @@ def pack(
     array([33, 67], dtype=uint8)
     """
     array = _array(array)
-    m = index_map(layout, array.shape)
+    m = index_map(layout, array.shape, notation=notation)
     element = _named(m) if as_bytes else None
     if element is not None:
         array = as_elements(array, element)
@@ -135,6 +137,7 @@ def unpack(
     dtype: Any = None,
     compiled: bool = False,
     threads: int | None = None,
+    notation: str | None = None,
 ) -> NDArray[Any]:
     """Return the array that a 1-D buffer holds in a layout; padding may hold any value.
 
@@ -146,6 +149,7 @@ def unpack(
         dtype: the NumPy type of the items that bytes become; by default that of the element type.
         compiled: build a kernel for the layout by the system's C compiler, once, and run that.
         threads: the most threads that share the work of the kernel; by default one.
+        notation: the notation of a text, as for ``parse``.
 
     Raises:
         ShapeError: if the buffer does not have the layout's size.
@@ -157,7 +161,7 @@ def unpack(
     >>> unpack("u4[4]{0:E(4)}", b"!C", as_bytes=True)
     array([1, 2, 3, 4], dtype=uint8)
     """
-    m = index_map(layout, shape)
+    m = index_map(layout, shape, notation=notation)
     if as_bytes:
         buffer = _items(m, buffer, _dtype(m, dtype))
     buffer = np.asarray(buffer)

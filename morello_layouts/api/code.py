@@ -45,6 +45,7 @@ def code(
     function: bool = False,
     asserts: bool = False,
     name: str | None = None,
+    notation: str | None = None,
 ) -> str:
     """Return a formula as source text, in integers only.
 
@@ -75,6 +76,7 @@ def code(
             and names for shared parts. Symbolic sizes are arguments after the others.
         asserts: let the function check its arguments.
         name: the function's name.
+        notation: the notation of a layout's text, as for ``parse``.
 
     Raises:
         LayoutError: if there is no such target, a name is not one in it, or the layout or
@@ -96,6 +98,8 @@ def code(
             "a formula is simplified for reading or for computing",
             "give one of these",
         )
+    if notation is not None and isinstance(of, str):
+        of = notations.parse(of, notation)
     found = formulas_of(of, bounds, shape=shape, name=name)
     if simplified == "cheapest":
         found = _cheapest(found, shift)

@@ -279,6 +279,7 @@ def relayout(
     reshape: Shape | None = None,
     transpose: Sequence[int] | None = None,
     assuming: Assuming | None = None,
+    notation: str | None = None,
 ) -> Relayout:
     """Return the relayout of an array: for each offset of the target's buffer, the source's.
 
@@ -291,6 +292,7 @@ def relayout(
             target's text carries a shape.
         transpose: the order of dimensions after that, as NumPy's ``transpose`` takes it.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
+        notation: the notation of each text, as for ``parse``.
 
     Raises:
         ShapeError: if the shapes do not fit each other.
@@ -300,6 +302,7 @@ def relayout(
     >>> print(relayout("f32[4,6]", "f32[2,3,2,2]", transpose=(0, 2, 1, 3), reshape=(2, 2, 3, 2)))
     p -> 12*(p//12) + 6*((p//2)%2) + 2*((p//4)%3) + p%2
     """
+    source, target = (parsed(x, notation) for x in (source, target))
     if reshape is None and transpose is None:
         return Relayout(*index_maps(source, target, shape, assuming))
     first = index_map(source, shape, assuming=assuming)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from morello_layouts.api.arguments import Shape
-from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, parsed
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.maps import AffineMap
@@ -32,6 +32,7 @@ def draw(
     max_columns: int | None = None,
     max_slices: int = 4,
     max_slots: int = 128,
+    notation: str | None = None,
 ) -> Picture:
     """Return the picture of a layout: offsets, tiles, padding and the memory strip.
 
@@ -52,6 +53,7 @@ def draw(
         max_columns: columns shown, as ``max_rows``.
         max_slices: slices shown of an array of more than two dimensions.
         max_slots: slots of the buffer that are shown whole; 0 for no memory strip.
+        notation: the notation of each text, as for ``parse``.
 
     Raises:
         ParseError: if text is not in any notation.
@@ -81,6 +83,8 @@ def draw(
                 "a picture shows tiles, which a formula does not have",
                 "draw a layout or its index map",
             )
+    layout = parsed(layout, notation)
+    second = second if second is None else parsed(second, notation)
     maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
     style = Style(
         colour=colour,

@@ -23,6 +23,7 @@ def is_bitcast(
     *,
     correspondence: Correspondence = "row-major",
     assuming: Assuming | None = None,
+    notation: str | None = None,
     budget: int | None = None,
 ) -> Bitcast:
     """Decide whether the bytes of one array serve as another, tiles and padding included.
@@ -36,6 +37,7 @@ def is_bitcast(
             is free, row-major first, then the dimensions in memory order, then transposes,
             regardless of sizes of 1; HLO's ``bitcast`` means this.
         assuming: facts about symbolic sizes.
+        notation: the notation of each text, as for ``parse``.
         budget: ISL operations after which the answer is undecided.
 
     Elements of different widths correspond as in HLO's ``bitcast-convert``: the wide array has
@@ -50,7 +52,7 @@ def is_bitcast(
     """
     from morello_layouts import proof
 
-    one, other = (parsed(x) for x in (a, b))
+    one, other = (parsed(x, notation) for x in (a, b))
     first, second = index_maps(one, other, shape, assuming)
     answer = proof.is_bitcast(first, second, correspondence, budget=budget)
     if isinstance(one, XlaShape) and isinstance(other, XlaShape):
@@ -68,6 +70,7 @@ def is_injective(
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
+    notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
     """Decide whether no two coordinates share an offset.
@@ -76,6 +79,7 @@ def is_injective(
         layout: a layout, or the map of a formula.
         shape: the sizes, if the layout's text carries none.
         assuming: facts about symbolic sizes, as for ``index_map``.
+        notation: the notation of a text, as for ``parse``.
         budget: ISL operations after which the answer is undecided; None for about a second.
 
     >>> print(is_injective("[1, 0, 1 p(4)]", (6, 8)))
@@ -83,7 +87,7 @@ def is_injective(
     """
     from morello_layouts import proof
 
-    return proof.is_injective(_map(layout, shape, assuming), budget=budget)
+    return proof.is_injective(_map(layout, shape, assuming, notation), budget=budget)
 
 
 def is_surjective(
@@ -91,6 +95,7 @@ def is_surjective(
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
+    notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
     """Decide whether every slot of the buffer holds an element; arguments as ``is_injective``.
@@ -102,7 +107,7 @@ def is_surjective(
     """
     from morello_layouts import proof
 
-    return proof.is_surjective(_map(layout, shape, assuming), budget=budget)
+    return proof.is_surjective(_map(layout, shape, assuming, notation), budget=budget)
 
 
 def is_bijective(
@@ -110,6 +115,7 @@ def is_bijective(
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
+    notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
     """Decide whether a layout is injective and surjective; arguments as ``is_injective``.
@@ -119,7 +125,7 @@ def is_bijective(
     """
     from morello_layouts import proof
 
-    return proof.is_bijective(_map(layout, shape, assuming), budget=budget)
+    return proof.is_bijective(_map(layout, shape, assuming, notation), budget=budget)
 
 
 def are_equivalent(
@@ -128,6 +134,7 @@ def are_equivalent(
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
+    notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
     """Decide whether two layouts give every coordinate the same offset.
@@ -143,6 +150,7 @@ def are_equivalent(
     """
     from morello_layouts import proof
 
+    a, b = (x if isinstance(x, AffineMap) else parsed(x, notation) for x in (a, b))
     if isinstance(a, AffineMap) or isinstance(b, AffineMap):
         sizes = a.sizes if isinstance(a, AffineMap) else b.sizes  # type: ignore[union-attr]
         one, other = (_map_at(x, shape, sizes, assuming) for x in (a, b))
@@ -157,6 +165,7 @@ def verify(
     shape: Shape | None = None,
     *,
     assuming: Assuming | None = None,
+    notation: str | None = None,
     budget: int | None = None,
 ) -> Proof:
     """Decide whether formulas, inverse and recipe agree; arguments as ``is_injective``.
@@ -169,7 +178,7 @@ def verify(
     """
     from morello_layouts import proof
 
-    m = _map(layout, shape, assuming)
+    m = _map(layout, shape, assuming, notation)
     if isinstance(m, AffineMap):
         raise UnsupportedError(
             "verify: expected a layout, got the map of a formula",
@@ -179,10 +188,12 @@ def verify(
     return proof.verify(m, budget=budget)
 
 
-def _map(layout: MapLike, shape: Shape | None, assuming: Assuming | None) -> IndexMap | AffineMap:
+def _map(
+    layout: MapLike, shape: Shape | None, assuming: Assuming | None, notation: str | None
+) -> IndexMap | AffineMap:
     if isinstance(layout, AffineMap):
         return layout.assume(assumptions_of(assuming))
-    return index_map(layout, shape, assuming=assuming)
+    return index_map(layout, shape, assuming=assuming, notation=notation)
 
 
 def _map_at(

@@ -28,6 +28,27 @@ def test_a_name_keeps_other_readers_away() -> None:
         ml.parse("[1, 0]", notation="onednn")
 
 
+def test_wherever_a_text_is_taken() -> None:
+    named, shape = "OI8i16o", (20, 9)
+    layout = ml.parse(named, "tvm")
+    for ask in (ml.verify, ml.is_injective, ml.is_surjective, ml.is_bijective):
+        assert str(ask(named, shape, notation="tvm")) == str(ask(layout, shape))
+    assert ml.are_equivalent(named, "OI8i16o", shape, notation="tvm").holds
+    assert ml.is_bitcast(named, named, shape, notation="tvm").kind == "same"
+    assert str(ml.relayout(named, named, shape, notation="tvm")) == "p -> p"
+    array = [[1, 2], [3, 4]]
+    buffer = ml.pack("ab", array, notation="onednn")
+    assert ml.unpack("ab", buffer, (2, 2), notation="onednn").tolist() == array
+    assert ml.code("ba", "c", shape=(2, 3), notation="onednn") == "2 * d1 + d0"
+    assert ml.convert("ba", "morello", (2, 3), notation="onednn") == ml.parse("[1, 0]")
+    picture = ml.draw("ab", "ba", (2, 3), notation="onednn")
+    assert [panel.map.source for panel in picture.panels] == ["ab at 2x3", "ba at 2x3"]
+    refusing: list[Any] = [ml.verify, ml.draw, ml.index_map, ml.explain]
+    for refuse in refusing:
+        with pytest.raises(ml.ParseError, match="oneDNN"):
+            refuse("[0, 1]", shape=(2, 3), notation="onednn")
+
+
 @pytest.mark.parametrize("wrong", ["onednm", "", "XLA ", 3, None.__class__])
 def test_wrong_names(wrong: Any) -> None:
     with pytest.raises(ml.LayoutError, match=f"expected {NAMES[0]}, ") as caught:
