@@ -1,6 +1,6 @@
 """MLIR's layouts: memref, tensor and vector types, affine maps, and linalg.pack."""
 
-from morello_layouts.notations.mlir.layout import MlirMap, MlirStrided, MlirType
+from morello_layouts.notations.mlir.layout import MlirMap, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
 
-__all__ = ["MlirMap", "MlirPack", "MlirStrided", "MlirType"]
+__all__ = ["MlirMap", "MlirPack", "MlirType"]

@@ -6,20 +6,21 @@ and the sizes that its pass ``-normalize-memrefs`` gives to a map's results.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
 
 from morello_layouts.checks import require_rank
 from morello_layouts.description import dimension_names
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
+from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.mlir.types import bits_of
+from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.recipe import Recipe
 
 
@@ -89,46 +90,6 @@ class MlirMap(CoordinateLayout):
 
 
 @dataclass(frozen=True, slots=True)
-class MlirStrided:
-    """``strided<[8, 1], offset: 2>``: elements from one coordinate to the next, and a first offset.
-
-    Attributes:
-        strides: a stride for each dimension; None for ``?``.
-        offset: the offset of the first element; None for ``?``.
-
-    >>> print(MlirStrided((8, 1), 2).as_map())
-    affine_map<(d0, d1) -> (8*d0 + d1 + 2)>
-    """
-
-    strides: tuple[int | None, ...]
-    offset: int | None = 0
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        return len(self.strides)
-
-    def as_map(self) -> MlirMap:
-        """Return the affine map with the same offsets; a ``?`` is a symbol."""
-        names = ["O" if self.offset is None else "", *(f"S{k}" for k in range(self.rank))]
-        numbers = [
-            SizeExpr.named(name) if n is None else n
-            for name, n in zip(names, (self.offset, *self.strides), strict=True)
-        ]
-        terms = ((Var(f"d{k}", Interval(0, None)), n) for k, n in enumerate(numbers[1:]))
-        form = AffineExpr.from_terms(terms, numbers[0])
-        return MlirMap(self.rank, (form,), tuple(sorted(form.sizes())))
-
-    def __str__(self) -> str:
-        strides = ", ".join("?" if n is None else str(n) for n in self.strides)
-        offset = "?" if self.offset is None else self.offset
-        return f"strided<[{strides}]{'' if offset == 0 else f', offset: {offset}'}>"
-
-
-MemoryLayout: TypeAlias = MlirMap | MlirStrided
-
-
-@dataclass(frozen=True, slots=True)
 class MlirType(Layout):
     """A memref, tensor or vector type: sizes, element type, and how the elements lie.
 
@@ -138,13 +99,13 @@ class MlirType(Layout):
         kind: ``memref``, ``tensor`` or ``vector``.
         dims: sizes in elements; None for ``?``, which is a symbolic size: N0, N1, … by dimension.
         element_type: MLIR's name of it, such as ``bf16``.
-        layout: a memref's layout.
+        layout: a memref's layout; each ``?`` in it is a symbolic size.
         space: a memref's memory space, which changes no offset.
 
     Raises:
         LayoutError: if the element type is not MLIR's, or the layout is of another rank.
 
-    >>> x = MlirType("memref", (4, None), "f32", MlirStrided((64, 1)))
+    >>> x = MlirType("memref", (4, None), "f32", StridedLayout((64, 1)))
     >>> print(x, *x.sizes)
     memref<4x?xf32, strided<[64, 1]>> 4 N1
     """
@@ -152,12 +113,16 @@ class MlirType(Layout):
     kind: str
     dims: tuple[int | None, ...]
     element_type: str
-    layout: MemoryLayout | None = None
+    layout: MlirMap | StridedLayout | None = None
     space: str = ""
 
     def __post_init__(self) -> None:
         bits_of(self.element_type, ("element_type",))
-        rank = len(self.dims) if self.layout is None else self.layout.rank
+        rank = len(self.dims)
+        if isinstance(self.layout, MlirMap):
+            rank = self.layout.rank
+        elif self.layout is not None:
+            rank = len(self.layout.strides)
         if rank != len(self.dims):
             raise LayoutError(
                 f"the layout: expected {len(self.dims)} dimensions, got {rank}",
@@ -165,10 +130,6 @@ class MlirType(Layout):
                 f"write one for {len(self.dims)} dimensions",
                 part=("layout",),
             )
-
-    @property
-    def _map(self) -> MlirMap | None:
-        return self.layout.as_map() if isinstance(self.layout, MlirStrided) else self.layout
 
     @property
     def sizes(self) -> tuple[Int, ...]:
@@ -180,39 +141,31 @@ class MlirType(Layout):
         """The element type, with the width at which an element is stored."""
         return ElementType(self.element_type, bits_of(self.element_type))
 
+    def at(self, shape: Sequence[Int]) -> MlirMap | StridedLayout:
+        """Return how the elements lie at a shape; row-major if the type does not say."""
+        require_rank(shape, len(self.dims), str(self))
+        return self.layout or StridedLayout(
+            tuple(prod(shape[k:]) for k in range(1, len(shape) + 1))
+        )
+
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout at a shape as steps."""
-        require_rank(shape, len(self.dims), str(self))
-        return Recipe(tuple(shape)) if self._map is None else self._map.recipe(shape)
+        return self.at(shape).recipe(shape)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as MLIR's documents define it for the layout."""
-        of = self._map
-        return row_major(coordinates, shape) if of is None else of.reference(coordinates, shape)
+        return self.at(shape).reference(coordinates, shape)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
         """Return an element's offset and the buffer's size, by strides; None for an affine map."""
-        of = self.layout
-        if of is None:
-            of = MlirStrided(tuple(prod(shape[k + 1 :]) for k in range(len(shape))))
-        if isinstance(of, MlirMap) or None in of.strides or of.offset is None:
-            return None
-        strides = [s for s in of.strides if s is not None]
-        at = sum(x * s for x, s in zip(coordinate, strides, strict=True))
-        end = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s > 0)
-        return of.offset + at, of.offset + end + 1
+        return self.at(shape).by_document(coordinate, shape)
 
     def __str__(self) -> str:
         dims = "".join(f"{'?' if n is None else n}x" for n in self.dims)
-        rest = (str(part) for part in (self.layout, self.space) if part)
-        return f"{self.kind}<{', '.join((dims + self.element_type, *rest))}>"
-
-
-def row_major(coordinates: Sequence[AffineExpr], sizes: Sequence[Int]) -> AffineExpr:
-    """Return the offset of coordinates in a box, the last one varying fastest."""
-    offset = AffineExpr((), 0)
-    for x, n in zip(coordinates, sizes, strict=True):
-        offset = offset * n + x
-    return offset
+        layout = "" if self.layout is None else str(self.layout)
+        if isinstance(self.layout, StridedLayout):
+            layout = re.sub(r"[A-Z]\w*", "?", layout)  # MLIR has no names
+        parts = filter(None, (dims + self.element_type, layout, self.space))
+        return f"{self.kind}<{', '.join(parts)}>"

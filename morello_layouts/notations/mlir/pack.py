@@ -12,14 +12,15 @@ from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, ceil_quotient
-from morello_layouts.layout import ElementType, Layout
+from morello_layouts.layout import ElementType
 from morello_layouts.notations.blocks import blocked_recipe
-from morello_layouts.notations.mlir.layout import MlirType, row_major
+from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.mlir.layout import MlirType
 from morello_layouts.recipe import Pad, Recipe
 
 
 @dataclass(frozen=True, slots=True)
-class MlirPack(Layout):
+class MlirPack(CoordinateLayout):
     """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
 
     Attributes:
@@ -83,7 +84,7 @@ class MlirPack(Layout):
             ShapeError: if the attributes do not fit the number of dimensions.
         """
         if self.outer_dims_perm:
-            require_rank(shape, len(self.outer_dims_perm), " ".join(self.texts))
+            require_rank(shape, len(self.outer_dims_perm), " ".join(self.texts()))
         elif max(self.inner_dims_pos) >= len(shape):
             raise ShapeError(
                 f"inner_dims_pos: dimension {max(self.inner_dims_pos)} of {len(shape)}",
@@ -98,21 +99,23 @@ class MlirPack(Layout):
         counts = (ceil_quotient(shape[dim], tiles.get(dim, 1)) for dim in self.order(shape))
         return (*counts, *self.inner_tiles)
 
-    def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the layout at a shape as pad, split and transpose steps.
+    def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the packed shape."""
+        return self.packed_shape(shape)
 
-        Raises:
-            ShapeError: if the attributes do not fit the shape.
-        """
-        blocks = tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
-        return blocked_recipe(shape, self.order(shape), blocks)
-
-    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
-        """Return the offset in the result, whose coordinates are the tile's and those inside it."""
+    def results(
+        self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
+    ) -> tuple[AffineExpr, ...]:
+        """Return the coordinate of an element in the result: its tile's, then that inside it."""
         tiles = dict(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
         outer = (coordinates[dim] // tiles.get(dim, 1) for dim in self.order(shape))
         inner = (coordinates[dim] % tile for dim, tile in tiles.items())
-        return row_major([*outer, *inner], self.packed_shape(shape))
+        return (*outer, *inner)
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the steps from the array to the result, whose axes are those of memory."""
+        blocks = tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        return blocked_recipe(shape, self.order(shape), blocks)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
@@ -126,8 +129,7 @@ class MlirPack(Layout):
             offset, size = offset + at[dim] * size, size * left[dim]
         return offset, size
 
-    @property
-    def texts(self) -> tuple[str, ...]:
+    def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
         """The attributes as MLIR prints them."""
         names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
         values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
@@ -143,7 +145,7 @@ class MlirPack(Layout):
         return MlirType(self.unpacked.kind, dims, self.unpacked.element_type)
 
     def __str__(self) -> str:
-        attributes = " ".join(self.texts)
+        attributes = " ".join(self.texts())
         if self.unpacked is None:
             return attributes
         padded = any(isinstance(step, Pad) for step in self.recipe(self.unpacked.sizes).steps)

@@ -9,10 +9,12 @@ from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import Interval
 from morello_layouts.expr.conversions import promote_to_sizes
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
-from morello_layouts.notations.mlir.layout import MemoryLayout, MlirMap, MlirStrided, MlirType
+from morello_layouts.notations.mlir.layout import MlirMap, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
+from morello_layouts.notations.strided.layout import StridedLayout
 
 _EXAMPLE: Final = "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>"
 _NAMES: Final = {
@@ -140,7 +142,7 @@ class _Reader:
     def shaped(self, tree: Any) -> MlirType:
         kind, dims, element, *attributes = tree.children
         places: Places = {("element_type",): _start(element)}
-        layout: MemoryLayout | None = None
+        layout: MlirMap | StridedLayout | None = None
         space = ""
         for attribute in attributes:
             is_space = _rule(attribute) == "space"
@@ -165,7 +167,7 @@ class _Reader:
             self.number(size.update(value=size.rstrip("x \t\r\n"))) for size in tree.children
         )
 
-    def layout(self, tree: Any) -> MemoryLayout:
+    def layout(self, tree: Any) -> MlirMap | StridedLayout:
         if not _rule(tree):
             if tree not in self.aliases:
                 fix = f"define it before the type: {tree} = affine_map<…>"
@@ -174,9 +176,13 @@ class _Reader:
         if tree.data == "affine_map":
             return self.affine_map(tree)
         _, *parts = tree.children
-        numbers = [part for part in parts if not _rule(part)]
-        offsets = [self.number(part.children[0]) for part in parts[len(numbers) :]]
-        return MlirStrided(tuple(map(self.number, numbers)), *offsets)
+        strides = [part for part in parts if not _rule(part)]
+        numbers = [self.known(token, f"S{k}") for k, token in enumerate(strides)]
+        offsets = [self.known(part.children[0], "O") for part in parts[len(strides) :]]
+        return StridedLayout(tuple(numbers), sum(offsets))
+
+    def known(self, token: Any, name: str) -> Int:
+        return SizeExpr.named(name) if token == "?" else integer(token, self.text)
 
     def pack(self, children: list[Any]) -> MlirPack:
         (attributes,) = (child for child in children if _rule(child) == "attributes")

@@ -18,7 +18,7 @@ from morello_layouts.description import (
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import checked_recipe
 from morello_layouts.notations.coordinates import describe as describe_coordinates
-from morello_layouts.notations.mlir.layout import MlirMap, MlirStrided, MlirType
+from morello_layouts.notations.mlir.layout import MlirMap, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
 
 
@@ -62,10 +62,10 @@ def _type_in_words(
         yield Part("affine_map", f"where an element lies in a row-major box of {times(box)}")
         for text, n in zip(layout.layout.texts(), box, strict=True):
             yield Part(text, f"a coordinate in the box, 0 to {n - 1}")
-    elif isinstance(layout.layout, MlirStrided):
-        steps = zip(names, layout.layout.strides, strict=True)
-        words = listed([f"{'?' if n is None else n} along {name}" for name, n in steps])
-        yield Part(str(layout.layout), f"a step is {words} elements")
+    elif layout.layout is not None:
+        steps = zip(layout.layout.strides, names, strict=True)
+        words = listed([f"{n} along {name}" for n, name in steps])
+        yield Part(str(layout.layout), f"elements from one coordinate to the next: {words}")
     else:
         yield Part("row-major", f"{names[-1] if names else 'it'} varies fastest", True)
     if layout.space:
@@ -81,6 +81,6 @@ def _pack_in_words(layout: MlirPack, dims: Sequence[Dimension]) -> Iterator[Part
         f"{listed(tiled)} {'is' if len(tiled) == 1 else 'are'} cut into tiles",
         f"a tile holds {listed(tiles)}; {tiled[-1]} varies fastest",
     )
-    yield from map(Part, layout.texts, meanings[-len(layout.texts) :])
+    yield from map(Part, layout.texts(), meanings[-len(layout.texts()) :])
     if layout.unpacked is not None:
         yield Part(str(layout.unpacked), "the array that is packed")

@@ -8,8 +8,9 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.limits import MAP_TEXT
-from morello_layouts.notations.mlir import MlirPack, MlirStrided, MlirType
+from morello_layouts.notations.mlir import MlirPack, MlirType
 from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
+from morello_layouts.notations.strided.layout import StridedLayout
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 
@@ -34,7 +35,7 @@ def test_the_error(text: str, caret: str, what: str, fix: str) -> None:
     [
         (lambda: MlirType("memref", (4,), "f33"), "'f33' is not an element type of MLIR"),
         (
-            lambda: MlirType("memref", (4,), "f32", MlirStrided((1, 2))),
+            lambda: MlirType("memref", (4,), "f32", StridedLayout((1, 2))),
             "the layout: expected 1 dimensions, got 2",
         ),
         (lambda: MlirPack((0,), (True,)), "inner_tiles[0]: expected an integer from 1, got True"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.notations.mlir import MlirPack
@@ -40,6 +41,7 @@ def test_every_row(row: dict[str, Any]) -> None:
     assert ml.pack(pack, numbers, fill=-1).tolist() == row["flat"]
     m = ml.index_map(pack, shape)
     assert m.size == len(row["flat"])
+    assert m.physical_shape == tuple(row["packed_shape"])
     assert ml.verify(m).holds
 
     source, result = ("x".join(map(str, n)) for n in (shape, row["packed_shape"]))
@@ -49,6 +51,36 @@ def test_every_row(row: dict[str, Any]) -> None:
     back = f"tensor<{result}xi32> -> tensor<{source}xi32>"
     assert ml.parse(f"tensor.unpack %s {text_of(row)} into %d : {back}") == ml.parse(printed)
     assert ml.parse(str(ml.parse(printed))) == ml.parse(printed)
+
+
+@st.composite
+def packs(draw: st.DrawFn) -> tuple[tuple[int, ...], MlirPack]:
+    shape = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=4)))
+    dims = draw(st.permutations(range(len(shape))))[: draw(st.integers(1, len(shape)))]
+    tiles = tuple(draw(st.integers(1, 9)) for _ in dims)
+    order = tuple(draw(st.permutations(range(len(shape))))) if draw(st.booleans()) else ()
+    return shape, MlirPack(tuple(dims), tiles, order)
+
+
+@given(packs())
+def test_pack_is_pad_reshape_transpose(case: tuple[tuple[int, ...], MlirPack]) -> None:
+    shape, pack = case
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    tiles = [1] * len(shape)
+    for dim, tile in zip(pack.inner_dims_pos, pack.inner_tiles, strict=True):
+        tiles[dim] = tile
+    wide = np.pad(
+        numbers, [(0, -n % t) for n, t in zip(shape, tiles, strict=True)], constant_values=-1
+    )
+    split = [part for n, t in zip(wide.shape, tiles, strict=True) for part in (n // t, t)]
+    outer = [2 * dim for dim in pack.outer_dims_perm or range(len(shape))]
+    inner = [2 * dim + 1 for dim in pack.inner_dims_pos]
+    untiled = [2 * dim + 1 for dim in range(len(shape)) if dim not in pack.inner_dims_pos]
+    packed = wide.reshape(split).transpose(*outer, *inner, *untiled)
+    assert pack.packed_shape(shape) == packed.shape[: len(shape) + len(inner)]
+    assert np.array_equal(ml.pack(pack, numbers, fill=-1), packed.reshape(-1))
+    assert ml.verify(ml.index_map(pack, shape)).holds
+    assert ml.parse(str(pack)) == pack
 
 
 SAME = [
