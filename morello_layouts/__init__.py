@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from morello_layouts import (
+        check as check,
         codegen as codegen,
         diagnostics as diagnostics,
         exercises as exercises,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from morello_layouts.api import (
         agree as agree,
         are_equivalent as are_equivalent,
+        certificate as certificate,
         convert as convert,
         convert_all as convert_all,
         draw as draw,
@@ -87,8 +89,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "agree are_equivalent code convert convert_all draw from_sympy index_map is_bijective"
-    " is_bitcast is_injective is_surjective pack relayout simplify unpack verify",
+    "api": "agree are_equivalent certificate code convert convert_all draw from_sympy index_map"
+    " is_bijective is_bitcast is_injective is_surjective pack relayout simplify unpack verify",
     "diagnostics": "compare_hlo diagnose read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
@@ -109,7 +111,17 @@ _NAMES: Final = {
 _SUBMODULES: Final = {
     name.rpartition(".")[2]: name
     for name in (
-        *("codegen", "diagnostics", "exercises", "explanations", "expr", "hlo", "kernels", "maps"),
+        *(
+            "check",
+            "codegen",
+            "diagnostics",
+            "exercises",
+            "explanations",
+            "expr",
+            "hlo",
+            "kernels",
+            "maps",
+        ),
         *("notations", "notations.cute", "notations.mlir", "notations.morello"),
         *("notations.onednn", "notations.strided", "notations.xla"),
         *("picture", "proof", "recipe", "tpu"),

@@ -78,6 +78,9 @@ PROOF_FORMULA_SIZE: Final = 6
 PROOF_VALUES: Final[Mapping[int, int]] = {1: 4096, 2: 160, 3: 24, 4: 12}
 """Values of each name to try for a counterexample in products of sizes, by the number of names."""
 
+CERTIFICATE_DIGITS: Final = 100
+"""Digits that a certificate may define, each found by one more check."""
+
 OPINION_POINTS: Final = 32
 """Coordinates, and slots, at which verify asks the notation's document; half are corners."""
 

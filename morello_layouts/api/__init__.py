@@ -2,6 +2,7 @@
 
 from morello_layouts.api.agreements import agree
 from morello_layouts.api.arrays import pack, unpack
+from morello_layouts.api.certificates import certificate
 from morello_layouts.api.code import code
 from morello_layouts.api.conversions import convert, convert_all
 from morello_layouts.api.formulas import from_sympy, simplify
@@ -19,6 +20,7 @@ from morello_layouts.api.proofs import (
 __all__ = [
     "agree",
     "are_equivalent",
+    "certificate",
     "code",
     "convert",
     "convert_all",

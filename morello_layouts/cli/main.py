@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 import click
 
 import morello_layouts
+from morello_layouts.cli.certificate_commands import check
 from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
 from morello_layouts.cli.layout_commands import default, draw, explain
 from morello_layouts.cli.options import Status, error_in_options
@@ -25,7 +26,7 @@ _BROKEN_PIPE: Final = 141  # a shell's status for a closed pipe
 
 _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Layouts": (explain, draw, convert, default),
-    "Proofs": (prove, equal, bitcast, agree),
+    "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
     "Programs": (hlo, oom),
     "Browser": (explore,),

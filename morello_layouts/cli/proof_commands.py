@@ -10,6 +10,7 @@ from morello_layouts import api
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.checks import as_permutation
+from morello_layouts.cli.certificate_commands import certificate_option, write_certificate
 from morello_layouts.cli.options import (
     Status,
     assuming_option,
@@ -24,6 +25,7 @@ from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from morello_layouts.api.agreements import Touched
+    from morello_layouts.api.certificates import Claim
     from morello_layouts.proof import Proof
     from morello_layouts.proof.bitcast import Correspondence
 
@@ -69,15 +71,28 @@ In Python: is_bijective, is_injective, is_surjective, verify.
     help="The formulas and the inverse agree with the layout everywhere.",
 )  # fmt: skip
 @assuming_option
+@certificate_option
 @json_option
-def prove(
-    text: LayoutLike, shape: Shape | None, question: str, assuming: str | None, as_json: bool
+def prove(  # noqa: PLR0917  click gives each option by its name
+    text: LayoutLike,
+    shape: Shape | None,
+    question: str,
+    assuming: str | None,
+    certificate: str | None,
+    as_json: bool,
 ) -> Status:
     """Prove or disprove that the layout TEXT is bijective.
 
     Sizes may be names; the answer then says for which sizes the layout is bijective.
     """
-    return _answer(_QUESTIONS[question](text, shape, assuming=assuming), as_json)
+    answer = _QUESTIONS[question](text, shape, assuming=assuming)
+    claim: Claim = "verified" if question == "verify" else question  # type: ignore[assignment]
+
+    def make() -> object:
+        return api.certificate(text, None, shape, claim=claim, assuming=assuming)
+
+    write_certificate(certificate, answer.holds, make)
+    return _answer(answer, as_json)
 
 
 @click.command(
@@ -97,15 +112,27 @@ JSON and exit status as of prove. In Python: are_equivalent.
 @shape_option
 @notation_option
 @assuming_option
+@certificate_option
 @json_option
-def equal(
-    a: LayoutLike, b: LayoutLike, shape: Shape | None, assuming: str | None, as_json: bool
+def equal(  # noqa: PLR0917  click gives each option by its name
+    a: LayoutLike,
+    b: LayoutLike,
+    shape: Shape | None,
+    assuming: str | None,
+    certificate: str | None,
+    as_json: bool,
 ) -> Status:
     """Prove or disprove that layouts A and B give every element the same offset.
 
     A layout whose text carries no shape takes that of the other one.
     """
-    return _answer(api.are_equivalent(a, b, shape, assuming=assuming), as_json)
+    answer = api.are_equivalent(a, b, shape, assuming=assuming)
+
+    def make() -> object:
+        return api.certificate(a, b, shape, assuming=assuming)
+
+    write_certificate(certificate, answer.holds, make)
+    return _answer(answer, as_json)
 
 
 @click.command(
@@ -131,6 +158,7 @@ Exit status: 0 a bitcast, 1 not a bitcast, 2 bad input, 3 undecided. In Python: 
 )
 @click.option("--any", "in_any_way", is_flag=True, help="Any reshape or transpose that is free.")
 @assuming_option
+@certificate_option
 @json_option
 def bitcast(  # noqa: PLR0917  click gives each option by its name
     a: LayoutLike,
@@ -139,6 +167,7 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
     transpose: str | None,
     in_any_way: bool,
     assuming: str | None,
+    certificate: str | None,
     as_json: bool,
 ) -> Status:
     """Prove or disprove that the bytes of an array of layout A serve as one of layout B.
@@ -149,6 +178,12 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
     if transpose is not None:
         correspondence = _order(transpose)
     answer = api.is_bitcast(a, b, shape, correspondence=correspondence, assuming=assuming)
+    order = None if isinstance(correspondence, str) else tuple(correspondence)
+
+    def make() -> object:
+        return api.certificate(a, b, shape, claim="bitcast", transpose=order, assuming=assuming)
+
+    write_certificate(certificate, answer.holds, make)
     return _answer(answer, as_json)
 
 

@@ -59,7 +59,7 @@ def _replaced(given: Callable[..., Any], old: str, new: str) -> Iterator[None]:
     function = inspect.unwrap(given)
     assert isinstance(function, FunctionType)
     source = textwrap.dedent(inspect.getsource(function))
-    assert old in source, f"{function.__qualname__} has no {old!r}"
+    assert old in source, f"{function.__qualname__} has no {old!r}: say here where it went"
     changed = "\n".join(
         line for line in source.replace(old, new).split("\n") if not line.startswith("@")
     )
@@ -178,7 +178,7 @@ BUGS: tuple[Bug, ...] = (
          "*range(plain + 1, plain + 2 * k, 2), *range(plain, plain + 2 * k, 2)"),
     ),
     _bug("L2 floor for ceil in d/t", "formula", 0,
-         (xla.reference, "ceil_quotient(x, y)", "x // y")),
+         (xla.tiled, "map(of.ceiling, d_tiled", "map(of.quotient, d_tiled")),
     _bug(
         "L3 minor_to_major backwards", "both", 1,
         (xla_layout.XlaLayout.__dict__["major_to_minor"].fget, "self.minor_to_major[::-1]",
@@ -186,7 +186,7 @@ BUGS: tuple[Bug, ...] = (
     ),
     _bug(
         "L4 OddEven odd first", "formula", 14,
-        (morello.reference, "(size // 2) * (index % 2)", "(size // 2) * ((index + 1) % 2)"),
+        (morello.terms_of, "(size // 2) * (index % 2)", "(size // 2) * ((index + 1) % 2)"),
     ),
     _bug(
         "L5 Morello list backwards", "both", 18,

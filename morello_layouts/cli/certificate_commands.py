@@ -1,0 +1,67 @@
+"""``check``, and the option ``--certificate`` of the commands that prove."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from morello_layouts import check as checker
+from morello_layouts.cli.options import Status, json_option
+from morello_layouts.cli.terminal import print_json, print_text, write
+from morello_layouts.errors import LayoutError
+
+certificate_option = click.option(
+    "--certificate", metavar="FILE", help="If it is proved, write a certificate for 'check'."
+)
+
+
+def write_certificate(file: str | None, holds: bool | None, make: Callable[[], Any]) -> None:
+    """Write a certificate to a file, if one is asked for and the claim holds."""
+    if file is not None and holds:
+        write(file, json.dumps(make(), indent=1) + "\n")
+
+
+@click.command(
+    short_help="Check a certificate that prove, equal or bitcast wrote.",
+    epilog="""\b
+Examples:
+  morello-layouts prove "[1, 0, 1 p(4)]" --shape 6x8 --certificate proof.json
+  morello-layouts check proof.json
+  python check.py proof.json    # morello_layouts/check.py, which needs nothing but Python
+
+\b
+JSON: holds (true or false), claim, about, why (of a refusal).
+Exit status: 0 the certificate proves its claim, 1 it does not, 2 bad input.
+In Python: check.check.
+""",
+)
+@click.argument("file")
+@json_option
+def check(file: str, as_json: bool) -> Status:
+    """Check the certificate in FILE, without ISL, recipes and simplifier."""
+    try:
+        given = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise LayoutError(
+            f"{file} could not be read",
+            str(error),
+            "give a file that --certificate wrote",
+        ) from None
+    facts = dict.fromkeys(("claim", "about", "why"))
+    try:
+        facts["claim"] = checker.check(given)  # type: ignore[no-untyped-call]
+        facts["about"] = given.get("about")
+        text = f"{given['claim']}: the certificate proves it of {given['offset']}"
+    except Exception as error:  # the checker reads whatever the file holds
+        facts["why"] = repr(error)
+        text = f"refused: {error!r}"
+    holds = facts["claim"] is not None
+    if as_json:
+        print_json({"holds": holds, **facts})
+    else:
+        print_text(text)
+    return Status.DONE if holds else Status.DISPROVED

@@ -1,0 +1,129 @@
+"""State what is true of maps as certificates, which ``morello_layouts.check`` checks by itself.
+
+A statement consists of the formulas that the user holds, in Python's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr.affine import AffineExpr
+from morello_layouts.expr.assumptions import Assumption, meet_all
+from morello_layouts.expr.conversions import size_to_sympy, to_sympy
+from morello_layouts.expr.python_text import python_text
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.maps import IndexMap
+from morello_layouts.maps.index_map import coordinate_variables
+from morello_layouts.proof.ask import AnyMap, sizes_of
+from morello_layouts.proof.certificate_digits import Certificate, certified
+from morello_layouts.recipe import linear_index, physical_coordinates
+
+FORMAT: Final = "morello-layouts certificate 1"
+
+_ZERO: Final = AffineExpr((), 0)
+
+
+def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
+    """Return a certificate that a map is injective, surjective, bijective, padded, or verified.
+
+    Raises:
+        UnsupportedError: if none was found, which says nothing about the claim.
+    """
+    found = _statement(claim, m)
+    if not isinstance(m, IndexMap):
+        raise UnsupportedError(
+            f"a certificate that {m} is {claim}: expected a layout's map, got a formula's",
+            "the certificate needs the inverse, which a formula alone does not give",
+            "compare the formula with a layout: certificate(map, layout)",
+        )
+    found["inverse"] = [python_text(expr) for expr in m.inverse.exprs]
+    if claim == "padded":
+        found["padding"] = _size(m.recipe.size - _product(m.recipe.shape), m)
+    if claim == "verified":
+        found["limits"] = [[_form(x, m), _size(n, m)] for x, n in m.inverse.limits]
+        found["end"] = _size(m.recipe.size - m.recipe.tail_padding, m)
+        found["others"] = [python_text(m.reference), _form(_slot(m), m)]
+    return certified(found)
+
+
+def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
+    """Return a certificate that two maps give every coordinate the same offset."""
+    return certified({**_statement("equivalent", a, b), "others": [python_text(b.expr)]})
+
+
+def certificate_of_bitcast(
+    a: IndexMap, b: IndexMap, order: Sequence[int] | None = None
+) -> Certificate:
+    """Return a certificate that each element of b has the slot of the element of a.
+
+    They correspond in row-major order, after a's dimensions are brought into an order.
+    """
+    found = _statement("bitcast", a, b)
+    dims = range(len(a.recipe.shape)) if order is None else order
+    at = coordinate_variables(a.recipe.shape)
+    position = linear_index([at[k] for k in dims], [a.recipe.shape[k] for k in dims], _ZERO)
+    view: list[AffineExpr] = []
+    stride: Int = 1
+    for k, n in reversed(list(enumerate(b.recipe.shape))):
+        view.append(position // stride if k == 0 else position // stride % n)
+        stride *= n
+    found["view"] = [_form(x, a) for x in reversed(view)]
+    found["order"] = list(dims)
+    found["other_shape"] = [_size(n, b) for n in b.recipe.shape]
+    found["others"] = [python_text(b.expr)]
+    return certified(found)
+
+
+def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Certificate:
+    """Return a certificate that a formula of the target's offset gives the source's offset."""
+    found = {**_statement("relayout", source, target), "source": python_text(expr)}
+    return certified({**found, "others": [python_text(target.expr)]})
+
+
+def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:
+    """Return what every statement about a map holds."""
+    maps = (m, *others)
+    facts = {one.name: one for one in meet_all(x for one in maps for x in one.assumptions)}
+    numbers = [n for one in maps for n in _numbers(one)]
+    names = sorted({name for n in numbers if isinstance(n, SizeExpr) for name in n.names()})
+    assumed = [facts.get(name, Assumption(name)) for name in names]
+    size = m.recipe.size if isinstance(m, IndexMap) else m.buffer_size
+    return {
+        "format": FORMAT,
+        "claim": claim,
+        "about": [str(getattr(one, "source", one)) for one in maps],
+        "sizes": {one.name: [one.divisor, one.lo, one.hi] for one in assumed},
+        "shape": [_size(n, m) for n in sizes_of(m)],
+        "size": _size(0 if size is None else size, m),
+        "offset": python_text(m.expr),
+    }
+
+
+def _numbers(m: AnyMap) -> Iterable[Int]:
+    if isinstance(m, IndexMap):
+        return m.recipe.numbers
+    return m.sizes if m.buffer_size is None else (*m.sizes, m.buffer_size)
+
+
+def _product(sizes: Sequence[Int]) -> Int:
+    total: Int = 1
+    for n in sizes:
+        total = total * n
+    return total
+
+
+def _size(n: Int, m: AnyMap) -> str:
+    return str(n) if isinstance(n, int) else python_text(size_to_sympy(n, m.size_symbols))
+
+
+def _form(form: AffineExpr, m: AnyMap) -> str:
+    return python_text(to_sympy(form, m.size_symbols))
+
+
+def _slot(m: IndexMap) -> AffineExpr:
+    """Return the offset by the recipe, which nothing simplified."""
+    recipe = m.recipe
+    at = physical_coordinates(recipe, coordinate_variables(recipe.shape), _ZERO)
+    return linear_index(at, recipe.physical_shape, _ZERO) + recipe.offset
