@@ -5,7 +5,7 @@ Source: einops' documentation, "rearrange", and ``einops/parsing.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
@@ -46,22 +46,15 @@ class EinopsLayout(CoordinateLayout):
     lengths: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        for side in ("left", "right"):
-            _require_axes(getattr(self, side), side)
-        _require_same_axes("left", self.left, self.right)
-        _require_same_axes("right", self.right, self.left)
+        _require_axes("left", self.left, {*chain(*self.right)})
+        _require_axes("right", self.right, {*chain(*self.left)})
         known: dict[str, int] = {}
         for k, (axis, n) in enumerate(self.lengths):
             if axis in known or axis not in chain(*self.left):
-                twice = "has a size already" if axis in known else "is not an axis of the pattern"
-                raise _error(f"{axis} {twice}", ("lengths", k))
-            known[axis] = as_int(
-                n,
-                f"the size of {axis}",
-                1,
-                part=("lengths", k),
-                why="an axis holds at least one element",
-            )
+                wrong = "has a size already" if axis in known else "is not an axis of the pattern"
+                raise _error(f"{axis} {wrong}", ("lengths", k))
+            why = "an axis holds at least one element"
+            known[axis] = as_int(n, f"the size of {axis}", 1, part=("lengths", k), why=why)
         for k, entry in enumerate(self.left):
             free = [axis for axis in entry if axis not in known and axis != "1"]
             if len(free) > 1:
@@ -73,33 +66,43 @@ class EinopsLayout(CoordinateLayout):
             short = tuple(_without_ones(entry) for entry in getattr(self, side))
             object.__setattr__(self, side, short)
 
+    def _sides(self, rank: int) -> tuple[list[Entry], list[Entry]]:
+        """Return both sides for arrays of a rank: a name for each dimension of an ellipsis."""
+        dots = tuple(f"{ELLIPSIS}{k}" for k in range(rank - len(self.left) + 1))
+
+        def written(entries: Sequence[Entry]) -> Iterator[Entry]:
+            for entry in entries:
+                if entry == (ELLIPSIS,):
+                    yield from ((dot,) for dot in dots)
+                else:
+                    axes = (dots if axis == ELLIPSIS else (axis,) for axis in entry if axis != "1")
+                    yield tuple(chain.from_iterable(axes))
+
+        return [*written(self.left)], [*written(self.right)]
+
     def _digits(
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int]
-    ) -> dict[str, list[tuple[AffineExpr, Int]]]:
-        """Return each axis as pairs of coordinate and size; an ellipsis is several."""
-        known, found = dict(self.lengths), dict[str, list[tuple[AffineExpr, Int]]]()
-        dots = len(shape) - len(self.left) + 1  # the dimensions of an ellipsis
+    ) -> dict[str, tuple[AffineExpr, Int]]:
+        """Return the coordinate and the size of each axis."""
+        least, known = len(self.left) - 1, dict(self.lengths)
         if (ELLIPSIS,) not in self.left:
             require_rank(shape, len(self.left), str(self))
-        elif dots < 0:
+        elif len(shape) < least:
             raise ShapeError(
-                f"{self}: expected at least {len(self.left) - 1} sizes, got {len(shape)}",
+                f"{self}: expected at least {least} sizes, got {len(shape)}",
                 "a shape has one size for each dimension of the left side",
                 "give the shape of the left side",
             )
-        left = iter(zip(coordinates, shape, strict=True))
-        for entry in self.left:
-            if entry == (ELLIPSIS,):
-                found[ELLIPSIS] = [next(left) for _ in range(dots)]
-                continue
-            x, n = next(left)
-            _require_size(n, [known.get(axis) for axis in entry], f"{self}: {_text(entry)}")
+        found: dict[str, tuple[AffineExpr, Int]] = {}
+        left, _ = self._sides(len(shape))
+        for x, n, entry in zip(coordinates, shape, left, strict=True):
+            product = prod(known.get(axis, 1) for axis in entry)
+            _require_size(n, product, {*entry} - {*known}, f"{self}: {_text(entry)}")
             inner: Int = 1
-            rest = n // prod(known.get(axis, 1) for axis in entry)
             for axis in reversed(entry):
-                size = known.get(axis, rest)
+                size = known.get(axis, n // product)
                 digit = divide(x, inner)
-                found[axis] = [(digit if axis == entry[0] else digit % size, size)]
+                found[axis] = (digit if axis == entry[0] else digit % size, size)
                 inner = inner * size
         return found
 
@@ -108,11 +111,12 @@ class EinopsLayout(CoordinateLayout):
     ) -> tuple[AffineExpr, ...]:
         """Return the coordinate of each axis of the right side."""
         digits = self._digits(coordinates, shape)
-        return tuple(x for axis in chain(*self.right) for x, _ in digits.get(axis, ()))
+        return tuple(digits[axis][0] for axis in self.texts(len(shape)))
 
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the size of each axis of the right side."""
-        return tuple(chain(*self._sizes_of_right(shape)))
+        digits = self._digits([AffineExpr((), 0)] * len(shape), shape)
+        return tuple(digits[axis][1] for axis in self.texts(len(shape)))
 
     def result_shape(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the shape of einops' result.
@@ -121,44 +125,31 @@ class EinopsLayout(CoordinateLayout):
         >>> ml.parse("b (h p) -> (b h) p, p=2").result_shape((3, 8))
         (12, 2)
         """
-        dots = [k for k, entry in enumerate(self.right) if entry == (ELLIPSIS,)]
-        found: list[Int] = []
-        for k, sizes in enumerate(self._sizes_of_right(shape)):
-            found += sizes if k in dots else [prod(sizes)]
-        return tuple(found)
-
-    def _sizes_of_right(self, shape: Sequence[Int]) -> list[list[Int]]:
         digits = self._digits([AffineExpr((), 0)] * len(shape), shape)
-        return [[n for axis in entry for _, n in digits.get(axis, ())] for entry in self.right]
+        _, right = self._sides(len(shape))
+        return tuple(prod(digits[axis][1] for axis in entry) for entry in right)
 
     def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
         """Return the assumptions that the sizes of axes divide those of their dimensions."""
-        known = dict(self.lengths)
-        if (ELLIPSIS,) in self.left or len(shape) != len(self.left):
-            return ()
-        pairs = ((n, prod(known.get(axis, 1) for axis in entry))
-                 for n, entry in zip(shape, self.left, strict=True))  # fmt: skip
+        known, (left, _) = dict(self.lengths), self._sides(len(shape))
+        pairs = (
+            (n.as_atom(), prod(known.get(axis, 1) for axis in entry))
+            for n, entry in zip(shape, left, strict=False)
+            if isinstance(n, SizeExpr)
+        )
         return tuple(
             Assumption(name, divisor=divisor)
-            for n, divisor in pairs
-            if isinstance(n, SizeExpr) and isinstance(name := n.as_atom(), str) and divisor > 1
+            for name, divisor in pairs
+            if isinstance(name, str) and divisor > 1
         )
 
     def names(self, rank: int) -> tuple[str, ...]:
         """Return the names of the left side."""
-        found: list[str] = []
-        for entry in self.left:
-            dots = [f"{ELLIPSIS}{k}" for k in range(rank - len(self.left) + 1)]
-            found += dots if entry == (ELLIPSIS,) else [_text(entry)]
-        return tuple(found)
+        return tuple(map(_text, self._sides(rank)[0]))
 
     def texts(self, rank: int) -> tuple[str, ...]:
         """Return the axes of the right side."""
-        dots = tuple(f"{ELLIPSIS}{k}" for k in range(rank - len(self.left) + 1))
-        return tuple(
-            text for axis in chain(*self.right) for text in (dots if axis == ELLIPSIS else (axis,))
-            if text != "1"
-        )  # fmt: skip
+        return tuple(chain(*self._sides(rank)[1]))
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -191,36 +182,32 @@ def _without_ones(entry: Entry) -> Entry:
     return entry if rest == (ELLIPSIS,) else rest
 
 
-def _require_axes(entries: Sequence[Entry], side: str) -> None:
+def _require_axes(side: str, entries: Sequence[Entry], other: AbstractSet[str]) -> None:
+    """Raise if an axis is not a name, appears twice, or is not on the other side."""
     seen: set[str] = set()
     for k, entry in enumerate(entries):
         for position, axis in enumerate(entry):
-            part = (side, k, position)
-            if axis != "1" and axis in seen:
-                raise _error(f"{axis} appears twice on the {side} side", part)
-            seen.add(axis)
-            if axis == ELLIPSIS:
-                if side == "left" and len(entry) > 1:
-                    raise _error("an ellipsis in parentheses on the left side", part)
-            elif axis != "1" and (not axis.isidentifier() or axis.strip("_") != axis):
-                raise _error(f"an axis: expected a name or 1, got {axis}", part)
+            what = ""
+            if axis == ELLIPSIS and side == "left" and len(entry) > 1:
+                what = "an ellipsis in parentheses on the left side"
+            elif axis not in (ELLIPSIS, "1") and not (
+                axis.isidentifier() and axis == axis.strip("_")
+            ):
+                what = f"an axis: expected a name or 1, got {axis}"
+            elif axis in seen:
+                what = f"{axis} appears twice on the {side} side"
+            elif axis not in other and axis != "1":
+                what = f"{axis} is only on the {side} side"
+            if what:
+                raise _error(what, (side, k, position))
+            seen |= {axis} - {"1"}
 
 
-def _require_same_axes(side: str, own: Sequence[Entry], other: Sequence[Entry]) -> None:
-    for k, entry in enumerate(own):
-        for position, axis in enumerate(entry):
-            if axis != "1" and axis not in chain(*other):
-                raise _error(f"{axis} is only on the {side} side", (side, k, position))
-
-
-def _require_size(n: Int, sizes: Sequence[int | None], what: str) -> None:
+def _require_size(n: Int, product: int, free: AbstractSet[str], what: str) -> None:
     """Raise if the sizes of axes do not multiply to the size of their dimension."""
-    product = prod(size for size in sizes if size is not None)
-    left = n % product if None in sizes else n - product
-    if left != 0:
-        rule = f"a multiple of {product}" if None in sizes else str(product)
+    if (n % product if free else n - product) != 0:
         raise ShapeError(
-            f"{what}: expected {rule}, got {n}",
+            f"{what}: expected {f'a multiple of {product}' if free else product}, got {n}",
             "the sizes of the axes multiply to the size of their dimension",
             "give other sizes",
         )
