@@ -91,7 +91,8 @@ class BufferSizes:
             the three sizes in bytes are None as well.
         data_bytes: bytes of the array's elements alone.
         spanned_bytes: bytes of ``spanned_elements``.
-        reserved_bytes: bytes that XLA reserves.
+        reserved_bytes: bytes that XLA reserves; in other notations those of the buffer.
+        shared_elements: elements that have no slot of their own, but share another one's.
     """
 
     elements: int
@@ -100,6 +101,7 @@ class BufferSizes:
     data_bytes: int | None = None
     spanned_bytes: int | None = None
     reserved_bytes: int | None = None
+    shared_elements: int = 0
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "elements", "spanned_elements", "element_bits", "data_bytes", "spanned_bytes",
@@ -109,7 +111,7 @@ class BufferSizes:
     @property
     def padding_elements(self) -> int:
         """Elements of the buffer that hold nothing."""
-        return self.spanned_elements - self.elements
+        return self.spanned_elements - self.elements + self.shared_elements
 
     @property
     def padding_bytes(self) -> int | None:

@@ -89,9 +89,9 @@ def index_map(
             "the layout's text does not carry the sizes of the array",
             "give the sizes, such as shape=(6, 8)",
         )
-    if assuming is not None and not _is_passed_on(assuming):
-        require_names_of(known, sizes)
     m = _under(value, sizes, given, known, assuming)
+    if assuming is not None and not _is_passed_on(assuming):
+        require_names_of(known, (*sizes, *map(SizeExpr.named, m.recipe.names)))
     if given is not None:
         _require_same_shape(m, given)
     return m

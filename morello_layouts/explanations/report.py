@@ -217,10 +217,12 @@ def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes:
     Data that is stored narrower than its type counts as stored; data that ``E(bits)`` widens
     counts at the type's own width, so that widening counts as padding.
     """
+    count, size = prod(m.shape), m.size
+    held = size - m.padding
     if m.element_type is None:
-        return BufferSizes(prod(m.shape), m.size)
+        return BufferSizes(count, size, shared_elements=count - held)
     bits = m.element_type.bits
-    data, spanned = (-(-n * bits // 8) for n in (prod(m.shape), m.size))
+    data, spanned = (-(-n * bits // 8) for n in (held, size))
     counts = None if isinstance(layout, IndexMap) else layout.byte_counts(m.shape)
-    data, reserved = counts or (data, spanned)
-    return BufferSizes(prod(m.shape), m.size, bits, data, spanned, reserved)
+    data, reserved = counts if counts and held == count else (data, spanned)
+    return BufferSizes(count, size, bits, data, spanned, reserved, count - held)

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import prod
 from typing import TYPE_CHECKING, Final
 
 from morello_layouts.api import draw
@@ -17,6 +16,7 @@ from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
+from morello_layouts.recipe import occupied
 from morello_layouts.tpu.facts import TpuFacts
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ def size_rows(report: ArrayReport) -> list[Row]:
     if sizes is None:
         if m is None or not m.recipe.names:
             return []
-        padding = m.recipe.size - prod(m.recipe.shape)
+        padding = m.recipe.size - occupied(m.recipe)
         of_padding = "no padding" if padding == 0 else f"{padding} of padding"
         return [Row("slots", f"{m.recipe.size}, {of_padding}")]
     rows = [Row("elements", _elements(sizes))]
     if sizes.data_bytes is not None and sizes.reserved_bytes is not None:
-        rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes))
+        by = " that XLA reserves" if report.description.kind.startswith("XLA") else ""
+        rows.append(byte_row(sizes.data_bytes, sizes.reserved_bytes, by))
     return rows
 
 
@@ -87,22 +88,24 @@ def _physical_shape(sizes: tuple[Int, ...]) -> str:
     )
 
 
-def byte_row(data: int, reserved: int) -> Row:
+def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Row:
     """The bytes of data, of the buffer and of padding.
 
     >>> byte_row(60, 96).text
     '60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data'
     """
     if reserved == data:
-        return Row("bytes", f"{_bytes(reserved)} that XLA reserves, no padding")
+        return Row("bytes", f"{_bytes(reserved)}{by}, no padding")
     padding = f"{amount(reserved - data)} of padding, {_factor(reserved, data)}"
-    return Row(
-        "bytes", f"{amount(data)} of data in {_bytes(reserved)} that XLA reserves: {padding}"
-    )
+    return Row("bytes", f"{amount(data)} of data in {_bytes(reserved)}{by}: {padding}")
 
 
 def _elements(sizes: BufferSizes) -> str:
-    elements, spanned = sizes.elements, sizes.spanned_elements
+    elements, spanned, shared = sizes.elements, sizes.spanned_elements, sizes.shared_elements
+    if shared:
+        padding = f"{amount(sizes.padding_elements)} of padding" if sizes.padding_elements else ""
+        slots = f"{amount(elements - shared)} slots, which they share"
+        return f"{amount(elements)} in {slots}, {padding or 'no padding'}"
     if spanned == elements:
         return f"{amount(elements)}, no padding"
     padding = f"{amount(spanned - elements)} of padding, {_factor(spanned, elements)}"

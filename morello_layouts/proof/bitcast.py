@@ -24,7 +24,7 @@ from morello_layouts.maps.index_map import (
 from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, Scatter, has_inverse
 from morello_layouts.recipe.digits import major_order
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
@@ -131,6 +131,8 @@ def _smaller(one: Sequence[Int], other: Sequence[Int]) -> tuple[Int, ...] | None
 def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
     """Yield both arrays with their dimensions in memory order, one reshaped to the other."""
     if prod(a.recipe.shape) != prod(b.recipe.shape) or not a.recipe.shape or not b.recipe.shape:
+        return
+    if any(isinstance(step, Scatter) for m in (a, b) for step in m.recipe.steps):
         return
     orders = [major_order(m.recipe) for m in (a, b)]
     if all(order == tuple(range(len(order))) for order in orders):
@@ -357,6 +359,8 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
         sizes = same.counterexample.sizes
         first, second = (m.at(**{n: sizes[n] for n in m.recipe.names}) for m in (first, second))
     if first.recipe.names or second.recipe.names:
+        return None
+    if not has_inverse(first.recipe) or not has_inverse(second.recipe):
         return None
     end = min(first.size, second.size, BITCAST_SLOTS)
     for start in range(0, end, _CHUNK):

@@ -123,7 +123,7 @@ class Reading:
         above, below = expr.as_numer_denom()
         number = apply_divisibility(self.assumptions, number_from_sympy(above))
         if not below.is_Integer:
-            return number, number_from_sympy(below)
+            return number, apply_divisibility(self.assumptions, number_from_sympy(below))
         divisor = int(below)
         if divisor == 1 or number % divisor == 0:
             return exact_quotient(number, divisor), 1

@@ -170,3 +170,27 @@ def test_wrong_values() -> None:
             action()
     with pytest.raises(ShapeError, match="expected LD >= N, got 3 and 5"):
         ml.index_map("strided<[LD, 1]>", ("M", "N")).at(M=2, N=5, LD=3)
+
+
+def test_words_of_elements_that_share_slots() -> None:
+    text = str(ml.explain(VIEWS["broadcast"]))
+    assert "24 in 8 slots, which they share, 40 of padding" in text
+    assert "not injective: (0, 0) and (1, 0) share offset 16" in text
+    assert "all along y share their elements" in text
+
+
+def test_bitcasts_of_views() -> None:
+    assert ml.is_bitcast(VIEWS["column-major"], "{0,1}").holds
+    assert ml.is_bitcast(VIEWS["mirrored"], BASE).slot == 0
+    shared = ml.is_bitcast(np.broadcast_to(BASE[0], (6, 8)), BASE)
+    assert (shared.holds, shared.slot) == (False, None)
+    assert ml.is_bitcast(VIEWS["mirrored"], BASE, correspondence="any").holds is False
+
+
+def test_a_pitch_may_be_assumed() -> None:
+    for text in ("strided<[LD, 1]>", "strided<[LD, 1], offset: 5>"):
+        m = ml.index_map(text, ("M", "N"), assuming="LD % 8 == 0")
+        assert ml.verify(m).holds
+        assert ml.is_injective(m).assumptions == ("8 divides LD", "LD >= N")
+    with pytest.raises(ShapeError, match="about K, which is not a size here"):
+        ml.index_map("strided<[LD, 1]>", ("M", "N"), assuming="K % 8 == 0")
