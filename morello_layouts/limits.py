@@ -75,6 +75,9 @@ PROOF_FORMULA_SAMPLES: Final = 500
 PROOF_FORMULA_SIZE: Final = 6
 """Values of each such size: a collision of a wrong formula shows at small sizes."""
 
+VERIFY_POINTS: Final = 8_000
+"""Elements and slots at small sizes at which formulas that stay undecided are evaluated."""
+
 PROOF_VALUES: Final[Mapping[int, int]] = {1: 4096, 2: 160, 3: 24, 4: 12}
 """Values of each name to try for a counterexample in products of sizes, by the number of names."""
 

@@ -6,17 +6,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice, product
 from math import prod
 from typing import Any, Final, TypeAlias
 
 import islpy as isl
 
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy, symbol
 from morello_layouts.expr.sizes import Int
+from morello_layouts.limits import PROOF_SAMPLES, VERIFY_POINTS
 from morello_layouts.maps import IndexMap
-from morello_layouts.proof.ask import ask_isl
+from morello_layouts.proof.ask import ask_isl, names_of, small_sizes
 from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of, turned
+from morello_layouts.proof.conditions import first_sizes
 from morello_layouts.proof.difference import OffsetDifference, sizes_of_equality
+from morello_layouts.proof.formulas import increment_difference
 from morello_layouts.proof.isl import (
     MixedRadix,
     NotAffineError,
@@ -28,9 +33,9 @@ from morello_layouts.proof.isl import (
     union,
 )
 from morello_layouts.proof.reading import Reading
-from morello_layouts.proof.second_opinion import first_disagreement
-from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import has_inverse, known, linear_index
+from morello_layouts.proof.second_opinion import first_disagreement, value_of
+from morello_layouts.proof.verdict import Proof, sizes_text
+from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of
 
 Readable: TypeAlias = Value | MixedRadix
 
@@ -60,12 +65,14 @@ def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
     """Decide whether ``m.expr``, ``m.reference`` and ``m.inverse`` agree with the recipe.
 
     They are read as SymPy holds them, which is what users get. All are then held against the
-    notation's document at coordinates, which can only refute.
+    notation's document at coordinates, which can only refute. What stays undecided for all sizes is
+    tried at small ones.
     """
     answer = _agreement(m, budget=budget)
     wrong = None if answer.holds is False else first_disagreement(m)
     if wrong is None:
-        return answer
+        found = _refuted_at_small_sizes(m) if answer.holds is None else None
+        return answer if found is None else replace(found, assumptions=answer.assumptions)
     reason, at = wrong
     return replace(answer, holds=False, reason=reason, decider="the document", counterexample=at)
 
@@ -80,16 +87,14 @@ def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
 
 def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
     """Yield a proof for each part that differs from the recipe, or may differ."""
-    space = Space.of(m.recipe.shape, context, parameters_of([m.recipe], m.assumptions))
-    offset = offset_value(m.recipe, space)
     for name, expr in (("simplified", m.expr), ("reference", m.reference)):
-        yield from _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
+        yield from _formula_faults(m, name, expr, context)
     if prod(m.recipe.shape) == 0 or not has_inverse(m.recipe):
         return
     piece, *others = relations_of(m, context)
     if others:
         raise NotAffineError(
-            "the inverse divides by a product of symbolic sizes",
+            "the formulas agree, but the inverse divides by a product of symbolic sizes",
             "quotients by symbols are outside of Presburger arithmetic",
             "ask at given sizes",
         )
@@ -98,6 +103,25 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
     yield from _coordinate_faults(m, piece)
     yield from _padding_faults(m, piece)
     yield from _tail_faults(m, piece)
+
+
+def _formula_faults(m: IndexMap, name: str, expr: Any, context: isl.Context) -> Iterator[Proof]:
+    """Check that a formula gives the recipe's offsets."""
+    if m.recipe.names:
+        with suppress(UnsupportedError):
+            difference = increment_difference([m], m.recipe, expr, context)
+            equal, left = sizes_of_equality(difference)
+            sizes = difference.space.sizes
+            if sizes.is_subset(equal):
+                return
+            failing = sizes.subtract(equal).subtract(left)
+            found = first_sizes(failing, difference.space, names_of(m))
+            if found is not None:
+                for wrong in islice(_wrong_values(m, m.recipe.at(found), found), 1):
+                    yield _refuted(found, wrong, "ISL")
+    space = Space.of(m.recipe.shape, context, parameters_of([m.recipe], m.assumptions))
+    offset = offset_value(m.recipe, space)
+    yield from _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
 
 
 def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
@@ -200,3 +224,44 @@ def _points(condition: Any, space: Space, names: Mapping[str, Readable]) -> isl.
     strict = int("Strict" in condition.func.__name__)
     difference = value_of_expr(left, space, names) - value_of_expr(right, space, names)
     return at_least(difference.function, strict)
+
+
+def _refuted_at_small_sizes(m: IndexMap) -> Proof | None:
+    """Return a proof that a formula or the inverse is wrong at small sizes, if one is found."""
+    left = VERIFY_POINTS
+    for sizes in islice(small_sizes(names_of(m), m.assumptions), PROOF_SAMPLES):
+        with suppress(ShapeError):  # sizes that the layout does not take
+            recipe = m.recipe.at(sizes)
+            (count,) = known((prod(recipe.shape) + recipe.size,))
+            left -= count
+            if left < 0:
+                return None
+            wrong = next(_wrong_values(m, recipe, sizes), None)
+            if wrong is not None:
+                return _refuted(sizes, wrong, "sampling")
+    return None
+
+
+def _refuted(sizes: Mapping[str, int], wrong: str, decider: str) -> Proof:
+    reason = f"if {sizes_text(sizes)}, {wrong}"
+    return Proof(VERIFIED, False, reason, decider, counterexample=sizes)
+
+
+def _wrong_values(m: IndexMap, recipe: Recipe, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield where formulas and inverse differ from a recipe at given sizes, in words."""
+    held: dict[int, tuple[int, ...]] = {}
+    for at in product(*map(range, known(recipe.shape))):
+        p = int(offset_of(recipe, at, 0))
+        held[p] = at
+        values = {**sizes, **{f"d{k}": x for k, x in enumerate(at)}}
+        for name, expr in (("simplified", m.expr), ("reference", m.reference)):
+            if value_of(expr, values) != p:
+                yield f"the {name} formula differs from the recipe at {at}"
+    if not has_inverse(recipe):
+        return
+    for p in range(*known((recipe.size,))):
+        values = {**sizes, "p": p}
+        if value_of(m.inverse.padding, values) != (p not in held):
+            yield f"the padding of the inverse differs from the recipe at slot {p}"
+        elif p in held and held[p] != tuple(value_of(x, values) for x in m.inverse.exprs):
+            yield f"the inverse differs from the recipe at slot {p}"

@@ -13,6 +13,7 @@ from morello_layouts import proof
 from morello_layouts.expr import variable
 from morello_layouts.proof.isl import Space, Value
 from morello_layouts.recipe import Recipe
+from tests.support.tables import each_row
 
 Question: TypeAlias = Callable[..., ml.Proof]
 
@@ -187,3 +188,97 @@ def test_quotients_by_a_symbolic_size_need_a_smaller_value() -> None:
     assert ml.are_equivalent(within, ml.from_sympy({"shape": ("N",)}, "d0")).holds is True
     past = ml.from_sympy({"shape": ("N",)}, "(d0 + 1) % N")
     assert ml.are_equivalent(past, ml.from_sympy({"shape": ("N",)}, "d0 + 1")).holds is not True
+
+
+@each_row("text", ["f32[M,N]{1,0:T(8,128)}", "f32[M,N]{0,1:T(2,2)}", "f32[N]{0:T(6)(4)}"])
+def test_wrong_formulas_of_symbolic_sizes_are_refuted(text: str) -> None:
+    """ISL alone says that they may differ; small sizes show it."""
+    m = replace(ml.index_map(text), origin=None)
+    rows, sizes = m.symbols[0], m.recipe.names
+    one = variable("d0", 0, None)
+    added = replace(m, reference_form=m.reference_form + one // 3)
+    answer = ml.verify(added)
+    assert answer.holds is False
+    assert tuple(answer.counterexample) == tuple(sorted(sizes, key=m.source.index))
+    assert answer.reason.startswith("if ")
+    for attribute, wrong in (("expr", m.expr + rows // 2), ("reference", m.reference + 1)):
+        changed = replace(m)
+        changed.__dict__[attribute] = wrong
+        assert ml.verify(changed).holds is False, attribute
+    for k in range(len(m.inverse.limits)):
+        limits = m.inverse.limits[:k] + m.inverse.limits[k + 1 :]
+        changed = replace(m)
+        changed.__dict__["inverse"] = replace(m.inverse, limits=limits)
+        assert ml.verify(changed).holds is False, "padding"
+    assert ml.verify(m).holds is True
+
+
+def test_a_formula_that_is_right_for_some_sizes_is_not_verified() -> None:
+    """ISL must prove all sizes, not find that some of them are equal."""
+    m = replace(ml.index_map("f32[M,N]{1,0}"), origin=None)
+    changed = replace(m)
+    _d0, d1 = m.symbols
+    changed.__dict__["expr"] = m.expr + d1 // 100
+    answer = ml.verify(changed)
+    assert answer.holds is not True
+    assert ml.verify(changed, assuming="N <= 100").holds is not False
+
+
+class Negated(ml.Layout):
+    """Row-major in one dimension, by a formula that divides by a negative number."""
+
+    def __init__(self, form: Callable[[Any], Any]) -> None:
+        self.form = form
+
+    def recipe(self, shape: Any) -> ml.Recipe:
+        return ml.Recipe(tuple(shape))
+
+    def reference(self, coordinates: Any, shape: Any) -> Any:
+        assert len(shape) == 1
+        return self.form(coordinates[0])
+
+    def __str__(self) -> str:
+        return "negated"
+
+
+@each_row(
+    ("form", "right"),
+    [
+        (lambda x: -((-3 * x) // 3), True),
+        (lambda x: -((-x) // 3), False),
+        (lambda x: -((2 - 3 * x) // 3), True),
+        (lambda x: -((-2 * x) // 2) + (-x) // 7 - (-x) // 7, True),
+    ],
+)
+def test_quotients_of_negative_numbers(form: Callable[[Any], Any], right: bool) -> None:
+    """SymPy writes ``(-x)//3`` as the floor of a product with -1/3."""
+    assert ml.verify(ml.index_map(Negated(form), (9,))).holds is right
+    assert ml.verify(ml.index_map(Negated(form), ("N",))).holds is right
+
+
+@each_row("budget", [1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000])
+def test_no_budget_ends_in_an_error_of_isl(budget: int) -> None:
+    names = ml.index_map("f32[M,N]{1,0:T(8,128)}")
+    other = ml.index_map("f32[M,N]{1,0:T(5,7)}")
+    large = ml.index_map(f"f32[{2**40},{2**41}]{{1,0:T(8,128)}}")
+    for m in (names, large):
+        for question in (ml.is_injective, ml.is_surjective, ml.is_bijective, ml.verify):
+            question(m, budget=budget)
+    assert ml.are_equivalent(names, other, budget=budget).holds is not True
+    assert ml.is_bitcast(names, other, budget=budget).holds is not True
+
+
+def test_one_budget_is_for_the_whole_question() -> None:
+    """Neither samples nor candidates get a budget of their own."""
+    one, other = "f32[M,N,K]{2,1,0:T(7,*,13)(3,5,2)}", "f32[M,N,K]{0,1,2:T(*,3,7)(2,2,9)}"
+    spent = ml.are_equivalent(one, other, budget=40)
+    assert spent.holds is None
+    assert spent.reason == "ISL spent its budget of 40 operations"
+    assert ml.is_bitcast(one, other, correspondence="any", budget=40).holds is None
+
+
+def test_prime_tiles_are_compared_by_increments() -> None:
+    """ISL took seconds, and left sizes open."""
+    one, other = "f32[M,N,K]{2,1,0:T(7,11,13)(3,5,2)}", "f32[M,N,K]{0,1,2:T(5,3,7)(2,2,9)}"
+    answer = ml.are_equivalent(one, other, budget=200_000)
+    assert str(answer.condition) == "K = 1 and M = 1 and N = 1"
