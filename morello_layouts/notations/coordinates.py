@@ -202,6 +202,11 @@ class OffsetLayout(FormulaLayout):
         """Return the formula."""
         return self.results(coordinates, shape)[0]
 
+    @property
+    def headline(self) -> str:
+        """The formula."""
+        return f"the offset is {self.forms[0]}"
+
     def __str__(self) -> str:
         return f"lambda {', '.join(self.parameters)}: {self.forms[0]}"
 
