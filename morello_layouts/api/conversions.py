@@ -19,7 +19,7 @@ from morello_layouts.layout import Layout
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 To: TypeAlias = Literal[
-    "xla", "morello", "onednn", "cute", "pack", "mlir", "tvm", "einops", "named"
+    "xla", "morello", "onednn", "cute", "strided", "pack", "mlir", "tvm", "einops", "named"
 ]
 """The name of a notation that layouts are written in."""
 
@@ -53,6 +53,7 @@ def convert(
     - ``"onednn"``: blocks of one dimension nest, and pad its end.
     - ``"cute"``: nested shapes and strides, of any sum of digits. CuTe has no padding inside of a
       mode: then the error tells the layout of the padded array, and which elements are its own.
+    - ``"strided"``: a stride for each dimension, as in NumPy; 0 and negative ones too.
     - ``"pack"``: ``linalg.pack`` tiles a dimension once.
     - ``"mlir"``: an affine map; with an element type a memref, which has strides if the array has.
     - ``"tvm"``: an index map. Both say any order of digits, and any formula without symbolic sizes.
@@ -173,6 +174,7 @@ def convert_all(
     morello None
     onednn AB2a2b
     cute None
+    strided None
     pack inner_dims_pos = [0, 1] inner_tiles = [2, 2]
     mlir affine_map<(d0, d1) -> (d0 floordiv 2, d1 floordiv 2, d0 mod 2, d1 mod 2)>
     tvm lambda d0, d1: (d0//2, d1//2, d0%2, d1%2)

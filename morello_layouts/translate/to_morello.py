@@ -131,7 +131,7 @@ def _for_all_sizes(source: Source) -> MorelloLayout:
             found[_at_numbers(Source(m.at(**sizes), source.title))] = None
         except NoTranslationError as error:
             raise NoTranslationError(error.what, error.why, _remedy(m)) from None
-        except TranslationNotFoundError:
+        except (TranslationNotFoundError, ShapeError):  # or the sizes do not fit the strides
             continue
     for layout in reversed(found):  # those of larger sizes distinguish more
         try:

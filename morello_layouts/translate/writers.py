@@ -10,7 +10,7 @@ from typing import Final
 
 from morello_layouts import proof
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import coordinate_variables
@@ -85,8 +85,8 @@ def _strides(source: Source) -> list[Int]:
         own = _of_dim(source.placed, dim)
         if len(own) > 1:
             raise source.none(
-                f"dimension {dim} has {len(own)} strides: {own[0].stride} for {own[0]}, "
-                f"{own[1].stride} for {own[1]}",
+                f"a dimension has one stride here, and dimension {dim} has {len(own)}: "
+                + ", ".join(f"{digit.stride} for {digit}" for digit in own),
                 f'give to="cute", which has strides of parts; or {FORMULA}',
             )
         row_major = strides[0] * source.shape[dim + 1] if strides else 1
@@ -96,8 +96,12 @@ def _strides(source: Source) -> list[Int]:
 
 def _strided(source: Source) -> str:
     numbers = [*_strides(source), source.offset]
-    if any(not isinstance(n, int) for n in numbers):
-        raise source.none("its strides have symbolic sizes", "give numbers for the sizes")
+    product = next((n for n in numbers if isinstance(n, SizeExpr) and n.as_atom() is None), None)
+    if product is not None:
+        raise source.none(
+            f"a stride is {product}, and a stride in a text is a number or a name",
+            "give numbers for the sizes",
+        )
     offset = f", offset: {source.offset}" if source.offset != 0 else ""
     return f"strided<[{', '.join(map(str, numbers[:-1]))}]{offset}>"
 
@@ -269,11 +273,10 @@ def _mlir(source: Source) -> str:
     digits = source.dense
     if not isinstance(digits, str) and all(a.dim < b.dim for a, b in pairwise(digits)):
         layout = ""
+    elif source.m.recipe.names or len(source.placed) > len({x.dim for x in source.placed}):
+        layout = f", {_affine_map(source)}"  # strides are numbers, one for each dimension
     else:
-        try:
-            layout = f", {_strided(source)}"
-        except LayoutError:
-            layout = f", {_affine_map(source)}"
+        layout = f", {_strided(source)}"
     dims = "".join(f"{n if isinstance(n, int) else '?'}x" for n in source.shape)
     return f"memref<{dims}{source.element_type}{layout}>"
 
@@ -304,6 +307,7 @@ WRITERS: Final[Mapping[str, Writer]] = {
     "morello": Writer("Morello layout", morello_layout_of, proves=True),
     "onednn": Writer("oneDNN tag", _onednn),
     "cute": Writer("CuTe layout", _cute),
+    "strided": Writer("list of strides", _strided),
     "pack": Writer("linalg.pack", _pack),
     "mlir": Writer("affine map", _mlir),
     "tvm": Writer("TVM index map", _tvm),

@@ -44,7 +44,10 @@ def texts() -> Iterator[tuple[str, str, tuple[int, ...], Any]]:
         m = m.at(**sizes)
         offsets = np.broadcast_to(m(*np.indices(m.shape, sparse=True)), m.shape)
         for to, text in json.loads(line)[-1].items():
-            yield to, text, m.shape, offsets
+            numbers = re.sub(
+                r"\b[A-Z]+\b", lambda name, n=sizes: str(n.get(name[0], name[0])), text
+            )
+            yield to, numbers if to == "strided" else text, m.shape, offsets
 
 
 def some(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -72,6 +75,15 @@ def einops(text: str, shape: tuple[int, ...], offsets: Any) -> bool:
     axes = {name: int(n) for name, n in (size.split("=") for size in sizes)}
     elements = np.arange(int(np.prod(shape))).reshape(shape)
     return np.array_equal(places(rearrange(elements, pattern, **axes), shape), offsets)
+
+
+def numpy(text: str, shape: tuple[int, ...], offsets: Any) -> bool:
+    inside, _, offset = text.removeprefix("strided<[").rstrip(">").partition("]")
+    start = int(offset.rpartition(" ")[2] or 0)
+    strides = tuple(8 * int(n) for n in inside.split(", ") if n)
+    buffer = np.arange(int(offsets.max()) + 1)
+    view = np.lib.stride_tricks.as_strided(buffer[start:], shape, strides)
+    return np.array_equal(view, offsets)
 
 
 def tensor_layouts(text: str, shape: tuple[int, ...], offsets: Any) -> bool:
@@ -157,6 +169,7 @@ def pack(text: str, shape: tuple[int, ...], offsets: Any) -> bool:
 READERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "einops": ("einops", einops),
     "cute": ("tensor-layouts", tensor_layouts),
+    "strided": ("numpy", numpy),
     "tvm": ("apache-tvm", tvm),
     "mlir": ("iree-base-compiler", mlir),
     "pack": ("iree-base-runtime", pack),

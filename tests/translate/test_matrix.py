@@ -45,8 +45,13 @@ def check(case: Case) -> None:
         layout = ml.XlaLayout(()) if text == "{}" else ml.parse(text, to)
         assert str(layout) == text
         for sizes in sizes_to_try(m):
-            known = m.at(**sizes)
-            other = ml.index_map(layout, known.shape)
+            try:
+                known = m.at(**sizes)
+            except ml.ShapeError:  # rows longer than the stride
+                continue
+            other = ml.index_map(layout, known.shape)  # strides may have names of sizes
+            if other.recipe.names:
+                other = other.at(**{name: sizes[name] for name in other.recipe.names})
             places = np.indices(known.shape, sparse=True)
             assert np.array_equal(known(*places), other(*places)), f"{to}: {text} at {sizes}"
     for each in found:
@@ -76,11 +81,11 @@ def test_other_systems_read_the_same() -> None:
     for to, entry in record.items():
         assert entry["equal"] == sum(to in texts for *_, texts in RECORD), to
         assert entry["different"] == entry["refused"] == []
-    assert [*record] == ["cute", "pack", "mlir", "tvm", "einops"]
+    assert [*record] == ["cute", "strided", "pack", "mlir", "tvm", "einops"]
 
 
 def test_the_counts() -> None:
     """How many of the layouts each notation can say."""
     assert len(RECORD) == len(CASES)
     counts = Counter(to for *_, texts in RECORD for to in texts)
-    assert [counts[to] for to in NOTATIONS] == [57, 30, 50, 36, 39, 68, 66, 31, 23]
+    assert [counts[to] for to in NOTATIONS] == [58, 31, 51, 37, 26, 40, 70, 67, 32, 23]

@@ -68,6 +68,9 @@ def test_every_text_has_the_offsets(drawn: tuple[tuple[int, ...], list[Digit], i
     exact = all(
         n == prod(radix for dim, _, radix, _ in digits if dim == k) for k, n in enumerate(shape)
     )
+    one_each = len({dim for dim, *_ in digits}) == len(digits)
+    if one_each:
+        assert found["strided"].exists
     if exact:
         assert found["cute"].exists is (offset == 0)
     nested = sorted(digits, key=lambda digit: digit[3])
