@@ -193,7 +193,7 @@ def test_errors_are_lines_on_standard_error(arguments: tuple[str, ...], expected
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", expected)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n", "f32[3,5", "F32[3]", "\x1b[31m", "f32[3\x00]"])
+@pytest.mark.parametrize("text", ["", "   ", "\n", "f32[3,5", "Bf16[3]", "\x1b[31m", "f32[3\x00]"])
 def test_an_error_is_the_error_s_own_text(text: str) -> None:
     with pytest.raises(ml.LayoutError) as caught:
         ml.parse(text)
