@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import re
 from typing import Any
@@ -11,21 +10,12 @@ import pytest
 
 import morello_layouts as ml
 from tests.support.codegen_cases import Case, cases, has_signed_words
+from tests.support.mlir_bindings import mlir
 
 PER_CASE = 12
 
 
 CASES = [case for case in cases() if has_signed_words(case)]
-
-
-def mlir() -> Any:
-    """MLIR's Python bindings, of whichever package brings some."""
-    for name in ("jaxlib.mlir.ir", "iree.compiler.ir"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    return pytest.skip("no MLIR is installed: pip install jaxlib, or iree-base-compiler")
 
 
 def samples(case: Case) -> list[int]:

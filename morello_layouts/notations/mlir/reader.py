@@ -120,7 +120,7 @@ class _Reader:
                 if name in names:
                     raise self.error(f"{name} is declared twice", "rename one", name.start_pos)
                 names[name] = f"{letter}{k}"
-        bounds = {name: Interval(name[0] == "s", None) for name in names.values()}
+        bounds = {name: Interval(int(name[0] == "s"), None) for name in names.values()}
         sizes = tuple(name for name in bounds if name[0] == "s")
         results = []
         for result in rest:

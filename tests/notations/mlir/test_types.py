@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given, strategies as st
 import morello_layouts as ml
 from morello_layouts.notations.mlir import MlirMap, MlirType
 from morello_layouts.notations.mlir.types import bits_of
+from tests.support.mlir_bindings import mlir
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 
@@ -125,6 +127,22 @@ def test_texts(text: str, printed: str | None) -> None:
     value = ml.parse(text)
     assert str(value) == (printed or text)
     assert ml.parse(str(value)) == value
+
+
+def test_mlir_reads_what_we_print() -> None:
+    ir = mlir()
+    printed = [str(ml.parse(text)) for text, shown in READ if shown is not None]
+    printed += [str(ml.parse(row[0])) for row in NORMALIZED]
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        for text in printed:
+            parser = ir.Attribute if text.startswith("affine_map") else ir.Type
+            ours, theirs = ml.parse(text), ml.parse(str(parser.parse(text)))
+            if ours == theirs or not isinstance(ours, MlirType) or "(-d0, d1)" in text:
+                continue  # MLIR simplifies the results of a map
+            assert isinstance(theirs, MlirType)
+            assert replace(ours, layout=None) == replace(theirs, layout=None)
+            assert ml.are_equivalent(ours, theirs).holds
 
 
 BITS = {
