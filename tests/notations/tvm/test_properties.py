@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import morello_layouts as ml
 from tests.support.tables import each_row
@@ -63,6 +63,41 @@ def test_random_layouts(given: tuple[str, list[tuple[str, int]], tuple[int, ...]
         order.append((d, seen[d] if n else 0))
     expected = split.transpose([levels.index(axis) for axis in order]).reshape(-1)
     assert np.array_equal(ml.pack(ml.parse(text, "tvm"), array, fill=0), expected)
+
+
+@st.composite
+def maps(draw: st.DrawFn) -> tuple[str, tuple[int, ...]]:
+    """An index map of digits and sums of them, most not injective, and a shape."""
+
+    def digit() -> str:
+        text = draw(st.sampled_from(["i", "j", "(3*i + j)", "(i + 2*j)"]))
+        text += draw(st.sampled_from(["", "", "//2", "//3"]))
+        return text + draw(st.sampled_from(["", "", "%2", "%3"]))
+
+    def result() -> str:
+        parts = [digit() for _ in range(draw(st.integers(1, 2)))]
+        return " + ".join(f"{draw(st.integers(1, 4))}*({part})" for part in parts)
+
+    results = [result() for _ in range(draw(st.integers(1, 3)))]
+    return f"lambda i, j: ({', '.join(results)},)", draw(st.tuples(*[st.integers(1, 5)] * 2))
+
+
+@settings(max_examples=50)
+@given(maps())
+def test_random_maps(given: tuple[str, tuple[int, ...]]) -> None:
+    text, shape = given
+    layout = ml.parse(text)
+    assert ml.parse(str(layout)) == layout
+    by_python = eval(text)  # made above
+    m = ml.index_map(layout, shape)
+    places = [by_python(*at) for at in np.ndindex(*shape)]
+    box = layout.box(shape)
+    expected = [int(np.ravel_multi_index(place, box)) for place in places]
+    assert [m(*at) for at in np.ndindex(*shape)] == expected
+    assert m.size == prod(box)
+    assert ml.verify(m).holds
+    assert ml.is_injective(m).holds == (len({*expected}) == len(expected))
+    assert ml.is_surjective(m).holds == (len({*expected}) == m.size)
 
 
 def test_symbolic_sizes() -> None:
