@@ -220,7 +220,7 @@ def _cut(left: CuteLayout, n: Any, d: Any, doubt: _Doubt) -> CuteLayout:
     stride: list[Any] = []
     rest, step = n, d
     for k, (size, move) in enumerate(left.leaves[:-1]):
-        if size == 0 or step == 0:
+        if 0 in (size, step, n):
             raise _undivided(f"{n}:{d}", 0, size, k, left)
         if remainder(step, size) and not step < size:
             error = _undivided(f"the stride {step} of {n}:{d}", size, step, k, left)
@@ -342,7 +342,7 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> CuteLayout:
         )
     shape, stride, end = list[Any](), list[Any](), product(())
     for n, d in _sorted(layout.leaves):
-        if not isinstance(d, int) or d <= 0 or d < end:
+        if not isinstance(d, int) or d < end:
             raise LayoutError(
                 f"complement of {layout}: expected strides of {end} or more, got {d}",
                 "offsets of a layout with a complement do not overlap, and none is negative",

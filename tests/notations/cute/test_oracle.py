@@ -32,7 +32,7 @@ def parsed(text: str) -> CuteLayout:
 
 def test_the_table_is_complete() -> None:
     assert len(CORE) == 132
-    assert len(RANDOM) == 1114
+    assert len(RANDOM) == 1130
     assert len({row["op"] for row in RANDOM}) == 18
 
 

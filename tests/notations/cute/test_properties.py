@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 import morello_layouts as ml
+from morello_layouts.explorer.answer import answer
 from morello_layouts.notations import cute
 from morello_layouts.notations.cute import CuteLayout, Static
 from morello_layouts.notations.cute.integers import flatten
+from morello_layouts.notations.morello import row_major
 from morello_layouts.notations.registry import describe
 from tests.support.tables import each_row
 
@@ -97,8 +103,6 @@ def test_right_inverses(layout: CuteLayout) -> None:
 
 
 def test_arrays_of_coordinates() -> None:
-    import numpy as np
-
     layout = CuteLayout(((4, 2), 8), ((1, 16), 4))
     assert layout(np.arange(64)).tolist() == [layout(k) for k in range(64)]
 
@@ -129,6 +133,7 @@ def test_coordinates_are_places_in_their_box() -> None:
     assert ml.are_equivalent("(4,8):(1@1,1@0)", "(4,8):(8,1)").holds
     nested = CuteLayout((2, 3), (cute.ScaledBasis(1, (1, 0)), cute.ScaledBasis(1, (1, 1))))
     assert str(nested) == "(2,3):(1@0@1,1@1@1)"
+    assert ml.parse(str(nested), "cute") == nested
     assert nested((1, 2)) == (0, (1, 2))
     assert ml.index_map(nested)(1, 2) == 1 + 2 * 2
 
@@ -141,3 +146,43 @@ def test_words() -> None:
         ("2:12", "2 blocks of 4 along y, 12 slots apart"),
         ("3:4", "all of x, 3, 4 slots apart"),
     ]
+
+
+def test_words_of_overlaps() -> None:
+    found = describe(CuteLayout((4, 2), (Static(0), 1)))
+    assert [part.meaning for part in found.parts] == [
+        "all of y, 4, in one slot",
+        "all of x, 2, 1 slot apart",
+    ]
+    coordinates = describe(ml.parse("(4,2):(1@0,1@1)", "cute"))
+    assert [part.meaning for part in coordinates.parts] == [
+        "all of y, 4, 1@0 apart",
+        "all of x, 2, 1@1 apart",
+    ]
+
+
+OVERLAPS = ["(4,4):(1,1)", "(4,3):(_0,1)", "((4,2),8):((1,16),4)", "(3,(2,5)):(2,(7,3))"]
+
+
+@each_row("text", OVERLAPS)
+def test_overlaps_are_read_but_not_written(text: str) -> None:
+    m = ml.index_map(text)
+    at = np.indices(m.shape)
+    buffer = np.arange(m.size, dtype=np.int32) * 7
+    wanted = buffer[m(*at)]
+    assert np.array_equal(ml.unpack(text, buffer), wanted)
+    moved = ml.relayout(text, row_major(m.shape), m.shape).compile("int32")(buffer)
+    assert np.array_equal(moved.reshape(m.shape), wanted)
+    with pytest.raises(ml.LayoutError, match="share slot"):
+        ml.pack(text, wanted)
+    assert not ml.is_injective(text).holds
+    assert ml.draw(text).svg().startswith("<svg")
+    assert "not injective" in str(ml.explain(text))
+    answered = answer({"layout": text, "shape": ""})
+    assert not answered["errors"]
+
+
+@each_row("text", [*OVERLAPS, "((_4,2),8):((_1,32),4)", "(4,8):(_1@1,1@0)"])
+def test_values_are_copied(text: str) -> None:
+    layout = ml.parse(text, "cute")
+    assert pickle.loads(pickle.dumps(layout)) == copy.deepcopy(layout) == layout
