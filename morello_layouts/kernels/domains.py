@@ -19,112 +19,9 @@ from morello_layouts.expr.sizes import (
     ceil_quotient,
     is_nonnegative,
 )
+from morello_layouts.kernels.chains import DigitChains, SharedDigit
 from morello_layouts.limits import KERNEL_DOMAINS
-from morello_layouts.recipe import Recipe, Scatter
-from morello_layouts.recipe.digits import AxisDigit, digits_of
-
-
-@dataclass(frozen=True, slots=True)
-class DigitChains:
-    """For each dimension its size, and its digits from the smallest unit on.
-
-    Dimensions past the array's rank are of size 1; their digits are axes that hold padding only.
-    The first element lies at ``start`` in the buffer.
-    """
-
-    sizes: tuple[Int, ...]
-    chains: tuple[tuple[AxisDigit, ...], ...]
-    start: Int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SharedDigit:
-    """A digit that two layouts share: its unit, and its stride in either buffer.
-
-    >>> SharedDigit(unit=8, source=1024, target=64)
-    SharedDigit(unit=8, source=1024, target=64)
-    """
-
-    unit: int
-    source: Int
-    target: Int
-
-
-def chains_of(recipe: Recipe) -> DigitChains | None:
-    """The digits of each dimension; None if an axis is not a digit of one dimension.
-
-    That is so if a tile joins dimensions and cuts across the joint, and of scattered elements.
-
-    >>> from morello_layouts import index_map
-    >>> for chain in chains_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe).chains:
-    ...     print([(digit.unit, digit.radix, digit.stride) for digit in chain])
-    [(1, 2, 2), (2, 2, 12)]
-    [(1, 2, 1), (2, 3, 4)]
-    """
-    if any(isinstance(step, Scatter) for step in recipe.steps):
-        return None
-    sizes = list(recipe.shape)
-    chains: list[list[AxisDigit]] = [[] for _ in sizes]
-    for digit in digits_of(recipe)[::-1]:
-        if digit.radix == 1:
-            continue
-        place = (len(sizes), 1) if digit.is_zero else _place(digit)
-        if place is None:
-            return None
-        dim, unit = place
-        if digit.is_zero:
-            sizes.append(1)
-            chains.append([])
-        chains[dim].append(AxisDigit(dim, unit, digit.radix, digit.modulus, digit.stride))
-    ordered = tuple(tuple(sorted(chain, key=lambda digit: digit.unit)) for chain in chains)
-    return DigitChains(tuple(sizes), ordered, recipe.offset)
-
-
-def _place(digit: AxisDigit) -> tuple[int, int] | None:
-    """The one dimension of a digit, and the digit's unit in it."""
-    if isinstance(digit.of, int):
-        return digit.of, digit.unit
-    place = _place(digit.of[0]) if len(digit.of) == 1 else None
-    return None if place is None else (place[0], place[1] * digit.unit)
-
-
-def shared_digits(
-    source: DigitChains, target: DigitChains
-) -> tuple[tuple[SharedDigit, ...], ...] | None:
-    """For each dimension digits that make up those of both layouts, from the smallest unit on.
-
-    Returns:
-        None if there are none: tiles of 3 and of 8 share no digits but the coordinate itself.
-
-    >>> from morello_layouts import index_map
-    >>> rows = chains_of(index_map("f32[16]{0}").recipe)
-    >>> shared_digits(rows, chains_of(index_map("f32[16]{0:T(2)(4)}").recipe))
-    ((SharedDigit(unit=1, source=1, target=1), SharedDigit(unit=2, source=2, target=4)),)
-    >>> thirds = chains_of(index_map("f32[16]{0:T(3)(2)}").recipe)
-    >>> shared_digits(thirds, chains_of(index_map("f32[16]{0:T(8)(4)}").recipe))
-    """
-    rank = min(len(source.sizes), len(target.sizes))
-    if source.sizes[:rank] != target.sizes[:rank]:
-        return None
-    found = []
-    for size, a, b in zip(source.sizes, source.chains, target.chains, strict=False):
-        units = sorted({digit.unit for digit in (*a, *b) if digit.unit < size})
-        strides = [(_stride(a, unit), _stride(b, unit)) for unit in units]
-        if any(s is None or t is None for s, t in strides):
-            return None
-        found.append(
-            tuple(SharedDigit(u, s or 0, t or 0) for u, (s, t) in zip(units, strides, strict=True))
-        )
-    return tuple(found)
-
-
-def _stride(chain: Sequence[AxisDigit], unit: int) -> Int | None:
-    """Elements that a step of the unit moves; None if the chain has no digit that divides it."""
-    own = next((digit for digit in reversed(chain) if digit.unit <= unit), None)
-    if own is None:
-        return 0
-    return None if unit % own.unit else own.stride * (unit // own.unit)
-
+from morello_layouts.recipe.digits import AxisDigit
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 
@@ -384,7 +281,7 @@ def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] |
     ``KERNEL_DOMAINS``, or if it is not known which places lie before the end.
 
     >>> from morello_layouts import index_map
-    >>> from morello_layouts.kernels.domains import chains_of
+    >>> from morello_layouts.kernels.chains import chains_of
     >>> digits = chains_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
     >>> first, *_ = padding_domains(digits, 0, 24)
     >>> first.target, [(axis.count, axis.target) for axis in first.axes]

@@ -10,14 +10,13 @@ from typing import Final
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
+from morello_layouts.kernels.chains import chains_of, chains_to_read, shared_digits
 from morello_layouts.kernels.domains import (
     Domain,
     LoopAxis,
-    chains_of,
     element_domains,
     estimate,
     padding_domains,
-    shared_digits,
 )
 from morello_layouts.kernels.nests import (
     CACHE_LINE,
@@ -147,9 +146,9 @@ def domains_of(source: Recipe, target: Recipe) -> tuple[list[Domain] | None, lis
     if 0 in shape and size == tail:
         return [], [Domain(0, 0, (LoopAxis(tail, 0, 1),))] if tail else []
     require_own_slots(target)
-    a, b = chains_of(source), chains_of(target)
+    a, b = chains_to_read(source), chains_of(target)
     shared = shared_digits(a, b) if a and b else None
-    starts = source.offset, target.offset
+    starts = (a.start if a else 0), (b.start if b else 0)
     elements = None if shared is None else element_domains(shape, shared, starts)
     padding = padding_domains(b, tail, size) if b else None
     if target.names and (elements is None or padding is None):
@@ -219,7 +218,7 @@ def _cheaper_blocks(
         if sum(domain.size for domain in padding) + held != target.size:
             return ()  # the domains of padding hold elements too
         cost = ELEMENTWISE_COST * held
-    a, b = chains_of(source), chains_of(target)
+    a, b = chains_to_read(source), chains_of(target)
     found = staged_blocks(a, b, kernel.itemsize, block) if a and b else None
     return found if found and sum(part.cost for part in found) < cost else ()
 

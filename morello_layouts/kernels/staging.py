@@ -14,14 +14,13 @@ from math import lcm, prod
 from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
+from morello_layouts.kernels.chains import DigitChains, shared_digits
 from morello_layouts.kernels.domains import (
-    DigitChains,
     LoopAxis,
     divide,
     element_domains,
     estimate,
     nonzero,
-    shared_digits,
     upper_bound,
 )
 from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, loop_order

@@ -161,6 +161,27 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
 
     The digits of all forms together make up every coordinate.
     """
+    digits = _separate(shape, forms, 1)
+    if digits is None:
+        return None
+    found = [digit for each in digits for digit in each]
+    names = frozenset(name for n in shape if isinstance(n, SizeExpr) for name in n.names())
+    by_form = ([digit for digit in found if digit.form == k] for k in range(len(forms)))
+    ordered = [_nested(each, names) for each in by_form]
+    return None if any(each is None for each in ordered) else [each or [] for each in ordered]
+
+
+def digits_to_read(shape: Shape, form: AffineExpr) -> list[_Axes] | None:
+    """Return the digits of each dimension, from the smallest unit on, by which offsets are read.
+
+    Their strides need not be nested, and may be 0. None if a stride is negative, or if the form is
+    no sum of digits of single dimensions.
+    """
+    return _separate(shape, [form], 0)
+
+
+def _separate(shape: Shape, forms: Sequence[AffineExpr], least: int) -> list[_Axes] | None:
+    """Return the digits of each dimension, with strides of at least 0 or 1; None if others are."""
     floors: list[list[dict[int, Int]]] = [[{} for _ in forms] for _ in shape]
     dims = {f"d{k}": k for k in range(len(shape))}
     for k, form in enumerate(forms):
@@ -173,17 +194,11 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
                 if not isinstance(s, int):
                     return None
                 own[s] = own.get(s, 0) + factor
-    digits = [_digits_along(dim, n, floors[dim]) for dim, n in enumerate(shape)]
-    if any(each is None for each in digits):
-        return None
-    found = [digit for each in digits for digit in each or ()]
-    names = frozenset(name for n in shape if isinstance(n, SizeExpr) for name in n.names())
-    by_form = ([digit for digit in found if digit.form == k] for k in range(len(forms)))
-    ordered = [_nested(each, names) for each in by_form]
-    return None if any(each is None for each in ordered) else [each or [] for each in ordered]
+    digits = [_digits_along(dim, n, floors[dim], least) for dim, n in enumerate(shape)]
+    return None if any(each is None for each in digits) else [each or [] for each in digits]
 
 
-def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]]) -> _Axes | None:
+def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]], least: int) -> _Axes | None:
     """Return the digits of a dimension; None if some element does not have slots of its own."""
     starts = sorted({1}.union(*floors))
     if any(high % low for low, high in pairwise(starts)):
@@ -199,7 +214,9 @@ def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]]) -> _Axes |
             stride = sum((c * (start // s) for s, c in own.items() if s <= start), 0)
             if stride != 0:
                 strides.append((form, stride))
-        if len(strides) != 1 or not is_nonnegative(strides[0][1] - 1):
+        if least == 0 and not strides:
+            strides = [(0, 0)]
+        if len(strides) != 1 or not is_nonnegative(strides[0][1] - least):
             return None
         found.append(_Digit(dim, start, count if last else end // start, *strides[0]))
     return found

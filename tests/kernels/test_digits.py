@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.domains import chains_of
+from morello_layouts.kernels.chains import chains_of
 from morello_layouts.recipe.digits import AxisDigit
 from tests.support.kernel_runs import QUICK, Case, need, run_all
 from tests.support.kernel_sized_runs import SizedCase, build, run_all as run_sized

@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.domains import (
-    DigitChains,
-    Domain,
-    LoopAxis,
-    chains_of,
-    element_domains,
-    padding_domains,
-    shared_digits,
-)
+from morello_layouts.kernels.chains import DigitChains, chains_of, shared_digits
+from morello_layouts.kernels.domains import Domain, LoopAxis, element_domains, padding_domains
 from morello_layouts.kernels.emit_cuda import _in_words
 from morello_layouts.kernels.nests import CopyRun, Deinterleave, Interleave, Nest, Transposition
 from morello_layouts.kernels.plan import Kernel, KernelPlan, _is_non_temporal, plan_kernel

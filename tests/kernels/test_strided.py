@@ -77,3 +77,29 @@ def test_one_kernel_for_all_sizes(source: str, target: str) -> None:
         expected = np.full(write.max() + 1, -1)
         expected[write] = buffer[read]
         assert (move(buffer, **sizes) == expected).all(), given
+
+
+SHARED = {
+    "rows repeated": (0, 1),
+    "columns repeated": (1, 0),
+    "windows": (1, 1),
+    "strided windows": (2, 1),
+    "rows that overlap": (30, 1),
+    "one element": (0, 0),
+}
+
+
+@pytest.mark.slow
+@each_row("name", SHARED)
+def test_elements_that_share_slots_are_read_in_loops(name: str) -> None:
+    rows, columns = SHARED[name]
+    i, j = coordinate_variables((33, 40))
+    form = i * rows + j * columns + 7
+    source = IndexMap.of(recipe_of_formula((33, 40), form), lambda *_: form)
+    target = IndexMap.of(recipe_of_formula((33, 40), j * 36 + i), lambda *_: j * 36 + i)
+    elements, _ = domains_of(source.recipe, target.recipe)
+    assert elements is not None
+    buffer = np.arange(source.size, dtype=np.uint16)
+    found = Relayout(source, target).compile("uint16")(buffer)
+    at = np.indices((33, 40))
+    assert (found[36 * at[1] + at[0]] == buffer[rows * at[0] + columns * at[1] + 7]).all()
