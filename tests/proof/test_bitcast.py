@@ -210,3 +210,20 @@ def test_correspondences_that_are_refused(a: str, b: str, correspondence: Any, w
     with pytest.raises(ml.LayoutError) as caught:
         ml.is_bitcast(a, b, correspondence=correspondence)
     assert caught.value.what == what
+
+
+def test_a_candidate_that_was_skipped_may_be_free() -> None:
+    """Of 720 transposes 120 are asked about; none of them is free, so nothing is decided."""
+    sizes = ",".join("2" * 6)
+    answer = ml.is_bitcast(
+        f"f32[{sizes}]", f"f32[{sizes}]{{5,4,3,2,1,0:T(3)}}", correspondence="any"
+    )
+    assert answer.holds is None
+    assert answer.reason.startswith("a candidate was skipped")
+    assert ml.is_bitcast(f"f32[{sizes}]", f"f32[{sizes}]{{5,4,3,2,1,0:T(3)}}").holds is False
+
+
+def test_neither_of_two_arrays_is_the_smaller() -> None:
+    with pytest.raises(ml.ShapeError, match="expected arrays of equally many elements"):
+        ml.is_bitcast("f32[3,5]{1,0:T(4,8)}", "f32[4,4]{1,0:T(4,8)}")
+    assert ml.is_bitcast("f32[3,4]{1,0:T(4,8)}", "f32[4,5]{1,0:T(4,8)}").kind == "padding"

@@ -282,3 +282,11 @@ def test_prime_tiles_are_compared_by_increments() -> None:
     one, other = "f32[M,N,K]{2,1,0:T(7,11,13)(3,5,2)}", "f32[M,N,K]{0,1,2:T(5,3,7)(2,2,9)}"
     answer = ml.are_equivalent(one, other, budget=200_000)
     assert str(answer.condition) == "K = 1 and M = 1 and N = 1"
+
+
+def test_an_inverse_that_is_right_for_some_sizes_is_not_verified() -> None:
+    m = replace(ml.index_map("f32[N]{0}"), origin=None)  # without a second opinion
+    assert ml.verify(m).holds is True
+    (form,) = m.inverse.forms
+    m.__dict__["inverse"] = replace(m.inverse, forms=(form + form // 1000,))
+    assert ml.verify(m).holds is not True

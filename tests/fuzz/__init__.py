@@ -1,0 +1,1 @@
+"""Long random runs with judges of their own, started by hand."""
