@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.letters import ALPHABET, ORDERS
 from morello_layouts.notations.onednn.layout import OnednnLayout
@@ -16,6 +17,7 @@ _SYNTAX: Final = Syntax(
     example="write for example aBcd16b or nChw16c",
     names={"LETTER": "a letter", "SIZE": "a number"},
     hints={"_": "leave a prefix such as dnnl_ out"},
+    longest=MAP_TEXT,
 )
 
 # The names that oneDNN defines against its own rule, as the rule writes them.
