@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -122,6 +122,10 @@ class Layout(Arrays):
     def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:  # noqa: ARG002
         """Return what the layout assumes of the symbolic sizes of a shape."""
         return ()
+
+    def with_numbers(self, values: Mapping[str, int], /) -> Layout:  # noqa: ARG002
+        """Return the layout with numbers in place of names that it has itself, such as a tile's."""
+        return self
 
     def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
         """Return what a reader should know before relying on the sizes."""

@@ -183,6 +183,7 @@ def _under(
         size_symbols=given.symbols if given is not None else None,
         element_type=layout.element,
     )
+    require_size_names(m.recipe.names)
     return replace(m, origin=origin)
 
 

@@ -203,8 +203,8 @@ class Lowering:
         factors: list[tuple[Node, Int]] = []
         for name, power in monomial:
             shared = 1
-            if isinstance(name, Quotient) and name.exact and power == 1:
-                shared = gcd(factor, name.divisor)
+            if isinstance(name, Quotient) and isinstance(name.divisor, int) and name.exact:
+                shared = gcd(factor, name.divisor) if power == 1 else 1
                 factor //= shared
             factors += [(self._size(name, shared), SizeExpr.named(name))] * power
         node = self.nodes.const(factor)

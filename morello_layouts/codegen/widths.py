@@ -107,8 +107,9 @@ class Widths:
                 lo, hi = self.sizes.get(name, Interval(1, None))
             else:
                 low, high = self._ends(name.numerator)
-                lo = None if low is None else -(-low // name.divisor)
-                hi = None if high is None else -(-high // name.divisor)
+                least_divisor, largest_divisor = self._ends(name.divisor)
+                lo = None if low is None else -(-low // (largest_divisor or max(low, 1)))
+                hi = None if high is None else -(-high // max(least_divisor or 1, 1))
             least *= max(lo, 1) ** power if isinstance(lo, int) else 1
             largest = largest * hi**power if largest is not None and isinstance(hi, int) else None
         return least, largest

@@ -258,7 +258,7 @@ def _axes(shape: XlaShape) -> tuple[_TileAxis, _TileAxis] | None:
     layout = shape.layout
     if layout is None or not layout.tiles or not shape.dims or 0 in shape.shape:
         return None
-    tile = layout.tiles[0]
+    tile = layout.tile_numbers[0]
     if COMBINE in tile or 0 in tile:
         return None
     found = [

@@ -15,6 +15,7 @@ from morello_layouts.expr.sizes import (
     SizeAtom,
     SizeExpr,
     ceil_quotient,
+    evaluated,
     exact_quotient,
 )
 from morello_layouts.plain import Displayed
@@ -127,9 +128,9 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
 
     def decided(atom: SizeAtom) -> Int:
         # A quotient grows with its names, so the ends of their ranges decide.
-        if isinstance(atom, Quotient) and _grows(atom.numerator, largest):
+        if isinstance(atom, Quotient) and _grows(atom, largest):
             least, most = (
-                ceil_quotient(atom.numerator.evaluate(values), atom.divisor)
+                ceil_quotient(evaluated(atom.numerator, values), atom.divisor)
                 for values in (smallest, largest)
             )
             if least == most:
@@ -140,8 +141,11 @@ def apply_range(assumptions: Iterable[Assumption], value: Int) -> Int:
     return changed
 
 
-def _grows(size: SizeExpr, bounded: Collection[str]) -> bool:
-    """Return whether a size is largest if all its names are, and these are bounded."""
+def _grows(quotient: Quotient, bounded: Collection[str]) -> bool:
+    """Return whether a quotient is largest if all its names are, and these are bounded."""
+    size = quotient.numerator
+    if isinstance(size, int) or not isinstance(quotient.divisor, int):
+        return False
     return size.names() <= set(bounded) and all(c > 0 for _, c in size.terms)
 
 

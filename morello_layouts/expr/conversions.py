@@ -224,7 +224,7 @@ def _latex_base(base: SizeAtom | SizeExpr) -> str:
         return _latex_name(base)
     if isinstance(base, SizeExpr):
         return _latex_factor(base)
-    fraction = rf"\frac{{{latex_int(base.numerator)}}}{{{base.divisor}}}"
+    fraction = rf"\frac{{{latex_int(base.numerator)}}}{{{latex_int(base.divisor)}}}"
     return fraction if base.exact else rf"\left\lceil {fraction} \right\rceil"
 
 
@@ -330,7 +330,7 @@ def size_to_sympy(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
     def value_of(name: SizeAtom) -> Any:
         if isinstance(name, str):
             return named.get(name) or Symbol(name, integer=True, positive=True)
-        quotient = size_to_sympy(name.numerator, named) / name.divisor
+        quotient = size_to_sympy(name.numerator, named) / size_to_sympy(name.divisor, named)
         return quotient if name.exact else ceiling(quotient, evaluate=False)
 
     return value.fold(value_of)

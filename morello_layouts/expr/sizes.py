@@ -19,7 +19,7 @@ class Quotient:
 
     Attributes:
         numerator: a symbolic size, at least 1.
-        divisor: an integer above 1.
+        divisor: an integer above 1, or a symbolic size.
         exact: whether the divisor is known to divide the numerator.
 
     >>> from morello_layouts.expr.sizes import SizeExpr
@@ -29,13 +29,20 @@ class Quotient:
 
     __slots__ = ("_hash", "_text", "divisor", "exact", "numerator")
 
-    def __init__(self, numerator: SizeExpr, divisor: int, exact: bool = False) -> None:
+    def __init__(self, numerator: Int, divisor: Int, exact: bool = False) -> None:
         self.numerator: Final = numerator
         self.divisor: Final = divisor
         self.exact: Final = exact
-        over = str(numerator) if len(numerator.terms) == 1 else f"({numerator})"
-        self._text = f"{over}//{divisor}" if exact else f"ceil({over}/{divisor})"
+        over = str(numerator) if is_monomial(numerator) else f"({numerator})"
+        alone = isinstance(divisor, int) or divisor.as_atom() is not None
+        under = str(divisor) if alone else f"({divisor})"
+        self._text = f"{over}//{under}" if exact else f"ceil({over}/{under})"
         self._hash = hash((numerator, divisor, exact))
+
+    def names(self) -> frozenset[str]:
+        """Return the names in the numerator and in the divisor."""
+        parts = (self.numerator, self.divisor)
+        return frozenset(n for x in parts if isinstance(x, SizeExpr) for n in x.names())
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -68,6 +75,11 @@ SizeAtom: TypeAlias = "str | Quotient"
 
 Monomial: TypeAlias = tuple[tuple[SizeAtom, int], ...]
 """Names with their powers, by name; the empty one is 1."""
+
+
+def is_monomial(value: Int) -> bool:
+    """Return whether a size is one term."""
+    return isinstance(value, int) or len(value.terms) == 1
 
 
 class SizeExpr:
@@ -109,7 +121,7 @@ class SizeExpr:
         return frozenset(
             inner
             for name in self.atoms()
-            for inner in ((name,) if isinstance(name, str) else name.numerator.names())
+            for inner in ((name,) if isinstance(name, str) else name.names())
         )
 
     def atoms(self) -> frozenset[SizeAtom]:
@@ -127,11 +139,11 @@ class SizeExpr:
         def value_of(name: SizeAtom) -> Any:
             if isinstance(name, str):
                 return values[name]
-            numerator = name.numerator.evaluate(values)
-            if isinstance(numerator, SizeExpr):
+            numerator, divisor = (evaluated(n, values) for n in (name.numerator, name.divisor))
+            if isinstance(numerator, SizeExpr) or isinstance(divisor, SizeExpr):
                 divide = exact_quotient if name.exact else ceil_quotient
-                return divide(numerator, name.divisor)
-            return -(-numerator // name.divisor)
+                return divide(numerator, divisor)
+            return -(-numerator // divisor)
 
         return self.fold(value_of)
 
@@ -230,6 +242,11 @@ Int: TypeAlias = int | SizeExpr
 """An integer, given or symbolic."""
 
 
+def evaluated(value: Int, values: Mapping[str, Any]) -> Any:
+    """Return a number at these values of its names, which may be sizes again."""
+    return value.evaluate(values) if isinstance(value, SizeExpr) else value
+
+
 class _UnknownRemainder(SizeExpr):
     """A remainder such as ``n % 4`` that is not a polynomial: it differs from 0, and has no sum.
 
@@ -309,13 +326,14 @@ def _lower_bounds(value: SizeExpr) -> Iterator[Int]:
             rest = _divide_monomial(monomial, ((name, 1),))
             assert rest is not None
             for numerator, d in _as_quotients(name, value):
-                if c % d == 0:
+                times, left = _divmod(_polynomial([(rest, c)]), d)
+                if left == 0:
                     bound = numerator if c > 0 else numerator + (d - 1)
                     others = value - _polynomial([(monomial, c)])
-                    yield others + bound * _polynomial([(rest, c // d)])
+                    yield others + bound * times
 
 
-def _as_quotients(name: Quotient, value: SizeExpr) -> Iterator[tuple[SizeExpr, int]]:
+def _as_quotients(name: Quotient, value: SizeExpr) -> Iterator[tuple[Int, Int]]:
     """Yield ⌈n/d⌉ as pairs (n, d): its own, and those of other quotients of n in the value."""
     yield name.numerator, name.divisor
     for other in value.atoms():
@@ -324,35 +342,46 @@ def _as_quotients(name: Quotient, value: SizeExpr) -> Iterator[tuple[SizeExpr, i
             and not other.exact
             and other.numerator == name.numerator
             and other.divisor != name.divisor
-            and name.divisor % other.divisor == 0
+            and not name.divisor % other.divisor
         ):
             yield SizeExpr.named(other), name.divisor // other.divisor
 
 
-def ceil_quotient(value: Int, divisor: int) -> Int:
-    """Return ``⌈value / divisor⌉`` for a positive value.
+def ceil_quotient(value: Int, divisor: Int) -> Int:
+    """Return ``⌈value / divisor⌉`` for positive values.
 
     >>> n = SizeExpr.named("N")
     >>> tiles = ceil_quotient(n, 8)
     >>> print(tiles, ceil_quotient(16 * n + 3, 8), ceil_quotient(tiles, 16))
     ceil(N/8) 2*N + 1 ceil(N/128)
+    >>> t = SizeExpr.named("T")
+    >>> print(ceil_quotient(n, t), ceil_quotient(n * t + 5, t), ceil_quotient(tiles, t))
+    ceil(N/T) N + ceil(5/T) ceil(N/(8*T))
     """
-    if isinstance(value, int):
-        return -(-value // divisor)
-    whole = _polynomial([(m, c // divisor) for m, c in value.terms if m and c % divisor == 0])
-    rest = value - whole * divisor
-    if isinstance(rest, int):
+    if isinstance(value, int) and (isinstance(divisor, int) or value <= 1):
+        return -(-value // divisor) if isinstance(divisor, int) else value
+    whole, rest = _whole_and_rest(value, divisor)
+    if isinstance(rest, int) and isinstance(divisor, int):
         return whole - (-rest // divisor)
+    if rest == 0:
+        return whole
     if not is_nonnegative(rest - 1):
         whole, rest = 0, value
-    factor = integer_gcd(divisor, *(c for _, c in rest.terms))
-    if factor > 1:
+    if isinstance(divisor, int) and isinstance(rest, SizeExpr):
+        factor = integer_gcd(divisor, *(c for _, c in rest.terms))
         rest, divisor = _polynomial([(m, c // factor) for m, c in rest.terms]), divisor // factor
-    assert isinstance(rest, SizeExpr)
-    inner = rest.as_atom()
+    inner = rest.as_atom() if isinstance(rest, SizeExpr) else None
     if isinstance(inner, Quotient) and not inner.exact:
         return whole + SizeExpr.named(Quotient(inner.numerator, inner.divisor * divisor))
     return whole + (rest if divisor == 1 else SizeExpr.named(Quotient(rest, divisor)))
+
+
+def _whole_and_rest(value: Int, divisor: Int) -> tuple[Int, Int]:
+    """Return the terms of a size that a divisor divides, divided, and the other terms."""
+    if isinstance(divisor, SizeExpr):
+        return _divmod(value, divisor)
+    whole = _polynomial([(m, c // divisor) for m, c in _terms(value) if m and c % divisor == 0])
+    return whole, value - whole * divisor
 
 
 @overload
@@ -360,10 +389,10 @@ def round_up(value: int, multiple: int) -> int: ...
 
 
 @overload
-def round_up(value: Int, multiple: int) -> Int: ...
+def round_up(value: Int, multiple: Int) -> Int: ...
 
 
-def round_up(value: Int, multiple: int) -> Int:
+def round_up(value: Int, multiple: Int) -> Int:
     """Return the smallest multiple that is not below a number.
 
     >>> round_up(10, 8), str(round_up(SizeExpr.named("N"), 8))
@@ -483,11 +512,12 @@ def cancel_quotients(
     powers: list[tuple[SizeAtom | SizeExpr, int]] = []
     for name, power in monomial:
         base: SizeAtom | SizeExpr = name
-        if isinstance(name, Quotient) and name.exact and power == 1:
-            shared = integer_gcd(factor, name.divisor)
+        if isinstance(name, Quotient) and isinstance(name.divisor, int) and name.exact:
+            shared = integer_gcd(factor, name.divisor) if power == 1 else 1
             factor, divisor = factor // shared, name.divisor // shared
-            numerator = name.numerator
-            base = numerator if divisor == 1 else Quotient(numerator, divisor, exact=True)
+            base = Quotient(name.numerator, divisor, exact=True)
+            if divisor == 1 and isinstance(name.numerator, SizeExpr):
+                base = name.numerator
         powers.append((base, power))
     return factor, powers
 

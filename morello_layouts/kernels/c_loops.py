@@ -131,7 +131,7 @@ def _atom(name: SizeAtom, hoist: Hoisted | None) -> str:
     over = "//" if hoist is None else "/"
     if isinstance(name, Quotient):
         lift = 0 if name.exact else name.divisor - 1
-        return f"({part(name.numerator + lift)} {over} {name.divisor})"
+        return f"({part(name.numerator + lift)} {over} {part(name.divisor)})"
     if not isinstance(name, DerivedCount):
         return name if hoist is None else argument(name)
     of = part(name.of)

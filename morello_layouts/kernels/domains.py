@@ -91,7 +91,7 @@ def evaluate(number: Int, values: Mapping[str, int]) -> int:
 
     def value(name: SizeAtom) -> Any:
         if isinstance(name, Quotient):
-            return -(-evaluate(name.numerator, values) // name.divisor)
+            return -(-evaluate(name.numerator, values) // evaluate(name.divisor, values))
         return name.value(values) if isinstance(name, DerivedCount) else values[name]
 
     return int(number.fold(value))

@@ -35,7 +35,7 @@ class Origin:
 
     def at(self, values: Mapping[str, int]) -> Origin:
         """Return the origin at sizes that are numbers."""
-        return Origin(self.layout, self.sizes(values))
+        return Origin(self.layout.with_numbers(values), self.sizes(values))
 
     def sizes(self, values: Mapping[str, int]) -> tuple[int, ...]:
         """Return the sizes as numbers, by arithmetic of their own."""
@@ -61,7 +61,9 @@ def _size(n: Int, values: Mapping[str, int]) -> int:
 
 
 def _factor(x: SizeAtom, values: Mapping[str, int]) -> int:
-    return values[x] if isinstance(x, str) else -(-_size(x.numerator, values) // x.divisor)
+    if isinstance(x, str):
+        return values[x]
+    return -(-_size(x.numerator, values) // _size(x.divisor, values))
 
 
 _COMPARISONS: Final = {ast.LtE: le, ast.Lt: lt, ast.GtE: ge, ast.Gt: gt, ast.Eq: eq}

@@ -25,6 +25,7 @@ from morello_layouts.proof.bijective import is_surjective, relations_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import decide_by_sizes, negative, surely_negative
 from morello_layouts.proof.isl import Parameters, Space, Value, at_least, first_point, offset_value
+from morello_layouts.proof.named_tiles import all_sizes, has_named_tiles
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import known
 
@@ -211,12 +212,12 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
 def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
     """Decide by the size of the whole buffer: exactly if it is all touched, else a sufficiency."""
     m = access.map
-    relations = relations_of(m, context)
-    if any(not one.outside.is_empty() for one in relations):
-        return Proof(FITS, None, "elements may lie outside of the layout's own buffer")
+    if not has_named_tiles(m):  # whose steps stay inside by themselves
+        relations = relations_of(m, context)
+        if any(not one.outside.is_empty() for one in relations):
+            return Proof(FITS, None, "elements may lie outside of the layout's own buffer")
     if access.room is None:
-        everything = SizeSet(relations[0].space.sizes, relations[0].space)
-        return Proof(FITS, True, _ALL_INSIDE, condition=everything.condition({}))
+        return Proof(FITS, True, _ALL_INSIDE, condition=all_sizes())
     if access.left_over(prod(m.recipe.shape)) == 0:  # room for the elements alone
         answer = is_surjective(m)
         condition = answer.condition

@@ -134,7 +134,7 @@ def _is_spent(context: isl.Context) -> bool:
     return False
 
 
-def _tiles(recipe: Recipe) -> list[int]:
+def _tiles(recipe: Recipe) -> list[Int]:
     """Return the sizes by which a recipe splits axes, those of 1 excepted."""
     splits = (step for step in recipe.steps if isinstance(step, Split))
     return [t for step in splits for t in step.tiles if t not in {None, 1}]
@@ -248,7 +248,7 @@ class SymbolicQuestion:
         recipes = [m for m in self.maps if isinstance(m, IndexMap)]
         if len(recipes) < len(self.maps):
             return ""
-        tiles = {t for m in recipes for t in _tiles(m.recipe)}
+        tiles = {t for m in recipes for t in _tiles(m.recipe) if isinstance(t, int)}
         names = dict.fromkeys(name for m in recipes for name in m.recipe.names)
         for name, tile in islice(product(names, sorted(tiles)), PROOF_DIVISORS):
             with suppress(ShapeError):  # no such size is left

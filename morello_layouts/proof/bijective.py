@@ -19,6 +19,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, absolute, is_nonnegative, 
 from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.index_map import coordinate_variables
+from morello_layouts.proof import named_tiles
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.formulas import about_formulas, first_difference, separable
@@ -212,6 +213,8 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
         return replace(_is_injective(layout, relations_of(layout, context)), decider=_DIGITS)
     if _is_enumerable(m):
         return _enumerated_is_injective(_by_recipe(m))
+    if named_tiles.has_named_tiles(m):
+        return named_tiles.is_injective(INJECTIVE, m)
     return _is_injective(m, relations_of(m, context))
 
 
@@ -227,6 +230,8 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
         return replace(is_surjective(layout), decider=_DIGITS)
     if not has_inverse(m.recipe):
         return _scattered_is_surjective(m)
+    if named_tiles.has_named_tiles(m):
+        return named_tiles.is_surjective(SURJECTIVE, m, is_surjective)
     relations = relations_of(m, context)
     injective = _is_injective(m, relations)
     if not injective.holds:
@@ -253,6 +258,9 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     if _is_enumerable(m):
         injective = _enumerated_is_injective(_by_recipe(m))
         return _both(injective, lambda: _scattered_is_surjective(m))
+    if named_tiles.has_named_tiles(m):
+        injective = named_tiles.is_injective(INJECTIVE, m)
+        return _both(injective, lambda: named_tiles.is_surjective(BIJECTIVE, m, is_bijective))
     relations = relations_of(m, context)
     return _both(_is_injective(m, relations), lambda: _is_surjective(m, relations))
 

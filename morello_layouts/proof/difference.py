@@ -223,11 +223,13 @@ def _position(axes: Axes, space: Space) -> Value:
 
 def _base(name: SizeAtom) -> str:
     """Return the size that a factor rounds: ⌈N/8⌉ and ⌈N/128⌉ round N."""
-    return str(name.numerator) if isinstance(name, Quotient) and not name.exact else str(name)
+    return str(name.numerator) if isinstance(name, Quotient) and _divisor(name) > 1 else str(name)
 
 
 def _divisor(name: SizeAtom) -> int:
-    return name.divisor if isinstance(name, Quotient) and not name.exact else 1
+    if isinstance(name, Quotient) and isinstance(name.divisor, int) and not name.exact:
+        return name.divisor
+    return 1
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Hold the formulas that a user gets against what is judged: the recipe, or the formula as given.
 
 Proofs about a map look at its recipe. They are true of the formulas if those have the recipe's
-offsets, which is decided here, once for a map. The simplifier's rules take no part in it.
+offsets, which is decided here, once for a map. The simplifier's rules take no part in it, but for
+tiles whose sizes are names.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from morello_layouts.proof.difference import (
     sizes_of_equality,
 )
 from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, first_point
+from morello_layouts.proof.named_tiles import has_named_tiles, is_verified
 from morello_layouts.proof.reading import Reading
 from morello_layouts.proof.separable import Increment, Separable, increments
 from morello_layouts.proof.verdict import Proof
@@ -78,6 +80,8 @@ def _formulas(m: AnyMap) -> Iterator[tuple[str, Any]]:
 @ask_isl("formulas and recipe agree", bounded_by_splits=False)
 def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
     claim = "formulas and recipe agree"
+    if isinstance(m, IndexMap) and has_named_tiles(m):
+        return is_verified(claim, m)
     judged = [m.recipe] if isinstance(m, IndexMap) else [*m.given]
     what = "the recipe" if isinstance(m, IndexMap) else "the formula as given"
     undecided = ""

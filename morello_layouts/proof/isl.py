@@ -69,8 +69,8 @@ class Parameters:
 def _parameters(number: SizeExpr) -> Iterable[Monomial]:
     for monomial, _ in number.terms:
         match monomial:
-            case ((Quotient() as quotient, 1),):
-                yield from _parameters(quotient.numerator)
+            case ((Quotient(divisor=int(), numerator=SizeExpr() as numerator), 1),):
+                yield from _parameters(numerator)
             case ():
                 pass
             case _:
@@ -183,8 +183,7 @@ class Space:
         match monomial:
             case ():
                 return self.number(1)
-            case ((Quotient() as quotient, 1),):
-                d = quotient.divisor
+            case ((Quotient(divisor=int() as d) as quotient, 1),):
                 raised = quotient.numerator + (0 if quotient.exact else d - 1)
                 return self.number(raised).scale_down_val(self.val(d)).floor()
         what = f"ISL cannot decide with the symbolic factor or bound {SizeExpr(((monomial, 1),))}"

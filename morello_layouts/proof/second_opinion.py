@@ -17,6 +17,7 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import ShapeError
+from morello_layouts.layout import Layout
 from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.origin import Origin
@@ -52,9 +53,11 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
     """
     if m.origin is None:
         return None
-    names = sorted({name for n in m.origin.shape if not isinstance(n, int) for name in n.names()})
-    if {*m.recipe.names} - {*names}:
+    given = {name for n in m.origin.shape if not isinstance(n, int) for name in n.names()}
+    own = {*m.recipe.names} - given
+    if own and m.origin.layout.with_numbers(dict.fromkeys(own, 2)) == m.origin.layout:
         return None  # a pitch has a name of its own, and the document no number for it
+    names = sorted(given | own)
     if not names:
         return next(_At(m, m.origin, {}).disagreements(OPINION_POINTS), None)
     for values in islice(_allowed(m.origin, names), OPINION_SIZES):
@@ -97,9 +100,14 @@ class _At:
         """The sizes as the user gave them."""
         return self.origin.sizes(self.sizes)
 
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout with numbers in place of its own names."""
+        return self.origin.layout.with_numbers(self.sizes)
+
     def document(self, at: tuple[int, ...]) -> tuple[int, int] | None:
         """Return the offset at a coordinate and the buffer's size, by the document."""
-        return self.origin.layout.by_document(at, self.shape)
+        return self.layout.by_document(at, self.shape)
 
     def disagreements(self, points: int) -> Iterator[tuple[str, Any]]:
         """Yield what disagrees with the document at some coordinates and slots."""

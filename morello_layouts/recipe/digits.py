@@ -159,8 +159,8 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
         case Pad(sizes):
             grown = zip(axes, shape, sizes, strict=True)
             return [axis if n == padded else _pad(axis, padded) for axis, n, padded in grown]
-        case Split(tiles):
-            pairs = zip(axes, tiles, strict=True)
+        case Split():
+            pairs = zip(axes, step.numbers, strict=True)
             return [part for axis, t in pairs for part in ((axis,) if t is None else _cut(axis, t))]
         case Transpose(order):
             return [axes[axis] for axis in order]

@@ -77,8 +77,18 @@ class Split:
     (2, 2, 6)
     """
 
-    tiles: tuple[int | None, ...]
+    tiles: tuple[Int | None, ...]
     name: ClassVar[str] = "split"
+
+    @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """The tiles as numbers.
+
+        Raises:
+            UnsupportedError: if one is symbolic.
+        """
+        known(tuple(t for t in self.tiles if t is not None))
+        return tuple(t for t in self.tiles if t is None or isinstance(t, int))
 
     def apply(self, shape: Shape) -> Shape:
         """Return the shape after the step."""
@@ -88,7 +98,7 @@ class Split:
             if t is None:
                 sizes.append(n)
             else:
-                _require(t > 0 and n % t == 0, self, shape)
+                _require(is_nonnegative(t - 1) and not n % t, self, shape)
                 sizes += (n // t, t)
         return tuple(sizes)
 
@@ -267,7 +277,7 @@ class Recipe(Displayed):
         return not any(map(is_nonnegative, proved))
 
     def map_sizes(self, change: Callable[[Int], Int]) -> Recipe:
-        """Return the recipe with every size changed but those of tiles.
+        """Return the recipe with every size changed.
 
         >>> tiled = Recipe((SizeExpr.named("N"),), (Pad((8 * SizeExpr.named("N"),)), Split((4,))))
         >>> print(tiled.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate({"N": 3})))
@@ -278,6 +288,8 @@ class Recipe(Displayed):
             match step:
                 case Pad(sizes, cut):
                     return Pad(tuple(map(change, sizes)), cut)
+                case Split(tiles):
+                    return Split(tuple(t if t is None else change(t) for t in tiles))
                 case Scatter(form, size):
                     return Scatter(map_ints(form, change), change(size))
             return step

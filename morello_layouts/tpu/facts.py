@@ -75,7 +75,7 @@ def _tile_of(layout: XlaLayout, bits: int) -> _Tile | None:
     packed = WORD // bits if 0 < bits < WORD and WORD % bits == 0 else 1
     if (bits < WORD and packed == 1) or bits % min(bits, WORD) or not layout.tiles:
         return None
-    first, *others = layout.tiles
+    first, *others = layout.tile_numbers
     within, across = [(packed, 1)], [(packed, 1, 1, 1)]
     tile: _Tile | None = None
     if len(first) == 1 and first[0] % (LANES * packed) == 0:

@@ -132,7 +132,7 @@ def _reasons(shape: XlaShape, layout: XlaLayout, sizes: Sequence[Int]) -> tuple[
     """Return the reasons for padding by XLA's own rule: only the first tile pads."""
     found: list[Padding] = []
     if layout.tiles:
-        found = _tile_padding(sizes, layout, layout.tiles[0])
+        found = _tile_padding(sizes, layout, layout.tile_numbers[0])
         elements = padded_elements(sizes, layout.tiles[0])
         tail = layout.tail_padding_alignment_in_elements
         whole = round_up(elements, tail)

@@ -148,7 +148,7 @@ def _for_all_sizes(source: Source) -> MorelloLayout:
 def _witnesses(m: IndexMap) -> Iterator[dict[str, int]]:
     """Yield some sizes within the assumptions, smallest first: small ones and just above tiles."""
     assumed = {one.name: one for one in m.assumptions}
-    tiles = {t for step in m.recipe.steps if isinstance(step, Split) for t in step.tiles if t}
+    tiles = {t for step in m.recipe.steps if isinstance(step, Split) for t in step.numbers if t}
     names = m.recipe.names
     each = [_sizes(assumed.get(name, Assumption(name)), tiles) for name in names]
     grid = sorted(product(*each), key=sum)

@@ -202,7 +202,7 @@ def morello_cases(draw: st.DrawFn, rank: int | None = None) -> Case:
     shape: list[int | str] = []
     divisors = []
     for dim, physes in enumerate(columns):
-        demand = prod(phys.size for phys in physes)
+        demand = prod(phys.number for phys in physes)
         if dim in chosen:
             shape.append(NAMES[dim])
             columns[dim] = [ml.morello.Dynamic(), *physes]  # type: ignore[list-item]

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from morello_layouts.checks import as_int, whole
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.recipe import known
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Packed:
     """The innermost ``size`` of what remains of the logical dimension, in order.
 
     Attributes:
-        size: how many elements are packed together, at least 2.
+        size: how many elements are packed together: at least 2, or a symbolic size.
 
     Raises:
         LayoutError: if the size is less, or is not an integer.
@@ -36,13 +38,24 @@ class Packed:
     dimension 1, packed: 1 p(4)
     """
 
-    size: int
+    size: Int
 
     def __post_init__(self) -> None:
+        if isinstance(self.size, SizeExpr):
+            return
         why = "a Packed holds at least 2 elements, as in Morello"
         fix = "leave it out, or give the number of elements packed together"
         size = as_int(self.size, "Packed", 2, why=why, fix=fix)
         object.__setattr__(self, "size", size)
+
+    @property
+    def number(self) -> int:
+        """The size as a number.
+
+        Raises:
+            UnsupportedError: if it is symbolic.
+        """
+        return known((self.size,))[0]
 
     def __str__(self) -> str:
         return f" p({self.size})"
@@ -66,6 +79,11 @@ class OddEven:
     """
 
     size: int
+
+    @property
+    def number(self) -> int:
+        """The size."""
+        return self.size
 
     def __post_init__(self) -> None:
         why = "an OddEven separates even from odd indices, so its size is even"

@@ -26,7 +26,7 @@ def by_list(
     for dim, phys in reversed(phys_dims):
         if dim >= len(left):
             return None
-        count = left[dim] if isinstance(phys, Dynamic) else phys.size
+        count = left[dim] if isinstance(phys, Dynamic) else phys.number
         if left[dim] % count:
             if dim in clipped or left[dim] > count or (isinstance(phys, OddEven) and left[dim] > 1):
                 return None

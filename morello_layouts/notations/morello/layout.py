@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,11 +10,12 @@ from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.layout import Layout
 from morello_layouts.notations.morello import lowering
 from morello_layouts.notations.morello.dims import (
     Dynamic,
+    Packed,
     PhysDim,
     PhysDims,
     checked_dims,
@@ -135,9 +136,20 @@ class MorelloLayout(Layout):
         """Return the assumptions that packs divide the symbolic sizes of their dimensions."""
         names = {k: n.as_atom() for k, n in enumerate(shape) if isinstance(n, SizeExpr)}
         demands = {name: self.demand(k) for k, name in names.items() if isinstance(name, str)}
-        return tuple(Assumption(name, divisor=n) for name, n in demands.items() if n > 1)
+        numbers = ((name, n) for name, n in demands.items() if isinstance(n, int))
+        return tuple(Assumption(name, divisor=n) for name, n in numbers if n > 1)
 
-    def demand(self, dim: int) -> int:
+    def with_numbers(self, values: Mapping[str, int], /) -> MorelloLayout:
+        """The layout with numbers in place of names in packs; a pack of 1 is left out."""
+        dims: list[tuple[int, PhysDim]] = []
+        for dim, phys in self.phys_dims:
+            if not isinstance(phys, Packed) or isinstance(phys.size, int):
+                dims.append((dim, phys))
+            elif (size := evaluated(phys.size, values)) != 1:
+                dims.append((dim, Packed(size)))
+        return self if tuple(dims) == self.phys_dims else MorelloLayout(dims)
+
+    def demand(self, dim: int) -> Int:
         """Return the product of a dimension's packs; it divides every size that is not smaller.
 
         >>> import morello_layouts as ml

@@ -129,7 +129,7 @@ def _cover(physes: Sequence[PhysDim], n: Int) -> Shape | _Misfit:
     for phys in reversed(physes):
         size: Int = left if isinstance(phys, Dynamic) else phys.size
         if left % size and not isinstance(phys, Dynamic):
-            small = isinstance(left, int) and left < phys.size
+            small = isinstance(left, int) and isinstance(phys.size, int) and left < phys.size
             may_clip = left == 1 or (small and isinstance(phys, Packed))
             if clipped or not may_clip:
                 return _Misfit(phys, left, clipped)
@@ -141,12 +141,13 @@ def _cover(physes: Sequence[PhysDim], n: Int) -> Shape | _Misfit:
 
 def _error(misfit: _Misfit, dim: int, shape: Shape, physes: Sequence[PhysDim]) -> ShapeError:
     phys, left, n = misfit.phys, misfit.left, shape[dim]
-    if not isinstance(left, int) or not isinstance(n, int):
+    size = 1 if phys is None else phys.size
+    if not isinstance(left, int) or not isinstance(n, int) or not isinstance(size, int):
         return _not_a_multiple(phys, dim, shape, physes)
     if phys is None:
         return _leaves_some(left, n, dim, shape, physes)
-    if left > phys.size:
-        why = f"{phys.size} does not divide the remaining extent {left} of dimension {dim}"
+    if left > size:
+        why = f"{size} does not divide the remaining extent {left} of dimension {dim}"
     elif misfit.clipped or isinstance(phys, Packed):
         why = f"{left} is left for it, and only one of a dimension's packs may be larger than that"
     else:
@@ -171,15 +172,17 @@ def _not_a_multiple(
     return ShapeError(
         f"{dim}{phys} does not fit dimension {dim} of the shape {_x(shape)}",
         f"{whole} must divide it, and {shape[dim]} is not known to be a multiple",
-        f"assume that {whole} divides {shape[dim]}",
+        f"assume that {whole} divides {shape[dim]}"
+        if isinstance(whole, int)
+        else f"give the size as a multiple: {whole}*{shape[dim]}",
     )
 
 
-def _size(phys: PhysDim) -> int:
+def _size(phys: PhysDim) -> Int:
     return 1 if isinstance(phys, Dynamic) else phys.size
 
 
-def demand(dims: PhysDims, dim: int) -> int:
+def demand(dims: PhysDims, dim: int) -> Int:
     """Return the divisor of a logical dimension: the product of its Packed and OddEven sizes.
 
     >>> demand(((0, Dynamic()), (1, Packed(4)), (0, Packed(2))), 0)
@@ -217,7 +220,7 @@ def _fitting_size(physes: Sequence[PhysDim], n: int) -> int | None:
     """The smallest size of at least n that fills some of the innermost dimensions, and fits."""
     inner, candidates = 1, []
     for phys in reversed(physes):
-        inner *= _size(phys)
+        inner *= known((_size(phys),))[0]
         candidates.append(round_up(n, inner))
     fits = (size for size in candidates if not isinstance(_cover(physes, size), _Misfit))
     return min(fits, default=None)
@@ -419,8 +422,7 @@ def recipe(dims: PhysDims, shape: Sequence[Int]) -> Recipe:
     # An axis is named by the physical dimensions that it still holds, outermost first.
     axes = list(mentions)
     while any(len(axis) > 1 for axis in axes):
-        # Only the outermost of a dimension's sizes may be symbolic.
-        steps.append(Split(tuple(known((sizes[a[-1]],))[0] if len(a) > 1 else None for a in axes)))
+        steps.append(Split(tuple(sizes[a[-1]] if len(a) > 1 else None for a in axes)))
         axes = [part for a in axes for part in ((a[:-1], a[-1:]) if len(a) > 1 else (a,))]
     # From here each axis holds one physical dimension, or none (a logical size of 1).
     order = sorted(range(len(axes)), key=lambda i: axes[i] or [-1])

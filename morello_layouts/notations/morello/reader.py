@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
@@ -23,6 +24,7 @@ _SYNTAX = Syntax(
         "_PHYS_DIM": "'PhysDim::'",
         "CONTIG": "the number of contiguous dimensions, such as c2",
         "NAME": "NHWC or NCHW",
+        "SIZE": "a name",
     },
     hints={
         "P": "packing is written in lower case: 1 p(4)",
@@ -72,7 +74,8 @@ def _dim(tree: Any, text: str) -> tuple[int, PhysDim]:
     size = size.update(value=size.removesuffix("u32"))
     kind = Packed if tree.data == "packed" else OddEven
     try:
-        return dim, kind(integer(size, text))
+        named = size.type == "SIZE"
+        return dim, Packed(SizeExpr.named(str(size))) if named else kind(integer(size, text))
     except ParseError:
         raise
     except LayoutError as error:

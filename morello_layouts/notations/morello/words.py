@@ -75,7 +75,7 @@ def _parts(
 
 
 def _size_of(phys: PhysDim) -> int | None:
-    return None if isinstance(phys, Dynamic) else phys.size
+    return None if isinstance(phys, Dynamic) else phys.number
 
 
 def _meaning(phys: PhysDim, name: str, size: int | None, unit: int) -> str:
@@ -85,8 +85,9 @@ def _meaning(phys: PhysDim, name: str, size: int | None, unit: int) -> str:
             return f"all of {name}" + ("" if size is None else f", {size:,}")
         blocks = "blocks" if size is None else count(size, "block")
         return f"what remains of {name}: {blocks} of {unit}"
-    size = phys.size if size is None else size
-    short = f" ({phys.size} asked for, {size} left)" if size < phys.size else ""
+    asked = phys.number
+    size = asked if size is None else size
+    short = f" ({asked} asked for, {size} left)" if size < asked else ""
     if isinstance(phys, OddEven):
         steps = "indices" if unit == 1 else f"blocks of {unit}"
         return f"{size} neighbouring {steps} of {name}, even before odd: {_order(size)}{short}"

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello_layouts.notations.xla.types import COMBINE, Tile
+from morello_layouts.notations.xla.types import COMBINE
 
 
 def by_tiles(
     coordinate: Sequence[int],
     shape: Sequence[int],
     minor_to_major: Sequence[int],
-    tiles: Sequence[Tile],
+    tiles: Sequence[Sequence[int]],
     tail: int,
 ) -> tuple[int, int]:
     """Return an element's offset and the buffer's size.

@@ -5,8 +5,8 @@ Source: XLA's ``layout.h``, ``tile.h`` and the document "Tiled layout".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Any, Final, TypeVar, overload
@@ -15,7 +15,7 @@ from morello_layouts.checks import Part, as_int, as_permutation, as_tuple, requi
 from morello_layouts.description import count
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, round_up
+from morello_layouts.expr.sizes import Int, SizeExpr, evaluated, round_up
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.xla import lowering
 from morello_layouts.notations.xla.document import by_tiles
@@ -125,6 +125,20 @@ class XlaLayout(Layout):
         return self.minor_to_major[::-1]
 
     @property
+    def tile_numbers(self) -> tuple[tuple[int, ...], ...]:
+        """The tiles as numbers.
+
+        Raises:
+            UnsupportedError: if a tile has a name for a size.
+        """
+        return tuple(map(known, self.tiles))
+
+    def with_numbers(self, values: Mapping[str, int], /) -> XlaLayout:
+        """The layout with numbers in place of names in tiles."""
+        tiles = tuple(tuple(evaluated(t, values) for t in tile) for tile in self.tiles)
+        return self if tiles == self.tiles else replace(self, tiles=tiles)
+
+    @property
     def splits_array(self) -> bool:
         """Whether SC cuts the array into pieces with buffers of their own."""
         return any(config.split_indices for config in self.split_configs)
@@ -162,7 +176,7 @@ class XlaLayout(Layout):
     ) -> tuple[int, int] | None:
         """Return an element's offset and the buffer's size, by the document "Tiled layout"."""
         tail = self.tail_padding_alignment_in_elements
-        return by_tiles(coordinate, shape, self.minor_to_major, self.tiles, tail)
+        return by_tiles(coordinate, shape, self.minor_to_major, self.tile_numbers, tail)
 
     def _require_one_buffer(self) -> None:
         if self.splits_array:
@@ -204,7 +218,7 @@ class XlaLayout(Layout):
 
     def size_notes(self, shape: Sequence[Int], bits: int) -> tuple[str, ...]:
         """Notes on the buffer's size, in bytes if the bits of an element are known."""
-        if not all(isinstance(n, int) for n in shape):
+        if not all(isinstance(n, int) for sizes in (shape, *self.tiles) for n in sizes):
             return ()
         if self.splits_array:
             return ("SC splits the array over several buffers; byte_size is that of the largest",)
@@ -269,7 +283,7 @@ def largest_piece(sizes: Sequence[Int], configs: Sequence[SplitConfig]) -> tuple
     return tuple(largest)
 
 
-def tile_text(tile: Iterable[int]) -> str:
+def tile_text(tile: Iterable[Int]) -> str:
     """A tile as XLA writes it.
 
     >>> tile_text((COMBINE, 2, 128))
@@ -326,9 +340,9 @@ def _tile(k: int, given: tuple[Any, ...]) -> Tile:
     return tile
 
 
-def _tile_size(value: Any, part: Part) -> int:
-    if whole(value) == COMBINE:
-        return COMBINE
+def _tile_size(value: Any, part: Part) -> Int:
+    if isinstance(value, SizeExpr) or whole(value) == COMBINE:
+        return value if isinstance(value, SizeExpr) else COMBINE
     why = "a tile holds at least one element in each dimension"
     fix = "write a size from 1, or '*' (COMBINE) to join the next more minor dimension"
     return as_int(value, "a tile size", 1, part=part, why=why, fix=fix)

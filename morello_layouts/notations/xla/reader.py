@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import NESTED_TUPLES
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.xla.layout import SplitConfig, XlaLayout, rank_error
 from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
-from morello_layouts.notations.xla.types import COMBINE
+from morello_layouts.notations.xla.types import COMBINE, Tile
 
 if TYPE_CHECKING:
     from lark import Token
@@ -183,13 +184,15 @@ class _Reader:
         places |= {(field, k): token.start_pos or 0 for k, token in enumerate(tokens)}
         return [integer(token, self.text) for token in tokens]
 
-    def tile(self, k: int, tree: Any, places: Places) -> tuple[int, ...]:
+    def tile(self, k: int, tree: Any, places: Places) -> Tile:
         opening, *tokens = tree.children
         places["tiles", k] = opening.start_pos
         places |= {("tiles", k, j): token.start_pos for j, token in enumerate(tokens)}
         return tuple(COMBINE if token in ("*", "∗") else self.tile_size(token) for token in tokens)
 
-    def tile_size(self, token: Token) -> int:
+    def tile_size(self, token: Token) -> Int:
+        if token.type == "NAME":
+            return SizeExpr.named(str(token))
         value = integer(token, self.text)
         if value < 0:
             raise ParseError(

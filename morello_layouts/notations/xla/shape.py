@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -153,6 +153,10 @@ class XlaShape(Layout):
         if self.layout is None or len(numbers) < len(self.dims):
             return ()
         return self.layout.size_notes(numbers, self.bits)
+
+    def with_numbers(self, values: Mapping[str, int], /) -> XlaShape:
+        """The shape with numbers in place of names in its layout's tiles."""
+        return replace(self, layout=self._array_layout.with_numbers(values))
 
     def recipe(self, shape: Sequence[Int] | None = None) -> Recipe:
         """The layout at the shape as pad, split, transpose, merge steps.

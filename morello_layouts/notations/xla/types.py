@@ -7,8 +7,9 @@ from typing import Final, TypeAlias
 
 from morello_layouts.checks import Part, shown
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.sizes import Int
 
-Tile: TypeAlias = tuple[int, ...]
+Tile: TypeAlias = tuple[Int, ...]
 
 COMBINE: Final = -1
 """A tile's ``*``: combine this dimension with the next more minor one."""

@@ -267,7 +267,7 @@ def tile_levels(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[TileLevel
         start = k - isinstance(recipe.steps[k - 1], Pad) if k else 0
         merge = recipe.steps[start - 1] if start else None
         runs = merge.groups(stages[start - 1]) if isinstance(merge, Merge) else []
-        sizes = tuple(t for t in step.tiles if t is not None)
+        sizes = tuple(t for t in step.numbers if t is not None)
         levels.append(
             TileLevel(
                 sizes,
@@ -454,4 +454,4 @@ def _describe_layout(layout: XlaLayout, shape: Sequence[int | str | None] | None
 
 
 def _headline(layout: XlaLayout, dims: Sequence[Dimension]) -> str:
-    return f"{order_in_words(layout, dims)}, {format_name(layout.tiles)}"
+    return f"{order_in_words(layout, dims)}, {format_name(layout.tile_numbers)}"

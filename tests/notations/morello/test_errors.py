@@ -420,7 +420,7 @@ TEXTS = [
     ("[-1]", "expected ']' or a number, found '-1]'", 1, FORM, EXAMPLE),
     ("0 1", "expected ',', oe(…), p(…) or the end of the text, found '1'", 2, FORM, EXAMPLE),
     ("[0, 1] x", "expected the end of the text, found 'x'", 7, FORM, EXAMPLE),
-    ("[0 p()]", "expected a number, found ')]'", 5, FORM, EXAMPLE),
+    ("[0 p()]", "expected a name or a number, found ')]'", 5, FORM, EXAMPLE),
     ("[0 p 4]", "expected '(', found '4]'", 5, FORM, EXAMPLE),
     ("([0, 1])", "expected ',', found ')'", 7, FORM, EXAMPLE),
     (
