@@ -113,7 +113,7 @@ TRANSLATION_TILES: Final = 5
 TRANSLATION_NODES: Final = 20_000
 """Nodes of the search for each number of tiles: a layout of many packs has millions."""
 
-TRANSLATION_PROBES: Final = 1024
+TRANSLATION_PROBES: Final = 256
 """Elements at which an offset is compared with the sum of digits that was read off others."""
 
 TRANSLATION_WITNESSES: Final = 64

@@ -13,14 +13,12 @@ from functools import cmp_to_key
 from itertools import pairwise, zip_longest
 from math import prod
 
-import numpy as np
-
 from morello_layouts.expr import AffineExpr, Var
 from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
 from morello_layouts.limits import TRANSLATION_PROBES
 from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import Scatter, known
+from morello_layouts.recipe import Scatter, delinearize, known
 from morello_layouts.recipe.digits import AxisDigit, Digits, digits_of, index_of, row_major
 
 
@@ -53,10 +51,13 @@ def placed_digits(m: IndexMap) -> Digits | None:
 
 def _sums_to(m: IndexMap, digits: Digits) -> bool:
     """Whether the offsets of some elements are the sums of their digits."""
-    count = prod(known(m.recipe.shape))
-    some = np.unique(np.linspace(0, count - 1, TRANSLATION_PROBES, dtype=np.int64))
-    coordinate = np.unravel_index(some, known(m.recipe.shape))
-    return bool(np.all(index_of(digits, coordinate) + m.form.const == m(*coordinate)))
+    shape = known(m.recipe.shape)
+    count = prod(shape)
+    for element in range(0, count, -(-count // TRANSLATION_PROBES)):
+        coordinate = delinearize(element, shape)  # ints: offsets may exceed 64 bits
+        if index_of(digits, coordinate) + m.form.const != m(*coordinate):
+            return False
+    return True
 
 
 def digits_of_form(form: AffineExpr, shape: Sequence[Int]) -> Digits | None:

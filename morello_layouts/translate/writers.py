@@ -59,13 +59,18 @@ def written(m: IndexMap, to: str, element_type: str | None = None) -> Layout:
     writer = WRITERS[to]
     source = Source(m, writer.title, element_type)
     found = writer.write(source)
-    layout = parse(found, to) if isinstance(found, str) else found
+    try:
+        layout = parse(found, to) if isinstance(found, str) else found
+    except LayoutError as error:
+        if element_type is not None:
+            raise
+        raise source.not_found(f"its text would have this fault: {error.what}", FORMULA) from None
     assert isinstance(layout, Layout)
     answer = None if writer.proves else have_same_offsets(m, layout)
     if answer is None or answer.holds:
         return layout
     raise source.not_found(
-        f"{layout} was built from its digits, and was not proved equal; {answer.reason}",
+        f"{layout} was found, and not proved equal: {answer.reason}",
         f"compare it with {layout} at smaller sizes",
     )
 
