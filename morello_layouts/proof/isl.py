@@ -196,8 +196,10 @@ class Space:
 
 def at_least(function: isl.Aff, least: int) -> isl.Set:
     """Return the points at which a function is at least a number."""
-    bound = _val(function.get_ctx(), least)
-    return function.add_constant_val(bound.neg()).to_pw_aff().nonneg_set()
+    if least != 0:
+        function = function.add_constant_val(_val(function.get_ctx(), -least))
+    points: isl.Set = function.to_pw_aff().nonneg_set()
+    return points
 
 
 def _val(context: isl.Context, value: int) -> isl.Val:
@@ -337,6 +339,8 @@ def differ(one: isl.Aff, other: isl.Aff, domain: isl.Set) -> isl.Set:
     """Return the points of a domain at which two functions differ."""
     # Two halves: ISL's own non_zero_set takes ten times as long if there are many floors.
     above = one.sub(other)
+    if above.plain_is_zero():
+        return isl.Set.empty(domain.get_space())
     return at_least(above, 1).intersect(domain).union(at_least(above.neg(), 1).intersect(domain))
 
 
