@@ -49,18 +49,17 @@ def put(p, atom, q):
 
 
 def divided(p, s):
-    """Return polynomials q and r with p = q*s + r."""
     q, r, lead = {}, {}, max(s, key=lambda m: (len(m), m))
     while p:
         top = max(p, key=lambda m: (len(m), m))
         rest, c = Counter(top), p[top]
         rest.subtract(lead)
-        times = c // s[lead] if c > 0 or not top else -(-c // s[lead])
-        fits = times and min(rest.values(), default=0) >= 0
-        term = {tuple(sorted(rest.elements())): times} if fits else {}
+        k = c // s[lead] if c > 0 or not top else -(-c // s[lead])
+        fits = k and min(rest.values(), default=0) >= 0
+        term = {tuple(sorted(rest.elements())): k} if fits else {}
         q, p = plus(q, term), plus(p, product(term, s), -1)
         r[top] = p.pop(top, 0)
-    return q, plus(r, {})
+    return q, plus(r, {})  # p = q*s + r
 
 
 class World:
@@ -85,7 +84,7 @@ class World:
         if "split" in entry:
             v, by = entry["split"], self.value(entry["by"])
             enough = plus(plus(product(by, below), ONE, -1), self.high[v], -1)
-            require(self.is_nonnegative(plus(by, ONE, -1)) and self.is_nonnegative(enough), entry)
+            require(all(map(self.is_nonnegative, (plus(by, ONE, -1), enough))), entry)
             self.declare(entry["low"], by)
             self.declare(entry["high"], below)
             form = plus(self.names[entry["low"]], product(self.names[entry["high"]], by))
@@ -205,16 +204,17 @@ def check(given):
     def slot(at, text=given["offset"]):
         return world.value(text, {f"d{k}": x for k, x in enumerate(at)})
 
-    def row_major(pairs):
-        return functools.reduce(lambda t, x: plus(x[0], product(t, world.value(x[1]))), pairs, {})
+    def row_major(at, sizes):
+        return functools.reduce(lambda t, x: plus(x[0], product(t, x[1])), zip(at, sizes), {})
 
     def same(one, other):
         require({} in world.ways(plus(one, other, -1)), "not equal", one, other)
 
+    if {} in shape and "padding" not in parts and (size == {} or not parts & {"onto", "slots"}):
+        return given["claim"]  # of an array without elements
     d, p = [world.names[f"d{k}"] for k in range(len(shape))], world.names["p"]
     offset = slot(d)
-    if "inside" in parts:
-        require(world.lies_below(offset, end), "an offset outside")
+    require("inside" not in parts or world.lies_below(offset, end), "an offset outside")
     if "inverse" in parts:  # the inverse of the offset of d is d
         for x, text in zip(d, given["inverse"], strict=True):
             same(world.value(text, {"p": offset}), x)
@@ -222,13 +222,13 @@ def check(given):
         same(plus(world.value(given["padding"]), functools.reduce(product, shape, ONE)), size)
     e = [slot(d, text) for text in given["view"]] if "view" in parts else d
     if "equal" in parts:
-        for text in given["others"]:
+        for text in given["others"] or [""]:  # at least one
             same(slot(e, text), offset)
     if "view" in parts:  # e is the element of the other array at the same row-major position
-        pairs, order = list(zip(e, given["other_shape"], strict=True)), given["order"]
-        require(all(world.lies_below(x, world.value(n)) for x, n in pairs), "outside")
-        require(sorted(order) == list(range(len(d))), "an order")
-        same(row_major(pairs), row_major((d[k], given["shape"][k]) for k in order))
+        others, order = [world.value(n) for n in given["other_shape"]], given["order"]
+        inside = [world.lies_below(x, n) for x, n in zip(e, others, strict=True)]
+        require(all(inside) and sorted(order) == list(range(len(d))), "outside, or not an order")
+        same(row_major(e, others), row_major([d[k] for k in order], [shape[k] for k in order]))
     if "source" in parts:  # the slot of d in the other buffer is filled from the slot of d
         same(world.value(given["source"], {"p": slot(d, given["others"][0])}), offset)
     if parts & {"onto", "slots"}:  # slot p, below all limits, holds the element at its inverse

@@ -81,8 +81,14 @@ VERIFY_POINTS: Final = 8_000
 PROOF_VALUES: Final[Mapping[int, int]] = {1: 4096, 2: 160, 3: 24, 4: 12}
 """Values of each name to try for a counterexample in products of sizes, by the number of names."""
 
-CERTIFICATE_DIGITS: Final = 100
+CERTIFICATE_DIGITS: Final = 32
 """Digits that a certificate may define, each found by one more check."""
+
+CERTIFICATE_TEXT: Final = 6000
+"""Characters of a statement: longer formulas have too many digits to find."""
+
+CERTIFICATE_AXES: Final = 12
+"""Axes in memory up to which verify looks for a certificate if ISL leaves a question open."""
 
 OPINION_POINTS: Final = 32
 """Coordinates, and slots, at which verify asks the notation's document; half are corners."""

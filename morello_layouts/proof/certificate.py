@@ -13,7 +13,7 @@ from morello_layouts.expr.affine import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.python_text import python_text
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof.ask import AnyMap, sizes_of
@@ -43,7 +43,8 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
         found["padding"] = _size(m.recipe.size - _product(m.recipe.shape), m)
     if claim == "verified":
         found["limits"] = [[_form(x, m), _size(n, m)] for x, n in m.inverse.limits]
-        found["end"] = _size(m.recipe.size - m.recipe.tail_padding, m)
+        tail = m.recipe.tail_padding
+        found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
         found["others"] = [python_text(m.reference), _form(_slot(m), m)]
     return certified(found)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from morello_layouts import check as checker
 from morello_layouts.check import ONE, Refused, World, divided, plus, product
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.limits import CERTIFICATE_DIGITS
+from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT
 
 Certificate: TypeAlias = dict[str, Any]
 """A statement and its proof as JSON: numbers, texts, lists and dictionaries."""
@@ -25,7 +25,8 @@ def certified(statement: Certificate) -> Certificate:
     found = {**statement, "digits": [], "digits_of_slots": []}
     for k, (text, n) in enumerate(statement.get("limits", ())):
         found["digits_of_slots"].append({"name": f"p_below_{k}", "is": text, "below": n})
-    for _ in range(CERTIFICATE_DIGITS):
+    is_short = sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT
+    for _ in range(CERTIFICATE_DIGITS if is_short else 0):
         try:
             checker.check(found)
         except Refused as why:
@@ -33,6 +34,8 @@ def certified(statement: Certificate) -> Certificate:
             if entry is None:
                 break
             _insert(found, len(why.args[0].definitions), entry)
+        except (MemoryError, RecursionError, StopIteration):
+            break
         else:
             return found
     raise UnsupportedError(
