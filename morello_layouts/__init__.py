@@ -82,7 +82,6 @@ if TYPE_CHECKING:
         Merge as Merge,
         Pad as Pad,
         Recipe as Recipe,
-        Scatter as Scatter,
         Split as Split,
         Transpose as Transpose,
     )
@@ -106,7 +105,7 @@ _NAMES: Final = {
     "notations.xla": "XlaLayout XlaShape",
     "picture": "Picture",
     "proof": "Proof",
-    "recipe": "Merge Pad Recipe Scatter Split Transpose",
+    "recipe": "Merge Pad Recipe Split Transpose",
 }
 
 _SUBMODULES: Final = {
