@@ -167,3 +167,10 @@ def test_offsets_outside_of_the_buffer_are_refused() -> None:
         recipe_of_formula((3, 4), j - i)
     with pytest.raises(ShapeError, match=r"expected values from 0 to 10, got 0\.\.11"):
         recipe_of_formula((3, 4), 4 * i + j, 11)
+
+
+def test_a_single_shared_slot_is_named() -> None:
+    i, j = coordinate_variables((2, 2))
+    recipe = recipe_of_formula((2, 2), i + j)
+    with pytest.raises(UnsupportedError, match=r"elements \(0, 1\) and \(1, 0\) share slot 1"):
+        pack_array(recipe, np.zeros((2, 2)), 0)

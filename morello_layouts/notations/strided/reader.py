@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.limits import NESTED_TILES
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.strided.layout import MemoryFormat, StridedLayout
 
@@ -32,6 +34,8 @@ def parse_strided(text: str) -> StridedLayout | MemoryFormat:
     >>> parse_strided("strided<[LD, 1], offset: 2>").offset
     2
     """
+    if text.count(",") > NESTED_TILES + 1:
+        raise _error(f"strides: expected at most {NESTED_TILES}, got more", text, text.rfind(","))
     children: list[Any] = parse_tree("strided/strided.lark", "strided_text", text, _SYNTAX).children
     if children and getattr(children[0], "type", "") == "FORMAT":
         return MemoryFormat(str(children[0]))
@@ -45,4 +49,13 @@ def parse_strided(text: str) -> StridedLayout | MemoryFormat:
 
 
 def _number(token: Token, text: str) -> Int:
+    if re.fullmatch(r"d[0-9]+|p", token):
+        what = (
+            f"a stride: expected a name such as LD, got {token}, which is a coordinate or an offset"
+        )
+        raise _error(what, text, token.start_pos or 0)
     return SizeExpr.named(str(token)) if token.type == "NAME" else integer(token, text)
+
+
+def _error(what: str, text: str, position: int) -> ParseError:
+    return ParseError(what, _SYNTAX.form, _SYNTAX.example, text=text, position=position)

@@ -142,6 +142,11 @@ WRONG = {
     "strided<[5, 1], offset: >": ("expected a name or a number, found '>'", 24),
     "strided<[5.5, 1]>": ("expected ',' or ']', found '.5,'", 10),
     "strided<[99999999999999999999]>": ("the number is too large", 9),
+    "strided<[d0, 1]>": (
+        "a stride: expected a name such as LD, got d0, which is a coordinate or an offset",
+        9,
+    ),
+    f"strided<[{'1,' * 200}": ("strides: expected at most 100, got more", 408),
     "strided<[1]> x": ("expected the end of the text, found 'x'", 13),
 }
 
