@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from morello_layouts import notations
 from morello_layouts.api.arguments import Sizes, sizes_of
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import OPERATIONS, AffineExpr, CostModel, Interval, cheapest, readable
+from morello_layouts.expr import (
+    OPERATIONS,
+    AffineExpr,
+    CostModel,
+    Interval,
+    cheapest,
+    coordinate_variables,
+    readable,
+)
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import (
     form_from_sympy,
@@ -19,7 +27,6 @@ from morello_layouts.expr.conversions import (
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.maps import AffineMap
-from morello_layouts.maps.index_map import coordinate_variables
 
 if TYPE_CHECKING:
     import sympy

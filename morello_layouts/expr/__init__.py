@@ -1,6 +1,14 @@
 """Affine expressions over digits, their bounds, and the rules that simplify them."""
 
-from morello_layouts.expr.affine import AffineExpr, Atom, Digit, Var, digit, variable
+from morello_layouts.expr.affine import (
+    AffineExpr,
+    Atom,
+    Digit,
+    Var,
+    coordinate_variables,
+    digit,
+    variable,
+)
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.cheapest import cheapest
 from morello_layouts.expr.digit_choices import OPERATIONS, SHIFTS, CostModel
@@ -26,6 +34,7 @@ __all__ = [
     "canonicalize",
     "canonicalize_with_steps",
     "cheapest",
+    "coordinate_variables",
     "digit",
     "readable",
     "variable",

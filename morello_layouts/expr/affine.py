@@ -5,7 +5,7 @@ Compilers know them as quasi-affine expressions: MLIR's ``AffineExpr``, ISL's ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -334,6 +334,16 @@ def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineE
     24*(i//8) + i%8 + 1
     """
     return AffineExpr(((Var(name, Interval(lo, hi)), 1),), 0)
+
+
+def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
+    """Return the coordinates ``d0, d1, …`` of an array as forms with bounds.
+
+    >>> [f"{x} in {x.interval}" for x in coordinate_variables((6, 8))]
+    ['d0 in 0..5', 'd1 in 0..7']
+    """
+    # A dimension of size 0 has no coordinate; the bounds 0..0 keep intervals ordered.
+    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
 
 def digit(operand: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:

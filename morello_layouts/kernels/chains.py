@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from morello_layouts.expr import AffineExpr, canonicalize
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.sizes import Int
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.recipe import Recipe, Scatter, offset_of
 from morello_layouts.recipe.digits import AxisDigit, digits_of
 from morello_layouts.recipe.recognize import digits_to_read
@@ -75,7 +74,7 @@ def chains_to_read(recipe: Recipe) -> DigitChains | None:
     None if some digit has no stride of 0 or more.
 
     >>> from morello_layouts.recipe import recipe_of_formula
-    >>> from morello_layouts.maps.index_map import coordinate_variables
+    >>> from morello_layouts.expr import coordinate_variables
     >>> window, k = coordinate_variables((4, 3))
     >>> [chain[0].stride for chain in chains_to_read(recipe_of_formula((4, 3), window + k)).chains]
     [1, 1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Interval, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Interval, canonicalize, coordinate_variables, variable
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
@@ -389,16 +389,6 @@ class IndexMap:
 
     def _repr_latex_(self) -> str:
         return self.affine_map._repr_latex_()
-
-
-def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
-    """Return the coordinates ``d0, d1, …`` of an array as forms with bounds.
-
-    >>> [f"{x} in {x.interval}" for x in coordinate_variables((6, 8))]
-    ['d0 in 0..5', 'd1 in 0..7']
-    """
-    # A dimension of size 0 has no coordinate; the bounds 0..0 keep intervals ordered.
-    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
 
 def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None = None) -> IndexMap:

@@ -18,7 +18,7 @@ from morello_layouts.description import (
     sizes_in,
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import apply_divisibility
 from morello_layouts.expr.sizes import Int, is_nonnegative, round_up
@@ -61,7 +61,9 @@ class CoordinateLayout(Layout):
         A remainder counts with all its values, also those that no element has: ``c % 16`` is 16
         places, where an array of 3 channels fills 3. TVM's ``map_shape`` gives these sizes.
         """
-        return self.extents(self.results(_variables(shape), shape), shape, whole_steps=True)
+        return self.extents(
+            self.results(coordinate_variables(shape), shape), shape, whole_steps=True
+        )
 
     def extents(
         self, forms: Sequence[AffineExpr], shape: Sequence[Int], *, whole_steps: bool
@@ -75,7 +77,7 @@ class CoordinateLayout(Layout):
                 multiples, as in TVM; in MLIR a dimension ends at the largest coordinate.
         """
         bounds = {f"d{k}": Interval(0, n - 1) for k, n in enumerate(shape)}
-        values = dict(zip(bounds, _variables(shape), strict=True))
+        values = dict(zip(bounds, coordinate_variables(shape), strict=True))
         return tuple(
             _extent(substitute(form, values), bounds, f"{self}: result {k}", whole_steps)
             for k, form in enumerate(forms)
@@ -83,17 +85,13 @@ class CoordinateLayout(Layout):
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout at a shape as steps, found in its formula."""
-        form = self.reference(_variables(shape), shape)
+        form = self.reference(coordinate_variables(shape), shape)
         return recipe_of_formula(tuple(shape), form, prod(self.box(shape)))
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the row-major position in the box."""
         zero = AffineExpr((), 0)
         return zero + linear_index(self.results(coordinates, shape), self.box(shape), zero)
-
-
-def _variables(shape: Sequence[Int]) -> list[AffineExpr]:
-    return [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
 
 
 def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str, whole_steps: bool) -> Int:
@@ -195,7 +193,7 @@ class OffsetLayout(FormulaLayout):
     def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the size of the buffer."""
         (size,) = CoordinateLayout.box(self, shape)  # raises if an offset may be negative
-        largest = canonicalize(self.reference(_variables(shape), shape)).interval.hi
+        largest = canonicalize(self.reference(coordinate_variables(shape), shape)).interval.hi
         return (0,) if 0 in shape else (size if largest is None else largest + 1,)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:

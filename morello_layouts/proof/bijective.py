@@ -13,12 +13,11 @@ import islpy as isl
 import numpy as np
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, canonicalize
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, absolute, is_nonnegative, magnitude
 from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof import named_tiles
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.affine import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.python_text import python_text
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof.ask import AnyMap, sizes_of
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.recipe import linear_index, physical_coordinates

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from morello_layouts.expr import AffineExpr, canonicalize
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, Quotient, SizeExpr
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof.ask import SymbolicQuestion
 from morello_layouts.proof.verdict import Condition, Proof
 from morello_layouts.recipe import Pad, Split, has_inverse, offset_of

@@ -15,7 +15,7 @@ from math import prod
 from typing import TypeAlias
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr, Var, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Var, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import floors_of, substitute
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.recipe.steps import (
@@ -132,10 +132,8 @@ def unscattered(step: Scatter, shape: Shape) -> tuple[Recipe, tuple[bool, ...]] 
         for var in AffineExpr(((atom, 1),), 0).variables()
     }
     flipped = tuple(f"d{k}" in falling for k in range(len(shape)))
-    ends = ((variable(f"d{k}", 0, n - 1), n - 1) for k, n in enumerate(shape))
-    turned = {
-        str(x): end - x for (x, end), is_turned in zip(ends, flipped, strict=True) if is_turned
-    }
+    pairs = zip(coordinate_variables(shape), shape, flipped, strict=True)
+    turned = {str(x): n - 1 - x for x, n, is_turned in pairs if is_turned}
     recipe = recipe_of_formula(shape, substitute(step.form, turned), step.size)
     if any(isinstance(step, Scatter) for step in recipe.steps):
         return None

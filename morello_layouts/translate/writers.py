@@ -10,10 +10,10 @@ from typing import Final
 
 from morello_layouts import proof
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.notations import parse
 from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.named.formats import FORMATS

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.kernels.domains import Domain
 from morello_layouts.kernels.plan import domains_of
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.recipe import recipe_of_formula
 from tests.recipe.test_recognize import Formula, strided, values
 from tests.support.tables import each_row

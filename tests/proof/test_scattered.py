@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from morello_layouts.expr import AffineExpr
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.proof import (
     are_equivalent,
     is_bijective,

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import coordinate_variables
 from morello_layouts.recipe import (
     Recipe,
     Scatter,

@@ -16,8 +16,7 @@ import numpy as np
 import sympy
 
 import morello_layouts as ml
-from morello_layouts.expr import assumptions, conversions, rules, sizes
-from morello_layouts.maps import index_map as maps
+from morello_layouts.expr import affine, assumptions, conversions, rules, sizes
 from morello_layouts.maps.origin import Origin
 from morello_layouts.notations import expression
 from morello_layouts.notations.morello import lowering as morello
@@ -207,7 +206,7 @@ BUGS: tuple[Bug, ...] = (
          (rules.flatten_nested, "d.modulus % rest != 0:", "False:")),
     _bug("S3 join-digits factor", "rule", 16,
          (rules.join_digits, "joined) * c", "joined) * k")),
-    _bug("S4 bounds n - 2", "bounds", 0, (maps.coordinate_variables, "n - 1", "n - 2")),
+    _bug("S4 bounds n - 2", "bounds", 0, (affine.coordinate_variables, "n - 1", "n - 2")),
     _bug("S5 one-value", "rule", 0,
          (rules.constant, "lo is not None and lo == hi", "lo is not None")),
     _bug("S6 pull-multiples constant", "rule", 6,
@@ -223,7 +222,7 @@ BUGS: tuple[Bug, ...] = (
     _bug("C1 ceil_quotient + 1", "sizes", 0,
          (sizes.ceil_quotient, "-(-value // divisor)", "-(-value // divisor) + 1")),
     _bug("C2 symbolic bound too small", "bounds", 20,
-         (maps.coordinate_variables, "n - 1 if", "(n - 1 if type(n) is int else 1) if")),
+         (affine.coordinate_variables, "n - 1 if", "(n - 1 if type(n) is int else 1) if")),
     _bug("C3 assumption N%64 read as N%128", "sizes", 21,
          (expression._one, "_number(match, 2, text, position)",
           "2 * _number(match, 2, text, position)")),

@@ -14,7 +14,7 @@ from typing import Any
 
 from morello_layouts.checks import LARGEST, as_int, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
@@ -152,8 +152,7 @@ class CuteLayout(Layout):
             UnsupportedError: if an offset is negative.
         """
         self._require(shape)
-        variables = [variable(f"d{k}", 0, n - 1) for k, n in enumerate(shape)]
-        form = self.reference(variables, shape)
+        form = self.reference(coordinate_variables(shape), shape)
         lowest = sum((n - 1) * d for n, d in self._steps if d < 0)
         if lowest and self.size:
             raise UnsupportedError(

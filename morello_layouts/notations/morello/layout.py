@@ -8,7 +8,7 @@ from typing import Final
 
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.layout import Layout
@@ -342,7 +342,7 @@ class MorelloLayout(Layout):
         b = b_β + 24*((d1//4)%2) = b_β + 24*(d1//4)
         """
         sizes = lowering.as_sizes(shape)
-        coordinates = [variable(f"d{k}", 0, n - 1) for k, n in enumerate(sizes)]
+        coordinates = coordinate_variables(sizes)
         lines, before = [], ""
         for k, term in enumerate(lowering.terms_of(self.phys_dims, coordinates, sizes), 1):
             letter = _LETTERS[k - 1] if k <= len(_LETTERS) else str(k)

@@ -13,7 +13,7 @@ from typing import Final
 
 from morello_layouts.checks import as_int, require_rank
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.limits import NESTED_TILES
@@ -64,8 +64,8 @@ class StridedLayout(Layout):
         Raises:
             ShapeError: if the shape has another number of dimensions, or an offset is negative.
         """
-        at = [variable(f"d{k}", 0, n - 1 if n != 0 else 0) for k, n in enumerate(shape)]
-        return recipe_of_formula(tuple(shape), self.reference(at, shape), self.buffer)
+        form = self.reference(coordinate_variables(shape), shape)
+        return recipe_of_formula(tuple(shape), form, self.buffer)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset plus each coordinate times its stride."""
