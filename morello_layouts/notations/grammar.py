@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from morello_layouts.checks import LARGEST
 from morello_layouts.description import listed
@@ -15,6 +15,9 @@ from morello_layouts.limits import LAYOUT_TEXT
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
+
+Places: TypeAlias = dict[tuple[str | int, ...], int]
+"""Where each part of a value stands in its text."""
 
 _LONGEST = len(str(LARGEST))
 _START = "//start:"
@@ -38,6 +41,10 @@ class Syntax:
     names: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
     longest: int = LAYOUT_TEXT
+
+    def error(self, what: str, fix: str, text: str, position: int) -> ParseError:
+        """Return an error with what a text looks like as its rule."""
+        return ParseError(what, self.form, fix, text=text, position=position)
 
 
 @cache
@@ -126,9 +133,7 @@ def integer(token: Token | str, text: str, position: int | None = None) -> int:
     return -int(digits) if token[0] == "-" else int(digits)
 
 
-def at_part(
-    error: LayoutError, text: str, places: Mapping[tuple[str | int, ...], int], default: int
-) -> ParseError:
+def at_part(error: LayoutError, text: str, places: Places, default: int = 0) -> ParseError:
     """Return the error of a value's constructor, with a caret under the part that it names."""
     part = error.part
     while part and part not in places:

@@ -9,7 +9,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute.integers import ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 
 _SYNTAX: Final = Syntax(
     form="a CuTe layout is sizes:strides, nested alike, as in ((4,2),8):((1,16),4)",
@@ -39,14 +39,14 @@ def parse_cute(text: str) -> CuteLayout:
         )
     _limit(text)
     trees = parse_tree("cute/cute.lark", "layout_text", text, _SYNTAX).children
-    places: dict[tuple[str | int, ...], int] = {
+    places: Places = {
         ("shape",): len(text) - len(text.lstrip()),
         ("stride",): text.find(":") + 1,
     }
     try:
         return CuteLayout(*(_value(tree, text) for tree in trees))
     except LayoutError as error:
-        raise at_part(error, text, places, 0) from None
+        raise at_part(error, text, places) from None
 
 
 def _limit(text: str) -> None:

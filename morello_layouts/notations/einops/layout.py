@@ -45,6 +45,8 @@ class EinopsLayout(CoordinateLayout):
     right: tuple[Entry, ...]
     lengths: tuple[tuple[str, int], ...] = ()
 
+    kind = "einops pattern"
+
     def __post_init__(self) -> None:
         _require_axes("left", self.left, {*chain(*self.right)})
         _require_axes("right", self.right, {*chain(*self.left)})
@@ -150,11 +152,6 @@ class EinopsLayout(CoordinateLayout):
     def texts(self, rank: int) -> tuple[str, ...]:
         """Return the axes of the right side."""
         return tuple(chain(*self._sides(rank)[1]))
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """The kind of the layout, in words."""
-        return "einops pattern"
 
     @property
     def headline(self) -> str:

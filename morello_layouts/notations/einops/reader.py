@@ -7,7 +7,7 @@ from typing import Any, Final
 from morello_layouts.errors import LayoutError
 from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.einops.layout import ELLIPSIS, EinopsLayout, Entry
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 
 _SYNTAX: Final = Syntax(
     form="a pattern is the array's dimensions, ->, and the same axes as they lie in memory",
@@ -28,7 +28,7 @@ def parse_einops(text: str) -> EinopsLayout:
     (h p) w -> h w p, p=2
     """
     tree: Any = parse_tree("einops/einops.lark", "pattern", text, _SYNTAX)
-    places: dict[tuple[str | int, ...], int] = {}
+    places: Places = {}
     left, right = (
         _side(side, name, places)
         for side, name in zip(tree.children, ("left", "right"), strict=False)
@@ -40,10 +40,10 @@ def parse_einops(text: str) -> EinopsLayout:
     try:
         return EinopsLayout(left, right, tuple(given))
     except LayoutError as error:
-        raise at_part(error, text, places, 0) from None
+        raise at_part(error, text, places) from None
 
 
-def _side(tree: Any, name: str, places: dict[tuple[str | int, ...], int]) -> tuple[Entry, ...]:
+def _side(tree: Any, name: str, places: Places) -> tuple[Entry, ...]:
     entries: list[Entry] = []
     for each in tree.children:
         axes = each.children if each.data == "group" else [each]

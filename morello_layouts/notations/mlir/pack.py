@@ -13,7 +13,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, ceil_quotient
 from morello_layouts.layout import ElementType
-from morello_layouts.notations.blocks import blocked_recipe
+from morello_layouts.notations.blocks import blocked_recipe, place_in_blocks
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.mlir.layout import MlirType
 from morello_layouts.recipe import Pad, Recipe
@@ -93,9 +93,14 @@ class MlirPack(CoordinateLayout):
             )
         return self.outer_dims_perm or tuple(range(len(shape)))
 
+    @property
+    def _tiles(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of a dimension and its tile's size."""
+        return tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+
     def packed_shape(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the shape of the result: the numbers of tiles, then the sizes of a tile."""
-        tiles = dict(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        tiles = dict(self._tiles)
         counts = (ceil_quotient(shape[dim], tiles.get(dim, 1)) for dim in self.order(shape))
         return (*counts, *self.inner_tiles)
 
@@ -107,27 +112,21 @@ class MlirPack(CoordinateLayout):
         self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
     ) -> tuple[AffineExpr, ...]:
         """Return the coordinate of an element in the result: its tile's, then that inside it."""
-        tiles = dict(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+        tiles = dict(self._tiles)
         outer = (coordinates[dim] // tiles.get(dim, 1) for dim in self.order(shape))
         inner = (coordinates[dim] % tile for dim, tile in tiles.items())
         return (*outer, *inner)
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the steps from the array to the result, whose axes are those of memory."""
-        blocks = tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
-        return blocked_recipe(shape, self.order(shape), blocks)
+        return blocked_recipe(shape, self.order(shape), self._tiles)
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
         """Return an element's offset and the result's size: the tiles, then the array of them."""
-        at, left, offset, size = list(coordinate), list(shape), 0, 1
-        for dim, tile in reversed([*zip(self.inner_dims_pos, self.inner_tiles, strict=True)]):
-            offset, size = offset + at[dim] % tile * size, size * tile
-            at[dim], left[dim] = at[dim] // tile, (left[dim] + tile - 1) // tile
-        for dim in reversed(self.outer_dims_perm or range(len(shape))):
-            offset, size = offset + at[dim] * size, size * left[dim]
-        return offset, size
+        order = self.outer_dims_perm or range(len(shape))
+        return place_in_blocks(coordinate, shape, order, self._tiles)
 
     def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
         """The attributes as MLIR prints them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
@@ -11,7 +11,7 @@ from morello_layouts.expr import Interval
 from morello_layouts.expr.conversions import promote_to_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import MAP_TEXT
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.mlir.layout import MlirMap, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
 from morello_layouts.notations.strided.layout import StridedLayout
@@ -50,8 +50,6 @@ _PACK_SYNTAX: Final = Syntax(
     names=_NAMES,
     longest=MAP_TEXT,
 )
-
-Places: TypeAlias = dict[tuple[str | int, ...], int]
 
 
 def parse_mlir(text: str) -> MlirType | MlirMap:
@@ -209,7 +207,7 @@ class _Reader:
         except ParseError:
             raise
         except LayoutError as error:
-            raise at_part(error, self.text, places, 0) from None
+            raise at_part(error, self.text, places) from None
         self.check_packed(found, values[is_pack], _start(types[is_pack]))
         if is_pack and not any(_rule(child) == "padding" for child in children):
             self.require_full_tiles(found, places)

@@ -9,7 +9,7 @@ from typing import Any
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import SizeExpr
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
 
@@ -49,7 +49,7 @@ def parse_morello(text: str) -> MorelloLayout:
         return _named(tree.children[0], text)
     contig: int | None = None
     children: list[Any] = list(tree.children)
-    places: dict[tuple[str | int, ...], int] = {}
+    places: Places = {}
     if tree.data == "partly":
         token = children.pop()
         places["contig",] = token.start_pos
@@ -63,7 +63,7 @@ def parse_morello(text: str) -> MorelloLayout:
     try:
         return MorelloLayout(dims, contig)
     except LayoutError as error:
-        raise at_part(error, text, places, 0) from None
+        raise at_part(error, text, places) from None
 
 
 def _dim(tree: Any, text: str) -> tuple[int, PhysDim]:

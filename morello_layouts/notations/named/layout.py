@@ -39,6 +39,8 @@ class NamedLayout(CoordinateLayout):
 
     name: str
 
+    kind = "named format"
+
     def __post_init__(self) -> None:
         if self.name not in _FORMATS:
             raise LayoutError(
@@ -84,11 +86,6 @@ class NamedLayout(CoordinateLayout):
             return ()
         parameters, forms = _formula(self.format.formula)
         return (*self.names(rank)[: max(rank - len(parameters), 0)], *map(str, forms))
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """The kind of the layout, in words."""
-        return "named format"
 
     @property
     def headline(self) -> str:

@@ -13,7 +13,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.limits import NESTED_TILES
-from morello_layouts.notations.blocks import blocked_recipe, padded_dims
+from morello_layouts.notations.blocks import blocked_recipe, padded_dims, place_in_blocks
 from morello_layouts.notations.onednn import lowering
 from morello_layouts.recipe import Recipe
 
@@ -85,13 +85,7 @@ class OnednnLayout(Layout):
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
         """Return an element's offset and the buffer's size: the blocks, then the order."""
-        at, left, offset, size = list(coordinate), list(shape), 0, 1
-        for dim, block in self.blocks[::-1]:
-            offset, size = offset + at[dim] % block * size, size * block
-            at[dim], left[dim] = at[dim] // block, (left[dim] + block - 1) // block
-        for dim in self.order[::-1]:
-            offset, size = offset + at[dim] * size, size * left[dim]
-        return offset, size
+        return place_in_blocks(coordinate, shape, self.order, self.blocks)
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.limits import MAP_TEXT
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.letters import ALPHABET, ORDERS
 from morello_layouts.notations.onednn.layout import OnednnLayout
 
@@ -60,17 +60,19 @@ def parse_onednn(text: str) -> OnednnLayout:
         raise
     if not children or children[0].data == "block":
         what = "the order of the dimensions: expected a letter for each, got a block"
-        raise _error(what, "write it before the blocks: aB16b", text, text.find(text.strip()))
+        raise _SYNTAX.error(
+            what, "write it before the blocks: aB16b", text, text.find(text.strip())
+        )
     order, *rest = children[0].children, *children[1:]
     letters = _letters(order, text)
-    places: dict[tuple[str | int, ...], int] = {}
+    places: Places = {}
     blocks: list[tuple[int, int]] = []
     for k, (size, letter) in enumerate(block.children for block in rest):
         places["blocks", k] = size.start_pos
         if letter not in letters:
             what = f"the letter of a block: expected one of {letters}, got {str(letter)!r}"
             fix = f"write {letter.lower()}" if letter.lower() in letters else _SYNTAX.example
-            raise _unless_capitals(_error(what, fix, text, letter.start_pos), order)
+            raise _unless_capitals(_SYNTAX.error(what, fix, text, letter.start_pos), order)
         blocks.append((letters.index(letter), integer(size, text)))
     blocked = {letters[dim] for dim, _ in blocks}
     for letter in order:
@@ -79,12 +81,12 @@ def parse_onednn(text: str) -> OnednnLayout:
         if letter != wanted:
             kind = "a dimension in blocks" if is_blocked else "a dimension without blocks"
             what = f"the letter of {kind}: expected {wanted}, got {letter}"
-            wrong = _error(what, f"write {wanted}", text, letter.start_pos)
+            wrong = _SYNTAX.error(what, f"write {wanted}", text, letter.start_pos)
             raise _unless_capitals(wrong, order)
     try:
         return OnednnLayout(tuple(letters.index(x.lower()) for x in order), tuple(blocks), letters)
     except LayoutError as error:
-        raise at_part(error, text, places, 0) from None
+        raise at_part(error, text, places) from None
 
 
 def _letters(order: list[Any], text: str) -> str:
@@ -96,7 +98,7 @@ def _letters(order: list[Any], text: str) -> str:
         if letter not in nearest or letter in given[:k]:
             wanted = " or ".join(filter(None, (", ".join(known[:-1]), known[-1])))
             what = f"letters: expected {wanted} in any order, got {shown(''.join(order))}"
-            error = _error(what, _SYNTAX.example, text, order[k].start_pos)
+            error = _SYNTAX.error(what, _SYNTAX.example, text, order[k].start_pos)
             error.reached = error.position - 1  # any word begins with a letter
             raise error
     return nearest
@@ -107,7 +109,3 @@ def _unless_capitals(error: ParseError, order: list[Any]) -> ParseError:
     if "".join(order).isupper():
         error.reached = 0
     return error
-
-
-def _error(what: str, fix: str, text: str, position: int) -> ParseError:
-    return ParseError(what, _SYNTAX.form, fix, text=text, position=position)

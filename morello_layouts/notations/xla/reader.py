@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import NESTED_TUPLES
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.xla.layout import SplitConfig, XlaLayout, rank_error
 from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
 from morello_layouts.notations.xla.types import COMBINE, Tile
@@ -65,8 +65,6 @@ _NUMBERS: Final = {
     "metadata": "dynamic_shape_metadata_prefix_bytes",
 }
 _TYPES: Final = {"index": "index_primitive_type", "pointer": "pointer_primitive_type"}
-
-Places: TypeAlias = dict[tuple[str | int, ...], int]
 
 
 def parse_xla(text: str) -> XlaValue:
