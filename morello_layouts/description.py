@@ -221,18 +221,18 @@ def times(sizes: Sequence[object]) -> str:
 
 
 def dimensions(
-    sizes: Sequence[int | str | None], dynamic: Sequence[bool] = ()
+    sizes: Sequence[int | str | None], dynamic: Sequence[bool] = (), names: Sequence[str] = ()
 ) -> tuple[Dimension, ...]:
-    """Return dimensions of these sizes, each with its name and its symbol.
+    """Return dimensions of these sizes, each with its symbol, and its name if names are given.
 
     >>> [dim.name for dim in dimensions((8, 128))]
     ['y', 'x']
     """
-    names = dimension_names(len(sizes))
+    names = names or dimension_names(len(sizes))
     flags = dynamic or (False,) * len(sizes)
     return tuple(
         Dimension(name, f"d{k}", size, flag)
-        for k, (name, size, flag) in enumerate(zip(names, sizes, flags, strict=True))
+        for k, (name, size, flag) in enumerate(zip(names, sizes, flags, strict=False))
     )
 
 

@@ -10,10 +10,10 @@ from math import gcd, prod
 from morello_layouts.checks import require_rank
 from morello_layouts.description import (
     Description,
-    Dimension,
     Part,
     axes_in_words,
     dimension_names,
+    dimensions,
     memory_axes,
     sizes_in,
 )
@@ -216,10 +216,7 @@ def describe(layout: CoordinateLayout, sizes: Sequence[int] | None = None) -> De
         ShapeError: if the layout does not fit the sizes.
     """
     names = layout.names(0 if sizes is None else len(sizes))
-    given = (None,) * len(names) if sizes is None else tuple(sizes)
-    dims = tuple(
-        Dimension(name, f"d{k}", n) for k, (name, n) in enumerate(zip(names, given, strict=False))
-    )
+    dims = dimensions((None,) * len(names) if sizes is None else sizes, names=names)
     shape = sizes_in(dims) if sizes is None else tuple(sizes)
     shape = tuple(apply_divisibility(layout.assumptions(shape), n) for n in shape)
     try:

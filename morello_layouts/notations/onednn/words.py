@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from morello_layouts.description import (
     Description,
-    Dimension,
     Part,
     axes_in_words,
+    dimensions,
     listed,
     memory_axes,
     sizes_in,
@@ -23,9 +23,7 @@ def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Descri
     Raises:
         ShapeError: if the layout does not fit the shape.
     """
-    sizes = (None,) * len(layout.order) if shape is None else tuple(shape)
-    named = enumerate(zip(layout.letters, sizes, strict=False))
-    dims = tuple(Dimension(letter, f"d{k}", n) for k, (letter, n) in named)
+    dims = dimensions(shape or (None,) * len(layout.order), names=layout.letters)
     axes = memory_axes(layout.recipe(sizes_in(dims) if shape is None else shape), dims)
     parts = tuple(map(Part, layout.texts, axes_in_words(axes, dims)))
     return Description(str(layout), "oneDNN layout", _headline(layout), dims, parts, axes)

@@ -56,43 +56,11 @@ def parse_tvm(text: str) -> FormulaLayout:
 
 def _layout(parts: list[Any], text: str) -> FormulaLayout:
     """Return the layout of capitals, and of factors: lists of size and letter."""
-    capitals = [part for part in parts if isinstance(part, str)]
-    letters = "".join(capitals).lower()
-    for k, capital in enumerate(capitals):
-        if capital in capitals[:k]:
-            error = _error(f"dimension {capital} appears twice", "write it once", text, capital)
-            error.reached = error.position  # any word in capitals begins like a layout
-            raise error
-    if len(capitals) == len(parts) and logical_order(letters) not in ORDERS:
-        what = (
-            f"capitals alone: expected the dimensions of a known array, got {shown(text.strip())}"
-        )
-        error = _error(what, "write for example NHWC, or factors as in NCHW16c", text, capitals[0])
-        error.reached = 0
-        raise error
-    inner = dict.fromkeys(letters, 1)  # elements of each dimension in the factors seen so far
-    forms: dict[int, AffineExpr] = {}
-    factors = [k for k, part in enumerate(parts) if not isinstance(part, str)]
-    for k in reversed(factors):
-        size, letter = parts[k]
-        if letter not in inner:
-            what = f"factor {size}{letter}: the layout has no dimension {letter.upper()}"
-            raise _error(what, f"write {letter.upper()} too", text, letter)
-        count = integer(size, text)
-        if count < 1 or len(factors) > NESTED_TILES:
-            what = f"factor {size}{letter}: expected a size from 1, got {size}"
-            if count:
-                what = f"expected {NESTED_TILES} factors at most, got {len(factors)}"
-            raise _error(what, _SYNTAX.example, text, size)
-        forms[k] = divide(variable(letter), inner[letter]) % count
-        inner[letter] *= count
-    for k, part in enumerate(parts):
-        if k not in forms:
-            forms[k] = divide(variable(part.lower()), inner[part.lower()])
+    letters = "".join(_capitals(parts, text)).lower()
     texts = tuple(map("".join, parts))
     return FormulaLayout(
         tuple(logical_order(letters)),
-        tuple(forms[k] for k in range(len(parts))),
+        _forms(parts, letters, text),
         "".join(texts),
         "TVM layout",
         _headline(letters),
@@ -100,12 +68,51 @@ def _layout(parts: list[Any], text: str) -> FormulaLayout:
     )
 
 
+def _capitals(parts: list[Any], text: str) -> list[Any]:
+    """Return the capitals, which are the dimensions, each once."""
+    capitals: list[Any] = [part for part in parts if isinstance(part, str)]
+    for k, capital in enumerate(capitals):
+        if capital in capitals[:k]:
+            what = f"dimension {capital} appears twice"
+            error = _SYNTAX.error(what, "write it once", text, capital.start_pos)
+            error.reached = error.position  # any word in capitals begins like a layout
+            raise error
+    if len(capitals) == len(parts) and logical_order("".join(capitals).lower()) not in ORDERS:
+        got = shown(text.strip())
+        what = f"capitals alone: expected the dimensions of a known array, got {got}"
+        fix = "write for example NHWC, or factors as in NCHW16c"
+        error = _SYNTAX.error(what, fix, text, capitals[0].start_pos)
+        error.reached = 0
+        raise error
+    return capitals
+
+
+def _forms(parts: list[Any], letters: str, text: str) -> tuple[AffineExpr, ...]:
+    """Return the coordinate that each capital and each factor is, over the letters."""
+    inner = dict.fromkeys(letters, 1)  # elements of each dimension in the factors seen so far
+    forms: dict[int, AffineExpr] = {}
+    factors = [k for k, part in enumerate(parts) if not isinstance(part, str)]
+    for k in reversed(factors):
+        size, letter = parts[k]
+        if letter not in inner:
+            what = f"factor {size}{letter}: the layout has no dimension {letter.upper()}"
+            raise _SYNTAX.error(what, f"write {letter.upper()} too", text, letter.start_pos)
+        count = integer(size, text)
+        if count < 1 or len(factors) > NESTED_TILES:
+            what = f"factor {size}{letter}: expected a size from 1, got {size}"
+            if count:
+                what = f"expected {NESTED_TILES} factors at most, got {len(factors)}"
+            raise _SYNTAX.error(what, _SYNTAX.example, text, size.start_pos)
+        forms[k] = divide(variable(letter), inner[letter]) % count
+        inner[letter] *= count
+    for k, part in enumerate(parts):
+        if k not in forms:
+            forms[k] = divide(variable(part.lower()), inner[part.lower()])
+    return tuple(forms[k] for k in range(len(parts)))
+
+
 def _headline(letters: str) -> str:
     """The order of the sizes in words."""
     order = logical_order(letters)
     words = [f"{letter} {NAMES[letter]}" if letter in NAMES else letter for letter in order]
     return f"an array of {', '.join(words)}"
-
-
-def _error(what: str, fix: str, text: str, at: Any) -> ParseError:
-    return ParseError(what, _SYNTAX.form, fix, text=text, position=at.start_pos)
