@@ -195,7 +195,7 @@ NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 
 MAP_TEXT: Final = 2000
-"""Characters of an index map, a pattern, or MLIR's types: real ones have up to a few hundred."""
+"""Characters of the layout of one array, or between its brackets: real ones have a few hundred."""
 
 LAYOUT_TEXT: Final = 40_000
 """Characters of a layout's text, which may be a tuple of many arrays: about half a second."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 from morello_layouts.checks import LARGEST
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.limits import LAYOUT_TEXT
+from morello_layouts.limits import LAYOUT_TEXT, MAP_TEXT, NESTED_TUPLES
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -22,6 +23,7 @@ Places: TypeAlias = dict[tuple[str | int, ...], int]
 _LONGEST = len(str(LARGEST))
 _START = "//start:"
 _END = "$END"
+_LONG_PART = re.compile(rf"[()]|[\[{{][^\[\]{{}}]{{{MAP_TEXT}}}")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
             position=syntax.longest,
             reached=len(text) - len(text.lstrip()),
         )
+    if len(text) > MAP_TEXT:
+        _refuse_long_parts(text)
     try:
         return _parser(grammar).parse(text, start=start)
     except UnexpectedInput as error:
@@ -92,6 +96,25 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
         position = len(text.rstrip()) if ended else error.pos_in_stream or 0
         words, state = terminal_words(grammar, syntax), cast("Any", error.interactive_parser)
         _raise(text, position, {words[name] for name in state.accepts()}, syntax)
+
+
+def _refuse_long_parts(text: str) -> None:
+    """Raise if one part of a long text is long or deep: the grammar would read all of it first."""
+    depth = 0
+    for found in _LONG_PART.finditer(text):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth > NESTED_TUPLES or found[0][0] in "[{":
+            is_deep = depth > NESTED_TUPLES
+            raise ParseError(
+                f"parentheses nest deeper than {NESTED_TUPLES}"
+                if is_deep
+                else f"the brackets: expected up to {MAP_TEXT:,} characters, got more",
+                "a long text is a tuple of many arrays, each of them short",
+                "close the brackets of each array",
+                text=text,
+                position=found.start(),
+                reached=found.start(),
+            )
 
 
 def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) -> NoReturn:

@@ -235,6 +235,32 @@ def test_tuples_nested_too_deep() -> None:
     assert caught.value.fix == "read the inner shapes by themselves"
 
 
+@each_row(
+    ("text", "what", "position"),
+    [
+        ("(" * 10_000, "parentheses nest deeper than 100", 100),
+        ("{" + "1," * 5_000, "the brackets: expected up to 2,000 characters, got more", 0),
+        ("f32[" + "1," * 5_000, "the brackets: expected up to 2,000 characters, got more", 3),
+        (
+            "f32[2]{0:T" + "(1)" * 3_000,
+            "the brackets: expected up to 2,000 characters, got more",
+            6,
+        ),
+        ("[" + "0, " * 5_000, "the text: expected up to 2,000 characters, got 15,001", 2_000),
+    ],
+    ids=["tuples", "order", "sizes", "tiles", "list"],
+)
+def test_long_parts_are_refused_before_they_are_read(text: str, what: str, position: int) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert (caught.value.what, caught.value.position) == (what, position)
+
+
+def test_a_long_tuple_is_read() -> None:
+    parsed = ml.parse(f"({', '.join(['f32[8,128]{1,0:T(8,128)}'] * 1000)})")
+    assert str(parsed).count("f32") == 1000
+
+
 @pytest.mark.parametrize("value", [None, 3, b"f32[2]", [10**20], ["f32[2]"]])
 def test_only_text_is_parsed(value: object) -> None:
     with pytest.raises(ml.LayoutError, match=r"expected a str, got .*\ngive a str"):

@@ -9,6 +9,7 @@ from typing import Any
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
 from morello_layouts.notations.morello.dims import Dynamic, OddEven, Packed, PhysDim
 from morello_layouts.notations.morello.layout import MorelloLayout
@@ -30,6 +31,7 @@ _SYNTAX = Syntax(
         "P": "packing is written in lower case: 1 p(4)",
         "d": "write dimensions as numbers: [1, 0]",
     },
+    longest=MAP_TEXT,
 )
 
 _NAMED = {"NHWC": (0, 2, 3, 1), "NCHW": (0, 1, 2, 3)}

@@ -102,7 +102,7 @@ FORMATS: Final = (
         "FRACTAL_Z_3D",
         "lambda n, c, d, h, w: (d, c//16, h, w, n//16, n%16, c%16)",
         "weights of n output and c input channels",
-        _ASCEND,
+        "MindSpore, mindspore/ccsrc/common/trans.cc, NcdhwToFracZ3D",
     ),
     *(
         Format(
@@ -122,8 +122,14 @@ FORMATS: Final = (
     Format(
         "NC4HW4",
         "lambda n, c, h, w: (n, c//4, h, w, c%4)",
-        "channels in blocks of 4; the array is n, c, h, w",
-        "MNN documentation, tensor formats",
+        "channels in blocks of 4 within each image n; what MNN calls so is C4NHW4",
+        "MindSpore Lite, nnacl/fp32/pack_fp32.c, PackNCHWToNC4HW4Fp32",
+    ),
+    Format(
+        "C4NHW4",
+        "lambda n, c, h, w: (c//4, n, h, w, c%4)",
+        "all images n within each block of 4 channels; MNN's tensors of the format NC4HW4",
+        "MNN, source/backend/cpu/CPUTensorConvert.cpp",
     ),
     *(
         Format(

@@ -25,7 +25,7 @@ SCALES = [line.split("\t") for line in lines_of("cutlass_blockscale_sf.tsv.xz")]
 
 
 def test_the_tables_are_complete() -> None:
-    assert (len(BRICKS), len(SCALES), len(FORMATS)) == (15, 25, 28)
+    assert (len(BRICKS), len(SCALES), len(FORMATS)) == (15, 25, 29)
 
 
 @each_row("row", SCALES, ids=[" ".join(row[:4]) for row in SCALES])
@@ -68,10 +68,22 @@ OFFSETS = [
     ("FRACTAL_NZ_C0_32", "m n", "(n//32*(-(-M//16)*16) + m)*32 + n%32"),
     ("NC1HWC0", "n c h w", "(((n * -(-C//16) + c//16)*H + h)*W + w)*16 + c%16"),
     ("FRACTAL_Z", "n c h w", "(((c//16*H + h)*W + w) * -(-N//16) + n//16)*256 + n%16*16 + c%16"),
+    # As MindSpore's NcdhwToFracZ3D computes it: per depth d all channels, places and rows of 16.
+    ("FRACTAL_Z_3D", "n c d h w",
+     "(((d * -(-C//16) + c//16)*H*W + h*W + w) * (-(-N//16)*16) + n)*16 + c%16"),
+    # As nnacl's PackNCHWToNC4HW4Fp32 steps from image to image.
+    ("NC4HW4", "n c h w", "n*H*W*(-(-C//4)*4) + c//4*H*W*4 + 4*(h*W + w) + c%4"),
+    # As MNN's converter calls MNNPackC4: images 4*H*W apart, blocks N times that.
+    ("C4NHW4", "n c h w", "n*4*H*W + c//4*N*H*W*4 + 4*(h*W + w) + c%4"),
     ("CHW32", "c h w", "(c//32*H + h)*W*32 + w*32 + c%32"),
     ("HWC8", "c h w", "(h*W + w)*(-(-C//8)*8) + c"),
 ]  # fmt: skip
-SHAPES = {2: [(1, 1), (130, 70), (33, 9), (8, 40)], 3: [(5, 3, 2), (33, 2, 3)], 4: [(17, 18, 2, 3)]}
+SHAPES = {
+    2: [(1, 1), (130, 70), (33, 9), (8, 40)],
+    3: [(5, 3, 2), (33, 2, 3)],
+    4: [(17, 18, 2, 3)],
+    5: [(17, 18, 2, 1, 3)],
+}
 
 
 @each_row(("name", "names", "formula"), OFFSETS, ids=[row[0] for row in OFFSETS])
