@@ -14,6 +14,7 @@ from typing import Final
 import make_commands
 import make_figures
 import make_gallery
+import make_limits
 import make_rules
 import make_simplifier_table
 
@@ -22,6 +23,7 @@ FIGURES: Final = DOCS / "figures"
 PAGES: Final = {
     "commands.md": make_commands.page,
     "gallery.md": make_gallery.page,
+    "limits.md": make_limits.page,
     "rules.md": make_rules.page,
     "simplifier_table.md": make_simplifier_table.page,
 }

@@ -1,0 +1,47 @@
+"""The page of limits: every constant of limits.py with its value and its reason."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from itertools import pairwise
+
+from morello_layouts import limits
+
+HEAD = """# Limits
+
+A question ends in an answer, or in an error that says which limit it met. Limits are in work,
+such as operations, terms or characters; the few in seconds are about other programs and about
+people who wait.
+`budget=` of the functions that ask ISL gives a question more or less work than the default.
+"""
+
+TABLE = ("| limit | value | what, and why |", "|---|--:|---|")
+
+
+def page() -> str:
+    """Return the page in Markdown."""
+    source = inspect.getsource(limits)
+    subjects = {
+        source[: found.start()].count("\n") + 1: found[1]
+        for found in re.finditer(r"^# (.+)$", source, re.MULTILINE)
+    }
+    lines, above = [HEAD], 0
+    for constant, reason in pairwise(ast.parse(source).body):
+        if not isinstance(constant, ast.AnnAssign):
+            continue
+        assert isinstance(constant.target, ast.Name)
+        subject = max(line for line in (0, *subjects) if line < constant.lineno)
+        if subject > above:
+            lines += [
+                f"\n## {subjects[subject]}\n",
+                "| limit | value | what, and why |",
+                "|---|--:|---|",
+            ]
+            above = subject
+        name, words = constant.target.id, ast.literal_eval(reason.value)  # type: ignore[attr-defined]
+        value = getattr(limits, name)
+        shown = f"{value:,}" if isinstance(value, int | float) else str(dict(value))
+        lines.append(f"| `{name}` | {shown} | {' '.join(words.split())} |")
+    return "\n".join([*lines, ""])
