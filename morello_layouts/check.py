@@ -150,7 +150,7 @@ class World:
             if self.lies_below(r, s):
                 return q, r
         is_size = {atom for m in r for atom in m} <= self.sizes.keys() | self.rounded.keys()
-        require(is_size and s.keys() == {()}, self, r, s)
+        require(is_size and s.keys() == {()}, self, way, s)
         up, n = plus({}, r, -1), s[()]  # a size: r // n is -ceil(up / n)
         require(self.is_nonnegative(plus(up, {(): n - 1})), "a rounded size below 0", up)
         atom = f"ceil({sorted(up.items())}/{n})"
@@ -175,7 +175,7 @@ class World:
                 return product(x, y)
             return self.divide(x, y)[(ast.FloorDiv, ast.Mod).index(op)]
 
-        return read(ast.parse(str(text), mode="eval").body)
+        return read(ast.parse(str(text).encode("ascii"), mode="eval").body)
 
 
 CLAIMS = {
@@ -195,7 +195,7 @@ def check(given):
     world, parts = World(given["sizes"]), CLAIMS[given["claim"]]
     shape, size = [world.value(n) for n in given["shape"]], world.value(given["size"])
     end = world.value(given["end"]) if "slots" in parts else size  # from there on all is padding
-    require(world.is_nonnegative(plus(size, end, -1)), "an end")
+    require(all(map(world.is_nonnegative, (*shape, end, plus(size, end, -1)))), "below 0")
     for k, n in enumerate([*shape, end]):
         world.declare(f"d{k}" if k < len(shape) else "p", n)
     for entry in given["digits"]:

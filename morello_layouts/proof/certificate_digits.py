@@ -54,8 +54,9 @@ def _insert(found: Certificate, defined: int, entry: dict[str, str]) -> None:
         digits.insert(defined, entry)
 
 
-def _missing_digits(world: World, rest: Any, s: Any) -> dict[str, str] | None:
+def _missing_digits(world: World, dividend: Any, s: Any) -> dict[str, str] | None:
     """Return digits of one variable that bring a remainder nearer to below its divisor."""
+    _, rest = divided(dividend, s)
     factors = {
         v: divided(rest, {(v,): 1})[0]
         for v in world.names.keys() - world.sizes.keys()
@@ -73,17 +74,19 @@ def _missing_digits(world: World, rest: Any, s: Any) -> dict[str, str] | None:
         for w, f in lower:
             reach = plus(reach, product(f, world.high[w]))
         is_high = world.is_nonnegative(plus(plus(factor, ONE, -1), reach, -1))
-        if is_high and not world.is_nonnegative(plus(plus(by, ONE, -1), world.high[v], -1)):
+        if not is_high:
+            break
+        if not world.is_nonnegative(plus(plus(by, ONE, -1), world.high[v], -1)):
             return _split(world, v, by)
-    shared = gcd(*rest.values(), *s.values())
-    form = {m: c // shared for m, c in rest.items()}
+    left_over = {m: c for m, c in dividend.items() if factors.keys() & set(m) or m in rest}
+    shared = gcd(*left_over.values(), *s.values())
+    form = {m: c // shared for m, c in left_over.items()}
     known = next((v for v, known, _ in world.definitions if known == form), None)
     if known is not None:
         if not any(v == known and kind == "split" for v, _, kind in world.definitions):
             return _split(world, known, {m: c // shared for m, c in s.items()})
-        *_, named, _ = world.ways(rest)
-        other = divided(named, s)[1]
-        return _missing_digits(world, other, s) if other != rest else None
+        *_, named, _ = world.ways(left_over)
+        return _missing_digits(world, named, s) if named != left_over else None
     if len(factors) < 2:
         return None
     _, whole, *_ = world.ways(form)

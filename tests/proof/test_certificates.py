@@ -128,6 +128,26 @@ def test_a_text_sees_only_its_own_variables() -> None:
         check({**ml.certificate("f32[7]{0:T(4)}", claim="verified"), "limits": [["d0", "1"]]})
 
 
+@each_row(
+    "forged",
+    [
+        {"sizes": {"N": [1, 9, 9], "\uff2e": [1, 1, 1]}, "shape": ["\uff2e", "5"]},
+        {"shape": ["0-1", "5"]},
+        {"sizes": {"N": [1, 1, 5.0]}},
+        {"claim": "equivalent", "others": []},
+        {"offset": "(" * 5000 + "d0" + ")" * 5000},
+        {"offset": "*".join(["(d0 + d1 + 1)"] * 200)},
+        {"offset": "d0**2"},
+        {"digits": [{"split": "d0", "by": "2", "high": "d1", "low": "x", "below": "2"}]},
+        {"digits": [{"name": "x", "is": "d1", "below": "4"}]},
+    ],
+)
+def test_a_forged_statement_is_refused(forged: dict[str, Any]) -> None:
+    given = ml.certificate("f32[3,5]{1,0:T(2,2)}", claim="injective")
+    with pytest.raises(Exception):  # noqa: B017, PT011  whatever it raises, it refuses
+        check({**given, **forged})
+
+
 def judged_mutants(count: int, seed: int) -> Counter[str]:
     """Count what the checker says of mutants; none that it accepts is false."""
     random, counts = Random(seed), Counter[str]()
