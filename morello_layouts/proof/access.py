@@ -21,11 +21,12 @@ from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
-from morello_layouts.proof.bijective import is_surjective, relations_of
+from morello_layouts.proof.bijective import is_surjective
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import decide_by_sizes, negative, surely_negative
 from morello_layouts.proof.isl import Parameters, Space, Value, at_least, first_point, offset_value
 from morello_layouts.proof.named_tiles import all_sizes, has_named_tiles
+from morello_layouts.proof.relations import relations_of
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import known
 

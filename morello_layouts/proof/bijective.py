@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import islpy as isl
 import numpy as np
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
-from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int, SizeExpr, absolute, is_nonnegative, magnitude
+from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
 from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof import named_tiles
@@ -24,177 +22,24 @@ from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.formulas import about_formulas, first_difference, separable
 from morello_layouts.proof.isl import (
     NotAffineError,
-    Parameters,
     Space,
-    Value,
     at_least,
-    axis_values,
-    differ,
     first_point,
     relation,
     union,
     value_of_form,
 )
+from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
-    Merge,
     Recipe,
-    Scatter,
     has_inverse,
     known,
     linear_index,
-    logical_coordinates,
     occupied,
     offset_of,
 )
-from morello_layouts.recipe.recognize import (
-    recipe_of_coordinates,
-    recipe_of_formula,
-    unscattered,
-)
-
-_Limit: TypeAlias = tuple[isl.Aff, Int]
-"""A function that is below a size at elements, and not at padding."""
-
-
-@dataclass(frozen=True)
-class RecipeRelation:
-    """A recipe, or a piece of one, as an ISL relation between two boxes.
-
-    Attributes:
-        recipe: the steps; the relation leaves out the padding at the ends of the buffer.
-        space: the logical coordinates.
-    """
-
-    recipe: Recipe
-    space: Space
-
-    @cached_property
-    def forward(self) -> list[isl.Aff]:
-        """The physical coordinates as functions of the logical ones."""
-        return [x.function for x in axis_values(self.recipe, self.space)]
-
-    def inverse(self, axes: Sequence[isl.Aff], space: Space) -> tuple[list[Value], list[_Limit]]:
-        """Return the recipe's inverse, unproved: logical coordinates, and limits of elements."""
-        at, limits = logical_coordinates(self.recipe, [Value.of(x, space) for x in axes])
-        return list(at), [(x.function, n) for x, n in limits]
-
-    @cached_property
-    def collisions(self) -> isl.Set | None:
-        """Pairs of coordinates that share a physical one, as one set; None if there are none."""
-        if has_inverse(self.recipe):
-            inverse, _ = self.inverse(self.forward, self.space)
-            pairs = zip(inverse, self.space.coordinates, strict=True)
-            if all(differ(x.function, d, self.space.domain).is_empty() for x, d in pairs):
-                return None
-        image = relation(self.forward, self.space)
-        if image.is_injective():
-            return None
-        shared = image.apply_range(image.reverse())
-        shared = shared.intersect(isl.Map.lex_lt(shared.get_space().domain()))
-        return shared.wrap().flatten()
-
-    @cached_property
-    def outside(self) -> isl.Set:
-        """Logical coordinates whose physical ones are outside the box."""
-        wrong = _outside(self.forward, self.recipe.physical_shape, self.space)
-        return wrong.intersect(self.space.domain)
-
-    @cached_property
-    def physical(self) -> Space:
-        """The box of physical coordinates."""
-        return Space.of(self.recipe.physical_shape, self.space.context, self.space.parameters)
-
-    @cached_property
-    def padding(self) -> isl.Set:
-        """The physical coordinates that the inverse calls padding."""
-        _, limits = self.inverse(self.physical.coordinates, self.physical)
-        return _beyond(limits, self.physical)
-
-    @cached_property
-    def cut(self) -> isl.Set:
-        """The padding behind the last element, if the buffer may end before the box does."""
-        if is_nonnegative(self.recipe.tail_padding):
-            return isl.Set.empty(self.padding.get_space())
-        elements = self.physical.domain.subtract(self.padding)
-        return self.padding.subtract(self.padding.lex_lt_set(elements).domain())
-
-    @cached_property
-    def inverse_is_wrong(self) -> bool:
-        """True if the inverse calls an element padding, or padding an element."""
-        _, limits = self.inverse(self.forward, self.space)
-        if not _beyond(limits, self.space).is_empty():
-            return True
-        inverse, _ = self.inverse(self.physical.coordinates, self.physical)
-        at = [x.function for x in inverse]
-        elements = self.physical.domain.subtract(self.padding)
-        if not _outside(at, self.recipe.shape, self.physical).is_disjoint(elements):
-            return True
-        inner = replace(self.physical, variables={f"d{k}": x for k, x in enumerate(at)})
-        pairs = zip(axis_values(self.recipe, inner), self.physical.coordinates, strict=True)
-        return any(not differ(x.function, y, elements).is_empty() for x, y in pairs)
-
-
-def _outside(at: Sequence[isl.Aff], shape: Sequence[Int], space: Space) -> isl.Set:
-    """Return the points at which some functions are outside a box."""
-    bounds = zip(at, map(space.number, shape), strict=True)
-    wrong = (at_least(x.neg(), 1).union(at_least(x.sub(n), 0)) for x, n in bounds)
-    return union(wrong, space.domain.get_space())
-
-
-def _beyond(limits: Sequence[_Limit], space: Space) -> isl.Set:
-    """Return the points of a space at which some function reaches its limit."""
-    reached = (at_least(x.sub(space.number(n)), 0) for x, n in limits)
-    return union(reached, space.domain.get_space()).intersect(space.domain)
-
-
-def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
-    """Return the relations of a map's recipe, one between merges of symbolic sizes."""
-    parameters = parameters_of([m.recipe], m.assumptions)
-    return [
-        RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece in _pieces(turned(m.recipe)[0])
-    ]
-
-
-def turned(recipe: Recipe) -> tuple[Recipe, tuple[bool, ...]]:
-    """Return a recipe that begins with a scatter as steps on an array turned around.
-
-    Returns:
-        The recipe, and whether each dimension runs backwards in its array.
-    """
-    step = recipe.steps[0] if recipe.steps else None
-    found = unscattered(step, recipe.shape) if isinstance(step, Scatter) else None
-    if found is None or len(recipe.steps) > 1:
-        return recipe, (False,) * len(recipe.shape)
-    inner, backwards = found
-    ends = recipe.tail_padding + inner.tail_padding, recipe.offset + inner.offset
-    return replace(inner, tail_padding=ends[0], offset=ends[1]), backwards
-
-
-def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:
-    """Return the parameters in the sizes along some recipes."""
-    numbers = [n for r in recipes for n in r.numbers]
-    forms = [s.form for r in recipes for s in r.steps if isinstance(s, Scatter)]
-    numbers += [SizeExpr.named(name) for form in forms for name in form.sizes()]
-    return Parameters.of(numbers, assumptions, (pair for r in recipes for pair in r.requires))
-
-
-def _pieces(recipe: Recipe) -> Iterator[Recipe]:
-    """Yield the recipes between merges that multiply by symbolic sizes.
-
-    The next piece starts from the box of the merged axes.
-    """
-    start, shape = 0, recipe.shape
-    for k, step in enumerate(recipe.steps):
-        if isinstance(step, Merge):
-            inner = (n for run in step.groups(recipe.shapes[k]) for n in run[1:])
-            if not all(isinstance(n, int) for n in inner):
-                yield Recipe(shape, recipe.steps[start:k])
-                start, shape = k + 1, recipe.shapes[k + 1]
-    last = recipe.steps[start:]
-    yield Recipe(shape, last, recipe.tail_padding if start == 0 else 0)
-
+from morello_layouts.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 
 INJECTIVE: Final = "injective"
 SURJECTIVE: Final = "surjective"

@@ -22,7 +22,6 @@ from morello_layouts.proof.ask import (
     names_of,
     sizes_of,
 )
-from morello_layouts.proof.bijective import parameters_of
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import (
     Difference,
@@ -40,6 +39,7 @@ from morello_layouts.proof.isl import (
     offset_value,
     value_of_form,
 )
+from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import Recipe, Scatter
 from morello_layouts.recipe.digits import digits_of, fused, index_of

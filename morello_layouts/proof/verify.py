@@ -19,7 +19,6 @@ from morello_layouts.limits import CERTIFICATE_AXES, PROOF_SAMPLES, VERIFY_POINT
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof import named_tiles
 from morello_layouts.proof.ask import ask_isl, names_of, small_sizes
-from morello_layouts.proof.bijective import RecipeRelation, parameters_of, relations_of, turned
 from morello_layouts.proof.certificate import certificate_of_map
 from morello_layouts.proof.conditions import first_sizes
 from morello_layouts.proof.difference import OffsetDifference, sizes_of_equality
@@ -35,6 +34,7 @@ from morello_layouts.proof.isl import (
     union,
 )
 from morello_layouts.proof.reading import Reading
+from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
 from morello_layouts.proof.second_opinion import first_disagreement, value_of
 from morello_layouts.proof.verdict import Proof, sizes_text
 from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of

@@ -46,14 +46,14 @@ def test_expressions_that_differ() -> None:
 @pytest.mark.parametrize("question", [ml.is_injective, ml.is_surjective, ml.is_bijective])
 def test_a_map_that_collides(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a relation that forgets the column in the place of a recipe's: no recipe has one."""
-    from morello_layouts.proof import bijective
+    from morello_layouts.proof import relations
 
-    real = bijective.axis_values
+    real = relations.axis_values
 
     def forgetful(recipe: Recipe, space: Space) -> list[Value]:
         return [axis * int(k == 0) for k, axis in enumerate(real(recipe, space))]
 
-    monkeypatch.setattr(bijective, "axis_values", forgetful)
+    monkeypatch.setattr(relations, "axis_values", forgetful)
     answer = question("f32[3,5]{1,0}")
     if question is ml.is_surjective:
         assert answer.holds is None
@@ -165,9 +165,9 @@ def test_a_wrong_inverse_of_the_recipe_is_found(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ISL compares the recipe read backwards with the relation; a lie decides nothing."""
-    from morello_layouts.proof import bijective
+    from morello_layouts.proof import relations
 
-    real = bijective.logical_coordinates
+    real = relations.logical_coordinates
 
     def lying(recipe: Recipe, physical: Sequence[Any]) -> tuple[Any, Any]:
         at, limits = real(recipe, physical)
@@ -177,7 +177,7 @@ def test_a_wrong_inverse_of_the_recipe_is_found(
             return at, limits[:1]
         return (at[0], at[1] * 1 + at[1] // 4), limits
 
-    monkeypatch.setattr(bijective, "logical_coordinates", lying)
+    monkeypatch.setattr(relations, "logical_coordinates", lying)
     assert ml.is_surjective(TILED).holds is None
     assert ml.verify(TILED).holds is False
 
