@@ -2,50 +2,54 @@
 
 1. A polynomial is a dictionary from monomials to integers. Its atoms are sizes, rounded quotients
    ``ceil(P/n)`` of sizes, and variables; each has a lower bound, and maybe an upper one.
-2. It is at least 0 if no coefficient is negative once each atom is its lower bound plus, or its
-   upper bound minus, something. A quotient may first give way to ``P/n`` or ``(P+n-1)/n``.
+2. It is at least 0 if no coefficient is negative once each atom is written from a bound: low plus,
+   or high minus, something. A quotient may first give way to ``P/n`` or ``(P+n-1)/n``.
 3. ``a // s = q`` and ``a % s = r`` if ``a = q*s + r`` and r lies in 0..s-1, by 2.
 4. Variables are defined by ``v = by*high + low`` or ``name = form``. Formulas are equal if their
-   difference is 0 in one of the ways to write it with or without defined variables.
+   difference is 0 in one of the ways to write it.
 """
 
 import ast
 import functools
+import itertools
 import json
-import pathlib
+import re
 import sys
 from collections import Counter
+from pathlib import Path
 
 ONE = {(): 1}
+LEFT = [0]  # the work that may still be done
 
 
 class Refused(Exception):
     """The certificate proves nothing."""
 
 
-def require(holds, *why):
-    if not holds:
+def require(holds, *why, work=0):
+    LEFT[0] -= work
+    if not holds or LEFT[0] < 0:
         raise Refused(*why)
 
 
 def plus(p, q, times=1):
     total = {m: p.get(m, 0) + times * q.get(m, 0) for m in p | q}
+    fits = all(abs(c) >> 999 == 0 and len(m) < 99 for m, c in total.items())
+    require(fits, "too large", work=1 + len(total))
     return {m: c for m, c in total.items() if c}
 
 
 def product(p, q):
-    require(len(p) * len(q) <= 10000, "too many terms")
-    total = {}
-    for m, c in p.items():
-        total = plus(total, {tuple(sorted(m + n)): d for n, d in q.items()}, c)
-    return total
+    require(True, "too much work", work=len(p) * len(q))
+    total = Counter()
+    for (m, c), (n, d) in itertools.product(p.items(), q.items()):
+        total[tuple(sorted(m + n))] += c * d
+    return plus(total, {})
 
 
 def put(p, atom, q):
-    if not any(atom in m for m in p):
-        return p
-    inside, rest = divided(p, {(atom,): 1})
-    return plus(rest, product(put(inside, atom, q), q))
+    inside, rest = divided(p, {(atom,): 1}) if any(atom in m for m in p) else ({}, p)
+    return plus(rest, product(put(inside, atom, q), q)) if inside else plus(p, {})
 
 
 def divided(p, s):
@@ -77,6 +81,7 @@ class World:
 
     def declare(self, name, below):
         require(name.isidentifier() and name not in self.names, "a name", name)
+        require(self.is_nonnegative(plus(below, ONE, -1)), "nothing lies below", below)
         self.low[name], self.high[name], self.names[name] = 0, plus(below, ONE, -1), {(name,): 1}
 
     def define(self, entry, limits=()):
@@ -114,7 +119,7 @@ class World:
             signs = {c > 0 for m, c in p.items() if atom in m}
             falls = signs == {False} and self.high[atom] is not None
             end = self.high[atom] if falls else {(): self.low[atom]}
-            p = put(p, atom, plus(end, {(atom,): 1}, -1 if falls else 1)) if signs else p
+            p = put(p, atom, plus(end, {(atom,): 1}, -1 if falls else 1)) if signs else plus(p, {})
         return all(c > 0 for c in p.values())
 
     def ways(self, p):
@@ -136,7 +141,7 @@ class World:
         parts = {atom for m in form for atom in m} - self.sizes.keys() - self.rounded.keys()
         pivot = next(atom for atom in sorted(parts) if form.get((atom,)) == 1)
         k, _ = divided(p, {(pivot,): 1})
-        changed = plus(p, product(k, plus(form, self.names[v], -1)), -1)
+        changed = plus(p, product(k, plus(form, {(v,): 1}, -1)), -1)
         return p if any(parts & set(m) for m in changed) else changed
 
     def lies_below(self, p, n):
@@ -163,72 +168,63 @@ class World:
             if isinstance(node, ast.Constant) and type(node.value) is int:
                 return plus({}, {(): node.value})
             if isinstance(node, ast.Name):
-                return {**self.sizes, **variables}[node.id]
+                return (variables if node.id in variables else self.sizes)[node.id]
             x = read(node.left) if isinstance(node, ast.BinOp) else {}
-            y, op = (
-                read(node.operand if isinstance(node, ast.UnaryOp) else node.right),
-                type(node.op),
-            )
+            y, op = read(getattr(node, "operand", None) or node.right), type(node.op)
             if op in {ast.Add, ast.Sub, ast.USub}:
                 return plus(x, y, 1 if op is ast.Add else -1)
             if op is ast.Mult:
                 return product(x, y)
             return self.divide(x, y)[(ast.FloorDiv, ast.Mod).index(op)]
 
-        return read(ast.parse(str(text).encode("ascii"), mode="eval").body)
+        require(re.fullmatch(r"[\w +*/%()-]*", str(text), re.ASCII), text, work=len(str(text)))
+        return read(ast.parse(str(text), mode="eval").body)
 
 
-CLAIMS = {
-    "injective": {"inverse"},
-    "surjective": {"inside", "onto"},
-    "bijective": {"inverse", "inside", "onto"},
-    "padded": {"inverse", "inside", "padding"},
-    "equivalent": {"equal"},
-    "verified": {"equal", "inverse", "inside", "slots"},
-    "bitcast": {"view", "equal"},
-    "relayout": {"source"},
-}
+CLAIMS = {"injective": {"inverse"}, "surjective": {"inside", "onto"}}
+CLAIMS |= {"bijective": {"inverse", "inside", "onto"}, "padded": {"inverse", "inside", "padding"}}
+CLAIMS |= {"equivalent": {"equal"}, "verified": {"equal", "inverse", "inside", "slots"}}
+CLAIMS |= {"bitcast": {"view", "equal"}, "relayout": {"source"}}
 
 
 def check(given):
     """Return the claim that a certificate proves; any exception refuses it."""
+    LEFT[0] = 500_000
     world, parts = World(given["sizes"]), CLAIMS[given["claim"]]
     shape, size = [world.value(n) for n in given["shape"]], world.value(given["size"])
     end = world.value(given["end"]) if "slots" in parts else size  # from there on all is padding
-    require(all(map(world.is_nonnegative, (*shape, end, plus(size, end, -1)))), "below 0")
-    for k, n in enumerate([*shape, end]):
-        world.declare(f"d{k}" if k < len(shape) else "p", n)
-    for entry in given["digits"]:
-        world.define(entry)
+    others = [world.value(n) for n in given["other_shape"]] if "view" in parts else shape
+    require(all(map(world.is_nonnegative, (plus(size, end, -1), *shape, *others))), "a size")
 
     def slot(at, text=given["offset"]):
         return world.value(text, {f"d{k}": x for k, x in enumerate(at)})
 
-    def row_major(at, sizes):
-        return functools.reduce(lambda t, x: plus(x[0], product(t, x[1])), zip(at, sizes), {})
-
     def same(one, other):
         require({} in world.ways(plus(one, other, -1)), "not equal", one, other)
 
-    if {} in shape and "padding" not in parts and (size == {} or not parts & {"onto", "slots"}):
+    elements = functools.reduce(product, shape, ONE)
+    same(functools.reduce(product, others, ONE), elements)
+    same(plus(world.value(given["padding"]), elements) if "padding" in parts else size, size)
+    if elements == {} and (end == {} or not parts & {"onto", "slots"}):
         return given["claim"]  # of an array without elements
+    for k, n in enumerate([*shape, end]):
+        world.declare(f"d{k}" if k < len(shape) else "p", n)
+    for entry in given["digits"]:
+        world.define(entry)
     d, p = [world.names[f"d{k}"] for k in range(len(shape))], world.names["p"]
     offset = slot(d)
     require("inside" not in parts or world.lies_below(offset, end), "an offset outside")
     if "inverse" in parts:  # the inverse of the offset of d is d
         for x, text in zip(d, given["inverse"], strict=True):
             same(world.value(text, {"p": offset}), x)
-    if "padding" in parts:
-        same(plus(world.value(given["padding"]), functools.reduce(product, shape, ONE)), size)
     e = [slot(d, text) for text in given["view"]] if "view" in parts else d
-    if "equal" in parts:
-        for text in given["others"] or [""]:  # at least one
-            same(slot(e, text), offset)
+    for text in (given["others"] or [""]) if "equal" in parts else []:  # at least one
+        same(slot(e, text), offset)
     if "view" in parts:  # e is the element of the other array at the same row-major position
-        others, order = [world.value(n) for n in given["other_shape"]], given["order"]
-        inside = [world.lies_below(x, n) for x, n in zip(e, others, strict=True)]
-        require(all(inside) and sorted(order) == list(range(len(d))), "outside, or not an order")
-        same(row_major(e, others), row_major([d[k] for k in order], [shape[k] for k in order]))
+        inside = all(world.lies_below(x, n) for x, n in zip(e, others, strict=True))
+        require(inside and str(sorted(given["order"])) == str([*range(len(d))]), "outside")
+        both = zip(e, others), zip(*([at[k] for k in given["order"]] for at in (d, shape)))
+        same(*(functools.reduce(lambda t, x: plus(x[0], product(t, x[1])), x, {}) for x in both))
     if "source" in parts:  # the slot of d in the other buffer is filled from the slot of d
         same(world.value(given["source"], {"p": slot(d, given["others"][0])}), offset)
     if parts & {"onto", "slots"}:  # slot p, below all limits, holds the element at its inverse
@@ -243,8 +239,12 @@ def check(given):
     return given["claim"]
 
 
+def once(pairs):  # an object with a key twice says nothing
+    return dict(pairs) if len(dict(pairs)) == len(pairs) else {}
+
+
 if __name__ == "__main__":
     try:
-        print("proved:", check(json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))))
+        print("proved:", check(json.loads(Path(sys.argv[1]).read_bytes(), object_pairs_hook=once)))
     except Exception as error:
         sys.exit(f"refused: {error!r}")

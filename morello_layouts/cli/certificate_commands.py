@@ -44,7 +44,8 @@ In Python: check.check.
 def check(file: str, as_json: bool) -> Status:
     """Check the certificate in FILE, without ISL, recipes and simplifier."""
     try:
-        given = json.loads(Path(file).read_text(encoding="utf-8"))
+        text = Path(file).read_text(encoding="utf-8")
+        given = json.loads(text, object_pairs_hook=checker.once)
     except (OSError, ValueError, RecursionError) as error:
         raise LayoutError(
             f"{file} could not be read",

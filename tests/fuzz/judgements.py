@@ -1,20 +1,23 @@
 """Random verdicts of proofs against counting in NumPy.
 
-    python -m tests.fuzz.judgements --seed 1 --start 0 --count 100000
+    python -m tests.fuzz.judgements --seed 1 --count 100000 --table judged.json
 
-Question k of a seed is always the same, so a run goes on with ``--start``, and a wrong verdict is
-asked again with ``--start k --count 1``. Prints how many were asked, undecided and wrong of each
-kind. The judge is written from XLA's document: pad, reshape and transpose of an array of numbers.
+Question k of a seed is always the same. A run with ``--table`` goes on from where the file ends; a
+wrong verdict, an exception and a slow question are asked again with ``--start k --count 1``. Prints
+how many were right, undecided and wrong of each kind. The judge is written from XLA's document:
+pad, reshape and transpose of an array of numbers.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
+from pathlib import Path
 from random import Random
+from resource import RUSAGE_SELF, getrusage
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -27,6 +30,7 @@ TILES = (1, 2, 3, 4, 5, 8)
 GRID = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16)
 SLOW = 1.0
 """Seconds of processor time; slower questions are printed."""
+WRITE_EVERY = 500
 
 
 class Layout(NamedTuple):
@@ -272,27 +276,72 @@ def ask(seed: int, number: int) -> tuple[str, Judged]:
     return kind.__name__, kind(random)
 
 
+class Table:
+    """Counts of each kind, and one line for each question to look at; kept in a JSON file."""
+
+    def __init__(self, seed: int, start: int, file: Path | None) -> None:
+        self.file = file
+        self.found: dict[str, Any] = {"seed": seed, "start": start, "next": start, "lines": []}
+        self.found |= {"seconds": 0.0, "slowest": 0.0, "peak_mb": 0, "kinds": {}}
+        if file and file.exists():
+            self.found = json.loads(file.read_text(encoding="utf-8"))
+
+    def ask_next(self) -> None:
+        """Ask the next question; a wrong, slow or failing one becomes a line that repeats it."""
+        seed, number = self.found["seed"], self.found["next"]
+        began = process_time()
+        kind, state, text = "crashed", "wrong", ""
+        try:
+            kind, judged = ask(seed, number)
+            text = f"{judged.text}: {judged.proof}"
+            holds = judged.proof.holds
+            state = "undecided" if holds is None else "right" if judged.right else "wrong"
+        except Exception as error:
+            text = repr(error)
+        took = process_time() - began
+        for name, seen in (("WRONG", state == "wrong"), ("SLOW", took > SLOW)):
+            if seen:
+                line = f"{name} --seed {seed} --start {number} --count 1: {text}"
+                self.found["lines"].append(line)
+                print(line, flush=True)  # noqa: T201
+        counts = self.found["kinds"].setdefault(kind, {"right": 0, "undecided": 0, "wrong": 0})
+        counts[state] += 1
+        self.found["next"] += 1
+        self.found["seconds"] = round(self.found["seconds"] + took, 3)
+        self.found["slowest"] = round(max(self.found["slowest"], took), 3)
+
+    def write(self) -> None:
+        peak = getrusage(RUSAGE_SELF).ru_maxrss // 1024
+        self.found["peak_mb"] = max(self.found["peak_mb"], peak)
+        if self.file:
+            beside = self.file.with_suffix(".part")
+            beside.write_text(json.dumps(self.found, indent=1) + "\n", encoding="utf-8")
+            beside.replace(self.file)
+
+    def show(self) -> None:
+        print(f"{'':24} {'right':>8} {'undecided':>9} {'wrong':>8}")  # noqa: T201
+        for kind, counts in sorted(self.found["kinds"].items()):
+            right, undecided, wrong = counts.values()
+            print(f"{kind:24} {right:8} {undecided:9} {wrong:8}")  # noqa: T201
+        words = "{seconds} s of processor time, slowest {slowest} s, peak {peak_mb} MB"
+        print(words.format(**self.found))  # noqa: T201
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--table", type=Path, help="a file to write to, and to go on from")
     given = parser.parse_args()
-    asked, undecided, wrong = Counter[str](), Counter[str](), Counter[str]()
-    for number in range(given.start, given.start + given.count):
-        began = process_time()
-        kind, judged = ask(given.seed, number)
-        asked[kind] += 1
-        if judged.proof.holds is None:
-            undecided[kind] += 1
-        elif not judged.right:
-            wrong[kind] += 1
-            print(f"WRONG --seed {given.seed} --start {number}: {judged.text}: {judged.proof}")  # noqa: T201
-        if process_time() - began > SLOW:
-            print(f"SLOW --seed {given.seed} --start {number}: {judged.text}")  # noqa: T201
-    for name in (one.__name__ for one, _ in KINDS):
-        print(f"{name:24} {asked[name]:8} {undecided[name]:8} {wrong[name]:8}")  # noqa: T201
-    return int(bool(wrong))
+    table = Table(given.seed, given.start, given.table)
+    ask(given.seed, table.found["next"])  # loads what loads on first use
+    for left in reversed(range(given.count)):
+        table.ask_next()
+        if left % WRITE_EVERY == 0:
+            table.write()
+    table.show()
+    return int(any(counts["wrong"] for counts in table.found["kinds"].values()))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import morello_layouts as ml
-from tests.fuzz.judgements import KINDS, Layout, agrees, ask, at, main, of_a_layout
+from tests.fuzz.judgements import KINDS, Layout, Table, agrees, ask, at, main, of_a_layout
 from tests.support.tables import each_row
 
 
@@ -38,6 +39,29 @@ def test_a_wrong_verdict_is_seen(
     monkeypatch.setattr("sys.argv", ["judgements", "--count", "30"])
     assert main() == 1
     assert "WRONG --seed 1 --start " in capsys.readouterr().out
+
+
+def test_a_run_goes_on_from_its_table(tmp_path: Path) -> None:
+    parts, whole = (Table(3, 0, tmp_path / name) for name in ("parts", "whole"))
+    for _ in range(4):
+        whole.ask_next()
+        parts.ask_next()
+        parts.write()
+        parts = Table(3, 99, tmp_path / "parts")
+    assert parts.found["next"] == 4
+    assert parts.found["kinds"] == whole.found["kinds"]
+
+
+def test_an_exception_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: object) -> None:
+        raise IndexError
+
+    for name in ("is_surjective", "is_bijective", "is_injective", "are_equivalent", "is_bitcast"):
+        monkeypatch.setattr(ml, name, fails)
+    monkeypatch.setattr("tests.fuzz.judgements.QUESTIONS", (fails,))
+    table = Table(3, 0, None)
+    table.ask_next()
+    assert table.found["lines"] == ["WRONG --seed 3 --start 0 --count 1: IndexError()"]
 
 
 def test_a_question_is_asked_again_by_its_number() -> None:

@@ -128,6 +128,85 @@ def test_a_text_sees_only_its_own_variables() -> None:
         check({**ml.certificate("f32[7]{0:T(4)}", claim="verified"), "limits": [["d0", "1"]]})
 
 
+FORGED: dict[str, tuple[str, dict[str, Any]]] = {
+    "a split of a size that is even": (
+        "equivalent",
+        {
+            "sizes": {"N": [2, 2, 8]},
+            "shape": ["2"],
+            "offset": "d0 + N%4",
+            "others": ["d0 + 2*N - 4*(N//4)"],
+            "digits": [{"split": "N", "by": "2", "low": "a", "high": "b", "below": "3"}],
+        },
+    ),
+    "sizes below 0": (
+        "padded",
+        {
+            "shape": ["0-2", "0-3"],
+            "offset": "0",
+            "inverse": ["0", "0"],
+            "digits": [{"name": f"a{k}", "is": f"d{k}", "below": "1"} for k in (0, 1)],
+        },
+    ),
+    "a bitcast to more elements": ("bitcast", {"other_shape": ["7"]}),
+    "a bitcast of no elements to seven": (
+        "bitcast",
+        {"shape": ["0", "3"], "size": "0", "other_shape": ["7"]},
+    ),
+    "an order of truth values": ("bitcast", {"order": [False, True]}),
+    "two names that Python reads as one": (
+        "padded",
+        {"sizes": {"N": [1, 9, 9], "Ｎ": [1, 1, 1]}, "shape": ["Ｎ", "3"], "size": "3*N"},
+    ),
+    "a comment": ("injective", {"offset": "3*d0 + d1  # + 5"}),
+    "too many digits": (
+        "injective",
+        {"digits": [{"name": f"a{k}", "is": "d0", "below": "2"} for k in range(50_000)]},
+    ),
+    "numbers that are too large": ("injective", {"offset": "*".join(["9" * 4000] * 9) + "*d0"}),
+    "too many terms": ("injective", {"offset": "*".join(["(d0+d1+1)"] * 60)}),
+    "terms of a high degree": ("injective", {"offset": "*".join(["d0"] * 200)}),
+    "nested too deep": ("injective", {"offset": "-" * 50_000 + "d0"}),
+    "a size that is a float": ("injective", {"sizes": {"N": [1, 1, float("inf")]}}),
+    "a size that is true": ("injective", {"sizes": {"N": [True, 1, None]}}),
+}
+
+
+@each_row(("claim", "changed"), list(FORGED.values()), ids=list(FORGED))
+def test_forgeries_are_refused(claim: str, changed: dict[str, Any]) -> None:
+    plain: dict[str, Any] = {
+        "claim": claim,
+        "sizes": {},
+        "shape": ["2", "3"],
+        "size": "6",
+        "offset": "3*d0 + d1",
+        "inverse": ["p//3", "p%3"],
+        "padding": "0",
+        "view": ["3*d0 + d1"],
+        "other_shape": ["6"],
+        "order": [0, 1],
+        "others": ["3*d0 + d1" if claim == "equivalent" else "d0"],
+        "digits": [],
+    }
+    assert check(plain) == claim
+    with pytest.raises((checker.Refused, SyntaxError, MemoryError, RecursionError)) as error:
+        check({**plain, **changed})
+    assert repr(error.value)
+
+
+def test_a_key_twice_is_refused(tmp_path: Path) -> None:
+    text = json.dumps(ml.certificate("f32[3,5]{1,0}"))
+    file = tmp_path / "twice.json"
+    file.write_text(text.replace('"size": ', '"size": "7", "size": ', 1), encoding="utf-8")
+    assert check(json.loads(file.read_text(encoding="utf-8"))) == "bijective"
+    for command in ([str(CHECKER)], ["-m", "morello_layouts", "check"]):
+        ran = subprocess.run(
+            [sys.executable, *command, str(file)], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 1, ran.stderr
+        assert "refused: " in ran.stdout + ran.stderr
+
+
 @each_row(
     "forged",
     [

@@ -35,6 +35,8 @@ def _holds_up_to(given: dict[str, Any], elements: int) -> bool | None:
             continue
         tried += 1
         try:
+            if min(shape, default=1) < 0 or not _counts_agree(given, sizes, prod(shape)):
+                return False
             if min(shape, default=1) > 0 and not _holds(given, sizes, shape, size):
                 return False
         except (LookupError, NameError, SyntaxError, TypeError, ValueError, ZeroDivisionError):
@@ -100,6 +102,11 @@ def _holds(given: dict[str, Any], sizes: dict[str, int], shape: list[int], size:
         slots = of(given["others"][0], **_at(d))
         return bool((of(given["source"], p=slots) == offset).all())
     return True
+
+
+def _counts_agree(given: dict[str, Any], sizes: dict[str, int], count: int) -> bool:
+    others = [_value(n, sizes) for n in given["other_shape"]] if given["claim"] == "bitcast" else []
+    return given["claim"] != "bitcast" or (min(others, default=1) >= 0 and prod(others) == count)
 
 
 def _slots_hold(given: dict[str, Any], sizes: dict[str, int], offset: Any, size: int) -> bool:
