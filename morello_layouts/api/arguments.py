@@ -36,7 +36,8 @@ def sizes_of(shape: Shape) -> Sizes:
     """Return the sizes of a shape as numbers and polynomials in names.
 
     Raises:
-        ShapeError: if a size is neither a number nor symbolic, or may be below 1.
+        ShapeError: if a size is neither a number nor symbolic, is negative, or has names and may be
+            below 1.
     """
     given: tuple[Any, ...] = (
         tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
@@ -62,6 +63,12 @@ def _size(k: int, given: Any) -> Int:
                 "it is below 1 if the names in it are 1",
                 "give the size a name of its own",
             )
+    elif n < 0:
+        raise ShapeError(
+            f"size {k} of the shape: expected at least 0, got {n}",
+            "a size is a number of elements",
+            "give the size of the array, as its shape says it",
+        )
     return n
 
 

@@ -186,7 +186,7 @@ def report_of(
         words,
         m,
         m.derivation if derivation else None,
-        None if m.recipe.names else sizes_of(layout, m),
+        sizes_of(layout, m),
         Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m)),
         tpu,
         m.warnings,
@@ -211,14 +211,21 @@ def _notes(layout: Layout) -> tuple[str, ...]:
     return (*layout.notes(sizes), *reserved)
 
 
-def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes:
+def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes | None:
     """Return the elements of an index map and, if its element type is known, the bytes.
+
+    None if sizes are symbolic, or if elements share slots and are too many to be counted.
 
     Data that is stored narrower than its type counts as stored; data that ``E(bits)`` widens
     counts at the type's own width, so that widening counts as padding.
     """
+    if m.recipe.names:
+        return None
     count, size = prod(m.shape), m.size
-    held = size - m.padding
+    try:
+        held = size - m.padding
+    except UnsupportedError:
+        return None
     if m.element_type is None:
         return BufferSizes(count, size, shared_elements=count - held)
     bits = m.element_type.bits

@@ -134,6 +134,7 @@ def inverse_over_d0(m: ml.IndexMap) -> list[sympy.Expr]:
             ml.ShapeError,
             "expected an integer or a name, got 3.5",
         ),
+        ((-3, 2), "d0", ml.ShapeError, "size 0 of the shape: expected at least 0, got -3"),
         ((3,), sympy.sin(sympy.Symbol("d0")), ml.UnsupportedError, "not quasi-affine"),
     ],
 )

@@ -152,3 +152,10 @@ def test_a_collision_past_enumeration_is_found_by_isl() -> None:
     one, other = answer.counterexample
     assert (4096 * one[0] + one[1] - 4096 * other[0] - other[1]) % 16777215 == 0
     assert one != other
+
+
+@each_row("text", ["a b -> b a", "lambda i, j: (j, i)", "affine_map<(d0, d1) -> (d1, d0)>", "ba"])
+def test_an_array_without_elements_has_no_fault(text: str) -> None:
+    m = ml.index_map(text, (0, 3))
+    assert all(ask().holds for ask in questions(m))
+    assert ml.agree(m, m).holds

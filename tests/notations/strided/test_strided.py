@@ -199,3 +199,10 @@ def test_a_pitch_may_be_assumed() -> None:
         assert ml.is_injective(m).assumptions == ("8 divides LD", "LD >= N")
     with pytest.raises(ShapeError, match="about K, which is not a size here"):
         ml.index_map("strided<[LD, 1]>", ("M", "N"), assuming="K % 8 == 0")
+
+
+def test_shared_slots_that_are_too_many_to_count_are_explained() -> None:
+    text = str(ml.explain("strided<[3, 5]>", (10**9, 10**9)))
+    assert "not injective: (0, 3) and (5, 0) share an offset" in text
+    assert "verified" in text
+    assert "elements" not in text.partition("Memory")[2]
