@@ -81,12 +81,12 @@ def _floor(value: Int | None, divisor: Int) -> Int | None:
         return quotient
     if is_nonnegative(-1 - rest) and is_nonnegative(divisor + rest):
         return quotient - 1
-    if isinstance(divisor, int) and is_nonnegative(value):
-        return ceil_quotient(value + 1, divisor) - 1
     if isinstance(divisor, SizeExpr) and len(divisor.terms) == 1:
         ((monomial, factor),) = divisor.terms
         if factor > 1:  # x // (8·N) is (x // N) // 8
             return _floor(_floor(value, SizeExpr(((monomial, 1),))), factor)
+    if is_nonnegative(value):
+        return ceil_quotient(value + 1, divisor) - 1
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe import Recipe, Scatter, offset_of
+from morello_layouts.recipe import Recipe, Scatter, known, offset_of
 from morello_layouts.recipe.digits import AxisDigit, digits_of
 from morello_layouts.recipe.recognize import digits_to_read
 
@@ -87,7 +87,8 @@ def chains_to_read(recipe: Recipe) -> DigitChains | None:
     if digits is None:
         return None
     chains = tuple(
-        tuple(AxisDigit(x.dim, x.unit, x.radix, None, x.stride) for x in own) for own in digits
+        tuple(AxisDigit(x.dim, known((x.unit,))[0], x.radix, None, x.stride) for x in own)
+        for own in digits
     )
     return DigitChains(recipe.shape, chains, form.const)
 

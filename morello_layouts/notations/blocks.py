@@ -7,13 +7,13 @@ from math import prod
 from typing import TypeAlias
 
 from morello_layouts.expr.sizes import Int, round_up
-from morello_layouts.recipe import Pad, Recipe, Split, Step, Transpose
+from morello_layouts.recipe import Pad, Recipe, Split, Step, Transpose, known
 
-Blocks: TypeAlias = Sequence[tuple[int, int]]
+Blocks: TypeAlias = Sequence[tuple[int, Int]]
 """Pairs (logical dimension, size), outermost first."""
 
 
-def blocks_of(dim: int, blocks: Blocks) -> list[int]:
+def blocks_of(dim: int, blocks: Blocks) -> list[Int]:
     """Return the sizes of a dimension's blocks, the innermost first."""
     return [size for each, size in reversed(blocks) if each == dim]
 
@@ -34,7 +34,8 @@ def place_in_blocks(
     (177, 192)
     """
     at, left, offset, size = list(coordinate), list(shape), 0, 1
-    for dim, block in blocks[::-1]:
+    numbers = known(tuple(block for _, block in blocks))
+    for (dim, _), block in zip(blocks[::-1], numbers[::-1], strict=True):
         offset, size = offset + at[dim] % block * size, size * block
         at[dim], left[dim] = at[dim] // block, (left[dim] + block - 1) // block
     for dim in order[::-1]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import gcd, prod
 
 from morello_layouts.checks import require_rank
@@ -19,9 +20,9 @@ from morello_layouts.description import (
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, coordinate_variables
-from morello_layouts.expr.affine import substitute
+from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import apply_divisibility
-from morello_layouts.expr.sizes import Int, is_nonnegative, round_up
+from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
 from morello_layouts.layout import Layout
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.readings import linear_index
@@ -159,6 +160,11 @@ class FormulaLayout(CoordinateLayout):
         require_rank(shape, len(self.parameters), str(self))
         values = dict(zip(self.parameters, coordinates, strict=True))
         return tuple(substitute(form, values) for form in self.forms)
+
+    def with_numbers(self, values: Mapping[str, int], /) -> FormulaLayout:
+        """Return the layout with numbers in place of the names of blocks."""
+        at_values = partial(evaluated, values=values)
+        return replace(self, forms=tuple(map_ints(form, at_values) for form in self.forms))
 
     def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
         """Return the parameters."""

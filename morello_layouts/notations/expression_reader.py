@@ -67,16 +67,19 @@ def read_function(tree: Any, text: str) -> tuple[tuple[str, ...], tuple[AffineEx
             raise _parameter_error(f"parameter {token} appears twice", token, text)
         names.append(str(token))
     tokens = (each for tree in results.iter_subtrees() for each in tree.children)
-    unknown = [x for x in tokens if isinstance(x, Token) and x.type == "NAME" and x not in names]
+    others = [x for x in tokens if isinstance(x, Token) and x.type == "NAME" and x not in names]
+    reader = _Reader(text, {str(x): Interval(1, None) for x in others}, has_parameters=True)
+    try:
+        found: list[Placed] = [reader.transform(each) for each in results.children]
+        forms = [promote_to_sizes(reader.whole(each).form, reader.sizes) for each in found]
+    except VisitError as error:
+        raise error.orig_exc from None
+    # Any other name is a size if something is divided or multiplied by it.
+    unknown = [x for x in others if x not in reader.sizes]
     for token in sorted(unknown, key=lambda token: token.start_pos or 0)[:1]:
         what = f"{token} is not a parameter: expected {listed(names, 'or')}"
         raise _parameter_error(what, token, text)
-    reader = _Reader(text, {}, has_parameters=True)
-    try:
-        found: list[Placed] = [reader.transform(each) for each in results.children]
-        return tuple(names), tuple(reader.whole(each).form for each in found)
-    except VisitError as error:
-        raise error.orig_exc from None
+    return tuple(names), tuple(forms)
 
 
 def _parameter_error(what: str, token: Token, text: str) -> ParseError:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, Var, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import floors_of, substitute
-from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
@@ -145,7 +145,7 @@ class _Digit:
     """The digit ``d // unit``, modulo its radix, that one form multiplies by a stride."""
 
     dim: int
-    unit: int
+    unit: Int
     radix: Int
     form: int
     stride: Int
@@ -180,7 +180,7 @@ def digits_to_read(shape: Shape, form: AffineExpr) -> list[_Axes] | None:
 
 def _separate(shape: Shape, forms: Sequence[AffineExpr], least: int) -> list[_Axes] | None:
     """Return the digits of each dimension, with strides of at least 0 or 1; None if others are."""
-    floors: list[list[dict[int, Int]]] = [[{} for _ in forms] for _ in shape]
+    floors: list[list[dict[Int, Int]]] = [[{} for _ in forms] for _ in shape]
     dims = {f"d{k}": k for k in range(len(shape))}
     for k, form in enumerate(forms):
         for atom, c in form.terms:
@@ -189,27 +189,25 @@ def _separate(shape: Shape, forms: Sequence[AffineExpr], least: int) -> list[_Ax
                 return None
             own = floors[dims[inner.name]][k]
             for s, factor in floors_of(atom, c):
-                if not isinstance(s, int):
-                    return None
                 own[s] = own.get(s, 0) + factor
     digits = [_digits_along(dim, n, floors[dim], least) for dim, n in enumerate(shape)]
     return None if any(each is None for each in digits) else [each or [] for each in digits]
 
 
-def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]], least: int) -> _Axes | None:
+def _digits_along(dim: int, n: Int, floors: Sequence[dict[Int, Int]], least: int) -> _Axes | None:
     """Return the digits of a dimension; None if some element does not have slots of its own."""
-    starts = sorted({1}.union(*floors))
-    if any(high % low for low, high in pairwise(starts)):
+    starts = sorted({1}.union(*floors), key=_at_threes)
+    if any(high % low != 0 for low, high in pairwise(starts)):
         return None
     found: _Axes = []
     for start, end in zip_longest(starts, starts[1:]):
         count = ceil_quotient(n, start)
         if count == 1:
             break
-        last = end is None or (isinstance(n, int) and end >= n)
+        last = end is None or is_nonnegative(end - n)
         strides: list[tuple[int, Int]] = []
         for form, own in enumerate(floors):
-            stride = sum((c * (start // s) for s, c in own.items() if s <= start), 0)
+            stride = sum((c * (start // s) for s, c in own.items() if start % s == 0), 0)
             if stride != 0:
                 strides.append((form, stride))
         if least == 0 and not strides:
@@ -218,6 +216,12 @@ def _digits_along(dim: int, n: Int, floors: Sequence[dict[int, Int]], least: int
             return None
         found.append(_Digit(dim, start, count if last else end // start, *strides[0]))
     return found
+
+
+def _at_threes(size: Int) -> int:
+    """Return a size with 3 for each name; that of a multiple is not smaller."""
+    at: int = evaluated(size, dict.fromkeys(size.names(), 3) if isinstance(size, SizeExpr) else {})
+    return at
 
 
 def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
@@ -245,10 +249,8 @@ def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
 
 def _steps(shape: Shape, digits: Sequence[_Axes], sizes: Sequence[Int | None]) -> tuple[Step, ...]:
     """Return the steps to the axes of each form: one of a size, or one for each digit if None."""
-    dims = [
-        sorted((x for axes in digits for x in axes if x.dim == dim), key=lambda x: x.unit)
-        for dim in range(len(shape))
-    ]
+    by_unit = sorted((x for axes in digits for x in axes), key=lambda x: _at_threes(x.unit))
+    dims = [[x for x in by_unit if x.dim == dim] for dim in range(len(shape))]
     steps: list[Step] = [Pad(tuple(own[-1].unit * own[-1].radix if own else 1 for own in dims))]
     steps += _splits(dims)
     axes: list[_Digit | None] = []
@@ -272,7 +274,7 @@ def _splits(dims: Sequence[_Axes]) -> list[Step]:
     """Return the splits into digits, the innermost first."""
     splits: list[Step] = []
     for level in range(max(map(len, dims), default=0) - 1):
-        tiles: list[int | None] = []
+        tiles: list[Int | None] = []
         for own in dims:
             cut = own[level + 1].unit // own[level].unit if own[level + 1 :] else None
             tiles += [cut, *(None,) * min(level, max(len(own) - 1, 0))]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from morello_layouts.expr import Interval
-from morello_layouts.expr.sizes import SizeExpr, ceil_quotient
+from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, evaluated
 
 SMALL = [Interval(lo, hi) for lo in range(-6, 7) for hi in range(lo, 9)]
 OPEN = [Interval(None, 3), Interval(-2, None), Interval(None, None)]
@@ -55,14 +55,17 @@ def check_floors() -> None:
     assert Interval(-N, -1).floordiv(N) == (-1, -1)
     assert Interval(-N - 1, 8 * N - 1).floordiv(N) == (-2, 7)
     assert Interval(-3, -1).floordiv(N) == (None, -1)  # -3 // N is -3 at N = 1
-    assert Interval(N - 1, N + 1).floordiv(N) == (0, None)  # N + 1 is 2·N at N = 1
+    assert Interval(N - 1, N + 1).floordiv(N) == (0, ceil_quotient(2, N))  # 2 at N = 1
     assert Interval(0, N - 1).floordiv(4) == (0, ceil_quotient(N, 4) - 1)
     assert Interval(0, 8 * N).floordiv(4) == (0, 2 * N)
     assert Interval(0, N - 2).floordiv(4) == (0, None)  # N - 2 may be negative
     assert Interval(0, M * N - 1).floordiv(2 * N) == (0, ceil_quotient(M, 2) - 1)
     assert Interval(0, M * N - 1).floordiv(8 * N) == (0, ceil_quotient(M, 8) - 1)
-    assert Interval(0, M).floordiv(2 * N) == (0, None)
-    assert Interval(0, M).floordiv(2 * N + 2) == (0, None)
+    for top, divisor in product((M, N + 1, M + N, M * N - 1, M * N), (2, N, 2 * N, 2 * N + 2)):
+        hi: Any = Interval(0, top).floordiv(divisor).hi
+        for m, n in product(range(1, 8), repeat=2):
+            at = {"M": m, "N": n}
+            assert evaluated(hi, at) == evaluated(top, at) // evaluated(divisor, at), (top, divisor)
 
 
 def check_remainders() -> None:

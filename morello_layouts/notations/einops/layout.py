@@ -5,8 +5,8 @@ Source: einops' documentation, "rearrange", and ``einops/parsing.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from typing import Final, TypeAlias
@@ -16,7 +16,7 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import divide
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.notations.coordinates import CoordinateLayout
 
 ELLIPSIS: Final = "..."
@@ -43,27 +43,29 @@ class EinopsLayout(CoordinateLayout):
 
     left: tuple[Entry, ...]
     right: tuple[Entry, ...]
-    lengths: tuple[tuple[str, int], ...] = ()
+    lengths: tuple[tuple[str, Int], ...] = ()
 
     kind = "einops pattern"
 
     def __post_init__(self) -> None:
         _require_axes("left", self.left, {*chain(*self.right)})
         _require_axes("right", self.right, {*chain(*self.left)})
-        known: dict[str, int] = {}
+        known: dict[str, Int] = {}
         for k, (axis, n) in enumerate(self.lengths):
             if axis in known or axis not in chain(*self.left):
                 wrong = "has a size already" if axis in known else "is not an axis of the pattern"
                 raise _error(f"{axis} {wrong}", ("lengths", k))
             why = "an axis holds at least one element"
-            known[axis] = as_int(n, f"the size of {axis}", 1, part=("lengths", k), why=why)
+            named = isinstance(n, SizeExpr)
+            part = ("lengths", k)
+            known[axis] = n if named else as_int(n, f"the size of {axis}", 1, part=part, why=why)
         for k, entry in enumerate(self.left):
             free = [axis for axis in entry if axis not in known and axis != "1"]
             if len(free) > 1:
                 fix = ", ".join(f"{axis}=2" for axis in free[1:])
                 what = f"({' '.join(entry)}): expected a size for all axes but one"
                 raise _error(what, ("left", k), f"write sizes at the end: , {fix}")
-        object.__setattr__(self, "lengths", tuple(sorted(known.items())))
+        object.__setattr__(self, "lengths", tuple(sorted(known.items(), key=lambda item: item[0])))
         for side in ("left", "right"):
             short = tuple(_without_ones(entry) for entry in getattr(self, side))
             object.__setattr__(self, side, short)
@@ -142,7 +144,13 @@ class EinopsLayout(CoordinateLayout):
         return tuple(
             Assumption(name, divisor=divisor)
             for name, divisor in pairs
-            if isinstance(name, str) and divisor > 1
+            if isinstance(name, str) and isinstance(divisor, int) and divisor > 1
+        )
+
+    def with_numbers(self, values: Mapping[str, int], /) -> EinopsLayout:
+        """Return the pattern with numbers in place of the names of axes' sizes."""
+        return replace(
+            self, lengths=tuple((axis, evaluated(n, values)) for axis, n in self.lengths)
         )
 
     def names(self, rank: int) -> tuple[str, ...]:
@@ -200,13 +208,13 @@ def _require_axes(side: str, entries: Sequence[Entry], other: AbstractSet[str]) 
             seen |= {axis} - {"1"}
 
 
-def _require_size(n: Int, product: int, free: AbstractSet[str], what: str) -> None:
+def _require_size(n: Int, product: Int, free: AbstractSet[str], what: str) -> None:
     """Raise if the sizes of axes do not multiply to the size of their dimension."""
     if (n % product if free else n - product) != 0:
         raise ShapeError(
             f"{what}: expected {f'a multiple of {product}' if free else product}, got {n}",
             "the sizes of the axes multiply to the size of their dimension",
-            "give other sizes",
+            f"give it as {product * n}" if isinstance(product, SizeExpr) else "give other sizes",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.einops.layout import ELLIPSIS, EinopsLayout, Entry
 from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
@@ -19,7 +20,7 @@ _SYNTAX: Final = Syntax(
 
 
 def parse_einops(text: str) -> EinopsLayout:
-    """Parse a pattern of einops' ``rearrange``, with sizes of axes after commas.
+    """Parse a pattern of einops' ``rearrange``, with sizes of axes, or their names, after commas.
 
     Raises:
         ParseError: with a caret at the fault.
@@ -33,10 +34,11 @@ def parse_einops(text: str) -> EinopsLayout:
         _side(side, name, places)
         for side, name in zip(tree.children, ("left", "right"), strict=False)
     )
-    given: list[tuple[str, int]] = []
+    given: list[tuple[str, Int]] = []
     for k, (name, number) in enumerate(size.children for size in tree.children[2:]):
         places["lengths", k] = name.start_pos
-        given.append((str(name), integer(number, text)))
+        named = number.type == "NAME"
+        given.append((str(name), SizeExpr.named(str(number)) if named else integer(number, text)))
     try:
         return EinopsLayout(left, right, tuple(given))
     except LayoutError as error:

@@ -5,13 +5,13 @@ Source: the description of ``linalg.pack`` and ``linalg.unpack`` in MLIR's "Lina
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int, ceil_quotient
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
 from morello_layouts.layout import ElementType
 from morello_layouts.notations.blocks import blocked_recipe, place_in_blocks
 from morello_layouts.notations.coordinates import CoordinateLayout
@@ -25,7 +25,7 @@ class MlirPack(CoordinateLayout):
 
     Attributes:
         inner_dims_pos: the dimensions in tiles, in the order of the tiles' own axes.
-        inner_tiles: the size of each tile along its dimension.
+        inner_tiles: the size of each tile along its dimension, a number or a symbolic size.
         outer_dims_perm: the dimensions of the array of tiles, the slowest varying first; empty if
             they are in order.
         unpacked: the type of the array that is packed, if it is known.
@@ -41,14 +41,15 @@ class MlirPack(CoordinateLayout):
     """
 
     inner_dims_pos: tuple[int, ...]
-    inner_tiles: tuple[int, ...]
+    inner_tiles: tuple[Int, ...]
     outer_dims_perm: tuple[int, ...] = ()
     unpacked: MlirType | None = None
 
     def __post_init__(self) -> None:
         rank = len(self.outer_dims_perm if self.unpacked is None else self.unpacked.dims)
         for k, tile in enumerate(self.inner_tiles):
-            as_int(tile, f"inner_tiles[{k}]", 1, part=("inner_tiles", k))
+            if not isinstance(tile, SizeExpr):
+                as_int(tile, f"inner_tiles[{k}]", 1, part=("inner_tiles", k))
         for k, dim in enumerate(self.inner_dims_pos):
             part = ("inner_dims_pos", k)
             as_int(dim, f"inner_dims_pos[{k}]", most=rank - 1 if rank else LARGEST, part=part)
@@ -94,7 +95,7 @@ class MlirPack(CoordinateLayout):
         return self.outer_dims_perm or tuple(range(len(shape)))
 
     @property
-    def _tiles(self) -> tuple[tuple[int, int], ...]:
+    def _tiles(self) -> tuple[tuple[int, Int], ...]:
         """Pairs of a dimension and its tile's size."""
         return tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
 
@@ -121,6 +122,10 @@ class MlirPack(CoordinateLayout):
         """Return the steps from the array to the result, whose axes are those of memory."""
         return blocked_recipe(shape, self.order(shape), self._tiles)
 
+    def with_numbers(self, values: Mapping[str, int], /) -> MlirPack:
+        """Return the layout with numbers in place of the names of tiles."""
+        return replace(self, inner_tiles=tuple(evaluated(n, values) for n in self.inner_tiles))
+
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /
     ) -> tuple[int, int] | None:
@@ -132,7 +137,8 @@ class MlirPack(CoordinateLayout):
         """The attributes as MLIR prints them."""
         names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
         values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
-        return tuple(f"{name} = {list(v)}" for name, v in zip(names, values, strict=True) if v)
+        lists = zip(names, values, strict=True)
+        return tuple(f"{name} = [{', '.join(map(str, each))}]" for name, each in lists if each)
 
     @property
     def packed(self) -> MlirType | None:

@@ -192,7 +192,7 @@ class _Reader:
                 raise self.error(f"a second {field}", "leave one out", name.start_pos)
             places[field,] = name.start_pos
             places |= {(field, k): item.start_pos for k, item in enumerate(items)}
-            lists[field] = tuple(self.item(item) for item in items)
+            lists[field] = tuple(self.item(item, field) for item in items)
         for field in ("inner_dims_pos", "inner_tiles"):
             if field not in lists:
                 end = max(places.values())
@@ -213,10 +213,18 @@ class _Reader:
             self.require_full_tiles(found, places)
         return found
 
-    def item(self, token: Any) -> int:
+    def item(self, token: Any, field: str) -> Int:
         if token.type == "VALUE":
             what = f"{token} is known only at run time"
-            raise self.error(what, "write a number", token.start_pos, "tiles are numbers here")
+            fix, why = "write a number, or a name such as B", "tiles are numbers or named sizes"
+            raise self.error(what, fix, token.start_pos, why)
+        if token.type == "NAME":
+            if field != "inner_tiles":
+                what = f"{field}: expected a dimension, got {token}"
+                raise self.error(
+                    what, "write its number", token.start_pos, "dimensions count from 0"
+                )
+            return SizeExpr.named(str(token))
         return integer(token, self.text)
 
     def check_packed(self, found: MlirPack, given: MlirType, position: int) -> None:

@@ -24,7 +24,8 @@ def reference(
     coordinates: Sequence[AffineExpr], shape: Sequence[Int], order: Sequence[int], blocks: Blocks
 ) -> AffineExpr:
     """Return the sum of each block's remainder, then of each quotient times its stride."""
-    left, offset, stride = list(coordinates), AffineExpr((), 0), 1
+    left, offset = list(coordinates), AffineExpr((), 0)
+    stride: Int = 1
     for dim, size in reversed(blocks):
         offset += left[dim] % size * stride
         left[dim] //= size

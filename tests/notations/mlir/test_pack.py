@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.notations.mlir import MlirPack
+from morello_layouts.recipe import known
 from tests.support.paths import DATA
 from tests.support.tables import each_row
 
@@ -67,7 +68,7 @@ def test_pack_is_pad_reshape_transpose(case: tuple[tuple[int, ...], MlirPack]) -
     shape, pack = case
     numbers = np.arange(np.prod(shape)).reshape(shape)
     tiles = [1] * len(shape)
-    for dim, tile in zip(pack.inner_dims_pos, pack.inner_tiles, strict=True):
+    for dim, tile in zip(pack.inner_dims_pos, known(pack.inner_tiles), strict=True):
         tiles[dim] = tile
     wide = np.pad(
         numbers, [(0, -n % t) for n, t in zip(shape, tiles, strict=True)], constant_values=-1
