@@ -60,7 +60,10 @@ nitpick_ignore_regex = [
         "py:class",
         r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
     ),
-    ("py:class", r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind"),
+    (
+        "py:class",
+        r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",
+    ),
 ]
 
 html_theme = "furo"

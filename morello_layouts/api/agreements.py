@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts.api.arguments import Assuming, Shape, form_of
 from morello_layouts.api.conversions import NOTATIONS, convert
-from morello_layouts.api.layouts import LayoutLike, own_maps, parsed
+from morello_layouts.api.layouts import LayoutLike, index_map, own_maps, parsed
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
@@ -130,7 +130,8 @@ def _advice(
         yield from _other_texts(given, sides)
         with suppress(LayoutError):
             form = _relayout(sides, answer.counterexample)
-            yield f"copy: slot p of the consumer is slot {form} of the producer; no view does it"
+            copied = f"slot p of the consumer is slot {form} of the producer"
+            yield f"if neither can change, copy: {copied}; a view is not enough"
     proofs = {"producer": answer.writes, "consumer": answer.reads}
     for side, (name, proof) in zip(sides, proofs.items(), strict=True):
         size = ceil_quotient(side.map.recipe.size * side.bits, 8)
@@ -148,14 +149,22 @@ def _advice(
 def _other_texts(
     given: tuple[LayoutLike, LayoutLike], sides: tuple[Access, Access]
 ) -> Iterator[str]:
-    """Yield the layout of each side in the notation of the other."""
+    """Yield the layout of each side in the notation of the other, if it is right at its shape."""
+    from morello_layouts.proof.agreement import agree as decide
+
     write: Any = convert
-    for changed, source, name in zip(given[::-1], sides, ("consumer", "producer"), strict=True):
-        value = parsed(changed)
+    names = ("consumer", "producer")
+    for text, source, changed, name in zip(given[::-1], sides, sides[::-1], names, strict=True):
+        value = parsed(text)
         notation = name_of(value) if isinstance(value, Layout) else None
         if notation in NOTATIONS:
             with suppress(LayoutError):
-                yield f"make the {name} {write(source.map, notation)}"
+                found = write(source.map, notation)
+                if source.sizes != changed.sizes:  # proved equal at one shape only
+                    there = index_map(found, changed.sizes)
+                    if not decide(source, replace(changed, map=there)).holds:
+                        continue
+                yield f"make the {name} {found}"
 
 
 def _relayout(sides: tuple[Access, Access], found: Any) -> AffineExpr:

@@ -20,9 +20,19 @@ certificate_option = click.option(
 
 
 def write_certificate(file: str | None, holds: bool | None, make: Callable[[], Any]) -> None:
-    """Write a certificate to a file, if one is asked for and the claim holds."""
+    """Write a certificate to a file, if one is asked for and the claim holds; else say so."""
     if file is not None and holds:
         write(file, json.dumps(make(), indent=1) + "\n")
+    elif file is not None:
+        click.echo("no certificate is written, because the claim is not proved", err=True)
+
+
+def _why(error: Exception) -> str:
+    """Return the reason of a refusal in words."""
+    if isinstance(error, checker.Refused):
+        return next((f"{x}" for x in error.args if isinstance(x, str)), "a step does not follow")
+    found = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+    return f"not a certificate: {found}"
 
 
 @click.command(
@@ -49,7 +59,7 @@ def check(file: str, as_json: bool) -> Status:
     except (OSError, ValueError, RecursionError) as error:
         raise LayoutError(
             f"{file} could not be read",
-            str(error),
+            (error.strerror if isinstance(error, OSError) else None) or str(error),
             "give a file that --certificate wrote",
         ) from None
     facts = dict.fromkeys(("claim", "about", "why"))
@@ -58,8 +68,8 @@ def check(file: str, as_json: bool) -> Status:
         facts["about"] = given.get("about")
         text = f"{given['claim']}: the certificate proves it of {given['offset']}"
     except Exception as error:  # the checker reads whatever the file holds
-        facts["why"] = repr(error)
-        text = f"refused: {error!r}"
+        facts["why"] = _why(error)
+        text = f"refused: {facts['why']}"
     holds = facts["claim"] is not None
     if as_json:
         print_json({"holds": holds, **facts})

@@ -91,8 +91,9 @@ def prove(  # noqa: PLR0917  click gives each option by its name
     def make() -> object:
         return api.certificate(text, None, shape, claim=claim, assuming=assuming)
 
+    status = _answer(answer, as_json)
     write_certificate(certificate, answer.holds, make)
-    return _answer(answer, as_json)
+    return status
 
 
 @click.command(
@@ -131,8 +132,9 @@ def equal(  # noqa: PLR0917  click gives each option by its name
     def make() -> object:
         return api.certificate(a, b, shape, assuming=assuming)
 
+    status = _answer(answer, as_json)
     write_certificate(certificate, answer.holds, make)
-    return _answer(answer, as_json)
+    return status
 
 
 @click.command(
@@ -183,8 +185,9 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
     def make() -> object:
         return api.certificate(a, b, shape, claim="bitcast", transpose=order, assuming=assuming)
 
+    status = _answer(answer, as_json)
     write_certificate(certificate, answer.holds, make)
-    return _answer(answer, as_json)
+    return status
 
 
 def _order(text: str) -> tuple[int, ...]:

@@ -133,7 +133,7 @@ def _intended(form: AffineExpr, bounds: Mapping[str, Interval]) -> Interval:
     return total
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FormulaLayout(CoordinateLayout):
     """A layout given by formulas: ``lambda i, j: (i//8, j, i%8)``.
 
@@ -192,7 +192,7 @@ class FormulaLayout(CoordinateLayout):
         return f"lambda {', '.join(self.parameters)}: ({forms}{one})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OffsetLayout(FormulaLayout):
     """A layout given by the formula of its offset; the buffer ends at the largest offset."""
 

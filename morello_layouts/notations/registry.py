@@ -152,7 +152,7 @@ NOTATIONS: Final = (
     Notation(
         "named",
         "the name of a format",
-        re.compile(r"\s*[A-Za-z][\w-]*\s*\Z", re.ASCII),
+        re.compile(r"\s*[A-Za-z][\w-]*([ ]\w+)?\s*\Z", re.ASCII),
         parse_named,
         (NamedLayout,),
         coordinates.describe,

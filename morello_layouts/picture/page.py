@@ -183,9 +183,9 @@ def _details(k: int, panel: Panel) -> str:
 
 
 def _player(k: int, panel: Panel) -> str:
-    cells = sum(1 for _ in panel.view.cells())
-    if not 0 < cells <= PICTURE_PLAYED:
-        return ""
+    offsets = [cell.offset for cell in panel.view.cells()]
+    if not 0 < len(offsets) <= PICTURE_PLAYED or len(set(offsets)) < len(offsets):
+        return ""  # elements that share a slot are one place, and cannot be followed
     steps = len(panel.map.recipe.steps)
     return (
         f'<section class="player" data-panel="{k}"><h2>Step by step: {escaped(panel.title)}</h2>'

@@ -43,9 +43,9 @@ def certified(statement: Certificate) -> Certificate:
         else:
             return found
     raise UnsupportedError(
-        f"no certificate that {statement['about']} is {statement['claim']}",
-        "a certificate needs digits in which every floor and remainder is exact",
-        "ask for the proof alone",
+        f"no certificate that {' and '.join(statement['about'])} is {statement['claim']}",
+        "the claim is false, or not provable by digits in which floors and remainders are exact",
+        "ask whether it holds; if there is padding, give claim='padded' or assume sizes without",
     )
 
 

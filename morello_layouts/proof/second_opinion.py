@@ -16,7 +16,7 @@ from math import ceil, floor, prod
 from random import Random
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.layout import Layout
 from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
 from morello_layouts.maps import IndexMap
@@ -109,6 +109,14 @@ class _At:
         """Return the offset at a coordinate and the buffer's size, by the document."""
         return self.layout.by_document(at, self.shape)
 
+    @cached_property
+    def is_invertible(self) -> bool:
+        """Whether the map has formulas for its inverse."""
+        try:
+            return has_inverse(self.m.recipe.at(self.sizes)) and self.m.inverse is not None
+        except UnsupportedError:  # they would nest too deep
+            return False
+
     def disagreements(self, points: int) -> Iterator[tuple[str, Any]]:
         """Yield what disagrees with the document at some coordinates and slots."""
         found = self.document((0,) * len(self.shape))
@@ -137,13 +145,13 @@ class _At:
             for name, value in ways.items():
                 if value != offset:
                     yield f"the {name} gives {at} offset {value}, the document {offset}", at
-            back = self.coordinate(offset) if has_inverse(recipe) else at
+            back = self.coordinate(offset) if self.is_invertible else at
             if back != at:
                 yield (
                     f"the inverse gives offset {offset} {back or 'padding'}, the document {at}",
                     at,
                 )
-        if has_inverse(recipe):
+        if self.is_invertible:
             yield from self._wrong_padding(size, points)
 
     def _wrong_padding(self, size: int, points: int) -> Iterator[tuple[str, Any]]:

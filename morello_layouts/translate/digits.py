@@ -229,5 +229,7 @@ def _filled(
 
 def misplaced(digit: AxisDigit, volume: Int) -> str:
     """Return the words for a digit that does not begin where the digits inside it end."""
+    if digit.stride == 0:
+        return f"elements share slots, as {digit} has stride 0"
     inside = f"the digits inside it have {volume} element{'' if volume == 1 else 's'}"
     return f"{digit} has stride {digit.stride}, and {inside}"

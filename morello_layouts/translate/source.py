@@ -65,6 +65,7 @@ class Source:
         """The digits of the elements with room for padding: each begins where the inner ones end.
 
         Raises:
+            NoTranslationError: if elements share slots.
             TranslationNotFoundError: if padding at the end of dimensions does not make them.
         """
         if self.offset != 0:
@@ -74,8 +75,10 @@ class Source:
             )
         found = nested_digits(self.placed, self.shape, self.m.recipe.size)
         if isinstance(found, str):
+            if any(digit.stride == 0 for digit in self.placed):  # padding is of no help
+                raise self.none(found, f'give to="cute", where strides may be 0; or {FORMULA}')
             raise self.not_found(
-                f"{found}, which is no padding at the end of a dimension",
+                f"{found}; the notation pads only at the end of a dimension",
                 f"choose sizes that the blocks divide; or {FORMULA}",
             )
         return found
@@ -93,7 +96,7 @@ class Source:
                 return misplaced(digit, volume)
             volume *= digit.radix
         if volume != prod(self.shape):
-            return f"its digits have {volume} values, and the array has {prod(self.shape)} elements"
+            return f"{volume} slots hold {prod(self.shape)} elements"
         return self._placed
 
     def none(self, why: str, fix: str) -> NoTranslationError:

@@ -12,6 +12,7 @@ from morello_layouts.expr.sizes import SizeExpr, round_up
 from morello_layouts.limits import TRANSLATION_WITNESS_TILES, TRANSLATION_WITNESSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.morello import Dynamic, MorelloLayout, OddEven, Packed, PhysDim
+from morello_layouts.proof.verdict import sizes_text
 from morello_layouts.recipe import Split, has_inverse
 from morello_layouts.recipe.digits import AxisDigit, Digits
 from morello_layouts.translate.source import Source, have_same_offsets
@@ -130,7 +131,8 @@ def _for_all_sizes(source: Source) -> MorelloLayout:
         try:
             found[_at_numbers(Source(m.at(**sizes), source.title))] = None
         except NoTranslationError as error:
-            raise NoTranslationError(error.what, error.why, _remedy(m)) from None
+            why = f"at {sizes_text(sizes)}: {error.why}"
+            raise NoTranslationError(error.what, why, _remedy(m)) from None
         except (TranslationNotFoundError, ShapeError):  # or the sizes do not fit the strides
             continue
     for layout in reversed(found):  # those of larger sizes distinguish more

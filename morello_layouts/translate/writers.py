@@ -222,7 +222,9 @@ def _pack(source: Source) -> str:
 def _einops(source: Source) -> str:
     digits = source.dense
     if isinstance(digits, str) or 0 in source.shape:
-        raise source.none(f"rearrange pads nothing, and {digits or 'it has no elements'}", FORMULA)
+        raise source.none(
+            f"rearrange pads and repeats nothing: {digits or 'it has no elements'}", FORMULA
+        )
     left, sizes, names = [], list[str](), dict[AxisDigit, str]()
     for dim in range(len(source.shape)):
         own = _of_dim(digits, dim)[::-1]

@@ -68,7 +68,15 @@ def test_assumptions_about_either_shape() -> None:
 def test_advice_about_offsets(question: tuple[Any, ...], advice: list[str]) -> None:
     text = "\n".join(ml.agree(*question).advice)
     assert all(each in text for each in advice), text
-    assert "no view does it" in text
+    assert "a view is not enough" in text
+
+
+def test_no_text_is_advised_that_is_wrong_at_the_other_shape() -> None:
+    answer = ml.agree("f32[8,128]{1,0}", "f32[128,8]{0,1}")
+    assert not any(each.startswith("make") for each in answer.advice)
+    answer = ml.agree("f32[8,128]{1,0}", "f32[16,128]{0,1}")
+    assert answer.advice[0] == "make the consumer {1,0}"
+    assert ml.agree("f32[8,128]{1,0}", "f32[16,128]{1,0}").holds
 
 
 def test_advice_about_room_and_padding() -> None:

@@ -313,6 +313,22 @@ def test_what_was_expected_is_never_a_raw_terminal_name() -> None:
             assert "$END" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("chanels_last", "channels_last"),
+        ("row major", "row-major"),
+        ("channelslast", "channels_last"),
+        ("mx128x5", "mx128x4"),
+    ],
+)
+def test_the_nearest_name_is_the_remedy(text: str, name: str) -> None:
+    with pytest.raises(ml.ParseError) as caught:
+        ml.parse(text)
+    assert caught.value.fix == f"the nearest name is {name}"
+    ml.parse(name)
+
+
 @pytest.mark.parametrize("text", ["HloModule m", "  hello world"])
 def test_words_are_not_a_tag(text: str) -> None:
     with pytest.raises(ml.ParseError, match="no layout begins like this"):

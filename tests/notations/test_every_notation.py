@@ -48,6 +48,12 @@ def test_text_map_and_proofs(notation: Notation) -> None:
 
 
 @every
+def test_the_repr_is_the_text(notation: Notation) -> None:
+    layout, _ = layout_of(notation)
+    assert repr(layout) == f"<{type(layout).__name__}: {notation.example}>"
+
+
+@every
 def test_words(notation: Notation) -> None:
     layout, shape = layout_of(notation)
     for found in (describe(layout, shape), describe(layout)):

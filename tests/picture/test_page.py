@@ -100,6 +100,11 @@ def test_large_pictures_are_not_played() -> None:
     assert '<section class="player"' in ml.draw("f32[3,5]").html()
 
 
+def test_elements_that_share_slots_are_not_played() -> None:
+    assert '<section class="player"' not in ml.draw("((4,2),8):((1,2),4)").html()
+    assert '<section class="player"' in ml.draw("((4,2),8):((1,32),4)").html()
+
+
 DRIVER = """
 <pre id="result"></pre><script>
 const log = [];

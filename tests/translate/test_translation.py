@@ -398,7 +398,7 @@ def test_padded_blocks_of_all_sizes() -> None:
 
 
 def test_padding_within_blocks_is_not_found() -> None:
-    with pytest.raises(TranslationNotFoundError, match="is no padding at the end"):
+    with pytest.raises(TranslationNotFoundError, match="pads only at the end of a dimension"):
         ml.convert(ml.index_map("f32[12]{0:T(6)(4)}"), "xla")
 
 

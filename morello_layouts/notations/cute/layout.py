@@ -26,7 +26,7 @@ from morello_layouts.recipe.recognize import recipe_of_formula
 _ZERO = Static(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CuteLayout(Layout):
     """A layout of CuTe: ``((4,2),8):((1,16),4)`` has two modes, the first of them in two parts.
 

@@ -31,7 +31,7 @@ def parse_cute(text: str) -> CuteLayout:
     """
     if swizzle := _SWIZZLE.search(text):
         raise ParseError(
-            "swizzles are not read yet",
+            "a swizzle is not read as a layout",
             "a swizzle changes bits of offsets, which sizes and strides do not say",
             "give the layout behind the last o",
             text=text,

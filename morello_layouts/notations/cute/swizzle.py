@@ -17,12 +17,13 @@ from morello_layouts.limits import CUTE_LEAVES
 from morello_layouts.notations.cute.integers import Nested, Static, is_static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.reader import parse_cute
+from morello_layouts.plain import Displayed
 
 _SWIZZLE: Final = re.compile(r"\s*Sw<(\d{1,2}),(\d{1,2}),(-?\d{1,2})>\s+o\s+(_?)(\d{1,18})\s+o\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class Swizzle:
+@dataclass(frozen=True, slots=True, repr=False)
+class Swizzle(Displayed):
     """An exclusive or of some bits of an offset with others.
 
     Attributes:
@@ -80,8 +81,8 @@ class Swizzle:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
-@dataclass(frozen=True, slots=True)
-class ComposedLayout:
+@dataclass(frozen=True, slots=True, repr=False)
+class ComposedLayout(Displayed):
     """A layout, an offset that is added, then a swizzle.
 
     Attributes:

@@ -199,7 +199,7 @@ def raked_product(block: LayoutLike, tiler: LayoutLike) -> CuteLayout:
     return _zipped_modes(block, tiler, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LeftOver(Displayed):
     """What a division that leaves a rest does with the elements of a layout.
 

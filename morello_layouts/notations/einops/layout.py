@@ -25,7 +25,7 @@ Entry: TypeAlias = tuple[str, ...]
 """A dimension: the names of its axes, the slowest varying first; ``1`` is an axis of size 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EinopsLayout(CoordinateLayout):
     """A pattern of einops' rearrange: ``(h p) w -> h w p, p=2``.
 

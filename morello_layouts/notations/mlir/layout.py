@@ -24,7 +24,7 @@ from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.recipe import Recipe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MlirMap(CoordinateLayout):
     """An affine map: coordinates in a row-major box, as expressions of the array's coordinates.
 
@@ -81,6 +81,8 @@ class MlirMap(CoordinateLayout):
     @property
     def headline(self) -> str:
         """The layout in a few words."""
+        if len(self.forms) == 1:
+            return f"the offset is {self.texts()[0]}"
         return f"{self.texts()[-1]} varies fastest" if self.forms else "one element"
 
     def __str__(self) -> str:
@@ -89,7 +91,7 @@ class MlirMap(CoordinateLayout):
         return f"affine_map<({dims}){symbols} -> ({', '.join(self.texts())})>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MlirType(Layout):
     """A memref, tensor or vector type: sizes, element type, and how the elements lie.
 

@@ -19,7 +19,7 @@ from morello_layouts.notations.mlir.layout import MlirType
 from morello_layouts.recipe import Pad, Recipe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MlirPack(CoordinateLayout):
     """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
 

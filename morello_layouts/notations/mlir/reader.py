@@ -30,7 +30,7 @@ _NAMES: Final = {
     "PRODUCT_OP": "'*', 'floordiv', 'ceildiv' or 'mod'",
     "OP": "linalg.pack or linalg.unpack",
     "LIST": "inner_dims_pos or another list",
-    "VALUE": "a value such as %c8",
+    "VALUE": "a value such as %0",
 }
 _SYNTAX: Final = Syntax(
     form="a type has sizes and an element type; an affine map has coordinates -> coordinates",
@@ -49,6 +49,9 @@ _PACK_SYNTAX: Final = Syntax(
     example="write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
     names=_NAMES,
     longest=MAP_TEXT,
+    hints=dict.fromkeys(
+        ("outer_dims", "inner_"), "write the attributes alone, without linalg.pack before them"
+    ),
 )
 
 

@@ -23,7 +23,7 @@ _FORMATS = {each.name: each for each in FORMATS}
 _formula = cache(parse_function)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NamedLayout(CoordinateLayout):
     """A layout that a public document defines by a name.
 

@@ -10,6 +10,7 @@ from morello_layouts.checks import shown
 from morello_layouts.errors import ParseError
 from morello_layouts.notations.named.formats import FORMATS
 from morello_layouts.notations.named.layout import NamedLayout
+from morello_layouts.notations.strided.layout import MEMORY_FORMATS
 
 _LONGEST: Final = 40
 
@@ -21,10 +22,13 @@ def _key(name: str) -> str:
 _NAMES: Final = {_key(name): each.name for each in FORMATS for name in (each.name, *each.aliases)}
 
 
+_KNOWN: Final = _NAMES | {_key(name): name for name in MEMORY_FORMATS}
+
+
 def _nearest(key: str) -> list[str]:
     """Return the names that begin with a word, or the one that is nearest to it, if any."""
     begun = [name for name in _NAMES if len(key) > 2 and name.startswith(key)]
-    return begun or get_close_matches(key, _NAMES, 1, 0.75)
+    return begun or get_close_matches(key, _KNOWN, 1, 0.75)
 
 
 def _shared(one: str, other: str) -> int:
@@ -46,13 +50,15 @@ def parse_named(text: str) -> NamedLayout:
     name = _NAMES.get(_key(word[:_LONGEST]))
     if name is not None and len(word) <= _LONGEST:
         return NamedLayout(name)
-    near = _nearest(_key(word)) if len(word) <= _LONGEST else []
+    key = "-".join(_key(word).split())
+    near = _nearest(key) if len(word) <= _LONGEST else []
+    is_typo = "-" in key and get_close_matches(key, near, 1, 0.85)
     start = len(text) - len(text.lstrip())
     raise ParseError(
         f"no format has the name {shown(word)}",
         f"named formats are {', '.join(each.name for each in FORMATS)}",
-        f"the nearest name is {_NAMES[near[0]]}" if near else "write for example mx128x4",
+        f"the nearest name is {_KNOWN[near[0]]}" if near else "write for example mx128x4",
         text=text,
         position=start,
-        reached=start + _shared(near[0], _key(word)) if near else -1,
+        reached=start + (len(word) if is_typo else _shared(near[0], key)) if near else -1,
     )

@@ -18,7 +18,7 @@ from morello_layouts.notations.onednn import lowering
 from morello_layouts.recipe import Recipe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OnednnLayout(Layout):
     """A layout of oneDNN: ``aBcd16b`` is four dimensions, the second one in blocks of 16.
 

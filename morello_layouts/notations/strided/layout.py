@@ -20,7 +20,7 @@ from morello_layouts.limits import NESTED_TILES
 from morello_layouts.recipe import Recipe, recipe_of_formula
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StridedLayout(Layout):
     """A layout that gives the offset as ``offset + Σ stride * coordinate``, in elements.
 
@@ -98,8 +98,11 @@ _ORDERS: Final = {
 }
 """The dimensions in memory order, the slowest first, by the number of dimensions."""
 
+MEMORY_FORMATS: Final = tuple(_ORDERS)
+"""The names of PyTorch's memory formats."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class MemoryFormat(Layout):
     """A memory format of PyTorch: ``contiguous_format``, ``channels_last``, ``channels_last_3d``.
 

@@ -1,0 +1,63 @@
+"""``check``, and ``--certificate`` of ``prove``: what they say and their exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from morello_layouts.cli.main import commands
+from tests.support.tables import each_row
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(commands, arguments, catch_exceptions=False)
+
+
+def written(path: Path) -> dict[str, object]:
+    """The certificate of a layout, and its file."""
+    result = run("prove", "((4,2),8):((1,32),4)", "--certificate", str(path))
+    assert result.exit_code == 0, result.output
+    found: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_a_certificate_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    written(path)
+    result = run("check", str(path))
+    assert (result.exit_code, result.output[:35]) == (0, "bijective: the certificate proves i")
+
+
+@each_row(
+    "change, text",
+    [
+        ({"inverse": ["0", "0"]}, "refused: not equal\n"),
+        ({"offset": "d0 + d1"}, "refused: a step does not follow\n"),
+        ({"offset": "d0//0"}, "refused: a divisor\n"),
+        ({"sizes": None}, "refused: not a certificate: AttributeError: "),
+        ({"claim": "true"}, "refused: not a certificate: no 'true'\n"),
+    ],
+)
+def test_refusals_are_words(change: dict[str, object], text: str, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(written(path) | change), encoding="utf-8")
+    result = run("check", str(path))
+    assert result.exit_code == 1
+    assert result.output.startswith(text), result.output
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+    result = run("check", str(path))
+    assert result.exit_code == 2
+    assert result.output.splitlines()[1] == "No such file or directory"
+
+
+def test_a_claim_that_is_false_has_no_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    result = run("prove", "((4,2),8):((1,2),4)", "--certificate", str(path))
+    assert result.exit_code == 1
+    assert "no certificate is written, because the claim is not proved" in result.stderr
+    assert not path.exists()
