@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.affine import substitute
@@ -90,11 +91,13 @@ class Relayout:
             The offset in elements; None if the target's offset is padding.
 
         Raises:
-            ShapeError: if the offset is outside of the target's buffer.
+            LayoutError: if the offset is not an integer.
+            ShapeError: if it is outside of the target's buffer.
         """
-        if self.target.coordinates(offset) is None:
+        at = as_index(offset)
+        if self.target.coordinates(at) is None:
             return None
-        found: Any = self.form.evaluate({"p": offset})
+        found: Any = self.form.evaluate({"p": at})
         return int(found)
 
     def __str__(self) -> str:

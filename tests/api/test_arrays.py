@@ -100,3 +100,11 @@ def test_errors_are_copied_and_pickled(text: str) -> None:
         assert type(again) is type(error)
         assert str(again) == str(error)
         assert (again.line, again.column, again.pointer()) == (1, error.column, error.pointer())
+
+
+@pytest.mark.parametrize("offset", [[1], np.arange(6), 1.5, True, None])
+def test_a_relayout_answers_about_one_offset(offset: object) -> None:
+    move: Any = ml.relayout("{1,0}", "{0,1}", (2, 3))
+    assert move(np.int64(2)) == 1
+    with pytest.raises(ml.LayoutError, match="is not an integer"):
+        move(offset)
