@@ -28,6 +28,8 @@ _SYNTAX = Syntax(
         "SIZE": "a name",
     },
     hints={
+        "PhysDim": "write for example Layout::new(vec![(0, PhysDim::Dynamic)])",
+        "Pack": "write Packed(4), as in (0, PhysDim::Packed(4))",
         "P": "packing is written in lower case: 1 p(4)",
         "d": "write dimensions as numbers: [1, 0]",
     },

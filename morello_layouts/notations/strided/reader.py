@@ -42,17 +42,16 @@ def parse_strided(text: str) -> StridedLayout | MemoryFormat:
     strides = [token for token in children if hasattr(token, "type")]
     offset = next((tree.children[0] for tree in children if not hasattr(tree, "type")), None)
     numbers = tuple(_number(token, text) for token in strides)
+    start = 0 if offset is None else _number(offset, text)
     try:
-        return StridedLayout(numbers, 0 if offset is None else _number(offset, text))
+        return StridedLayout(numbers, start)
     except LayoutError as error:  # too many strides
         raise at_part(error, text, {}, strides[-1].start_pos or 0) from None
 
 
 def _number(token: Token, text: str) -> Int:
     if re.fullmatch(r"d[0-9]+|p", token):
-        what = (
-            f"a stride: expected a name such as LD, got {token}, which is a coordinate or an offset"
-        )
+        what = f"expected a name such as LD, got {token}, which is a coordinate or an offset"
         raise _error(what, text, token.start_pos or 0)
     return SizeExpr.named(str(token)) if token.type == "NAME" else integer(token, text)
 

@@ -194,7 +194,6 @@ ONLY_ONE = "1 is left for it, and only one of a dimension's packs may be larger 
 SHAPES = [
     ("[0, 1]", (6, 0), "dimension 1 of the shape 6x0 has size 0", *ONE_AND_MORE),
     ("[]", (0,), "dimension 0 of the shape 0 has size 0", *ONE_AND_MORE),
-    ("[0]", (-3,), "dimension 0 of the shape -3 has size -3", *ONE_AND_MORE),
     (
         "[0, 1]",
         (6,),
@@ -364,6 +363,12 @@ def test_tiles_that_do_not_fit(parent: Any, tile: Any, what: str, why: str, fix:
     assert str(error.value) == f"{what}\n{why}\n{fix}"
 
 
+def test_a_negative_size() -> None:
+    with pytest.raises(ml.ShapeError) as error:
+        ml.parse("[0]").recipe((-3,))
+    assert error.value.what == "dimension 0 of the shape -3 has size -3"
+
+
 def test_builders_refuse_shapes() -> None:
     with pytest.raises(ml.ShapeError) as error:
         ml.morello.nhwc((2, 3))
@@ -415,6 +420,77 @@ TEXTS = [
         1,
         FORM,
         "write dimensions as numbers: [1, 0]",
+    ),
+    ("[", "expected ']' or a number, found the end of the text", 1, FORM, EXAMPLE),
+    ("[0", "expected ',' or ']', found the end of the text", 2, FORM, EXAMPLE),
+    ("[0, , 1]", "expected a number, found ','", 4, FORM, EXAMPLE),
+    ("[0; 1]", "expected ',', ']', oe(…) or p(…), found ';'", 2, FORM, EXAMPLE),
+    ("[0, 1 q(4)]", "expected ',', ']', oe(…) or p(…), found 'q(4)]'", 6, FORM, EXAMPLE),
+    ("[0, 1 p(4]", "expected ')', found ']'", 9, FORM, EXAMPLE),
+    ("[0, 1 p4]", "expected '(', found '4]'", 7, FORM, EXAMPLE),
+    ("[0, 1 p(-4)]", "expected a name or a number, found '-4)]'", 8, FORM, EXAMPLE),
+    ("[0, 1 p(4.5)]", "expected ')', found '.5)]'", 9, FORM, EXAMPLE),
+    ("[0, 1 p(4) p(2)]", "expected ',' or ']', found 'p(2)]'", 11, FORM, EXAMPLE),
+    ("[0, 1 oe]", "expected '(', found ']'", 8, FORM, EXAMPLE),
+    ("[0, 1 oe()]", "expected a number, found ')]'", 9, FORM, EXAMPLE),
+    ("[0, 1 oe(N)]", "expected a number, found 'N)]'", 9, FORM, EXAMPLE),
+    (
+        "[0, 1 p(0)]",
+        "Packed: expected an integer from 2, got 0",
+        8,
+        "a Packed holds at least 2 elements, as in Morello",
+        "leave it out, or give the number of elements packed together",
+    ),
+    (
+        "[0 oe(0)]",
+        "OddEven: expected an integer from 2, got 0",
+        6,
+        "an OddEven separates even from odd indices, so its size is even",
+        "give an even size of at least 2",
+    ),
+    ("[0, 1]]", "expected the end of the text, found ']'", 6, FORM, EXAMPLE),
+    ("[[0, 1]]", "expected ']' or a number, found '[0,'", 1, FORM, EXAMPLE),
+    ("[0 1]", "expected ',', ']', oe(…) or p(…), found '1]'", 3, FORM, EXAMPLE),
+    (
+        "([0, 1], 1)",
+        "expected the number of contiguous dimensions, such as c2, found '1)'",
+        9,
+        FORM,
+        EXAMPLE,
+    ),
+    (
+        "([0, 1], c)",
+        "expected the number of contiguous dimensions, such as c2, found 'c)'",
+        9,
+        FORM,
+        EXAMPLE,
+    ),
+    ("([0, 1], c1", "expected ')', found the end of the text", 11, FORM, EXAMPLE),
+    ("[0, 1], c1", "expected the end of the text, found ','", 6, FORM, EXAMPLE),
+    (
+        "[99999999999999999999]",
+        "the number is too large",
+        1,
+        "numbers here are signed 64-bit integers",
+        "write at most 9223372036854775807",
+    ),
+    ("[0, 0]", INNER_DYNAMIC[0], 4, *INNER_DYNAMIC[1:]),
+    ("[0 p(4), 0]", INNER_DYNAMIC[0], 9, *INNER_DYNAMIC[1:]),
+    (
+        "NHW",
+        "a name: expected NHWC or NCHW, got NHW",
+        0,
+        "the names are NHWC and NCHW",
+        "write the list of physical dimensions: [0, 2, 3, 1]",
+    ),
+    ("NCHWc", "expected the end of the text, found 'c'", 4, FORM, EXAMPLE),
+    ("[1.0]", "expected ',', ']', oe(…) or p(…), found '.0]'", 2, FORM, EXAMPLE),
+    (
+        "[0,1 P4]",
+        "expected ',', ']', oe(…) or p(…), found 'P4]'",
+        5,
+        FORM,
+        "packing is written in lower case: 1 p(4)",
     ),
     ("[0,]", "expected a number, found ']'", 3, FORM, EXAMPLE),
     ("[-1]", "expected ']' or a number, found '-1]'", 1, FORM, EXAMPLE),
