@@ -44,7 +44,10 @@ class CoordinateLayout(Layout):
         """Return the coordinate in the box, one expression for each of its dimensions."""
 
     def names(self, rank: int) -> tuple[str, ...]:
-        """Return the names of the array's dimensions."""
+        """Return the names of the array's dimensions; rank is 0 if no sizes are known.
+
+        A notation whose arrays have one rank returns that many names even then.
+        """
         return dimension_names(rank)
 
     def texts(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
