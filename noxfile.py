@@ -66,6 +66,13 @@ def layers(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Print the mutants of a module that no test kills, as ``-- recipe/steps.py``."""
+    session.install("-e", ".[test]", *group("mutants"))
+    session.run("python", "-m", "tests.mutants", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Build the site in build/html, or in the folder that follows ``--``; a warning is an error."""
     session.install(*group("docs"), "-e", ".")

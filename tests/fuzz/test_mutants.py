@@ -1,0 +1,30 @@
+"""The command that counts mutants."""
+
+from __future__ import annotations
+
+import tomllib
+
+from tests.mutants import ROOT, plain
+from tests.support.tables import each_row
+
+
+def test_listed_files_exist() -> None:
+    listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    for module, entry in listed.items():
+        assert (ROOT / "morello_layouts" / module).is_file(), module
+        assert all((ROOT / tests).exists() for tests in entry["tests"]), module
+
+
+@each_row(
+    ("one", "other", "same"),
+    [
+        ('raise ValueError("a size")', 'raise ValueError("XXa sizeXX")', True),
+        ("zip(a, b, strict=True)", "zip(a, b, strict=False)", True),
+        ("zip(a, b, strict=True)", "zip(a, b, )", True),
+        ("zip(a, b, strict=True)", "zip(a, strict=True)", False),
+        ("f(a, 0)", "f(a, )", False),
+        ("f(a, 0)", "f(a, 1)", False),
+    ],
+)
+def test_texts_and_guards_are_counted_apart(one: str, other: str, same: bool) -> None:
+    assert (plain(one) == plain(other)) is same
