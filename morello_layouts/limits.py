@@ -69,6 +69,9 @@ PROOF_PERIOD: Final = 1 << 16
 PROOF_ELEMENTS: Final = 1 << 22
 """Elements of a map without a recipe that are enumerated: tens of megabytes."""
 
+PROOF_FIRST: Final = 1 << 18
+"""Elements of which the first two that share an offset are shown; of more elements any two are."""
+
 PROOF_FORMULA_SAMPLES: Final = 500
 """Small sizes at which a symbolic map without a recipe is enumerated."""
 

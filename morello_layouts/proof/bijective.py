@@ -14,7 +14,12 @@ import numpy as np
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
-from morello_layouts.limits import PROOF_ELEMENTS, PROOF_FORMULA_SAMPLES, PROOF_FORMULA_SIZE
+from morello_layouts.limits import (
+    PROOF_ELEMENTS,
+    PROOF_FIRST,
+    PROOF_FORMULA_SAMPLES,
+    PROOF_FORMULA_SIZE,
+)
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof import named_tiles
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
@@ -24,6 +29,7 @@ from morello_layouts.proof.isl import (
     NotAffineError,
     Space,
     at_least,
+    coordinates_of,
     first_point,
     relation,
     union,
@@ -289,9 +295,12 @@ def _flat_is_injective(m: AffineMap, context: isl.Context) -> Proof:
     image = relation([value_of_form(form, space).function for form in m.given], space)
     if image.is_injective():
         return Proof(INJECTIVE, True, "no two coordinates share an offset")
+    if prod(known(m.sizes)) <= PROOF_FIRST:
+        return replace(_enumerated_is_injective(m), decider="ISL")
     shared = image.apply_range(image.reverse())
     shared = shared.intersect(isl.Map.lex_lt(shared.get_space().domain()))
-    point, rank = first_point(shared.wrap().flatten()), len(m.sizes)
+    # Any pair: the budget does not bound ISL's search for the first one.
+    point, rank = coordinates_of(shared.wrap().flatten().sample_point()), len(m.sizes)
     return _shared(m, point[:rank], point[rank:], "ISL")
 
 

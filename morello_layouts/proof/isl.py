@@ -354,11 +354,14 @@ def relation(functions: Sequence[isl.Aff], space: Space) -> isl.Map:
 
 def first_point(points: isl.Set) -> tuple[int, ...]:
     """Return the lexicographically first point of a set; any point if it is unbounded."""
-    single = (points.lexmin() if points.is_bounded() else points).sample_point()
-    return tuple(
-        single.get_coordinate_val(isl.dim_type.set, k).to_python()
-        for k in range(points.dim(isl.dim_type.set))
-    )
+    return coordinates_of((points.lexmin() if points.is_bounded() else points).sample_point())
+
+
+def coordinates_of(point: isl.Point) -> tuple[int, ...]:
+    """Return the coordinates of a point as ints."""
+    rank = point.get_space().dim(isl.dim_type.set)
+    values = (point.get_coordinate_val(isl.dim_type.set, k) for k in range(rank))
+    return tuple(value.to_python() for value in values)
 
 
 def union(sets: Iterable[isl.Set], space: isl.Space) -> isl.Set:

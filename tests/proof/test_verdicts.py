@@ -161,3 +161,15 @@ def test_json() -> None:
         "assumptions": ["8 divides M"],
         "judged": "formulas",
     }
+
+
+def test_two_elements_of_a_large_array_that_share_an_offset_are_found_soon() -> None:
+    """ISL's search for the first such pair is outside of its budget: it took minutes."""
+    n = 4096
+    text = f"(d0 + {n}*d1 + 7*((d0 + d1)%3)) % ({n * n - 3})"
+    m = ml.from_sympy({"shape": (n, n)}, text)
+    answer = ml.is_injective(m)
+    assert answer.holds is False
+    one, other = answer.counterexample
+    assert one != other
+    assert m(*one) == m(*other)
