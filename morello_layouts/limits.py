@@ -70,7 +70,7 @@ PROOF_ELEMENTS: Final = 1 << 22
 """Elements of a map without a recipe that are enumerated: tens of megabytes."""
 
 PROOF_FIRST: Final = 1 << 18
-"""Elements of which the first two that share an offset are shown; of more elements any two are."""
+"""Elements, from the first on, among which two that share an offset are looked for first."""
 
 PROOF_FORMULA_SAMPLES: Final = 500
 """Small sizes at which a symbolic map without a recipe is enumerated."""

@@ -295,13 +295,23 @@ def _flat_is_injective(m: AffineMap, context: isl.Context) -> Proof:
     image = relation([value_of_form(form, space).function for form in m.given], space)
     if image.is_injective():
         return Proof(INJECTIVE, True, "no two coordinates share an offset")
-    if prod(known(m.sizes)) <= PROOF_FIRST:
-        return replace(_enumerated_is_injective(m), decider="ISL")
+    corner = _enumerated_is_injective(replace(m, sizes=_corner(known(m.sizes))))
+    if corner.holds is False:
+        return replace(corner, decider="ISL")
     shared = image.apply_range(image.reverse())
     shared = shared.intersect(isl.Map.lex_lt(shared.get_space().domain()))
     # Any pair: the budget does not bound ISL's search for the first one.
     point, rank = coordinates_of(shared.wrap().flatten().sample_point()), len(m.sizes)
     return _shared(m, point[:rank], point[rank:], "ISL")
+
+
+def _corner(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return sizes of as much of the array, from its first rows on, as elements are looked at."""
+    left, kept = PROOF_FIRST, list[int]()
+    for n in reversed(sizes):
+        kept.insert(0, min(n, max(left, 1)))
+        left //= max(n, 1)
+    return tuple(kept)
 
 
 def _shared(m: AffineMap, one: tuple[int, ...], other: tuple[int, ...], decider: str) -> Proof:
