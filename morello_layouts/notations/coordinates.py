@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from math import gcd, prod
 
 from morello_layouts.checks import require_rank
@@ -65,9 +65,7 @@ class CoordinateLayout(Layout):
         A remainder counts with all its values, also those that no element has: ``c % 16`` is 16
         places, where an array of 3 channels fills 3. TVM's ``map_shape`` gives these sizes.
         """
-        return self.extents(
-            self.results(coordinate_variables(shape), shape), shape, whole_steps=True
-        )
+        return _box(self, tuple(shape))
 
     def extents(
         self, forms: Sequence[AffineExpr], shape: Sequence[Int], *, whole_steps: bool
@@ -96,6 +94,13 @@ class CoordinateLayout(Layout):
         """Return the row-major position in the box."""
         zero = AffineExpr((), 0)
         return zero + linear_index(self.results(coordinates, shape), self.box(shape), zero)
+
+
+@lru_cache(maxsize=64)
+def _box(layout: CoordinateLayout, shape: tuple[Int, ...]) -> tuple[Int, ...]:
+    """Return the sizes of the box that a layout's results need; recipe and reference ask for it."""
+    results = layout.results(coordinate_variables(shape), shape)
+    return layout.extents(results, shape, whole_steps=True)
 
 
 def _extent(form: AffineExpr, bounds: Mapping[str, Interval], what: str, whole_steps: bool) -> Int:
