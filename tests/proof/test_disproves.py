@@ -256,6 +256,7 @@ def test_quotients_of_negative_numbers(form: Callable[[Any], Any], right: bool) 
     assert ml.verify(ml.index_map(Negated(form), ("N",))).holds is right
 
 
+@pytest.mark.slow
 @each_row("budget", [1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000])
 def test_no_budget_ends_in_an_error_of_isl(budget: int) -> None:
     names = ml.index_map("f32[M,N]{1,0:T(8,128)}")

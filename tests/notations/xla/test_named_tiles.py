@@ -34,6 +34,7 @@ def at_numbers(text: str, shape: Any, names: dict[str, int]) -> ml.IndexMap:
     return ml.index_map(tiles, tuple(names.get(n, n) for n in shape))
 
 
+@pytest.mark.slow
 @each_row("text, shape", LAYOUTS)
 def test_formula_and_inverse_are_those_of_every_tile(text: str, shape: Any) -> None:
     m = ml.index_map(text, shape)
@@ -65,6 +66,7 @@ def test_what_holds_for_all_sizes(text: str, shape: Any) -> None:
     assert ml.agree(text, text, shape).holds
 
 
+@pytest.mark.slow
 @each_row(
     "text, shape, condition",
     [
