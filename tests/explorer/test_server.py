@@ -285,6 +285,7 @@ def test_a_process_that_died_at_rest_is_replaced_before_it_is_asked(server: Serv
     assert processes(server)[0] == spare
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_at_work_is_not_called_slow(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +378,7 @@ def test_questions_at_the_same_time_get_their_own_answers(server: Server) -> Non
     assert [each["formula"]["simplified"] for each in found] == [f"{n}*d0 + d1" for n in sizes]
 
 
+@pytest.mark.slow
 def test_a_closed_worker_leaves_no_process() -> None:
     worker = Worker(PATIENCE)
     running = list(worker._processes)

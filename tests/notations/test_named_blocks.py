@@ -36,6 +36,7 @@ LAYOUTS: list[tuple[str, tuple[Any, ...], str]] = [
 ]
 
 
+@pytest.mark.slow
 @each_row("text, shape, full", LAYOUTS)
 def test_formula_and_inverse_are_those_of_numbers(text: str, shape: Any, full: str) -> None:  # noqa: ARG001
     m = ml.index_map(text, shape)

@@ -66,6 +66,7 @@ def test_every_positive_verdict_has_a_certificate(layouts: tuple[Any, ...]) -> N
                 assert check(found) == claim
 
 
+@pytest.mark.slow
 def test_a_statement_that_isl_leaves_open_has_one() -> None:
     m = ml.index_map("f32[A,B,C,D,E]{4,3,2,1,0:T(*,*,2,*,3)}")
     assert check(ml.certificate(m, claim="verified")) == "verified"
@@ -249,6 +250,7 @@ def judged_mutants(count: int, seed: int) -> Counter[str]:
     return counts
 
 
+@pytest.mark.slow
 def test_mutants_are_refused_or_true() -> None:
     assert judged_mutants(100, 1)["refused"] > 60
 
