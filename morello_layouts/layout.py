@@ -102,7 +102,7 @@ class Layout(Arrays):
             shape: sizes in elements, all of them numbers.
 
         Returns:
-            Both in elements; None, as by default, if there is no second opinion.
+            Both in elements; None, as by default, if the document is not read a second time.
         """
         return None
 

@@ -22,11 +22,8 @@ class _Exact(Expr):  # type: ignore[misc]
 
     __slots__ = ()
 
-    def _pythoncode(self, printer: Any) -> str:
-        raise NotImplementedError
-
     def _numpycode(self, printer: Any) -> str:
-        return self._pythoncode(printer)
+        return str(self._pythoncode(printer))
 
     _scipycode = _cupycode = _jaxcode = _numpycode  # each printer asks for a method of its own
 

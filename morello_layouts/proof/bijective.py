@@ -414,9 +414,9 @@ def _formula_is_surjective(m: AffineMap, context: isl.Context) -> Proof:
         reason = f"all {elements} slots hold an element: as many, none outside, none shared"
         return Proof(SURJECTIVE, True, reason, _DIGITS, padding=0)
     if not isinstance(m.buffer_size, int) or not isinstance(elements, int):
-        return Proof(SURJECTIVE, None, "sizes are symbolic, and its terms are no nested digits")
+        return Proof(SURJECTIVE, None, "sizes are symbolic, and its terms are not nested digits")
     if max(elements, m.buffer_size) > PROOF_ELEMENTS:
-        reason = f"its terms are no nested digits, and more than {PROOF_ELEMENTS} elements"
+        reason = f"its terms are not nested digits, and more than {PROOF_ELEMENTS} elements"
         return Proof(SURJECTIVE, None, reason)
     return _enumerated_is_surjective(m)
 

@@ -66,7 +66,7 @@ VERIFIED: Final = "verified"
 def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
     """Decide whether ``m.expr``, ``m.reference`` and ``m.inverse`` agree with the recipe.
 
-    They are read as SymPy holds them, which is what users get. All are then held against the
+    They are read as SymPy holds them, which is what users get. All are then compared with the
     notation's document at coordinates, which can only refute. What stays undecided for all sizes is
     tried at small ones, and then proved by a certificate if one is found.
     """

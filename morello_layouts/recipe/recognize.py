@@ -227,7 +227,7 @@ def _at_threes(size: Int) -> int:
 def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
     """Return digits, the largest stride first; None if a stride is not past all smaller ones.
 
-    A pitch with a name of its own, which is no name of the shape's, is taken for large enough.
+    A pitch with a name of its own, which the shape does not have, is taken for large enough.
     """
     left, found = list(digits), list[_Digit]()
     reach: Int = 1  # of the smaller digits: their largest sum, and 1

@@ -1,9 +1,9 @@
 """Let other systems read the texts that ``convert`` wrote, and compare every offset.
 
-    python -m venv /tmp/peers
-    /tmp/peers/bin/pip install . einops tensor-layouts apache-tvm iree-base-compiler \
+    python -m venv peers
+    peers/bin/pip install . einops tensor-layouts apache-tvm iree-base-compiler \
 iree-base-runtime
-    /tmp/peers/bin/python tests/benchmarks/convert_peers.py --write
+    peers/bin/python tests/benchmarks/convert_peers.py --write
 
 It reads ``tests/data/convert_matrix.jsonl``, and with ``--write`` records what the systems say in
 ``tests/data/convert_peers.json``. A system that is not installed is left out. Texts with symbolic

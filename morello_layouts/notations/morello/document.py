@@ -15,8 +15,8 @@ def by_list(
 ) -> tuple[int, int] | None:
     """Return an element's offset and the number of elements; None if the list does not fit.
 
-    Innermost first, each takes the low digit of what is left of its dimension. A Packed larger than
-    what is left takes all of it, an OddEven only if 1 is left, once for each dimension.
+    Innermost first, each takes the low digit of the rest of its dimension. A Packed larger than
+    the rest takes all of it, an OddEven only if 1 is left, once for each dimension.
 
     >>> by_list(((1, Dynamic()), (0, Dynamic())), (2, 3), (6, 8))
     (20, 48)

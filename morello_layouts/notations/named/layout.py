@@ -31,7 +31,7 @@ class NamedLayout(CoordinateLayout):
         name: the name, as ``FORMATS`` has it.
 
     Raises:
-        LayoutError: if there is no such format.
+        LayoutError: if no format has the name.
 
     >>> NamedLayout("COL32").box((5, 40))
     (2, 5, 32)

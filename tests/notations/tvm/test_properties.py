@@ -33,7 +33,7 @@ def test_the_same_layout_in_other_notations(text: str, other: str, shape: str) -
 
 @st.composite
 def layouts(draw: st.DrawFn) -> tuple[str, list[tuple[str, int]], tuple[int, ...]]:
-    """A text, its axes (dimension, size; 0 for what is left), and a shape."""
+    """A text, its axes (dimension, size; 0 for the rest), and a shape."""
     rank = draw(st.integers(1, 3))
     dims = "ABC"[:rank]
     factors = draw(
