@@ -427,8 +427,7 @@ def cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
     """
     if m.recipe.shape == shape:
         return m
-    steps = (Pad(m.recipe.shape), *m.recipe.steps)
-    recipe = Recipe(shape, steps, m.recipe.tail_padding, m.recipe.offset)
+    recipe = replace(m.recipe, shape=shape, steps=(Pad(m.recipe.shape), *m.recipe.steps))
     return replace(m, recipe=recipe, origin=None)
 
 

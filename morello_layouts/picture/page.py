@@ -22,10 +22,12 @@ from morello_layouts.recipe import (
     Merge,
     Pad,
     Recipe,
+    Replicate,
     Scatter,
     Split,
     Step,
     Transpose,
+    Xor,
     delinearize,
     elements_at,
     has_inverse,
@@ -116,6 +118,10 @@ def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
             return f"axes are merged: {', '.join(parts)}; every place keeps its number"
         case Scatter(form, _):
             return f"each place gets the number {form}"
+        case Xor(target, source):
+            return f"places move within axis {target}, by the bits of their place in axis {source}"
+        case Replicate(sizes):
+            return f"each place is there {prod(sizes)} times; the first one comes first"
 
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

@@ -18,16 +18,29 @@ from morello_layouts.recipe.readings import (
     unpack_array,
 )
 from morello_layouts.recipe.recognize import recipe_of_coordinates, recipe_of_formula
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Scatter, Split, Step, Transpose, known
+from morello_layouts.recipe.steps import (
+    Merge,
+    Pad,
+    Recipe,
+    Replicate,
+    Scatter,
+    Split,
+    Step,
+    Transpose,
+    Xor,
+    known,
+)
 
 __all__ = [
     "Merge",
     "Pad",
     "Recipe",
+    "Replicate",
     "Scatter",
     "Split",
     "Step",
     "Transpose",
+    "Xor",
     "coordinates_at",
     "delinearize",
     "elements_at",

@@ -14,7 +14,17 @@ from typing import Any, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe.steps import Merge, Pad, Recipe, Scatter, Split, Step, Transpose
+from morello_layouts.recipe.steps import (
+    Merge,
+    Pad,
+    Recipe,
+    Replicate,
+    Scatter,
+    Split,
+    Step,
+    Transpose,
+    Xor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +180,18 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
             raise UnsupportedError(
                 f"{step} is not digits in nested strides",
                 "its elements overlap, interleave or run backwards",
+                "ask for offsets, coordinates or proofs, which need no digits",
+            )
+        case Xor():
+            raise UnsupportedError(
+                f"{step} is not digits in nested strides",
+                "an axis after it depends on two digits at once",
+                "ask for offsets, coordinates or proofs, which need no digits",
+            )
+        case Replicate():
+            raise UnsupportedError(
+                f"{step} is not digits of coordinates",
+                "each element has several places",
                 "ask for offsets, coordinates or proofs, which need no digits",
             )
 

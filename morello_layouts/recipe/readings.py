@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -19,11 +20,13 @@ from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Recipe,
+    Replicate,
     Scatter,
     Shape,
     Split,
     Step,
     Transpose,
+    Xor,
     known,
 )
 
@@ -40,6 +43,10 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
                 array = array.transpose(order)
             case Split() | Merge():
                 array = array.reshape(after)
+            case Xor():
+                array = _xored(step, array)
+            case Replicate(sizes):
+                array = np.broadcast_to(array.reshape(*before, *(1,) * len(sizes)), after)
             case Scatter():
                 slots = _slots(step, before)
                 _require_own_slots(slots, before)
@@ -84,8 +91,18 @@ def _undo(step: Step, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
             return array.transpose(np.argsort(order))
         case Split() | Merge():
             return array.reshape(shape)
+        case Xor():
+            return _xored(step, array)
+        case Replicate(sizes):
+            return array[(slice(None),) * len(shape) + (0,) * len(sizes)]
         case Scatter():
             return array[_slots(step, shape)]
+
+
+def _xored(step: Xor, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array with its elements moved along the target of an xor, its own inverse."""
+    at = np.indices(array.shape, sparse=True)
+    return np.take_along_axis(array, step.new_target(at, array.shape), step.target)
 
 
 def _slots(step: Scatter, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -140,13 +157,17 @@ class Arithmetic(Protocol):
 T = TypeVar("T", bound=Arithmetic)
 
 
-def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tuple[T, ...]:
+def physical_coordinates(
+    recipe: Recipe, coordinate: Sequence[T], zero: T, replica: Sequence[T] = ()
+) -> tuple[T, ...]:
     """Return the physical coordinate of the element at a logical one.
 
     Args:
         recipe: the layout at its shape.
         coordinate: one value for each logical dimension.
         zero: the zero of the coordinate's kind, for an axis that a merge of no axes makes.
+        replica: the coordinate along each axis of ``recipe.replica_sizes``; by default 0, the
+            element's first holder.
 
     >>> from morello_layouts.recipe.steps import Pad, Split, Transpose
     >>> tiled = Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3))))
@@ -154,6 +175,7 @@ def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tu
     (1, 1, 0, 1)
     """
     at = list(coordinate)
+    replicas = iter(replica or [zero] * len(recipe.replica_sizes))
     for step, shape in zip(recipe.steps, recipe.shapes, strict=False):
         match step:
             case Pad():
@@ -169,6 +191,10 @@ def physical_coordinates(recipe: Recipe, coordinate: Sequence[T], zero: T) -> tu
             case Merge():
                 runs = step.groups(range(len(at)))
                 at = [linear_index([at[i] for i in r], [shape[i] for i in r], zero) for r in runs]
+            case Xor(target):
+                at[target] = step.new_target(at, shape)
+            case Replicate(sizes):
+                at += islice(replicas, len(sizes))
             case Scatter(form):
                 at = [value_of(form, {f"d{k}": x for k, x in enumerate(at)}, zero)]
     return tuple(at)
@@ -242,6 +268,10 @@ def logical_coordinates(recipe: Recipe, physical: Sequence[Any]) -> tuple[tuple[
             case Merge():
                 groups = zip(at, step.groups(before), strict=True)
                 at = [digit for x, sizes in groups for digit in delinearize(x, sizes)]
+            case Xor(target):
+                at[target] = step.new_target(at, before)
+            case Replicate(sizes):
+                at = at[: len(at) - len(sizes)]
             case Scatter():
                 at, more = _scattered(step, before, at[0])
                 limits += more
@@ -263,13 +293,15 @@ def _scattered(step: Scatter, shape: Shape, slot: Any) -> tuple[list[Any], Limit
     return [x * -1 + (n - 1) if is_flipped else x for x, is_flipped, n in axes], limits
 
 
-def offset_of(recipe: Recipe, coordinate: Sequence[T], zero: T) -> T:
+def offset_of(recipe: Recipe, coordinate: Sequence[T], zero: T, replica: Sequence[T] = ()) -> T:
     """Return the offset in the buffer of the element at a logical coordinate.
+
+    Arguments are those of :func:`physical_coordinates`.
 
     >>> offset_of(Recipe((2, 3), offset=5), (1, 2), 0)
     10
     """
-    at = physical_coordinates(recipe, coordinate, zero)
+    at = physical_coordinates(recipe, coordinate, zero, replica)
     position = linear_index(at, recipe.physical_shape, zero)
     found: T = position if recipe.offset == 0 else position + recipe.offset
     return found
@@ -312,16 +344,18 @@ def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int6
         UnsupportedError: if sizes are symbolic, or there are too many.
     """
     shape, (size,) = known(recipe.shape), known((recipe.size,))
-    if max(size, prod(shape)) > SCATTERED:
+    sizes = (*shape, *recipe.replica_sizes)
+    if max(size, prod(sizes)) > SCATTERED:
         raise UnsupportedError(
             f"{recipe} has more than {SCATTERED} slots or elements",
             "the elements of a layout without inverse formula are looked up one by one",
             "ask at smaller sizes",
         )
-    slots = np.asarray(offset_of(recipe, np.indices(shape, sparse=True), 0))
-    slots = np.broadcast_to(slots, shape).reshape(-1)
+    at = np.indices(sizes, sparse=True)
+    slots = np.asarray(offset_of(recipe, at[: len(shape)], 0, at[len(shape) :]))
+    slots = np.broadcast_to(slots, sizes).reshape(-1)
     first = np.full(size, -1)
-    first[slots[::-1]] = np.arange(slots.size)[::-1]
+    first[slots[::-1]] = np.arange(slots.size)[::-1] // recipe.replicas
     return first, np.bincount(slots, minlength=size)
 
 
@@ -358,7 +392,7 @@ def occupied(recipe: Recipe) -> Int:
     2
     """
     if has_inverse(recipe):
-        return prod(recipe.shape)
+        return prod(recipe.shape) * recipe.replicas
     step, shape = recipe.steps[0], recipe.shape
     if isinstance(step, Scatter):  # elements along a stride of 0 share their slots
         used = {var.name for var in step.form.variables()}

@@ -1,12 +1,12 @@
-"""Recipes: pad, split, transpose, merge and scatter steps over axes."""
+"""Recipes: pad, split, transpose, merge, xor, replicate and scatter steps over axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, map_ints
@@ -181,7 +181,81 @@ class Scatter:
         return f"scatter {self.form}"
 
 
-Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter
+@dataclass(frozen=True, slots=True)
+class Xor:
+    """Change the bits of one axis by those of another: ``target ^= (source >> shift) mod 2^k``.
+
+    This is the swizzle of shared memory. The target has 2^k values, so each row of the source is a
+    permutation of them, whatever the size of the source: the step is its own inverse, and moves
+    elements and padding within their axes only.
+
+    Attributes:
+        target: the axis whose coordinates change; its size is 2^k.
+        source: another axis, of any size.
+        shift: the bits of the source's coordinate that are passed over.
+
+    >>> Xor(target=1, source=0).apply((6, 4))
+    (6, 4)
+    >>> [Xor(1, 0).new_target((i, 3), (6, 4)) for i in range(6)]
+    [3, 2, 1, 0, 3, 2]
+    """
+
+    target: int
+    source: int
+    shift: int = 0
+    name: ClassVar[str] = "xor"
+
+    def apply(self, shape: Shape) -> Shape:
+        """Return the shape after the step, which is the one before it."""
+        axes = range(len(shape))
+        fits = self.target in axes and self.source in axes and self.target != self.source
+        size = shape[self.target] if fits else 0
+        if not fits or self.shift < 0 or not isinstance(size, int) or size.bit_count() != 1:
+            raise ShapeError(
+                f"{self} does not fit the shape {brackets(shape)}",
+                "an xor changes an axis of 2^k values by another one, shifted by 0 bits or more",
+                "split an axis of a power of two off before it, and name two different axes",
+            )
+        return shape
+
+    def new_target(self, at: Sequence[Any], shape: Shape) -> Any:
+        """Return the coordinate along the target after the step, of coordinates of any kind."""
+        bits, size = at[self.source], shape[self.target]
+        room = size << self.shift if isinstance(size, int) else size
+        if not is_nonnegative(room - shape[self.source]):
+            bits = bits % room
+        return at[self.target] ^ (bits // (1 << self.shift) if self.shift else bits)
+
+    def __str__(self) -> str:
+        shifted = f"axis {self.source}"
+        if self.shift:
+            shifted = f"({shifted} >> {self.shift})"
+        return f"xor axis {self.target} with {shifted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """Append axes that no coordinate fixes: each element is at every place along them.
+
+    Its *holders* are these places; the first one is at 0 along each new axis.
+
+    Attributes:
+        sizes: the size of each new axis.
+
+    >>> Replicate((2,)).apply((3, 4))
+    (3, 4, 2)
+    """
+
+    sizes: tuple[int, ...]
+    name: ClassVar[str] = "replicate"
+
+    def apply(self, shape: Shape) -> Shape:
+        """Return the shape after the step."""
+        _require(all(isinstance(n, int) and n >= 1 for n in self.sizes), self, shape)
+        return (*shape, *self.sizes)
+
+
+Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter | Xor | Replicate
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,6 +269,8 @@ class Recipe(Displayed):
             is negative, the buffer ends so many slots before the end of the axes: a view of columns
             ends at its last element, not at the end of the last row.
         offset: elements of padding at the start of the buffer, before those of the axes.
+        axis_names: a different name for each physical axis, such as ``lane`` and ``register``; none
+            for memory, whose axes have no names.
 
     >>> print(Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3)))))
     [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]
@@ -204,12 +280,14 @@ class Recipe(Displayed):
     steps: tuple[Step, ...] = ()
     tail_padding: Int = 0
     offset: Int = 0
+    axis_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.shapes  # raises if a step does not fit  # noqa: B018
+        self._require_names()
         room: Int = 0
         if not is_nonnegative(self.tail_padding) and not any(map(_loses_places, self.steps)):
-            room = prod(self.physical_shape) + self.tail_padding - prod(self.shape)
+            room = prod(self.physical_shape) + self.tail_padding - prod(self.shape) * self.replicas
         for name, number in (("offset", self.offset), ("room", room)):
             if is_nonnegative(-1 - number):
                 raise ShapeError(
@@ -217,6 +295,25 @@ class Recipe(Displayed):
                     "a buffer begins at 0, and a negative tail padding cuts off padding only",
                     "give an offset of 0 or more, and a tail padding that leaves the elements",
                 )
+
+    def _require_names(self) -> None:
+        names, axes = self.axis_names, len(self.physical_shape)
+        if names and (len(names) != axes or len(set(names)) < axes):
+            raise ShapeError(
+                f"names of axes: expected {axes} different names, got {', '.join(names)}",
+                "each physical axis has one name, or none has",
+                "give a name for each axis after the last step, or merge axes of one name before",
+            )
+
+    @cached_property
+    def replica_sizes(self) -> tuple[int, ...]:
+        """The sizes of all axes that no coordinate fixes, in the order of the steps."""
+        return tuple(n for s in self.steps if isinstance(s, Replicate) for n in s.sizes)
+
+    @cached_property
+    def replicas(self) -> int:
+        """The number of places that hold each element."""
+        return prod(self.replica_sizes)
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
@@ -295,7 +392,8 @@ class Recipe(Displayed):
             return step
 
         shape, steps = tuple(map(change, self.shape)), tuple(map(changed, self.steps))
-        return Recipe(shape, steps, change(self.tail_padding), change(self.offset))
+        tail, offset = change(self.tail_padding), change(self.offset)
+        return Recipe(shape, steps, tail, offset, self.axis_names)
 
     def at(self, values: Mapping[str, int]) -> Recipe:
         """Return the recipe with numbers in place of its symbolic sizes.
@@ -317,7 +415,11 @@ class Recipe(Displayed):
         parts = [brackets(self.shape)]
         for step, shape in zip(self.steps, self.shapes[1:], strict=True):
             slots = f"{step.form} in " if isinstance(step, Scatter) else ""
-            parts.append(f"{step.name} {slots}{brackets(shape)}")
+            parts.append(
+                str(step) if isinstance(step, Xor) else f"{step.name} {slots}{brackets(shape)}"
+            )
+        if self.axis_names:
+            parts[-1] += f" ({', '.join(self.axis_names)})"
         if self.offset:
             parts.append(f"start at {self.offset}")
         if self.tail_padding:

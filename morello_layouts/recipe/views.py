@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from morello_layouts.checks import as_permutation
@@ -12,11 +13,13 @@ from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Recipe,
+    Replicate,
     Scatter,
     Shape,
     Split,
     Step,
     Transpose,
+    Xor,
     brackets,
     known,
 )
@@ -112,7 +115,7 @@ def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = N
     steps = list(reshape_steps(tuple(shape), before))
     if moved != tuple(range(len(moved))):
         steps.append(Transpose(moved))
-    return Recipe(tuple(shape), (*steps, *recipe.steps), recipe.tail_padding, recipe.offset)
+    return replace(recipe, shape=tuple(shape), steps=(*steps, *recipe.steps))
 
 
 def _of_one_element(recipe: Recipe) -> Recipe:
@@ -123,11 +126,13 @@ def _of_one_element(recipe: Recipe) -> Recipe:
     first, *rest = recipe.steps[begun - 1 :]
     # A scatter of no axes has a constant formula, which any axes may have.
     steps = (Merge((1, *first.counts[1:])) if isinstance(first, Merge) else first, *rest)
-    return Recipe((1,), steps, recipe.tail_padding, recipe.offset)
+    return replace(recipe, shape=(1,), steps=steps)
 
 
 def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
     """Return the recipe with each element split into ``size`` parts, a new innermost dimension.
+
+    Its axes have no names.
 
     >>> print(with_inner_axis(Recipe((3, 4), (Transpose((1, 0)),)), 2))
     [3,4,2] → transpose [4,3,2]
@@ -143,6 +148,12 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
                 steps.append(Transpose((*order, len(order))))
             case Merge(counts):
                 steps.append(Merge((*counts, 1)))
+            case Xor():
+                steps.append(step)
+            case Replicate(sizes):
+                rank, new = len(before), len(sizes)
+                order = (*range(rank), *range(rank + 1, rank + 1 + new), rank)
+                steps += (step, Transpose(order))
             case Scatter(form, slots):
                 part = variable(f"d{len(before)}", 0, size - 1)
                 steps += (Scatter(form * size + part, slots * size), Split((size,)))
