@@ -1,5 +1,6 @@
 """The recipe of a layout, its steps, and what can be read off it alone."""
 
+from morello_layouts.recipe.bases import bases_of_recipe, recipe_of_bases
 from morello_layouts.recipe.readings import (
     coordinates_at,
     delinearize,
@@ -41,6 +42,7 @@ __all__ = [
     "Step",
     "Transpose",
     "Xor",
+    "bases_of_recipe",
     "coordinates_at",
     "delinearize",
     "elements_at",
@@ -54,6 +56,7 @@ __all__ = [
     "offset_of",
     "pack_array",
     "physical_coordinates",
+    "recipe_of_bases",
     "recipe_of_coordinates",
     "recipe_of_formula",
     "require_own_slots",

@@ -74,6 +74,11 @@ class Span:
         """The number of independent vectors."""
         return len(self._basis)
 
+    @property
+    def basis(self) -> tuple[int, ...]:
+        """Independent vectors of the same span, the highest first."""
+        return tuple(member for member, _ in self._basis)
+
     def add(self, vector: int) -> bool:
         """Add a vector; return whether the span grows."""
         rest, used = self.reduced(vector)
