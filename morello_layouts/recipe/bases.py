@@ -108,7 +108,7 @@ def _checked(shape: Sequence[int], bases: Bases) -> list[Sequence[int]]:
                 "bits of a place choose bits of a coordinate, so every size is a power of two",
                 f"pad the dimension to {1 << (n - 1).bit_length()}" if isinstance(n, int) else "",
             )
-    every = [basis for name in reversed(bases) for basis in bases[name]]
+    every = [basis for name in reversed([*bases]) for basis in bases[name]]
     for basis in every:
         if len(basis) != len(shape) or not all(
             0 <= x < n for x, n in zip(basis, shape, strict=True)
@@ -196,7 +196,7 @@ class _Linear:
     @cached_property
     def axis_of(self) -> list[str]:
         """The named axis of each bit of an offset."""
-        return [name for name in reversed(self.bases) for _ in self.bases[name]]
+        return [name for name in reversed([*self.bases]) for _ in self.bases[name]]
 
     @cached_property
     def runs(self) -> list[range]:
