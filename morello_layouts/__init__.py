@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         exercises as exercises,
         explanations as explanations,
         expr as expr,
+        gpu as gpu,
         hlo as hlo,
         kernels as kernels,
         maps as maps,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from morello_layouts.api import (
         agree as agree,
         are_equivalent as are_equivalent,
+        bank_conflicts as bank_conflicts,
         certificate as certificate,
         convert as convert,
         convert_all as convert_all,
@@ -89,8 +91,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "agree are_equivalent certificate code convert convert_all draw from_sympy index_map"
-    " is_bijective is_bitcast is_injective is_surjective pack relayout simplify unpack verify",
+    "api": "agree are_equivalent bank_conflicts certificate code convert convert_all draw"
+    " from_sympy index_map is_bijective is_bitcast is_injective is_surjective pack relayout"
+    " simplify unpack verify",
     "diagnostics": "compare_hlo diagnose read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
@@ -118,6 +121,7 @@ _SUBMODULES: Final = {
             "exercises",
             "explanations",
             "expr",
+            "gpu",
             "hlo",
             "kernels",
             "maps",
@@ -130,7 +134,7 @@ _SUBMODULES: Final = {
 
 _MODULE_OF: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = sorted([*_MODULE_OF, "tpu"])  # noqa: PLE0605
+__all__ = sorted([*_MODULE_OF, "gpu", "tpu"])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

@@ -189,6 +189,11 @@ REPORT_PLACES_SHOWN: Final = 3
 SUGGESTED_DIMENSIONS: Final = 8
 """Dimensions of an array that layouts are suggested for: 128 foldings, each with 56 orders."""
 
+# GPUs
+
+ACCESS_INSTRUCTIONS: Final = 4096
+"""Instructions of an access that are looked at, from the first on: 131,072 lanes."""
+
 # Layouts
 
 SCATTERED: Final = 1 << 22

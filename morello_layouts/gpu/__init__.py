@@ -1,0 +1,21 @@
+"""Questions about GPUs and caches: banks, sectors, lines and vectors of an access.
+
+>>> import morello_layouts as ml
+>>> print(ml.bank_conflicts("f32[32,32]", "column").verdict)
+32-way conflict
+"""
+
+from morello_layouts.gpu.access import Access, Copy, Lanes, Matrices, Requests
+from morello_layouts.gpu.banks import BankConflicts, Collision
+from morello_layouts.gpu.pitches import BankFormula
+
+__all__ = [
+    "Access",
+    "BankConflicts",
+    "BankFormula",
+    "Collision",
+    "Copy",
+    "Lanes",
+    "Matrices",
+    "Requests",
+]

@@ -1,0 +1,300 @@
+"""What the lanes of a warp touch, instruction by instruction."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.checks import checked_coordinate, shown, whole
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.limits import ACCESS_INSTRUCTIONS
+from morello_layouts.plain import Displayed
+
+Array: TypeAlias = NDArray[np.int64]
+
+LANES: Final = 32
+"""Lanes of a warp."""
+
+MATRIX_BYTES: Final = 16
+"""Bytes of a row of the 8 by 8 matrix that ``ldmatrix`` reads: one lane gives its address."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requests:
+    """The elements that lanes ask for, each lane ``vector`` of them along the last dimension.
+
+    Attributes:
+        coordinates: the first element of each lane: instructions by lanes by dimensions.
+        active: which lanes take part: instructions by lanes.
+        vector: elements of a lane.
+        total: instructions of the access; fewer are looked at if there are too many.
+    """
+
+    coordinates: Array
+    active: NDArray[np.bool_]
+    vector: int
+    total: int
+
+
+class Access(Displayed, ABC):
+    """A way in which a warp reads or writes an array.
+
+    Attributes:
+        is_store: whether it writes.
+        lanes: lanes that take part in an instruction.
+    """
+
+    is_store: bool
+    lanes: int
+
+    @property
+    def merges(self) -> bool:
+        """Whether two phases become one if lanes ask for the same address in pairs."""
+        return not self.is_store
+
+    @abstractmethod
+    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+        """Return what an access of a tile asks for.
+
+        Args:
+            shape: the sizes of the tile.
+            bits: bits of an element.
+            at: where the only instruction begins; None for all instructions of the tile.
+        """
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Copy(Access):
+    """Lanes one after the other through a tile, along its rows or down its columns.
+
+    After the end of a row (or column) the next lane begins the next one, as in a loop over a tile.
+
+    Attributes:
+        order: ``"row"`` or ``"column"``.
+        width: bits of a lane, along the row; None for one element.
+        is_store: whether it writes.
+        lanes: lanes of an instruction.
+
+    >>> Copy("column").requests((4, 2), 32, None).coordinates[0, :5].tolist()
+    [[0, 0], [1, 0], [2, 0], [3, 0], [0, 1]]
+    """
+
+    order: str
+    width: int | None = None
+    is_store: bool = False
+    lanes: int = LANES
+
+    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+        """Return what each instruction asks for: ``lanes`` vectors in their order."""
+        vector = vector_of(self.width, bits, str(self))
+        sizes = (*shape[:-1], -(-shape[-1] // vector))
+        along = sizes if self.order == "row" else sizes[::-1]
+        count, first = prod(sizes), 0
+        if at is not None:
+            (whole_vectors, rest) = divmod(at[-1], vector)
+            if rest:
+                raise ShapeError(
+                    f"at={at}: expected a multiple of {vector} at the end, got {at[-1]}",
+                    f"lanes of {self} touch {vector} elements each",
+                    f"give at={(*at[:-1], at[-1] - rest)}",
+                )
+            start = (*at[:-1], whole_vectors)
+            turned = start if self.order == "row" else start[::-1]
+            first = int(np.ravel_multi_index(turned, along))
+        total = 1 if at is not None else -(-count // self.lanes)
+        kept = min(total, ACCESS_INSTRUCTIONS)
+        index = first + np.arange(kept * self.lanes).reshape(kept, self.lanes)
+        active = index < count
+        found = np.unravel_index(np.where(active, index, 0), along)
+        found = found if self.order == "row" else found[::-1]
+        coordinates = np.stack(found, axis=-1).astype(np.int64)
+        coordinates[..., -1] *= vector
+        return Requests(coordinates, active, vector, total)
+
+    def __str__(self) -> str:
+        width = "" if self.width is None else f".b{self.width}"
+        return f"{'store' if self.is_store else 'load'} {self.order}{width}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Matrices(Access):
+    """``ldmatrix`` or ``stmatrix``: a lane gives the address of 16 bytes, a row of a matrix.
+
+    Matrices of 8 rows lie below each other two by two, as operand A of ``mma.m16n8k16`` takes them:
+    lane l has row ``l % 16`` of the left two, or of the right two from lane 16 on.
+
+    Attributes:
+        count: 1, 2 or 4 matrices.
+        is_store: whether it writes.
+        transposes: whether the registers get the matrices transposed; it changes no address.
+
+    >>> Matrices(4).requests((16, 16), 16, None).coordinates[0, ::8].tolist()
+    [[0, 0], [8, 0], [0, 8], [8, 8]]
+    """
+
+    count: int = 4
+    is_store: bool = False
+    transposes: bool = False
+
+    @property
+    def lanes(self) -> int:  # type: ignore[override]
+        """Lanes that give an address: 8 for each matrix."""
+        return 8 * self.count
+
+    @property
+    def merges(self) -> bool:
+        """Never: each matrix is a phase of its own."""
+        return False
+
+    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+        """Return what each instruction asks for: one block of the tile."""
+        if len(shape) != 2:
+            raise ShapeError(
+                f"{self}: expected a tile of 2 dimensions, got {len(shape)}",
+                "a matrix has rows and columns",
+                "give a layout of two dimensions, or a function from a lane to a coordinate",
+            )
+        vector = vector_of(8 * MATRIX_BYTES, bits, str(self))
+        lane = np.arange(self.lanes)
+        block = np.stack([lane % min(16, self.lanes), lane // 16 * vector], axis=-1)
+        rows, columns = int(block[:, 0].max()) + 1, int(block[:, 1].max()) + vector
+        origins, total = _places(shape, (rows, columns), at)
+        coordinates = origins[:, None] + block
+        active: NDArray[np.bool_] = np.less(coordinates, shape).all(axis=-1)
+        return Requests(np.where(active[..., None], coordinates, 0), active, vector, total)
+
+    def __str__(self) -> str:
+        name = "stmatrix" if self.is_store else "ldmatrix"
+        return f"{name}.x{self.count}{'.trans' if self.transposes else ''}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Lanes(Access):
+    """An access that a Python function tells: the coordinate of each lane's first element.
+
+    Attributes:
+        function: from a lane's number to a coordinate, or None for a lane that takes no part.
+        vector: elements of a lane, along the last dimension.
+        is_store: whether it writes.
+        lanes: lanes of the instruction.
+
+    >>> Lanes(lambda lane: (lane // 4, lane % 4)).requests((8, 4), 32, None).coordinates[0, 5]
+    array([1, 1])
+    """
+
+    function: Callable[[int], Any]
+    vector: int = 1
+    is_store: bool = False
+    lanes: int = LANES
+
+    def requests(
+        self,
+        shape: tuple[int, ...],
+        bits: int,  # noqa: ARG002
+        at: tuple[int, ...] | None,
+    ) -> Requests:
+        """Return what the one instruction asks for, from the place ``at`` on."""
+        origin = at or (0,) * len(shape)
+        active = np.zeros((1, self.lanes), bool)
+        coordinates = np.zeros((1, self.lanes, len(shape)), np.int64)
+        for lane in range(self.lanes):
+            given = self._called(lane)
+            if given is None:
+                continue
+            values = (given,) if whole(given) is not None else given
+            if not isinstance(values, tuple | list | np.ndarray):
+                raise LayoutError(
+                    f"the access at lane {lane}: expected a coordinate, got {shown(given)}",
+                    "the function returns one int for each dimension, or None",
+                    "return for example (lane, 0)",
+                )
+            try:
+                there = checked_coordinate([*values], shape, 0)
+            except ShapeError as error:
+                what = f"the access at lane {lane}: {error.what}"
+                raise ShapeError(what, error.why, error.fix) from None
+            coordinates[0, lane] = np.add(there, origin)
+            active[0, lane] = True
+        if (coordinates >= shape).any():
+            raise ShapeError(
+                f"at={at}: lanes leave the tile {shape}",
+                "at is added to the coordinate of each lane",
+                "give a place from which all lanes stay inside",
+            )
+        return Requests(coordinates, active, self.vector, 1)
+
+    def _called(self, lane: int) -> Any:
+        try:
+            return self.function(lane)
+        except Exception as error:
+            raise LayoutError(
+                f"the access at lane {lane}: {type(error).__name__}: {error}",
+                "the function takes a lane's number and returns a coordinate, or None",
+                "try it by itself with this lane",
+            ) from error
+
+    def __str__(self) -> str:
+        name = getattr(self.function, "__name__", "function")
+        each = "" if self.vector == 1 else f", {self.vector} elements each"
+        return f"{'store' if self.is_store else 'load'} {name}(lane){each}"
+
+
+def vector_of(width: int | None, bits: int, text: str) -> int:
+    """Return the elements that a lane touches.
+
+    Raises:
+        UnsupportedError: if elements do not fill the width.
+
+    >>> vector_of(128, 16, "load row.b128")
+    8
+    """
+    if width is None:
+        return 1
+    if width % bits:
+        raise UnsupportedError(
+            f"{text}: expected a multiple of {bits} bits, got {width}",
+            f"a lane touches whole elements, which have {bits} bits here",
+            "give another width, or the true bits=… of an element",
+        )
+    return width // bits
+
+
+def _places(
+    shape: Sequence[int], block: Sequence[int], at: tuple[int, ...] | None
+) -> tuple[Array, int]:
+    """Return where blocks of a tile begin, as many as are looked at, and how many there are."""
+    if at is not None:
+        return np.array([at], np.int64), 1
+    counts = [-(-n // b) for n, b in zip(shape, block, strict=True)]
+    total = prod(counts)
+    index = np.unravel_index(np.arange(min(total, ACCESS_INSTRUCTIONS)), counts)
+    return np.stack(index, axis=-1).astype(np.int64) * np.array(block), total
+
+
+_COPY: Final = re.compile(r"(?:(load|store) )?(row|column)(?:\.b(8|16|32|64|128))?", re.ASCII)
+_MATRIX: Final = re.compile(r"(ld|st)matrix(?:\.x([124]))?(\.trans)?", re.ASCII)
+
+
+def access_of_text(text: str) -> Access | None:
+    """Return the access that a text names, or None.
+
+    >>> print(access_of_text("column"), access_of_text("ldmatrix.x2.trans"), sep=", ")
+    load column, ldmatrix.x2.trans
+    >>> access_of_text("store row.b128")
+    <Copy: store row.b128>
+    """
+    words = " ".join(text.split())
+    if found := _COPY.fullmatch(words):
+        kind, order, width = found.groups()
+        return Copy(order, int(width) if width else None, kind == "store")
+    if found := _MATRIX.fullmatch(words):
+        kind, number, transposes = found.groups()
+        return Matrices(int(number or 4), kind == "st", bool(transposes))
+    return None

@@ -1,0 +1,310 @@
+"""Bank conflicts: how many times the shared memory of a GPU serves one access of a warp.
+
+Shared memory has 32 banks of 4-byte words: word w lies in bank ``w % 32``. A bank gives one word at
+a time, to all lanes that ask for it, so an access takes as many rounds as one bank has different
+words to give. Lanes of 8 or 16 bytes are served in phases of 16 or 8 lanes, as the banks give 128
+bytes at a time. Two phases of a load merge if in the whole warp each lane l asks for the same
+address as lane l xor 1, or each as lane l xor 2: NVIDIA's engineers say so of compute capability
+7.x, and public microbenchmarks find it on later ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.description import amount, count, listed
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.gpu.access import Access, Array, Requests
+from morello_layouts.maps import IndexMap
+from morello_layouts.plain import Displayed
+from morello_layouts.recipe import binary
+from morello_layouts.recipe.readings import offset_of
+
+BANKS: Final = 32
+"""Banks of shared memory."""
+
+WORD: Final = 4
+"""Bytes of a word."""
+
+ROUND: Final = BANKS * WORD
+"""Bytes that the banks give in one round."""
+
+
+_SHOWN: Final = 8  # lanes or words that a text lists
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """A word that a bank gives in a round of its own.
+
+    Attributes:
+        word: its number, from the start of the buffer.
+        lanes: the lanes that ask for it.
+    """
+
+    word: int
+    lanes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BankConflicts(Displayed):
+    """What an access of a warp costs in shared memory.
+
+    Attributes:
+        access: the access in words.
+        layout: the layout in shared memory.
+        bits: bits of an element.
+        ways: the rounds of the worst phase: 1 is no conflict.
+        wavefronts: the rounds of all instructions together.
+        phases: the rounds that they need without conflicts.
+        instructions: the instructions of the access.
+        counted: those that were looked at: all, unless there are very many.
+        at: the coordinate of the first lane of the worst instruction.
+        bank: the bank with the most words in the worst phase.
+        collisions: these words, with the lanes that ask for each.
+        ranks: the independent bits of word addresses and of banks in the worst phase if addresses
+            are linear in the bits of the lane: then there are 2^(words - banks) ways. None if not.
+    """
+
+    json_keys: ClassVar = (
+        *("verdict", "access", "layout", "bits", "ways", "wavefronts", "phases", "instructions"),
+        *("counted", "at", "bank", "collisions", "ranks", "reason"),
+    )
+
+    access: str
+    layout: str
+    bits: int
+    ways: int
+    wavefronts: int
+    phases: int
+    instructions: int
+    counted: int
+    at: tuple[int, ...]
+    bank: int
+    collisions: tuple[Collision, ...]
+    ranks: tuple[int, int] | None
+
+    @property
+    def has_conflicts(self) -> bool:
+        """Whether a bank has to give more than one word in a phase."""
+        return self.ways > 1
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words: ``no conflicts`` or ``8-way conflict``."""
+        return f"{self.ways}-way conflict" if self.has_conflicts else "no conflicts"
+
+    @property
+    def reason(self) -> str:
+        """Why there are so many ways."""
+        if self.ranks is None:
+            return "counted: addresses are not linear in the bits of the lane"
+        words, banks = self.ranks
+        equals = f"2^({words} - {banks}) = {self.ways}"
+        return f"words have rank {words} in the bits of the lane, banks rank {banks}: {equals}"
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits", *self._lines()]
+        )
+
+    def _lines(self) -> list[str]:
+        lines: list[str] = []
+        if self.has_conflicts:
+            words = _few([each.word for each in self.collisions])
+            lanes = _few([each.lanes[0] for each in self.collisions])
+            where = "" if self.instructions == 1 else f" at {self.at}"
+            lines.append(f"  lanes {lanes} ask for words {words} of bank {self.bank}{where}")
+        lines.append(f"  {self.reason}")
+        asked = count(self.counted, "instruction")
+        if self.counted < self.instructions:
+            asked = f"the first {asked} of {amount(self.instructions)}"
+        rounds = count(self.wavefronts, "wavefront")
+        fewest = "the fewest" if self.wavefronts == self.phases else f"{self.phases:,} at best"
+        lines.append(f"  {rounds} for {asked}: {fewest}")
+        return lines
+
+
+def _few(numbers: list[int]) -> str:
+    """Return numbers as text, those in the middle left out if there are many."""
+    if len(numbers) <= _SHOWN:
+        return listed([*map(str, numbers)])
+    return f"{', '.join(map(str, numbers[: _SHOWN - 1]))}, … {numbers[-1]}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addresses:
+    """The bytes that lanes ask for.
+
+    Attributes:
+        first: the first byte of each lane, from the start of the buffer: instructions by lanes.
+        active: which lanes take part.
+        width: bytes of a lane: 1, 2, 4, 8 or 16.
+    """
+
+    first: Array
+    active: NDArray[np.bool_]
+    width: int
+
+    @property
+    def words(self) -> Array:
+        """The words of each lane: instructions by lanes by words."""
+        return self.first[..., None] // WORD + np.arange(max(1, self.width // WORD))
+
+
+def addresses_of(m: IndexMap, requests: Requests, bits: int, access: str) -> Addresses:
+    """Return the bytes that lanes ask for; a wide element takes several instructions.
+
+    Raises:
+        UnsupportedError: if the elements of a lane are not next to each other and aligned.
+    """
+    at = np.moveaxis(requests.coordinates, -1, 0)
+    first = _offsets(m, at)
+    for step in range(1, requests.vector):
+        inside = requests.active & (at[-1] + step < m.shape[-1])
+        there = _offsets(m, [*at[:-1], np.minimum(at[-1] + step, m.shape[-1] - 1)])
+        _require_vectors(requests, inside & (there != first + step), m, access)
+    unaligned = first * bits % alignment(requests.vector * bits) != 0
+    _require_vectors(requests, requests.active & unaligned, m, access)
+    return pieces_of(first, requests, bits)
+
+
+def alignment(width: int) -> int:
+    """Return the bits to a multiple of which an access of a width is aligned.
+
+    >>> alignment(128), alignment(96), alignment(4)
+    (128, 32, 1)
+    """
+    return min(128, width & -width) if width >= 8 else 1
+
+
+def pieces_of(first: Array, requests: Requests, bits: int) -> Addresses:
+    """Return the bytes of lanes whose first elements have these offsets.
+
+    Lanes of no power of two of bytes take several instructions: 12 bytes are three words.
+    """
+    width = max(8, requests.vector * bits)
+    piece = alignment(width) // 8
+    parts = width // 8 // piece
+    active = np.repeat(requests.active, parts, axis=0)
+    steps = np.tile(np.arange(parts) * piece, len(first))
+    starts = np.repeat(first * bits // 8, parts, axis=0) + steps[:, None]
+    return Addresses(starts, active, piece)
+
+
+def _offsets(m: IndexMap, at: list[Array] | Array) -> Array:
+    found = np.asarray(offset_of(m.recipe, [*at], 0), np.int64)
+    return np.broadcast_to(found, at[-1].shape)
+
+
+def _require_vectors(
+    requests: Requests, wrong: NDArray[np.bool_], m: IndexMap, access: str
+) -> None:
+    if wrong.any():
+        at = tuple(map(int, requests.coordinates[tuple(np.argwhere(wrong)[0])]))
+        raise UnsupportedError(
+            f"{access}: the {requests.vector} elements at {at} of {m.source} are not one vector",
+            "elements of a vector follow each other along the last dimension, from a multiple of "
+            "the vector's bytes on",
+            "give a narrower access, or ask vector_width for the widest",
+        )
+
+
+def phases_of(addresses: Addresses, access: Access) -> Array:
+    """Return the lanes of a phase in each instruction: 8 for an instruction of 16 bytes a lane."""
+    size = min(BANKS, ROUND // max(addresses.width, WORD))
+    found = np.full(len(addresses.first), size)
+    if access.merges and size < BANKS:
+        lane = np.arange(addresses.first.shape[1])
+        merged = np.zeros(len(found), bool)
+        for flip in (1, 2):
+            other = np.minimum(lane ^ flip, len(lane) - 1)
+            same = addresses.first == addresses.first[:, other]
+            absent = ~(addresses.active & addresses.active[:, other])
+            merged |= (same | absent).all(axis=1)
+        found = np.where(merged, 2 * found, found)
+    return found
+
+
+def rounds_of(addresses: Addresses, phase_lanes: Array) -> Array:
+    """Return the rounds of each phase: instructions by phases, 0 for a phase without lanes."""
+    words = addresses.words
+    instructions, lanes, _ = words.shape
+    most = -(-lanes // int(phase_lanes.min())) if instructions else 1
+    phase = np.arange(instructions)[:, None] * most + np.arange(lanes) // phase_lanes[:, None]
+    active = np.broadcast_to(addresses.active[..., None], words.shape)
+    asked = np.broadcast_to(phase[..., None], words.shape)[active]
+    room = int(words.max(initial=0)) + 1
+    phase, word = np.divmod(np.unique(asked * room + words[active]), room)
+    counts = np.bincount(phase * BANKS + word % BANKS, minlength=instructions * most * BANKS)
+    found: Array = counts.reshape(instructions, most, BANKS).max(axis=2)
+    return found
+
+
+def conflicts_of(
+    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None
+) -> BankConflicts:
+    """Return what an access of a layout in shared memory costs.
+
+    Args:
+        m: the layout, of known sizes.
+        access: the access of a warp.
+        bits: bits of an element.
+        at: where it begins; None for every place in turn.
+    """
+    requests = access.requests(m.shape, bits, at)
+    addresses = addresses_of(m, requests, bits, str(access))
+    phase_lanes = phases_of(addresses, access)
+    rounds = rounds_of(addresses, phase_lanes)
+    totals = int(rounds.sum()), int((rounds > 0).sum())
+    kept = len(requests.coordinates)
+    head = (str(access), m.source or str(m.shape), bits)
+    if not totals[0]:
+        return BankConflicts(*head, 1, 0, 0, requests.total, kept, (), 0, (), (0, 0))
+    worst, phase = map(int, np.unravel_index(rounds.argmax(), rounds.shape))
+    lanes = np.arange(addresses.first.shape[1])
+    inside = (lanes // phase_lanes[worst] == phase) & addresses.active[worst]
+    instruction = worst * kept // len(addresses.first)
+    bank, collisions = _collisions(addresses.words[worst], inside)
+    return BankConflicts(
+        *head,
+        int(rounds.max()),
+        *totals,
+        requests.total,
+        kept,
+        tuple(map(int, requests.coordinates[instruction, np.argmax(inside)])),
+        bank,
+        collisions,
+        _ranks(addresses.first[worst][inside], addresses.width),
+    )
+
+
+def _collisions(words: Array, inside: NDArray[np.bool_]) -> tuple[int, tuple[Collision, ...]]:
+    """Return the bank with the most different words, and the lanes of each word."""
+    lanes_of: dict[int, list[int]] = {}
+    for lane in np.flatnonzero(inside):
+        for word in words[lane]:
+            lanes_of.setdefault(int(word), []).append(int(lane))
+    by_bank: dict[int, list[int]] = {}
+    for word in lanes_of:
+        by_bank.setdefault(word % BANKS, []).append(word)
+    bank = max(sorted(by_bank), key=lambda b: len(by_bank[b]))
+    return bank, tuple(Collision(w, tuple(lanes_of[w])) for w in sorted(by_bank[bank]))
+
+
+def _ranks(first: Array, width: int) -> tuple[int, int] | None:
+    """Return the ranks of words and banks in the bits of the lane; None if they are not linear."""
+    lanes = len(first)
+    if lanes & (lanes - 1):
+        return None
+    start = int(first[0])
+    columns = [int(first[1 << k]) ^ start for k in range(lanes.bit_length() - 1)]
+    if any(int(x) ^ start != binary.apply(columns, lane) for lane, x in enumerate(first)):
+        return None
+    words = [column // WORD for column in columns]
+    words += [1 << k for k in range(max(1, width // WORD).bit_length() - 1)]
+    return binary.rank(words), binary.rank(word % BANKS for word in words)
