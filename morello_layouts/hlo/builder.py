@@ -129,6 +129,7 @@ class ModuleBuilder:
     Attributes:
         shapes: the types of the dump.
         tables: the source tables by name.
+        faults: instructions whose attributes are kept as text: the line, and what is wrong.
         is_begun: whether there is anything to return if the dump ends here.
     """
 
@@ -141,6 +142,7 @@ class ModuleBuilder:
         self.program_shape: HloProgramShape | None = None
         self.computations: list[HloComputation] = []
         self.warnings: list[str] = []
+        self.faults: list[tuple[int, str]] = []
         self.scope = ModuleScope()
         self.bare = _OpenComputation(self.scope, "", False, "", 0)
         self.current = self.bare
@@ -298,6 +300,12 @@ class ModuleBuilder:
         if self.tables:
             self.scope.tables = SourceTables(self.tables)
         self._warn_of_unknown_operands()
+        if self.faults:
+            line, what = self.faults[0]
+            self.warn(
+                "instructions with attributes that are not understood and kept as text: "
+                f"{len(self.faults)}, the first on line {line}: {what}"
+            )
         return HloModule(
             self.name or "",
             tuple(self.computations),

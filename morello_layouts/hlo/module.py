@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -151,12 +152,20 @@ class HloMetadata:
 
 
 def attributes_of(text: str) -> dict[str, str]:
-    r"""Return names and values of attributes, as they are written.
+    r"""Return names and values of attributes, as they are written; what is not one is left out.
 
     >>> attributes_of("kind=kLoop, calls=%f, metadata={op_name=\"a, b\"}")["metadata"]
     '{op_name="a, b"}'
+    >>> attributes_of("new=5] more, calls=%f")
+    {'new': '5', 'calls': '%f'}
     """
-    return dict(Scanner(f", {text}").attributes()) if text else {}
+    scan, found = Scanner(f", {text}"), dict[str, str]()
+    is_more = bool(text)
+    while is_more:
+        with suppress(LayoutError):
+            found.update(scan.attributes())
+        is_more = scan.skip_attribute()
+    return found
 
 
 def called_names(attributes: Mapping[str, str]) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ import re
 from sys import intern
 from typing import Final
 
+from morello_layouts.errors import ParseError
 from morello_layouts.hlo.builder import ModuleBuilder, Operands
+from morello_layouts.hlo.kinds import refuse_other_text
 from morello_layouts.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.hlo.scanner import (
     INSTRUCTION,
@@ -44,7 +46,7 @@ def read_hlo(source: str | os.PathLike[str], *, progress: Progress | None = None
 
     Raises:
         ParseError: if the text is not HLO; it has line and caret.
-        LayoutError: if a file cannot be read.
+        LayoutError: if a file cannot be read, or holds another text of a compiler.
 
     >>> module = read_hlo('''
     ... HloModule double
@@ -77,13 +79,19 @@ class _ModuleReader:
         self.module = ModuleBuilder()
         self.operands = Operands(self.module.shapes)
         self.table: dict[int, str] | None = None
+        self.attributes_at: int | None = None  # where those of the open instruction begin
+        self.is_lenient = False  # whether an attribute without an end is kept as text
 
     def read(self) -> HloModule:
         """Read all statements, to the end of the text."""
         match_instruction, add = INSTRUCTION.match, self.add_match
         lines = self.lines
+        is_first = True
         try:
             for line in lines:
+                if is_first and not line.isspace():
+                    refuse_other_text(line)
+                    is_first = False
                 match = match_instruction(line)
                 if match is None or not add(match, lines.number):
                     self.statements(line)
@@ -119,15 +127,22 @@ class _ModuleReader:
         joins = 0
         while True:
             begin = scan.position
+            self.attributes_at = None
             try:
                 if scan.space() == "":
                     return
                 begin = scan.position
                 self.statement(scan)
-                joins = 0
+                joins, self.is_lenient = 0, False
             except Incomplete as stop:
                 joins += 1
-                self.join(scan, stop, joins)
+                try:
+                    self.join(scan, stop, joins)
+                except ParseError:
+                    # An attribute that never ends is kept as text; nothing else is.
+                    if self.is_lenient or self.attributes_at is None:
+                        raise
+                    self.is_lenient = True
                 scan.position = begin
 
     def join(self, scan: Scanner, stop: Incomplete, joins: int) -> None:
@@ -225,8 +240,8 @@ class _ModuleReader:
         inside = scan.parentheses()
         after = scan.position
         operands = self.operands.scan(scan, opcode[0], *inside)
-        scan.position = after
-        text = _attributes(scan)
+        scan.position = self.attributes_at = after
+        text = self.attributes(scan)
         instruction = HloInstruction(
             intern(name),
             intern(opcode[0]),
@@ -239,6 +254,24 @@ class _ModuleReader:
         )
         if not self.module.add(instruction):
             self.module.refuse(name, scan, begin)
+
+    def attributes(self, scan: Scanner) -> str:
+        """Read an instruction's attributes; keep as text, with a warning, what is not one."""
+        begin = scan.position
+        try:
+            text = _attributes(scan)
+            if scan.is_complete():
+                return text
+            scan.fail("expected ',' or the end of the instruction")
+        except Incomplete as stop:
+            if not self.is_lenient:
+                raise
+            fault = stop.what
+        except ParseError as error:
+            fault = error.what.partition(": ")[2]
+        self.module.faults.append((scan.line_at(begin), fault))
+        scan.position = begin
+        return scan.skip_statement().strip().removeprefix(",").lstrip()
 
 
 def _attributes(scan: Scanner) -> str:

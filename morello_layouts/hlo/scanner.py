@@ -36,8 +36,10 @@ _BRACES: Final = _nested("{", "}", '"', 6)
 _ARRAY: Final = r"[a-z]\w*+\[[^\]\[]*+\](?:\{[^{}]*+\})?+"
 _TYPE: Final = rf"(?:{_ARRAY}|(?:b\s*+)?+{_PARENTHESES})"
 # In a value, square brackets and parentheses count only outside of braces: [2,4]<=[8]T(1,0).
+# A blank may stand before a brace: mesh['x'=2,'y'=4] {'y'}.
 _WORD: Final = r"[^\s,\"(){}\[\]]++"
-_VALUE: Final = rf'(?:{_STRING}|{_BRACES}|\[[^\]"{{}}]*+\]|\([^)"{{}}]*+\)|{_WORD})++'
+_BLANK: Final = r"[ ]++(?=\{)"
+_VALUE: Final = rf'(?:{_STRING}|{_BRACES}|\[[^\]"{{}}]*+\]|\([^()"{{}}]*+\)|{_WORD}|{_BLANK})++'
 _ATTRIBUTE: Final = rf"\s*+,\s*+({_NAME})=\s*+({_VALUE})"
 _ATTRIBUTES: Final = rf"(?:\s*+,\s*+{_NAME}=\s*+{_VALUE})*+"
 _FILL: Final = rf"\s*+(?:{_COMMENT}\s*+)*+"
@@ -91,8 +93,12 @@ CALLED_BY: Final = (
 _BUFFER: Final = re.compile(r"b\s*+\(", re.ASCII)
 _PARENTHESIS: Final = re.compile(r'[()"]')
 _BRACE: Final = re.compile(r'[{}"]')
-_WORD_PATTERN: Final = re.compile(r"[^\s,\"(){}\[\]]++", re.ASCII)
-_CLOSING: Final = {"[": "]", "(": ")"}
+_WORD_PATTERN: Final = re.compile(rf"{_WORD}|{_BLANK}", re.ASCII)
+_SQUARE: Final = re.compile(r'[]["]')
+_NEXT_ATTRIBUTE: Final = re.compile(rf"\s*+,\s*+{_NAME}=", _FLAGS)
+_BRACKETS: Final = {"[": _SQUARE, "(": _PARENTHESIS, "{": _BRACE}
+_OPENING: Final = "([{"
+_NEXT_LINE: Final = re.compile(r"\n[^\n]*+")
 
 _WHY: Final = "an instruction is name = type opcode(operands), attributes"
 _FIX: Final = 'write for example %add.1 = f32[8]{0} add(%a, %b), metadata={op_name="x"}'
@@ -203,7 +209,7 @@ class Scanner:
             at = match.end()
             if match[0] == '"':
                 at = self.string_end(match.start())
-            elif match[0] in "({":
+            elif match[0] in _OPENING:
                 depth += 1
             else:
                 depth -= 1
@@ -237,19 +243,40 @@ class Scanner:
             self._value(name)
             yield name, self.text[begin : self.position]
 
+    def is_complete(self) -> bool:
+        """Whether a statement may end here: what follows is nothing, a line, or a statement."""
+        begin = self.position
+        is_end = self.space() == "" or "\n" in self.text[begin : self.position]
+        is_end = is_end or STATEMENT.match(self.text, self.position) is not None
+        self.position = begin
+        return is_end
+
+    def skip_statement(self) -> str:
+        """Skip all up to the line that begins the next statement; return it."""
+        begin = self.position
+        for match in _NEXT_LINE.finditer(self.text, begin):
+            if STATEMENT.match(self.text, match.start()):
+                self.position = match.start()
+                break
+        else:
+            self.position = len(self.text)
+        return self.text[begin : self.position]
+
+    def skip_attribute(self) -> bool:
+        """Skip to the next attribute, whatever stands before it; return whether there is one."""
+        match = _NEXT_ATTRIBUTE.search(self.text, self.position + 1)
+        if match is not None:
+            self.position = match.start()
+        return match is not None
+
     def _value(self, name: str) -> None:
         begin = self.position
         while True:
             mark = self.text[self.position : self.position + 1]
             if mark == '"':
                 self.position = self.string_end(self.position)
-            elif mark == "{":
-                self.position = self.closing(_BRACE, self.position)
-            elif mark in _CLOSING:
-                end = self.text.find(_CLOSING[mark], self.position)
-                if end < 0:
-                    raise Incomplete(f"expected the end of this '{mark}'", self.position)
-                self.position = end + 1
+            elif mark in _BRACKETS:
+                self.position = self.closing(_BRACKETS[mark], self.position)
             elif word := _WORD_PATTERN.match(self.text, self.position):
                 self.position = word.end()
             elif begin == self.position:
@@ -358,7 +385,6 @@ def open_file(source: str | os.PathLike[str], what: str, marks: str) -> io.Buffe
 
 
 _BRACKET: Final = re.compile(r"[][(){}]")
-_OPENING: Final = "([{"
 
 
 def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:

@@ -28,6 +28,7 @@ from morello_layouts.proof.difference import (
     OffsetDifference,
     sizes_of_equality,
 )
+from morello_layouts.proof.evaluation import first_unequal
 from morello_layouts.proof.formulas import about_formulas, increment_difference
 from morello_layouts.proof.isl import (
     NotAffineError,
@@ -97,13 +98,17 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         return named_tiles.are_equivalent(EQUIVALENT, a, b)
     reason = f"every coordinate has the same offset{spans}"
     if not names_of(a, b):
-        at = _difference(a, b, context).concrete
-        if at.is_empty():
-            return Proof(EQUIVALENT, True, reason)
-        first = first_point(at)
+        first, decider = None, "evaluation"
+        if isinstance(a, IndexMap) and isinstance(b, IndexMap):
+            first = first_unequal(a, b)
+        if first is None:
+            at, decider = _difference(a, b, context).concrete, "ISL"
+            if at.is_empty():
+                return Proof(EQUIVALENT, True, reason)
+            first = first_point(at)
         one, other = _values_at((a, b), first)
         reason = f"{first} has offsets {one} and {other}{spans}"
-        return Proof(EQUIVALENT, False, reason, counterexample=first)
+        return Proof(EQUIVALENT, False, reason, decider, counterexample=first)
     difference = _symbolic_difference(a, b, context)
     equal, undecided = sizes_of_equality(difference)
     proved = SizeSet(equal, difference.space)

@@ -95,7 +95,8 @@ class Proof:
         claim: the property in question, such as ``"injective"`` or ``"equivalent"``.
         holds: True if the claim was proved, False if it was disproved, None if undecided.
         reason: why it holds, fails, or is undecided; one line.
-        decider: the method that decided: ISL, enumeration, sampling; empty if the claim is trivial.
+        decider: the method that decided: ISL, evaluation, enumeration, sampling; empty if the claim
+            is trivial.
         counterexample: two coordinates that share an offset, a coordinate at which two maps differ,
             or the smallest padding slot. For symbolic sizes a
             :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`.
