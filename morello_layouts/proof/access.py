@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import islpy as isl
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +23,8 @@ from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import decide_by_sizes, negative, surely_negative
-from morello_layouts.proof.isl import Parameters, Space, Value, at_least, first_point, offset_value
+from morello_layouts.proof.isl import Parameters, Space, Value, first_point, offset_value
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import all_sizes, has_named_tiles
 from morello_layouts.proof.relations import relations_of
 from morello_layouts.proof.verdict import Proof
@@ -189,9 +189,7 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
         return Proof(FITS, True, "the array is empty", decider="")
     space = Space.of(m.recipe.shape, context)
     offset = offset_value(m.recipe, space).function
-    outside = at_least(offset.add_constant_val(space.val(-limit)), 0).union(
-        at_least(offset.neg(), 1)
-    )
+    outside = offset.ge_set(space.number(limit)).union(offset.lt_set(space.number(0)))
     outside = outside.intersect(space.domain)
     if outside.is_empty() and not touches_padding:
         return Proof(FITS, True, _ALL_INSIDE)

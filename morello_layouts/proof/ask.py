@@ -10,8 +10,6 @@ from itertools import islice, product
 from threading import local
 from typing import Any, TypeAlias
 
-import islpy as isl
-
 from morello_layouts.checks import as_int
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
@@ -28,6 +26,7 @@ from morello_layouts.limits import (
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of, small_values
 from morello_layouts.proof.isl import NotAffineError
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
 from morello_layouts.recipe import Recipe, Split
 
@@ -38,10 +37,7 @@ Decide: TypeAlias = Callable[..., Proof]
 
 
 class _Asking(local):
-    """What a thread asks: its ISL context, and whether a question is open.
-
-    A thread keeps one context, because ISL never frees one in which objects were made.
-    """
+    """What a thread asks: its ISL context, and whether a question is open."""
 
     def __init__(self) -> None:
         self.context = isl.Context()

@@ -8,7 +8,6 @@ from itertools import islice
 from math import prod
 from typing import Any, Final
 
-import islpy as isl
 import numpy as np
 
 from morello_layouts.errors import ShapeError, UnsupportedError
@@ -35,6 +34,7 @@ from morello_layouts.proof.isl import (
     union,
     value_of_form,
 )
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
@@ -385,7 +385,7 @@ def _is_inside(m: AffineMap, context: isl.Context) -> bool:
         end = space.number(m.buffer_size or 0)
     except NotAffineError:
         return False
-    wrong = at_least(offset.neg(), 1).union(at_least(offset.sub(end), 0))
+    wrong = offset.lt_set(space.number(0)).union(offset.ge_set(end))
     return bool(wrong.is_disjoint(space.domain))
 
 

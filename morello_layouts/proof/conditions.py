@@ -8,8 +8,6 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import islpy as isl
-
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.affine import Digit, digit
 from morello_layouts.expr.assumptions import Assumption
@@ -17,6 +15,7 @@ from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr, sign
 from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import Condition
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from itertools import groupby, product as every
 from math import prod
 from typing import Protocol, TypeAlias
 
-import islpy as isl
-
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
 from morello_layouts.limits import PROOF_KINDS
 from morello_layouts.proof.isl import (
@@ -21,6 +19,7 @@ from morello_layouts.proof.isl import (
     row_major,
     union,
 )
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.separable import Increment
 
 Axes: TypeAlias = Sequence[tuple[Value, Int]]

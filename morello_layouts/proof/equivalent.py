@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-import islpy as isl
-
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
@@ -40,6 +38,7 @@ from morello_layouts.proof.isl import (
     offset_value,
     value_of_form,
 )
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.verdict import Proof
 from morello_layouts.recipe import Recipe, Scatter

@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, Final
 
-import islpy as isl
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -26,6 +24,7 @@ from morello_layouts.proof.difference import (
     sizes_of_equality,
 )
 from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, first_point
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import has_named_tiles, is_verified
 from morello_layouts.proof.reading import Reading
 from morello_layouts.proof.separable import Increment, Separable, increments

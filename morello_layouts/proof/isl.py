@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import islpy as isl
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, Monomial, Quotient, SizeExpr
 from morello_layouts.limits import ISL_BITS
+from morello_layouts.proof.library import isl
 from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
 
 _PRESBURGER = "products of symbols are outside of Presburger arithmetic"
@@ -126,9 +125,9 @@ class Space:
         empty = Space(context, domain, variables, parameters)
         for x, (lo, hi) in zip(empty.coordinates, bounds.values(), strict=True):
             if lo is not None:
-                domain = domain.intersect(at_least(x.sub(empty.number(lo)), 0))
+                domain = domain.intersect(x.ge_set(empty.number(lo)))
             if hi is not None:
-                domain = domain.intersect(at_least(empty.number(hi).sub(x), 0))
+                domain = domain.intersect(x.le_set(empty.number(hi)))
         if parameters.monomials:
             domain = domain.intersect_params(empty.sizes)
         return Space(context, domain, variables, parameters)
@@ -163,17 +162,26 @@ class Space:
             known = known.intersect(at_least(self.number(n - m), 0).params())
         return known
 
+    @cached_property
+    def _numbers(self) -> dict[Int, isl.Aff]:
+        return {}
+
     def number(self, value: Int) -> isl.Aff:
         """Return a function of the parameters alone.
 
         Raises:
             NotAffineError: if the number has a product of sizes that is not a parameter.
         """
+        if value not in self._numbers:
+            self._numbers[value] = self._number(value)
+        return self._numbers[value]
+
+    def _number(self, value: Int) -> isl.Aff:
         if isinstance(value, int):
             return isl.Aff.val_on_domain(self._local, self.val(value))
         total = self.number(0)
         for monomial, c in value.terms:
-            total = total.add(self._monomial(monomial).scale_val(self.val(c)))
+            total = total.add(scaled(self._monomial(monomial), c))
         return total
 
     def _monomial(self, monomial: Monomial) -> isl.Aff:
@@ -196,10 +204,15 @@ class Space:
 
 def at_least(function: isl.Aff, least: int) -> isl.Set:
     """Return the points at which a function is at least a number."""
-    if least != 0:
+    if least not in (0, 1):
         function = function.add_constant_val(_val(function.get_ctx(), -least))
-    points: isl.Set = function.to_pw_aff().nonneg_set()
-    return points
+    values = function.to_pw_aff()
+    return values.pos_set() if least == 1 else values.nonneg_set()
+
+
+def scaled(function: isl.Aff, factor: int) -> isl.Aff:
+    """Return a multiple of a function."""
+    return function if factor == 1 else function.scale_val(_val(function.get_ctx(), factor))
 
 
 def _val(context: isl.Context, value: int) -> isl.Val:
@@ -269,14 +282,12 @@ class Value:
 
     def __mul__(self, factor: Int) -> Value:
         if isinstance(factor, int):
-            val = self.space.val(factor)
-            return Value({m: f.scale_val(val) for m, f in self.parts.items()}, self.space)
+            return Value({m: scaled(f, factor) for m, f in self.parts.items()}, self.space)
         total = Value({}, self.space)
         for monomial, c in factor.terms:
             for own, function in self.parts.items():
                 ((product, _),) = _product(own, monomial).terms
-                scaled = function.scale_val(self.space.val(c))
-                total = total + Value({product: scaled}, self.space)
+                total = total + Value({product: scaled(function, c)}, self.space)
         return total
 
     def __floordiv__(self, divisor: Int) -> Value:
@@ -304,7 +315,7 @@ class Value:
     def _require_below(self, size: SizeExpr) -> None:
         """Raise NotAffineError unless 0 <= value < size everywhere."""
         x = self.function
-        wrong = at_least(x.neg(), 1).union(at_least(x.sub(self.space.number(size)), 0))
+        wrong = x.lt_set(self.space.number(0)).union(x.ge_set(self.space.number(size)))
         if not wrong.is_disjoint(self.space.domain):
             raise NotAffineError(
                 f"a floor of a quotient by {size}",
@@ -338,10 +349,9 @@ def _product(a: Monomial, b: Monomial) -> SizeExpr:
 def differ(one: isl.Aff, other: isl.Aff, domain: isl.Set) -> isl.Set:
     """Return the points of a domain at which two functions differ."""
     # Two halves: ISL's own non_zero_set takes ten times as long if there are many floors.
-    above = one.sub(other)
-    if above.plain_is_zero():
+    if one.sub(other).plain_is_zero():
         return isl.Set.empty(domain.get_space())
-    return at_least(above, 1).intersect(domain).union(at_least(above.neg(), 1).intersect(domain))
+    return one.gt_set(other).intersect(domain).union(one.lt_set(other).intersect(domain))
 
 
 def relation(functions: Sequence[isl.Aff], space: Space) -> isl.Map:

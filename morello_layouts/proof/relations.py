@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-import islpy as isl
-
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import IndexMap
@@ -16,12 +14,12 @@ from morello_layouts.proof.isl import (
     Parameters,
     Space,
     Value,
-    at_least,
     axis_values,
     differ,
     relation,
     union,
 )
+from morello_layouts.proof.library import isl
 from morello_layouts.recipe import (
     Merge,
     Recipe,
@@ -116,13 +114,13 @@ class RecipeRelation:
 def _outside(at: Sequence[isl.Aff], shape: Sequence[Int], space: Space) -> isl.Set:
     """Return the points at which some functions are outside a box."""
     bounds = zip(at, map(space.number, shape), strict=True)
-    wrong = (at_least(x.neg(), 1).union(at_least(x.sub(n), 0)) for x, n in bounds)
+    wrong = (x.lt_set(space.number(0)).union(x.ge_set(n)) for x, n in bounds)
     return union(wrong, space.domain.get_space())
 
 
 def _beyond(limits: Sequence[_Limit], space: Space) -> isl.Set:
     """Return the points of a space at which some function reaches its limit."""
-    reached = (at_least(x.sub(space.number(n)), 0) for x, n in limits)
+    reached = (x.ge_set(space.number(n)) for x, n in limits)
     return union(reached, space.domain.get_space()).intersect(space.domain)
 
 

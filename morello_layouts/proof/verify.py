@@ -10,8 +10,6 @@ from itertools import islice, product
 from math import prod
 from typing import Any, Final, TypeAlias
 
-import islpy as isl
-
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy, symbol
 from morello_layouts.expr.sizes import Int
@@ -33,6 +31,7 @@ from morello_layouts.proof.isl import (
     offset_value,
     union,
 )
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.reading import Reading
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
 from morello_layouts.proof.second_opinion import first_disagreement, value_of
