@@ -105,7 +105,8 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
         import sympy
 
         expr = sympy.Integer(expr) if isinstance(expr, int) else expr
-        if not isinstance(expr, sympy.Expr):
+        # SymPy takes i ^ j of symbols for one of truth values.
+        if not isinstance(expr, sympy.Expr | sympy.Xor):
             raise LayoutError(
                 f"expected an expression, got {expr!r}",
                 "an index expression is text or a SymPy expression",

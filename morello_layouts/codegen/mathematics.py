@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from morello_layouts.codegen.language import PADDING, PADDING_LAST, Formulas, Language, words
@@ -17,8 +18,9 @@ from morello_layouts.codegen.operations import (
 )
 from morello_layouts.codegen.printer import Printer, fresh_names
 from morello_layouts.codegen.widths import IntType, Widths
-from morello_layouts.expr import AffineExpr, Digit, variable
-from morello_layouts.expr.affine import replace_digits
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
+from morello_layouts.expr.affine import replace_atoms, replace_digits
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import latex, latex_int, to_sympy
 
@@ -60,21 +62,17 @@ class MlirLanguage(Language):
     def function(self, formulas: Formulas, *, asserts: bool) -> str:
         """Return a ``func.func`` over ``index``; the padding condition is the last result."""
         del asserts
-        dims = ", ".join(f"%{var.name}" for var in formulas.variables)
-        symbols = f"[{', '.join(f'%{name}' for name in formulas.sizes)}]" if formulas.sizes else ""
-        fresh = fresh_names(formulas.arguments, "r")
-        body, names, types = [], [], []
-        for _, form in formulas.results:
-            text = _affine_map(formulas, [form])
-            names.append(f"%{next(fresh)}")
-            body.append(f"{names[-1]} = affine.apply {text}({dims}){symbols}")
-            types.append("index")
+        body = _MlirBody(formulas)
+        names = [body.apply(form) for _, form in formulas.results]
+        types = ["index"] * len(names)
         if formulas.limits is not None:
-            names.append(f"%{next(fresh)}")
-            body += [
+            limits = [(body.without_xors(form), n) for form, n in formulas.limits]
+            names.append(f"%{next(body.fresh)}")
+            elements = _elements(replace(body.formulas, limits=tuple(limits)))
+            body.lines += [
                 "%true = arith.constant true",
                 "%false = arith.constant false",
-                f"{names[-1]} = affine.if {_elements(formulas)}({dims}){symbols} -> i1 {{",
+                f"{names[-1]} = affine.if {elements}{body.inputs} -> i1 {{",
                 "  affine.yield %false : i1",
                 "} else {",
                 "  affine.yield %true : i1",
@@ -86,11 +84,60 @@ class MlirLanguage(Language):
         lines = [
             *(f"// {line}" for line in formulas.comment(PADDING_LAST)),
             f"func.func @{formulas.name}({arguments}) -> {returned} {{",
-            *(f"  {line}" for line in body),
+            *(f"  {line}" for line in body.lines),
             f"  return {', '.join(names)} : {', '.join(types)}",
             "}",
         ]
         return "\n".join(lines)
+
+
+class _MlirBody:
+    """The lines of a function; an exclusive or is a value of its own, which later maps take.
+
+    Attributes:
+        formulas: the formulas, with these values among the variables.
+        lines: the lines so far.
+        fresh: names for results.
+    """
+
+    def __init__(self, formulas: Formulas) -> None:
+        self.formulas = formulas
+        self.lines: list[str] = []
+        self.fresh = fresh_names(formulas.arguments, "r")
+        self._xors: dict[BitXor, AffineExpr] = {}
+
+    @property
+    def inputs(self) -> str:
+        """The values that an affine map takes."""
+        dims = ", ".join(f"%{var.name}" for var in self.formulas.variables)
+        sizes = ", ".join(f"%{name}" for name in self.formulas.sizes)
+        return f"({dims})[{sizes}]" if sizes else f"({dims})"
+
+    def apply(self, form: AffineExpr) -> str:
+        """Compute a form, and return the name of its value."""
+        affine = self.without_xors(form)
+        name = f"%{next(self.fresh)}"
+        text = _affine_map(self.formulas, [affine])
+        self.lines.append(f"{name} = affine.apply {text}{self.inputs}")
+        return name
+
+    def without_xors(self, form: AffineExpr) -> AffineExpr:
+        """Return a form over the values of its exclusive ors, after computing these."""
+        return replace_atoms(form, self._atom)
+
+    def _atom(self, atom: Digit | BitXor) -> AffineExpr:
+        if isinstance(atom, Digit):
+            return digit(self.without_xors(atom.operand), atom.divisor, atom.modulus)
+        if atom not in self._xors:
+            total, *parts = [self.apply(part) for part in atom.parts]
+            for part in parts:
+                name = next(self.fresh)
+                self.lines.append(f"%{name} = arith.xori {total}, {part} : index")
+                total = f"%{name}"
+            self._xors[atom] = value = variable(name, *atom.interval)
+            variables = (*self.formulas.variables, *value.variables())
+            self.formulas = replace(self.formulas, variables=variables)
+        return self._xors[atom]
 
 
 def _elements(formulas: Formulas) -> str:
@@ -110,6 +157,13 @@ def _inputs(formulas: Formulas) -> str:
 
 
 def _mlir(form: AffineExpr) -> str:
+    xors = [atom for atom in form.atoms() if isinstance(atom, BitXor)]
+    if xors:
+        raise UnsupportedError(
+            f"MLIR's affine maps have no {xors[0]}",
+            "a function computes it by arith.xori, between two maps",
+            "ask for a function: function=True, or --function",
+        )
     root = Lowering(Arithmetic(floors=True)).form(form)
     for node in use_counts([root]):
         _INDEX.operation(node)  # raises an UnsupportedError if 64 bits do not hold a value
@@ -209,12 +263,12 @@ def _aligned(lines: list[str]) -> str:
 
 
 class SympyLanguage(Language):
-    """SymPy's text over ``floor`` and ``Mod``, which is Python."""
+    """SymPy's text over ``floor``, ``Mod`` and our ``BitXor``, which is Python."""
 
     name: ClassVar[str] = "sympy"
     title: ClassVar[str] = "SymPy"
     reserved: ClassVar[frozenset[str]] = frozenset(
-        [*keyword.kwlist, "Lambda", "Symbol", "Tuple", "Mod", "floor", "ceiling"]
+        [*keyword.kwlist, "Lambda", "Symbol", "Tuple", "Mod", "floor", "ceiling", "BitXor"]
     )
 
     def expression(self, formulas: Formulas) -> str:
@@ -243,12 +297,17 @@ class SympyLanguage(Language):
         used = {"Lambda", "Symbol", *re.findall(r"\b(?:Mod|floor|ceiling|Tuple)\b", value)}
         lines = [
             f"from sympy import {', '.join(sorted(used))}",
+            *([_BIT_XOR] if "BitXor(" in value else []),
             "",
             *(f"# {line}" for line in formulas.comment(PADDING_LAST)),
             *symbols,
             f"{formulas.name} = Lambda(({', '.join(formulas.arguments)}{comma}), {value})",
         ]
         return "\n".join(lines)
+
+
+_BIT_XOR: Final = "from morello_layouts.expr.sympy_functions import BitXor"
+"""SymPy's own ``Xor`` is one of truth values."""
 
 
 def _sympy_results(formulas: Formulas) -> list[tuple[str, str]]:

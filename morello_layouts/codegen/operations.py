@@ -8,7 +8,7 @@ from enum import Enum
 from math import gcd
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.expr import AffineExpr, Atom, Digit, Interval, Var
+from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
 from morello_layouts.expr.affine import printing_order, replace_digits
 from morello_layouts.expr.sizes import (
     Int,
@@ -34,6 +34,7 @@ class Op(Enum):
     SHL = "shl"
     SHR = "shr"
     AND = "and"  # bitwise
+    XOR = "xor"  # bitwise, of any number of operands
     LT = "lt"
     LE = "le"
     GE = "ge"
@@ -273,6 +274,8 @@ class Lowering:
     def _atom(self, atom: Atom) -> Node:
         if isinstance(atom, Var):
             return self.nodes.name(atom.name, atom.interval)
+        if isinstance(atom, BitXor):
+            return self.nodes.make(Op.XOR, map(self._form, atom.parts), atom.interval)
         node, interval = self._form(atom.operand), atom.operand.interval
         if atom.divisor != 1:
             quotient = interval.floordiv(atom.divisor)

@@ -47,6 +47,7 @@ class Printer:
         Op.SHL: " << ",
         Op.SHR: " >> ",
         Op.AND: " & ",
+        Op.XOR: " ^ ",
         Op.LT: " < ",
         Op.LE: " <= ",
         Op.GE: " >= ",

@@ -9,7 +9,7 @@ from enum import Enum
 from morello_layouts.codegen.operations import Node, Op, is_known_nonnegative
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Interval
-from morello_layouts.expr.bounds import UNBOUNDED
+from morello_layouts.expr.bounds import UNBOUNDED, range_of_xor
 from morello_layouts.expr.sizes import Int, Monomial, SizeExpr
 
 
@@ -132,6 +132,8 @@ class Widths:
         """Return the bounds of a result that follow from those of the operands."""
         if node.op is Op.SUM:
             return self._partial_sums(node)[-1]
+        if node.op is Op.XOR:
+            return range_of_xor([self.bounds(arg) for arg in node.args])
         first, second = map(self.bounds, node.args)
         lo, hi = first
         least, most = second

@@ -3,6 +3,7 @@
 from morello_layouts.expr.affine import (
     AffineExpr,
     Atom,
+    BitXor,
     Digit,
     Var,
     coordinate_variables,
@@ -25,6 +26,7 @@ __all__ = [
     "SHIFTS",
     "AffineExpr",
     "Atom",
+    "BitXor",
     "CostModel",
     "Derivation",
     "Digit",

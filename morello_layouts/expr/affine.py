@@ -5,11 +5,13 @@ Compilers know them as quasi-affine expressions: MLIR's ``AffineExpr``, ISL's ``
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, ClassVar, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.bounds import UNBOUNDED, Interval, range_of_floors
+from morello_layouts.expr.bounds import UNBOUNDED, Interval, range_of_floors, range_of_xor
 from morello_layouts.expr.sizes import (
     Int,
     SizeExpr,
@@ -81,11 +83,7 @@ class Digit:
                 )
         self.depth: Final[int] = 1 + max((a.depth for a, _ in operand.terms), default=0)
         if self.depth > EXPR_NESTING:
-            raise UnsupportedError(
-                f"floors and mods nest deeper than {EXPR_NESTING}",
-                "simplifying them would take too long",
-                "split the expression, or use fewer levels of tiling",
-            )
+            raise _too_deep()
         self.operand: Final = operand
         self.divisor: Final[Int] = divisor
         self.modulus: Final[Int | None] = modulus
@@ -130,7 +128,7 @@ class Digit:
 
     def __str__(self) -> str:
         inner = str(self.operand)
-        if not inner.isidentifier():
+        if not inner.isidentifier() and not isinstance(self.operand.as_atom(), BitXor):
             inner = f"({inner})"
         if self.modulus is None:
             return inner if self.divisor == 1 else f"{inner}//{_as_divisor(self.divisor)}"
@@ -139,7 +137,68 @@ class Digit:
         return f"{inner}%{_as_divisor(self.modulus)}"
 
 
-Atom: TypeAlias = Var | Digit
+def _too_deep() -> UnsupportedError:
+    return UnsupportedError(
+        f"floors, mods and ^ nest deeper than {EXPR_NESTING}",
+        "simplifying them would take too long",
+        "split the expression, or use fewer levels of tiling",
+    )
+
+
+class BitXor:
+    """``x ^ y ^ …``: the exclusive or of the bits of some forms, as Python computes it.
+
+    Attributes:
+        parts: two forms or more, in a canonical order.
+        depth: the nesting of digits and of these: 1 if no part holds any.
+
+    >>> swizzled = BitXor((variable("i", 0, 7), variable("j", 0, 5)))
+    >>> print(swizzled, "is in", swizzled.interval)
+    (i ^ j) is in 0..7
+    """
+
+    __slots__ = ("_hash", "_interval", "_key", "depth", "parts")
+
+    def __init__(self, parts: Iterable[AffineExpr]) -> None:
+        self.parts: Final = tuple(sorted(parts, key=lambda part: part.key))
+        depths = [atom.depth for part in self.parts for atom, _ in part.terms]
+        self.depth: Final[int] = 1 + max(depths, default=0)
+        if self.depth > EXPR_NESTING:
+            raise _too_deep()
+        self._key: tuple[Any, ...] | None = None
+        self._hash = hash((BitXor, self.parts))
+        self._interval: Interval | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The sort key of atoms: these come last."""
+        if self._key is None:
+            self._key = (2, *(part.key for part in self.parts))
+        return self._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, BitXor) and self._hash == other._hash and self.parts == other.parts
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """Bounds of the value, from those of the parts."""
+        if self._interval is None:
+            self._interval = range_of_xor([part.interval for part in self.parts])
+        return self._interval
+
+    def __repr__(self) -> str:
+        return f"BitXor({self.parts!r})"
+
+    def __str__(self) -> str:
+        return f"({' ^ '.join(map(str, self.parts))})"
+
+
+Atom: TypeAlias = Var | Digit | BitXor
 
 
 class AffineExpr:
@@ -213,18 +272,19 @@ class AffineExpr:
         """Return the terms in groups: a variable and its digits, or the digits of a sum."""
         if len(self.terms) < 2 or not self.has_digits:
             return [[term] for term in self.terms]
-        groups: dict[Var | AffineExpr, list[tuple[Atom, Int]]] = {}
+        groups: dict[Atom | AffineExpr, list[tuple[Atom, Int]]] = {}
         for term in self.terms:
             atom = term[0]
-            operand = atom if isinstance(atom, Var) else atom.operand
+            operand = atom.operand if isinstance(atom, Digit) else atom
             inner = operand.as_atom() if isinstance(operand, AffineExpr) else None
-            groups.setdefault(inner if isinstance(inner, Var) else operand, []).append(term)
+            whole = operand if inner is None or isinstance(inner, Digit) else inner
+            groups.setdefault(whole, []).append(term)
         return groups.values()
 
     @property
     def has_digits(self) -> bool:
-        """Whether a term is a digit; digits come after variables."""
-        return bool(self.terms) and type(self.terms[-1][0]) is Digit
+        """Whether a term is a digit or an exclusive or; these come after variables."""
+        return bool(self.terms) and type(self.terms[-1][0]) is not Var
 
     @property
     def is_sum(self) -> bool:
@@ -266,6 +326,11 @@ class AffineExpr:
     def __mod__(self, modulus: Int) -> AffineExpr:
         return digit(self, 1, modulus)
 
+    def __xor__(self, other: AffineExpr | int) -> AffineExpr:
+        return xor(self, other if isinstance(other, AffineExpr) else AffineExpr((), other))
+
+    __rxor__ = __xor__
+
     def variables(self) -> tuple[Var, ...]:
         """Return the variables, each once, by name."""
         found = {a.name: a for a in self.atoms() if isinstance(a, Var)}
@@ -279,8 +344,7 @@ class AffineExpr:
             for atom, _ in forms.pop().terms:
                 if atom not in seen:
                     seen[atom] = None
-                    if isinstance(atom, Digit):
-                        forms.append(atom.operand)
+                    forms += operands_of(atom)
         return iter(seen)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
@@ -292,6 +356,8 @@ class AffineExpr:
         for atom, coefficient in self.terms:
             if isinstance(atom, Var):
                 value = values[atom.name]
+            elif isinstance(atom, BitXor):
+                value = reduce(operator.xor, [part.evaluate(values) for part in atom.parts])
             else:
                 value = atom.operand.evaluate(values)
                 if atom.divisor != 1:
@@ -303,9 +369,10 @@ class AffineExpr:
 
     def sizes(self) -> frozenset[str]:
         """Return the names of the symbolic sizes in factors, constants, divisors and moduli."""
-        digits = [atom for atom in self.atoms() if isinstance(atom, Digit)]
+        atoms = list(self.atoms())
+        digits = [atom for atom in atoms if isinstance(atom, Digit)]
         numbers = [n for d in digits for n in (d.divisor, d.modulus or 1)]
-        for form in (self, *(d.operand for d in digits)):
+        for form in (self, *(x for atom in atoms for x in operands_of(atom))):
             numbers += [form.const, *(c for _, c in form.terms)]
         return frozenset(name for n in numbers if isinstance(n, SizeExpr) for name in n.names())
 
@@ -355,6 +422,22 @@ def digit(operand: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
     return AffineExpr(((Digit(operand, divisor, modulus), 1),), 0)
 
 
+def xor(*parts: AffineExpr) -> AffineExpr:
+    """Return the form ``x ^ y ^ …`` without any rewriting.
+
+    >>> print(8 * xor(variable("i", 0, 7), variable("j", 0, 7)) + 1)
+    8*(i ^ j) + 1
+    """
+    return AffineExpr(((BitXor(parts), 1),), 0)
+
+
+def operands_of(atom: Atom) -> tuple[AffineExpr, ...]:
+    """Return the forms that an atom computes with; a variable has none."""
+    if isinstance(atom, Var):
+        return ()
+    return atom.parts if isinstance(atom, BitXor) else (atom.operand,)
+
+
 def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
     """Return a term as floors of its operand x: pairs (s, c) of Σ c·(x // s).
 
@@ -363,7 +446,7 @@ def floors_of(atom: Atom, factor: Int) -> list[tuple[Int, Int]]:
     >>> floors_of(Digit(variable("i"), 4, 8), 5)
     [(4, 5), (32, -40)]
     """
-    if isinstance(atom, Var):
+    if not isinstance(atom, Digit):
         return [(1, factor)]
     if atom.modulus is None:
         return [(atom.divisor, factor)]
@@ -378,7 +461,7 @@ def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
             for s, factor in floors_of(atom, c):
                 floors[s] = floors.get(s, 0) + factor
         atom = group[0][0]
-        operand = atom if isinstance(atom, Var) else atom.operand
+        operand = atom.operand if isinstance(atom, Digit) else atom
         exact = range_of_floors(floors, operand.interval)
         if exact is not None:
             return exact
@@ -436,13 +519,33 @@ def substitute(form: AffineExpr, values: Mapping[str, AffineExpr]) -> AffineExpr
 def replace_digits(form: AffineExpr, change: Callable[[Digit], AffineExpr]) -> AffineExpr:
     """Return the form with each of its digits replaced; the same object if none changes.
 
+    Those in the parts of an exclusive or are digits of the form too.
+
     >>> print(replace_digits(3 * (variable("i", 0, 7) // 4) + 2, lambda digit: digit.operand))
+    3*i + 2
+    """
+
+    def changed(atom: Digit | BitXor) -> AffineExpr:
+        if isinstance(atom, Digit):
+            return change(atom)
+        parts = [replace_digits(part, change) for part in atom.parts]
+        is_same = all(a is b for a, b in zip(parts, atom.parts, strict=True))
+        return AffineExpr(((atom if is_same else BitXor(parts), 1),), 0)
+
+    return replace_atoms(form, changed)
+
+
+def replace_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], AffineExpr]) -> AffineExpr:
+    """Return the form with its digits and exclusive ors replaced; the same object if none changes.
+
+    >>> i, j = variable("i", 0, 7), variable("j", 0, 7)
+    >>> print(replace_atoms(3 * (i ^ j) + 2, lambda atom: atom.parts[0]))
     3*i + 2
     """
     total: dict[Atom, Int] = {}
     const, changed = form.const, False
     for atom, c in form.terms:
-        new = change(atom) if isinstance(atom, Digit) else None
+        new = None if isinstance(atom, Var) else change(atom)
         if new is None or new.as_atom() is atom:
             total[atom] = total.get(atom, 0) + c
             continue
@@ -477,6 +580,8 @@ def _rebuild(
     for atom, c in form.terms:
         if isinstance(atom, Var):
             value = value_of(atom)
+        elif isinstance(atom, BitXor):
+            value = xor(*(_rebuild(part, value_of, change) for part in atom.parts))
         else:
             modulus = None if atom.modulus is None else change(atom.modulus)
             value = digit(_rebuild(atom.operand, value_of, change), change(atom.divisor), modulus)

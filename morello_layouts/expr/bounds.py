@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -118,6 +118,34 @@ def range_of_floors(floors: Mapping[Int, Int], values: Interval) -> Interval | N
     ends = (_digits(lo, radices), _digits(hi, radices))
     least = -_largest([-w for w in weights], radices, *ends)
     return Interval(least, _largest(weights, radices, *ends))
+
+
+def range_of_xor(parts: Sequence[Interval]) -> Interval:
+    """Return an interval of ``x ^ y ^ …``: within the bits of the parts, and at most their sum.
+
+    >>> print(range_of_xor([Interval(0, 4), Interval(0, 1)]), range_of_xor([Interval(0, 4)] * 2))
+    0..5 0..7
+    """
+    numbers = [(x.lo, x.hi) for x in parts if isinstance(x.lo, int) and isinstance(x.hi, int)]
+    least = min((lo for lo, _ in numbers), default=0)
+    if len(numbers) < len(parts):
+        return _range_of_sizes(parts)
+    bits = max(max(hi, ~lo).bit_length() for lo, hi in numbers)
+    if least < 0:
+        return Interval(-(1 << bits), (1 << bits) - 1)
+    total = sum(hi for _, hi in numbers)
+    # The bits of the others lower a part by their sum at most.
+    lowest = max(lo - (total - hi) for lo, hi in numbers)
+    return Interval(max(lowest, 0), min((1 << bits) - 1, total))
+
+
+def _range_of_sizes(parts: Sequence[Interval]) -> Interval:
+    if not all(x.lo is not None and is_nonnegative(x.lo) for x in parts):
+        return UNBOUNDED
+    total: Int | None = 0
+    for _, hi in parts:
+        total = None if total is None or hi is None else total + hi
+    return Interval(0, total)
 
 
 def _digits(x: int, radices: list[int]) -> list[int]:

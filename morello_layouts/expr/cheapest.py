@@ -12,11 +12,16 @@ from typing import Final
 from morello_layouts.expr.affine import (
     AffineExpr,
     Atom,
+    BitXor,
     Digit,
     Var,
     digit,
     floors_of,
+    replace_atoms,
     replace_digits,
+    substitute,
+    variable,
+    xor,
 )
 from morello_layouts.expr.digit_choices import (
     OPERATIONS,
@@ -44,12 +49,32 @@ def cheapest(form: AffineExpr, model: CostModel = OPERATIONS) -> AffineExpr:
     >>> print(cheapest(32 * (i // 8) + i % 8))
     24*(i//8) + i
     """
-    simple, search = canonicalize(form), _Search(model)
+    simple, hidden = _without_xors(canonicalize(form), model)
+    if hidden:
+        return min(substitute(cheapest(simple, model), hidden), form, key=model.cost)
+    search = _Search(model)
     if all(atom.depth <= 1 for atom, _ in simple.terms):
         return min(search.best(simple), form, key=model.cost)
     # For digits of digits, one search misses forms that a search from floors finds.
     starts = (simple, expand_digits(simple)) if len(simple.terms) <= SEARCH_TERMS else (simple,)
     return min(*(search.repeated(start) for start in starts), form, key=model.cost)
+
+
+def _without_xors(form: AffineExpr, model: CostModel) -> tuple[AffineExpr, dict[str, AffineExpr]]:
+    """Return a form with a variable for each exclusive or, and the cheapest form of each."""
+    hidden: dict[str, AffineExpr] = {}
+    names: dict[BitXor, AffineExpr] = {}
+
+    def hide(atom: Digit | BitXor) -> AffineExpr:
+        if isinstance(atom, Digit):
+            operand = replace_atoms(atom.operand, hide)
+            return digit(operand, atom.divisor, atom.modulus)
+        if atom not in names:
+            names[atom] = variable(f"^{len(names)}", *atom.interval)
+            hidden[f"^{len(hidden)}"] = xor(*(cheapest(part, model) for part in atom.parts))
+        return names[atom]
+
+    return replace_atoms(form, hide), hidden
 
 
 def expand_digits(form: AffineExpr) -> AffineExpr:
@@ -162,7 +187,9 @@ class _Sum:
         for atom, c in form.terms:
             if isinstance(atom, Var):
                 self.factors[atom] = self.factors.get(atom, 0) + c
-            elif simplify_floors:
+                continue
+            assert isinstance(atom, Digit), "exclusive ors are variables here"
+            if simplify_floors:
                 self.add_simplified(atom, c)
             else:
                 term = DigitTerm(c, atom.divisor, atom.modulus)
@@ -207,6 +234,7 @@ class _Sum:
         if isinstance(atom, Var):
             self.factors[atom] = self.factors.get(atom, 0) + c
             return
+        assert isinstance(atom, Digit), "exclusive ors are variables here"
         parts = None if atom.modulus is not None else _split_floor(atom.operand, atom.divisor)
         if parts is None:
             self.add_digit(atom, c)
@@ -234,6 +262,7 @@ class _Sum:
                 if isinstance(atom, Var):
                     factors[atom] = factors.get(atom, 0) + choice.whole * c
                 elif choice.whole:
+                    assert isinstance(atom, Digit), "exclusive ors are variables here"
                     others[atom] = others.get(atom, 0) + choice.whole * c
         variables: list[tuple[AffineExpr, list[_Choice]]] = []
         for v in {*factors, *(x.terms[0][0] for x in self.floors if x not in operands)}:

@@ -9,11 +9,13 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.affine import (
     AffineExpr,
     Atom,
+    BitXor,
     Digit,
     Var,
     digit,
     printing_order,
     substitute,
+    xor,
 )
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.sizes import (
@@ -45,7 +47,9 @@ def as_number(form: AffineExpr) -> Int | None:
     """
     total = form.const
     for atom, c in form.terms:
-        value = _quotient(atom) if isinstance(atom, Digit) else _named(atom)
+        value = None
+        if not isinstance(atom, BitXor):
+            value = _quotient(atom) if isinstance(atom, Digit) else _named(atom)
         if value is None:
             return None
         total = total + c * value
@@ -235,8 +239,11 @@ def _latex_factor(value: Int) -> str:
 
 
 def _latex_atom(atom: Atom) -> str:
-    if not isinstance(atom, Digit):
+    if isinstance(atom, Var):
         return _latex_name(atom.name)
+    if isinstance(atom, BitXor):
+        joined = r" \oplus ".join(_latex_part(part) for part in atom.parts)
+        return rf"\left({joined}\right)"
     inner = latex(atom.operand)
     if atom.divisor != 1:
         divisor = _latex_factor(atom.divisor)
@@ -246,6 +253,11 @@ def _latex_atom(atom: Atom) -> str:
     if atom.modulus is None:
         return inner
     return rf"\left({inner} \bmod {_latex_factor(atom.modulus)}\right)"
+
+
+def _latex_part(form: AffineExpr) -> str:
+    """Return a part of an exclusive or: a sum needs parentheses."""
+    return rf"\left({latex(form)}\right)" if form.is_sum else latex(form)
 
 
 def _latex_tuple(parts: Sequence[str]) -> str:
@@ -269,7 +281,9 @@ def symbol(name: str, lo: Int | None = 0) -> sympy.Symbol:
 
 
 def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None) -> sympy.Expr:
-    """Return the form as a SymPy expression of ``floor`` and ``Mod``; sizes are positive symbols.
+    """Return the form as a SymPy expression of ``floor``, ``Mod`` and ``BitXor``.
+
+    Sizes are positive symbols.
 
     Names in ``symbols`` become these symbols.
 
@@ -279,7 +293,7 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     """
     from sympy import Add, Mul, Rational
 
-    from morello_layouts.expr.sympy_functions import Mod, floor
+    from morello_layouts.expr.sympy_functions import BitXor as SympyXor, Mod, floor
 
     named = symbols or {}
 
@@ -308,6 +322,8 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     def atom(a: Any) -> Any:
         if isinstance(a, Var):
             return named.get(a.name) or symbol(a.name, a.interval.lo)
+        if isinstance(a, BitXor):
+            return SympyXor(*(scaled(part, 1) for part in a.parts), evaluate=False)
         inner = scaled(a.operand, a.divisor)
         if a.divisor != 1:
             inner = floor(inner, evaluate=False)
@@ -435,10 +451,14 @@ class _SympyReader:
             (form, d), (by, e) = (self.rational(arg) for arg in expr.args)
             if d == e == 1:
                 return remainder(form, self.number(by, expr.args[1]))
+        if name in ("BitXor", "Xor"):  # SymPy's ^ of symbols is Xor, of Booleans by its documents
+            parts = [self.rational(arg) for arg in expr.args]
+            if len(parts) > 1 and all(d == 1 for _, d in parts):
+                return xor(*(form for form, _ in parts))
         raise UnsupportedError(
             f"{expr} is not quasi-affine",
-            "an index expression consists of integers, symbols, +, factors, floor and Mod; factors "
-            "and divisors are integers or positive sizes",
+            "an index expression consists of integers, symbols, +, factors, floor, Mod and BitXor; "
+            "factors and divisors are integers or positive sizes",
             "replace one variable of each product or quotient by a number",
         )
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from math import gcd
 from typing import Final, NamedTuple
 
-from morello_layouts.expr.affine import AffineExpr, Digit, Var, digit
+from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, digit, operands_of
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.sizes import Int, SizeExpr, sign
 from morello_layouts.limits import SEARCH_CHOICES, SEARCH_FLOORS, SEARCH_MOVES, SEARCH_PAIRS
@@ -19,7 +19,7 @@ class CostModel:
     """The cost of each operation, in any unit.
 
     An expression costs the sum over its tree, without sharing. A sum of k terms takes k - 1
-    additions; a factor of -1 in a sum is free.
+    additions; a factor of -1 in a sum is free. An exclusive or costs as much as an addition.
 
     Attributes:
         add: an addition or subtraction.
@@ -49,11 +49,14 @@ class CostModel:
         total = self.add * max(len(form.terms) + (form.const != 0) - 1, 0)
         for atom, factor in form.terms:
             total += self.times(factor)
+            for part in operands_of(atom):
+                if part not in known:
+                    known[part] = self._cost(part, known)
+                total += known[part]
             if isinstance(atom, Digit):
-                inner = known.get(atom.operand)
-                if inner is None:
-                    inner = known[atom.operand] = self._cost(atom.operand, known)
-                total += inner + self.digit(atom.divisor, atom.modulus)
+                total += self.digit(atom.divisor, atom.modulus)
+            elif isinstance(atom, BitXor):
+                total += self.add * (len(atom.parts) - 1)
         return total
 
     def times(self, factor: Int) -> int:
@@ -111,7 +114,7 @@ class DigitTerm(NamedTuple):
             total += model.add if self.shift else 0
         return total
 
-    def atom(self, x: AffineExpr) -> Var | Digit:
+    def atom(self, x: AffineExpr) -> Atom:
         """Return the atom for an operand x, without the factor."""
         value = x
         if self.divisor != 1 or self.modulus is not None:

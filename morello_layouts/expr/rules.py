@@ -2,8 +2,9 @@
 
 Each rule is a small function named after its effect. The first paragraph of its docstring is an
 identity, the second the side condition, the third its name in tinygrad or TVM if it has one. A rule
-looks at one node, a digit ``(x // s) mod n`` or a sum, and returns the form that replaces it, or
-None if it does not apply. No rule looks below the node: the engine simplifies operands first.
+looks at one node, a digit ``(x // s) mod n``, a sum, or an exclusive or ``x ^ y ^ …``, and returns
+the form that replaces it, or None if it does not apply. No rule looks below the node: the engine
+simplifies operands first.
 
 Notation: x, y, r, u are affine expressions; v a variable; s, t, n, m, g, k positive integers; c, e,
 q integers; ``[x]`` the interval of x over the bounds of its variables. "mod n" may be absent in
@@ -25,14 +26,16 @@ To add a rule:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Generic, TypeVar
 
-from morello_layouts.expr.affine import AffineExpr, Digit, Var, digit
+from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit, xor
 from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor, is_nonnegative, magnitude
 
-Node = TypeVar("Node", Digit, AffineExpr)
+Node = TypeVar("Node", Digit, AffineExpr, BitXor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,102 @@ def flatten_inner_div(d: Digit) -> AffineExpr | None:
     return None
 
 
+def push_into_xor(d: Digit) -> AffineExpr | None:
+    """((x ^ y) // s) mod n = ((x // s) mod n) ^ ((y // s) mod n).
+
+    If s is a power of two, and n is one or absent.
+    """
+    inner = d.operand.as_atom()
+    if not isinstance(inner, BitXor) or not _is_power_of_two(d.divisor):
+        return None
+    if d.modulus is not None and not _is_power_of_two(d.modulus):
+        return None
+    return xor(*(digit(part, d.divisor, d.modulus) for part in inner.parts))
+
+
+def _is_power_of_two(n: Int) -> bool:
+    return isinstance(n, int) and n.bit_count() == 1
+
+
+def xor_nested(x: BitXor) -> AffineExpr | None:
+    """(x ^ y) ^ z = x ^ y ^ z.
+
+    For any x, y and z.
+    """
+    inner = [part.as_atom() for part in x.parts]
+    if not any(isinstance(atom, BitXor) for atom in inner):
+        return None
+    pairs = zip(x.parts, inner, strict=True)
+    return _xor(p for part, a in pairs for p in (a.parts if isinstance(a, BitXor) else (part,)))
+
+
+def xor_equal(x: BitXor) -> AffineExpr | None:
+    """(x ^ x) ^ y = y.
+
+    For any x and y; two parts that are equal have no effect.
+    """
+    left: list[AffineExpr] = []
+    for part in x.parts:
+        if part in left:
+            left.remove(part)
+        else:
+            left.append(part)
+    return None if len(left) == len(x.parts) else _xor(left)
+
+
+def xor_numbers(x: BitXor) -> AffineExpr | None:
+    """(x ^ 0) = x, and x ^ p ^ q = x ^ r.
+
+    If r is the number p ^ q.
+    """
+    numbers = [p.const for p in x.parts if not p.terms and isinstance(p.const, int)]
+    if len(numbers) < 2 and 0 not in numbers:
+        return None
+    total = AffineExpr((), reduce(operator.xor, numbers))
+    rest = [p for p in x.parts if p.terms or not isinstance(p.const, int)]
+    return _xor(rest if total == _ZERO else [*rest, total])
+
+
+def xor_split(x: BitXor) -> AffineExpr | None:
+    """(g·x + r) ^ (g·y + s) = g·(x ^ y) + (r ^ s).
+
+    If g is a power of two above 1, [r] and [s] lie in 0..g - 1, and of the exclusive ors on the
+    right at most one has two parts that are not 0: bits that no two parts share become a sum.
+    """
+    for g in _powers_of_two_in(x.parts):
+        halves = [_halves(part, g) for part in x.parts]
+        if all(half is not None for half in halves):
+            high = [half[0] for half in halves if half is not None and half[0] != _ZERO]
+            low = [half[1] for half in halves if half is not None and half[1] != _ZERO]
+            if high and min(len(high), len(low)) < 2:
+                return _xor(high) * g + _xor(low)
+    return None
+
+
+def _powers_of_two_in(parts: Iterable[AffineExpr]) -> list[int]:
+    """The largest power of two in each factor and constant that is above 1, the largest first."""
+    numbers = [n for part in parts for n in (part.const, *(c for _, c in part.terms))]
+    powers = {n & -n for n in numbers if isinstance(n, int)}
+    return sorted((g for g in powers if g > 1), reverse=True)
+
+
+def _halves(x: AffineExpr, g: int) -> tuple[AffineExpr, AffineExpr] | None:
+    """Return y and r with x = g·y + r and [r] in 0..g - 1; None if they are not seen."""
+    high = [(a, c // g) for a, c in x.terms if c % g == 0]
+    rest = AffineExpr(tuple([t for t in x.terms if t[1] % g != 0]), x.const)
+    q = rest.interval.constant_quotient(g)
+    return None if q is None else (AffineExpr(tuple(high), q), rest - q * g)
+
+
+def _xor(parts: Iterable[AffineExpr]) -> AffineExpr:
+    """Return an exclusive or of any number of parts."""
+    some = list(parts)
+    return xor(*some) if len(some) > 1 else some[0] if some else _ZERO
+
+
+_ZERO = AffineExpr((), 0)
+
+
 def constant_variable(form: AffineExpr) -> AffineExpr | None:
     """c·v = c·q.
 
@@ -258,7 +357,7 @@ def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
 
 
 def _lower_quotients(
-    high: Digit, k: Int, factors: dict[Var | Digit, Int]
+    high: Digit, k: Int, factors: dict[Atom, Int]
 ) -> Iterator[tuple[AffineExpr, Int, Int]]:
     """Yield quotients x // s of a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
     if k % high.divisor == 0:
@@ -345,6 +444,14 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("split-remainder", split_remainder),
     Rule("drop-inner-mod", drop_inner_mod),
     Rule("flatten-inner-div", flatten_inner_div),
+    Rule("push-into-xor", push_into_xor),
+)
+
+XOR_RULES: tuple[Rule[BitXor], ...] = (
+    Rule("xor-nested", xor_nested),
+    Rule("xor-equal", xor_equal),
+    Rule("xor-numbers", xor_numbers),
+    Rule("xor-split", xor_split),
 )
 
 SUM_RULES: tuple[Rule[AffineExpr], ...] = (

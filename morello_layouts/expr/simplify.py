@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from morello_layouts.expr.affine import AffineExpr, Digit, replace_digits
+from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, replace_atoms
 from morello_layouts.expr.conversions import latex
 from morello_layouts.expr.rules import (
     DIGIT_RULES,
@@ -18,6 +18,7 @@ from morello_layouts.expr.rules import (
     SUM_RULES,
     TOP_DOWN_DIGIT_RULES,
     TOP_DOWN_SUM_RULES,
+    XOR_RULES,
     Node,
     Rule,
 )
@@ -116,8 +117,18 @@ class _Simplifier:
             simple = self.simplify_sum(reduced)
 
     def simplify_sum(self, form: AffineExpr) -> AffineExpr:
-        form = replace_digits(self.apply_top_down_rules(form), self.simplify_digit)
+        form = replace_atoms(self.apply_top_down_rules(form), self.simplify_atom)
         return self.rewrite_sum(SUM_RULES, form)
+
+    def simplify_atom(self, atom: Digit | BitXor) -> AffineExpr:
+        return self.simplify_digit(atom) if isinstance(atom, Digit) else self.simplify_xor(atom)
+
+    def simplify_xor(self, x: BitXor) -> AffineExpr:
+        parts = [self.simplify_sum(part) for part in x.parts]
+        is_same = all(a is b for a, b in zip(parts, x.parts, strict=True))
+        simple = x if is_same else BitXor(parts)
+        after = self.apply_first(XOR_RULES, simple)
+        return _alone(simple) if after is None else self.simplify_sum(after)
 
     def simplify_digit(self, d: Digit) -> AffineExpr:
         found = self.digits.get(d)
@@ -125,13 +136,13 @@ class _Simplifier:
             operand = self.simplify_sum(d.operand)
             simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
             after = self.apply_first(DIGIT_RULES, simple)
-            found = AffineExpr(((simple, 1),), 0) if after is None else self.simplify_sum(after)
+            found = _alone(simple) if after is None else self.simplify_sum(after)
             self.digits[d] = found
         return found
 
     def apply_top_down_rules(self, form: AffineExpr) -> AffineExpr:
         """Apply the rules that compare operands as they are written."""
-        form = _map_digits(form, self.flatten)
+        form = _map_atoms(form, self.flatten)
         while len(form.terms) > 1:
             joined = self.apply_first(TOP_DOWN_SUM_RULES, form)
             if joined is None:
@@ -139,8 +150,10 @@ class _Simplifier:
             form = joined
         return form
 
-    def flatten(self, d: Digit) -> Digit:
+    def flatten(self, d: Digit | BitXor) -> Digit | BitXor:
         """Apply the rules for digits of digits as long as the result is a digit."""
+        if isinstance(d, BitXor):
+            return d
         while d.operand.has_digits:
             after = self.apply_first(TOP_DOWN_DIGIT_RULES, d)
             nested = after.as_atom() if after is not None else None
@@ -155,11 +168,15 @@ class _Simplifier:
             return form
         found = self.reduced.get(form)
         if found is None:
-            inner = _map_digits(form, self.reduce_operand)
+            inner = _map_atoms(form, self.reduce_operand)
             found = self.reduced[form] = self.rewrite_sum(LAST_RULES, inner)
         return form if found == form else found
 
-    def reduce_operand(self, d: Digit) -> Digit:
+    def reduce_operand(self, d: Digit | BitXor) -> Digit | BitXor:
+        if isinstance(d, BitXor):
+            parts = [self.apply_last_rules(part) for part in d.parts]
+            is_same = all(a is b for a, b in zip(parts, d.parts, strict=True))
+            return d if is_same else BitXor(parts)
         operand = self.apply_last_rules(d.operand)
         return d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
 
@@ -174,15 +191,19 @@ class _Simplifier:
             after = rule.apply(node)
             if after is not None:
                 if self.steps is not None:
-                    before = AffineExpr(((node, 1),), 0) if isinstance(node, Digit) else node
+                    before = node if isinstance(node, AffineExpr) else _alone(node)
                     self.steps.append(RewriteStep(rule.name, rule.statement, before, after))
                 return after
         return None
 
 
-def _map_digits(form: AffineExpr, change: Callable[[Digit], Digit]) -> AffineExpr:
-    """Return the form with every digit changed, or the same object if none changes."""
-    terms = [(change(a) if isinstance(a, Digit) else a, c) for a, c in form.terms]
+def _alone(atom: Atom) -> AffineExpr:
+    return AffineExpr(((atom, 1),), 0)
+
+
+def _map_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], Digit | BitXor]) -> AffineExpr:
+    """Return the form with digits and exclusive ors changed; the same object if none changes."""
+    terms = [(a if isinstance(a, Var) else change(a), c) for a, c in form.terms]
     if all(a is b for (a, _), (b, _) in zip(terms, form.terms, strict=True)):
         return form
     return AffineExpr.from_terms(terms, form.const)

@@ -1,10 +1,10 @@
-"""SymPy's ``floor``, ``ceiling`` and ``Mod`` for index expressions: exact whatever is done to them.
+"""SymPy's ``floor``, ``ceiling`` and ``Mod``, exact whatever is done to them, and ``BitXor``.
 
 SymPy 1.14 prints ``floor(p/49)`` as ``floor((1/49)*p)``, which is 0 at 49 in floating point; it
 prints ``-47*Mod(j, 4)`` as ``-47*j % 4``; and ``Mod(2*Mod(j, 8), 3)`` takes another value when it
 is evaluated in steps, as ``subs`` does. The functions here print integer division in Python, NumPy
 and C, and evaluate numbers only. They have the names, hashes and equality of SymPy's own, so a
-typed expression is equal to one made here.
+typed expression is equal to one made here. SymPy's own ``Xor`` is one of truth values.
 """
 
 from __future__ import annotations
@@ -118,3 +118,48 @@ class Mod(_Exact, sympy.Mod):  # type: ignore[misc]
         if all(arg.is_nonnegative for arg in self.args):
             return f"({x} % {n})"
         return f"(({x} % {n} + {n}) % {n})"
+
+
+class BitXor(sympy.Function):  # type: ignore[misc]
+    """The exclusive or of the bits of integers, as Python's ``^``.
+
+    >>> from sympy import lambdify, pycode, symbols
+    >>> i, j = symbols("i j", integer=True)
+    >>> swizzled = 8 * i + BitXor(j, i)
+    >>> print(pycode(swizzled), swizzled.subs({i: 3, j: 5}), lambdify((i, j), swizzled)(3, 5))
+    8*i + (i ^ j) 30 30
+    """
+
+    is_integer = True
+
+    @classmethod
+    def eval(cls, *args: Any) -> Any:
+        """Return the value: numbers are combined, and equal arguments cancel."""
+        number, left = 0, list[Any]()
+        for arg in args:
+            if arg.is_Integer:
+                number ^= int(arg)
+            elif arg in left:
+                left.remove(arg)
+            else:
+                left.append(arg)
+        if number:
+            left.append(sympy.Integer(number))
+        if len(left) < 2:
+            return left[0] if left else sympy.Integer(0)
+        ordered = sorted(left, key=sympy.default_sort_key)
+        return None if ordered == list(args) else cls(*ordered)
+
+    def _eval_is_nonnegative(self) -> Any:
+        return True if all(arg.is_nonnegative for arg in self.args) else None
+
+    def _pythoncode(self, printer: Any) -> str:
+        return f"({' ^ '.join(_printed(self.args, printer))})"
+
+    _numpycode = _scipycode = _cupycode = _jaxcode = _lambdacode = _ccode = _pythoncode
+    _cxxcode = _pythoncode
+
+    def _latex(self, printer: Any, exp: Any = None) -> str:
+        joined = r" \oplus ".join(printer.parenthesize(x, PRECEDENCE["Pow"]) for x in self.args)
+        text = rf"\left({joined}\right)"
+        return text if exp is None else f"{text}^{{{exp}}}"

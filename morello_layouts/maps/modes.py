@@ -214,7 +214,8 @@ def _floors_along(form: AffineExpr, name: str) -> dict[Int, Int]:
             continue
         if len(used) > 1:
             raise _irregular(name, atom, "depends on other coordinates too")
-        if isinstance(atom, Digit) and not isinstance(atom.operand.as_atom(), Var):
+        index = atom.operand.as_atom() if isinstance(atom, Digit) else atom
+        if not isinstance(index, Var):
             raise _irregular(name, atom, "is not a digit of it")
         for s, factor in floors_of(atom, c):
             floors[s] = floors.get(s, 0) + factor
@@ -248,10 +249,9 @@ def _order(number: Int) -> tuple[bool, object]:
 
 
 def _irregular(name: str, atom: Atom, why: str) -> UnsupportedError:
-    part = str(atom) if isinstance(atom, Digit) else atom.name
     return UnsupportedError(
         f"the offset along {name} has no regular strides",
-        f"{part} {why}",
+        f"{atom} {why}",
         _IRREGULAR_FIX,
     )
 

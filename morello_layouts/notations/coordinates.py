@@ -19,9 +19,17 @@ from morello_layouts.description import (
     sizes_in,
 )
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize, coordinate_variables
+from morello_layouts.expr import (
+    AffineExpr,
+    BitXor,
+    Interval,
+    Var,
+    canonicalize,
+    coordinate_variables,
+)
 from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import apply_divisibility
+from morello_layouts.expr.bounds import range_of_xor
 from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
 from morello_layouts.layout import Layout
 from morello_layouts.recipe import Recipe
@@ -133,6 +141,8 @@ def _intended(form: AffineExpr, bounds: Mapping[str, Interval]) -> Interval:
     for atom, c in form.terms:
         if isinstance(atom, Var):
             found = bounds[atom.name]
+        elif isinstance(atom, BitXor):
+            found = range_of_xor([_intended(part, bounds) for part in atom.parts])
         elif atom.modulus is not None:
             found = Interval(0, atom.modulus - 1)
         else:

@@ -17,7 +17,7 @@ from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
 
 _SYNTAX = Syntax(
-    form="an expression is made of integers, names, + - * // %, floor(a/b), ceil(a/b), Mod(a, b)",
+    form="an expression is made of integers, names, + - * // % ^, floor(a/b), ceil(a/b), Mod(a, b)",
     example="write for example (32*i + j)//8",
     names={
         "INT": "a number",
@@ -28,10 +28,11 @@ _SYNTAX = Syntax(
         "FLOOR": "floor(…)",
         "CEIL": "ceil(…)",
         "MOD": "Mod(…)",
+        "BITXOR": "BitXor(…)",
+        "CIRCUMFLEX": "'^'",
         "_CALL": "T.index_map(…)",
         "_CAST": "T.int64(…)",
     },
-    hints={"^": "write a product"},
 )
 
 _FUNCTION = replace(

@@ -12,6 +12,7 @@ from lark.visitors import Transformer_NonRecursive
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
+from morello_layouts.expr.affine import xor
 from morello_layouts.expr.bounds import UNBOUNDED
 from morello_layouts.expr.conversions import (
     add_fractions,
@@ -121,6 +122,9 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         forms = [(p.form if sign == "+" else -p.form, p.denominator) for sign, p in signed]
         form, common = add_fractions(forms)
         return Placed(form, parts[0].start, common, max(part.slash for part in parts))
+
+    def xor(self, children: list[Placed]) -> Placed:
+        return Placed(xor(*(self.whole(part).form for part in children)), children[0].start)
 
     def product(self, children: list[Any]) -> Placed:
         left: Placed = children[0]

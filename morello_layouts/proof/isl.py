@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr, Interval, Var
+from morello_layouts.expr import AffineExpr, BitXor, Interval, Var
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, Monomial, Quotient, SizeExpr
 from morello_layouts.limits import ISL_BITS
@@ -301,6 +301,9 @@ class Value:
             parts[()] = self.parts[()].scale_down_val(down).floor()
         return Value(parts, self.space)
 
+    def __xor__(self, other: Value | MixedRadix | int) -> Value:
+        raise _no_xor(f"{self} ^ {other}")
+
     def __mod__(self, modulus: Int) -> Value:
         """Return the remainder; symbolic factors must leave none."""
         if isinstance(modulus, SizeExpr):
@@ -367,6 +370,15 @@ def first_point(points: isl.Set) -> tuple[int, ...]:
     return coordinates_of((points.lexmin() if points.is_bounded() else points).sample_point())
 
 
+def _no_xor(what: object) -> NotAffineError:
+    """Return the error about an exclusive or: its bits are quantified variables to ISL."""
+    return NotAffineError(
+        f"ISL does not read {what}",
+        "an exclusive or is not quasi-affine: ISL would need a variable for each bit",
+        "ask about layouts by their steps, or at sizes up to which elements are enumerated",
+    )
+
+
 def coordinates_of(point: isl.Point) -> tuple[int, ...]:
     """Return the coordinates of a point as ints."""
     rank = point.get_space().dim(isl.dim_type.set)
@@ -414,6 +426,8 @@ def value_of_form(form: AffineExpr, space: Space) -> Value:
     for atom, coefficient in form.terms:
         if isinstance(atom, Var):
             value = Value.of(space.variables[atom.name], space)
+        elif isinstance(atom, BitXor):
+            raise _no_xor(atom)
         else:
             value = value_of_form(atom.operand, space)
             if atom.divisor != 1:
@@ -445,6 +459,9 @@ class MixedRadix:
 
     def __mul__(self, factor: Int) -> Value:
         return self.value * factor
+
+    def __xor__(self, other: object) -> Value:
+        raise _no_xor(f"{self} ^ {other}")
 
     def __floordiv__(self, divisor: Int) -> MixedRadix | Value:
         """Return the outer digits if inner ones make up the divisor, else a quotient."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import lcm
+from operator import xor
 from typing import Any, TypeAlias
 
-from morello_layouts.expr import AffineExpr, Var
+from morello_layouts.expr import AffineExpr, BitXor, Var
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.expr.conversions import number_from_sympy
 from morello_layouts.expr.sizes import Int, exact_quotient
@@ -20,7 +22,7 @@ Fraction: TypeAlias = tuple[Any, Int]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values for the coordinates; they have ``+``, ``*``, ``//`` and ``%``.
+    """Values for the coordinates; they have ``+``, ``*``, ``//``, ``%`` and ``^``.
 
     Attributes:
         names: the values of coordinates by name; other names are sizes.
@@ -45,6 +47,8 @@ class Reading:
         for atom, factor in form.terms:
             if isinstance(atom, Var):
                 value = self.names[atom.name]
+            elif isinstance(atom, BitXor):
+                value = reduce(xor, [self.form(part) for part in atom.parts])
             else:
                 value = self.form(atom.operand)
                 value = value if atom.divisor == 1 else value // atom.divisor
@@ -83,6 +87,8 @@ class Reading:
                 number, denominator = self._number(expr.args[1])
                 if denominator == 1:
                     return self.expr(expr.args[0]) % number, 1
+            case "BitXor":
+                return reduce(xor, [self.expr(arg) for arg in expr.args]), 1
         raise unreadable(expr)
 
     def _sum(self, parts: Sequence[Fraction]) -> Fraction:

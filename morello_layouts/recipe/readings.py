@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice
 from math import prod
+from operator import xor
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr.affine import AffineExpr, Var
+from morello_layouts.expr.affine import AffineExpr, BitXor, Var
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import SCATTERED
 from morello_layouts.recipe.recognize import unscattered
@@ -213,6 +214,8 @@ def value_of(form: AffineExpr, values: Mapping[str, T], zero: T) -> T:
     for atom, coefficient in form.terms:
         if isinstance(atom, Var):
             value = values[atom.name]
+        elif isinstance(atom, BitXor):
+            value = reduce(xor, [value_of(part, values, zero) for part in atom.parts])
         else:
             value = value_of(atom.operand, values, zero)
             if atom.divisor != 1:

@@ -15,7 +15,7 @@ from math import prod
 from typing import TypeAlias
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr, Var, canonicalize, coordinate_variables
+from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import floors_of, substitute
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.recipe.steps import (
@@ -184,7 +184,7 @@ def _separate(shape: Shape, forms: Sequence[AffineExpr], least: int) -> list[_Ax
     dims = {f"d{k}": k for k in range(len(shape))}
     for k, form in enumerate(forms):
         for atom, c in form.terms:
-            inner = atom if isinstance(atom, Var) else atom.operand.as_atom()
+            inner = atom.operand.as_atom() if isinstance(atom, Digit) else atom
             if not isinstance(inner, Var):
                 return None
             own = floors[dims[inner.name]][k]

@@ -13,7 +13,7 @@ from functools import cmp_to_key
 from itertools import pairwise, zip_longest
 from math import prod
 
-from morello_layouts.expr import AffineExpr, Var
+from morello_layouts.expr import AffineExpr, Digit, Var
 from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
 from morello_layouts.limits import TRANSLATION_PROBES
@@ -70,7 +70,7 @@ def digits_of_form(form: AffineExpr, shape: Sequence[Int]) -> Digits | None:
     """
     floors: list[dict[int, Int]] = [{1: 0} for _ in shape]
     for atom, factor in form.terms:
-        index = atom if isinstance(atom, Var) else atom.operand.as_atom()
+        index = atom.operand.as_atom() if isinstance(atom, Digit) else atom
         if not isinstance(index, Var):
             return None
         own = floors[int(index.name.removeprefix("d"))]

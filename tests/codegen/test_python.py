@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sympy.logic.boolalg import BooleanAtom
 
 import morello_layouts as ml
+from morello_layouts.expr.sympy_functions import BitXor
 from tests.support.codegen_cases import OPTIONS, Case, cases, has_signed_words
 
 
@@ -115,6 +116,11 @@ class Lane:
 
     def __mod__(self, other: Any) -> Lane:
         return self._with(other, lambda a, b: np.sign(a) * (abs(a) % b))
+
+    def __xor__(self, other: Any) -> Lane:
+        return self._with(other, lambda a, b: a ^ b)
+
+    __rxor__ = __xor__
 
     def __lshift__(self, by: int) -> Lane:
         return Lane(self.values.astype(object) << by, self.bits)
@@ -218,7 +224,7 @@ def test_sympy() -> None:
         function = function_of(case.code("sympy", function=True, name="f"), "f", {})
         results = function(*row)
         results = tuple(results) if isinstance(results, sympy.Tuple) else (results,)
-        names = {"floor": sympy.floor, "Mod": sympy.Mod, "ceiling": sympy.ceiling}
+        names = {"floor": sympy.floor, "Mod": sympy.Mod, "ceiling": sympy.ceiling, "BitXor": BitXor}
         values = dict(zip(case.names, map(sympy.Integer, row), strict=True))
         found = run_lines(case, case.code("sympy"), values, names)
         found = found if isinstance(found, tuple) else (found,)

@@ -23,7 +23,7 @@ FACTORS = st.sampled_from([1, -1, 2, 3, -5, 8, 64, 1000, -65536])
 
 @st.composite
 def forms(draw: st.DrawFn) -> AffineExpr:
-    """Sums of digits of sums of digits of up to three variables."""
+    """Sums of digits of sums of digits of up to three variables, and exclusive ors of them."""
     names = ("i", "j", "k")[: draw(st.integers(1, 3))]
     operands = [variable(name, *draw(BOUNDS)) for name in names]
     for _ in range(draw(st.integers(1, 4))):
@@ -33,6 +33,7 @@ def forms(draw: st.DrawFn) -> AffineExpr:
             form = form + operands[part] * draw(FACTORS)
         form = form // draw(NUMBERS) if draw(st.booleans()) else form
         form = form % draw(NUMBERS) if draw(st.booleans()) else form
+        form = form ^ draw(st.sampled_from(operands)) if draw(st.booleans()) else form
         operands.append(form)
     return operands[-1]
 

@@ -512,6 +512,7 @@ def from_latex(text: str) -> str:
         (r"\\left\(", "("),
         (r"\\right\)", ")"),
         (r"\\bmod", "%"),
+        (r"\\oplus", "^"),
     ]
     before = ""
     while before != text:

@@ -184,7 +184,6 @@ REFUSED = [
     ("x**y", ParseError, "expected a number"),
     ("2**1025", ParseError, "the power is too large"),
     ("((2**64)**15)**64", ParseError, "the power is too large"),
-    ("x^2", ParseError, "write a product"),
     ("sin(x)", ParseError, ""),
     ("__import__('os')", ParseError, ""),
     ("x.real", ParseError, ""),

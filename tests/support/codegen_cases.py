@@ -117,6 +117,9 @@ EXPRESSIONS: list[tuple[str, dict[str, tuple[int | None, int | None]]]] = [
     ("-(i//3)", {"i": (0, 50)}),
     ("-(i%7) - 1", {"i": (0, 50)}),
     ("15 - i%16", {"i": (0, 99)}),
+    ("8*i + (j ^ i%8)", {"i": (0, 99), "j": (0, 7)}),
+    ("3*((i - 40) ^ j) - ((i + j) ^ 5)//3", {"i": (0, 100), "j": (-5, 9)}),
+    ("(i ^ 2*((i//8)%4)) + (j ^ i)%6", {"i": (0, 2**33), "j": (0, 99)}),
     ("1000000*i - 999999*j", {"i": (0, 3000), "j": (0, 3000)}),
     ("65536*i + j", {"i": (0, 65535), "j": (0, 65535)}),
     ("65536*i + j", {"i": (0, 65536), "j": (0, 65535)}),
@@ -282,7 +285,7 @@ def _of_symbolic() -> Iterator[Case]:
         yield Case(f"{text} back", m.inverse, back, coordinates, names=inverse, statements=True)
 
 
-def _random_form(r: random.Random) -> AffineExpr:
+def _random_form(r: random.Random, *, swizzled: bool) -> AffineExpr:
     """A sum of digits of sums of digits, which nobody has simplified."""
     ends = [(0, 31), (-7, 9), (-40, -3), (0, 70000), (-(2**31), 2**31 - 1), (0, 2**33)]
     operands = [variable(name, *r.choice(ends)) for name in ("i", "j", "k")]
@@ -291,6 +294,7 @@ def _random_form(r: random.Random) -> AffineExpr:
         for part in r.sample(operands, 2):
             form = form + part * r.choice([1, -1, 2, 3, -5, 8, 64, -1000])
         form = form // r.choice([1, 2, 3, 8, 1000])
+        form = form ^ r.choice(operands) if swizzled else form
         operands.append(form % r.choice([2, 7, 16, 1024]) if r.random() < 0.5 else form)
     return operands[-1]
 
@@ -309,7 +313,7 @@ def _awkward_forms() -> list[AffineExpr]:
 def _of_random() -> Iterator[Case]:
     r = random.Random(4)
     forms = _awkward_forms()
-    forms += [_random_form(r) for _ in range(24)]
+    forms += [_random_form(r, swizzled=k >= 24) for k in range(36)]
     for k, form in enumerate(forms):
         formulas = Formulas("f", str(form), form.variables(), (("value", form),))
         names = tuple(var.name for var in form.variables())
@@ -335,7 +339,7 @@ def cases() -> tuple[Case, ...]:
 def has_signed_words(case: Case) -> bool:
     """Whether the bounds of all values fit 64 bits with a sign, as MLIR and Triton have them."""
     try:
-        case.code("mlir")
+        case.code("mlir", function=True)
     except ml.UnsupportedError:
         return False
     return True

@@ -14,7 +14,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from morello_layouts.expr import AffineExpr, Atom, Digit, Interval, Var
+from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
 
 SIZES = (1, 2, 3, 5)
 """The values that each symbolic size takes, one after the other."""
@@ -23,9 +23,9 @@ MOST_POINTS = 200_000
 """Points up to which a domain is enumerated; ISL decides on larger and unbounded ones."""
 
 
-def as_form(node: Digit | AffineExpr) -> AffineExpr:
-    """Return a node of a rule, a digit or a sum, as a form."""
-    return AffineExpr.from_terms([(node, 1)]) if isinstance(node, Digit) else node
+def as_form(node: Digit | BitXor | AffineExpr) -> AffineExpr:
+    """Return a node of a rule, an atom or a sum, as a form."""
+    return node if isinstance(node, AffineExpr) else AffineExpr.from_terms([(node, 1)])
 
 
 def variables_of(*forms: AffineExpr) -> list[Any]:
@@ -63,6 +63,8 @@ def at_sizes(form: AffineExpr, sizes: Mapping[str, int]) -> AffineExpr:
     def atom(a: Atom) -> Atom:
         if isinstance(a, Var):
             return Var(a.name, Interval(given(a.interval.lo), given(a.interval.hi)))
+        if isinstance(a, BitXor):
+            return BitXor(at_sizes(part, sizes) for part in a.parts)
         return Digit(at_sizes(a.operand, sizes), given(a.divisor), given(a.modulus))
 
     return AffineExpr.from_terms([(atom(a), given(c)) for a, c in form.terms], given(form.const))
@@ -141,6 +143,7 @@ def _isl_sum(form: AffineExpr) -> str:
 def _isl_atom(atom: Atom) -> str:
     if isinstance(atom, Var):
         return atom.name
+    assert isinstance(atom, Digit), "ISL has no exclusive or"
     text = _isl_sum(atom.operand)
     if atom.divisor != 1:
         text = f"floor(({text})/{atom.divisor})"

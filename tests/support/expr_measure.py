@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from math import prod
 
-from morello_layouts.expr import AffineExpr, Digit
+from morello_layouts.expr import AffineExpr, BitXor, Digit, Var
 from morello_layouts.expr.sizes import Int
 
 
-def measure(form: AffineExpr) -> tuple[int, int, int]:
+def measure(form: AffineExpr) -> tuple[int, int, int, int]:
     """Return the size that every rule makes smaller, compared from left to right.
 
     1. The weight: a variable weighs 1, a sum one more than its terms together, a digit twice its
-       operand, and 1 more for a division or a remainder, 5 more for both.
+       operand, and 1 more for a division or a remainder, 5 more for both. An exclusive or weighs
+       twice its parts, and 12 more for each.
     2. The product of all divisors and moduli at all depths.
     3. The number of factors and constants in operands that are not reduced modulo p, the divisor
        times the modulus: a constant outside of 0..p - 1, or a factor of absolute value p or more.
        Those of an operand count twice as much as those of the digit around it.
 
-    Each of the three grows with its parts, so a rule that makes a part smaller makes the whole
+    4. The sizes of factors and constants in the parts of exclusive ors.
+
+    Each of the four grows with its parts, so a rule that makes a part smaller makes the whole
     smaller. Symbolic sizes count as odd numbers from 101 on.
     """
     values = {name: 101 + 2 * k for k, name in enumerate(sorted(form.sizes()))}
@@ -32,16 +35,19 @@ def measure(form: AffineExpr) -> tuple[int, int, int]:
     def weight(form: AffineExpr) -> int:
         operations = (0, 1, 5)
         digits = _digits(form)
-        total = 1 + len(form.terms) - len(digits)
+        parts = _parts(form)
+        total = 1 + sum(isinstance(atom, Var) for atom, _ in form.terms)
+        total += sum(2 * weight(part) + 12 for part in parts)
         for d in digits:
             total += 2 * weight(d.operand) + operations[(d.divisor != 1) + (d.modulus is not None)]
         return total
 
     def periods(form: AffineExpr) -> int:
-        return prod(period(d) * periods(d.operand) for d in _digits(form))
+        inside = prod(periods(part) for part in _parts(form))
+        return inside * prod(period(d) * periods(d.operand) for d in _digits(form))
 
     def unreduced(form: AffineExpr) -> int:
-        total = 0
+        total = sum(unreduced(part) for part in _parts(form))
         for d in _digits(form):
             p = period(d)
             total += not 0 <= number(d.operand.const) < p
@@ -49,7 +55,17 @@ def measure(form: AffineExpr) -> tuple[int, int, int]:
             total += 2 * unreduced(d.operand)
         return total
 
-    return weight(form), periods(form), unreduced(form)
+    def sizes_in_xors(form: AffineExpr) -> int:
+        parts = _parts(form)
+        own = sum(abs(number(n)) for x in parts for n in (x.const, *(c for _, c in x.terms)))
+        inner = (*parts, *(d.operand for d in _digits(form)))
+        return own + sum(sizes_in_xors(x) for x in inner)
+
+    return weight(form), periods(form), unreduced(form), sizes_in_xors(form)
+
+
+def _parts(form: AffineExpr) -> list[AffineExpr]:
+    return [x for atom, _ in form.terms if isinstance(atom, BitXor) for x in atom.parts]
 
 
 def _digits(form: AffineExpr) -> list[Digit]:

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from morello_layouts.expr import AffineExpr, Digit, digit, variable
-from morello_layouts.expr.rules import DIGIT_RULES, Rule
+from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
+from morello_layouts.expr.affine import xor
+from morello_layouts.expr.rules import DIGIT_RULES, XOR_RULES, Rule
 from tests.support import expr_rule_makers as make
 from tests.support.expr_judges import as_form, differences
 from tests.support.expr_measure import measure
 
-Node: TypeAlias = "Digit | AffineExpr"
+Node: TypeAlias = "Digit | BitXor | AffineExpr"
 Maker: TypeAlias = "Callable[[Callable[[int, int], int]], Node]"
 
 
@@ -96,10 +97,10 @@ def check_examples(rule: Rule[Any]) -> None:
 
 
 def node_of(rule: Rule[Any], form: AffineExpr) -> Node:
-    """Return the node of a form that a rule looks at: its digit, or the sum itself."""
-    is_for_digits = rule.name in {digit_rule.name for digit_rule in DIGIT_RULES}
-    atom = form.as_atom() if is_for_digits else form
-    assert isinstance(atom, Digit | AffineExpr)
+    """Return the node of a form that a rule looks at: its atom, or the sum itself."""
+    is_for_atoms = rule in (*DIGIT_RULES, *XOR_RULES)
+    atom = form.as_atom() if is_for_atoms else form
+    assert isinstance(atom, Digit | BitXor | AffineExpr)
     return atom
 
 
@@ -243,6 +244,65 @@ ENTRIES = {
         (
             (digit(y + x // 4, 2, 3), "((4*y + x)//8)%3"),
             ((y + x // 4) // 5, "(4*y + x)//20"),
+        ),
+    ),
+    "push-into-xor": Entry(
+        (make.push_digit,),
+        (make.push_other_numbers, make.push_not_alone, make.push_of_digit),
+        Example(
+            (i ^ j) // 4,
+            "(i//4 ^ j//4)",
+            (i ^ j) // 3,
+            "3 is not a power of two, and cuts bits apart",
+            (i // 3) ^ (j // 3),
+        ),
+        ((digit(i ^ j, 2, 4), "((i//2)%4 ^ (j//2)%4)"),),
+    ),
+    "xor-nested": Entry(
+        (make.xor_in_xor,),
+        (make.xor_of_multiples,),
+        Example(
+            xor(i ^ j, d0),
+            "(d0 ^ i ^ j)",
+            xor(2 * (i ^ j), d0),
+            "the inner one has a factor",
+            xor(i, j, d0),
+        ),
+    ),
+    "xor-equal": Entry(
+        (make.xor_twice,),
+        (make.xor_once,),
+        Example(xor(i, d0, i), "d0", xor(i, d0, i + 1), "i and i + 1 differ", d0),
+        ((i ^ i, "0"), (xor(i, i, i), "i"), (xor(i, i, j, j), "0")),
+    ),
+    "xor-numbers": Entry(
+        (make.xor_two_numbers, make.xor_zero),
+        (make.xor_one_number,),
+        Example(i ^ 0, "i", i ^ 1, "the bits of 1 change those of i", i),
+        (
+            (xor(i, AffineExpr((), 5), AffineExpr((), 6)), "(i ^ 3)"),
+            (xor(AffineExpr((), 5), AffineExpr((), 5)), "0"),
+        ),
+    ),
+    "xor-split": Entry(
+        (make.split_disjoint, make.split_high_part, make.split_low_part, make.split_factor),
+        (
+            make.split_past,
+            make.split_both,
+            make.split_odd_factor,
+            make.split_of_unit,
+        ),
+        Example(
+            (8 * i) ^ variable("r", 0, 7),
+            "8*i + r",
+            (8 * i) ^ variable("r", 0, 8),
+            "r reaches 8, a bit that 8·i may have too",
+            8 * i + variable("r", 0, 8),
+        ),
+        (
+            ((64 * i + variable("r", 0, 63)) ^ (8 * j), "64*i + (8*j ^ r)"),
+            ((8 * i) ^ (8 * j + 8), "8*(i ^ j + 1)"),
+            ((8 * i + 3) ^ (8 * j), "8*(i ^ j) + 3"),
         ),
     ),
     "constant-variable": Entry(

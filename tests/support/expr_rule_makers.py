@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TypeAlias
 
-from morello_layouts.expr import AffineExpr, Digit, digit, variable
+from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
 
 Pick: TypeAlias = Callable[[int, int], int]
@@ -359,6 +359,126 @@ def flatten_inner_div_scaled(pick: Pick) -> Digit:
 def flatten_inner_div_of_digit(pick: Pick) -> Digit:
     inner = digit(some(pick), pick(1, 4), pick(2, 4))
     return take(inner + some(pick, "z"), pick(1, 4), pick(2, 4))
+
+
+# push-into-xor
+
+
+def bounded(pick: Pick, name: str = "y", lo: int = -6) -> AffineExpr:
+    """Return a variable with bounds on both sides."""
+    return variable(name, pick(lo, 3), pick(4, 9))
+
+
+def _of_xor(pick: Pick, s: int, n: Int | None) -> Digit:
+    return take(bounded(pick) * nonzero(pick, 3) ^ bounded(pick, "z") + pick(-3, 3), s, n)
+
+
+def push_digit(pick: Pick) -> Digit:
+    return _of_xor(pick, 2 ** pick(0, 3), maybe(pick, 2 ** pick(0, 3)))
+
+
+def push_other_numbers(pick: Pick) -> Digit:
+    other = [3, 5, 6, 12][pick(0, 3)]
+    if pick(0, 1):
+        return _of_xor(pick, other, maybe(pick, 4))
+    return _of_xor(pick, 2 ** pick(0, 3), other)
+
+
+def push_not_alone(pick: Pick) -> Digit:
+    inner = bounded(pick) ^ bounded(pick, "z")
+    return take(inner * 2 if pick(0, 1) else inner + 1, 2, maybe(pick, 2))
+
+
+def push_of_digit(pick: Pick) -> Digit:
+    return take((bounded(pick) ^ bounded(pick, "z")) % 4, 2, maybe(pick, 2))
+
+
+# xor-nested
+
+
+def xor_in_xor(pick: Pick) -> BitXor:
+    inner = bounded(pick) ^ bounded(pick, "z") * nonzero(pick, 3)
+    other = bounded(pick, "w")
+    return BitXor((inner, other ^ bounded(pick) + 1 if pick(0, 1) else other))
+
+
+def xor_of_multiples(pick: Pick) -> BitXor:
+    inner = bounded(pick) ^ bounded(pick, "z")
+    return BitXor((inner * -1 if pick(0, 1) else inner + pick(1, 3), bounded(pick, "w")))
+
+
+# xor-equal
+
+
+def xor_twice(pick: Pick) -> BitXor:
+    x, others = bounded(pick) * nonzero(pick, 3) + pick(-3, 3), [bounded(pick, "z"), bounded(pick)]
+    return BitXor((x, *others[: pick(0, 2)], x))
+
+
+def xor_once(pick: Pick) -> BitXor:
+    x = bounded(pick)
+    return BitXor((x, x + [-1, 1][pick(0, 1)], bounded(pick, "z")))
+
+
+# xor-numbers
+
+
+def xor_two_numbers(pick: Pick) -> BitXor:
+    numbers = [AffineExpr((), pick(-4, 9)), AffineExpr((), pick(0, 9))]
+    return BitXor((*numbers, bounded(pick)) if pick(0, 1) else numbers)
+
+
+def xor_zero(pick: Pick) -> BitXor:
+    return BitXor((bounded(pick) + pick(-2, 2), AffineExpr((), 0)))
+
+
+def xor_one_number(pick: Pick) -> BitXor:
+    return BitXor((bounded(pick), AffineExpr((), nonzero(pick, 9))))
+
+
+# xor-split
+
+
+def split_disjoint(pick: Pick) -> BitXor:
+    g = 2 ** pick(1, 4)
+    return BitXor((bounded(pick) * (g * nonzero(pick, 3)), span(pick, 0, g - 1)))
+
+
+def split_high_part(pick: Pick) -> BitXor:
+    g = 2 ** pick(2, 4)
+    low, other = variable("z", 0, g - 1), variable("w", 0, g - 1)
+    return BitXor((bounded(pick) * (g * nonzero(pick, 3)) + low, other))
+
+
+def split_low_part(pick: Pick) -> BitXor:
+    g = 2 ** pick(1, 4)
+    rest = span(pick, 0, g - 1) if pick(0, 1) else AffineExpr((), pick(1, g - 1))
+    return BitXor((bounded(pick) * (g * coprime(pick, 2)) + rest, bounded(pick, "z") * g))
+
+
+def split_factor(pick: Pick) -> BitXor:
+    g = 2 ** pick(1, 4)
+    return BitXor((bounded(pick) * g, bounded(pick, "z") * (3 * g) + g * pick(-2, 2)))
+
+
+def split_past(pick: Pick) -> BitXor:
+    g = 2 ** pick(1, 4)
+    shift = pick(-1, 0)
+    return BitXor((bounded(pick) * g, variable("r", shift, g + shift)))
+
+
+def split_both(pick: Pick) -> BitXor:
+    g = 2 ** pick(1, 4)
+    low, other = variable("v", 0, g - 1), variable("w", 0, g - 1)
+    return BitXor((bounded(pick) * g + low, bounded(pick, "z") * g + other))
+
+
+def split_odd_factor(pick: Pick) -> BitXor:
+    return BitXor((bounded(pick) * [3, 5, 7, -3][pick(0, 3)], variable("r", 0, pick(1, 2))))
+
+
+def split_of_unit(pick: Pick) -> BitXor:
+    return BitXor((bounded(pick), variable("r", 0, pick(1, 3))))
 
 
 # constant-variable
