@@ -86,7 +86,7 @@ def recipe_of_coordinates(shape: Shape, forms: Sequence[AffineExpr], sizes: Shap
     for form, n in zip(simple, sizes, strict=True):
         _end(form, n)
     digits = _digits_of(shape, simple)
-    if digits is not None and not any(form.const for form in simple):
+    if digits and not any(form.const for form in simple):
         return Recipe(shape, _steps(shape, digits, sizes))
     offset = AffineExpr((), 0)
     for form, n in zip(simple, sizes, strict=True):
@@ -125,13 +125,9 @@ def unscattered(step: Scatter, shape: Shape) -> tuple[Recipe, tuple[bool, ...]] 
     >>> print(recipe, backwards)
     [6] (True,)
     """
-    falling = {
-        var.name
-        for atom, c in step.form.terms
-        if is_nonnegative(-c)
-        for var in AffineExpr(((atom, 1),), 0).variables()
-    }
-    flipped = tuple(f"d{k}" in falling for k in range(len(shape)))
+    falling = AffineExpr(tuple(term for term in step.form.terms if is_nonnegative(-term[1])), 0)
+    turns = {var.name for var in falling.variables()}
+    flipped = tuple(f"d{k}" in turns for k in range(len(shape)))
     pairs = zip(coordinate_variables(shape), shape, flipped, strict=True)
     turned = {str(x): n - 1 - x for x, n, is_turned in pairs if is_turned}
     recipe = recipe_of_formula(shape, substitute(step.form, turned), step.size)
@@ -159,7 +155,7 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
 
     The digits of all forms together make up every coordinate.
     """
-    digits = _separate(shape, forms, 1)
+    digits = _separate(shape, forms)
     if digits is None:
         return None
     found = [digit for each in digits for digit in each]
@@ -175,11 +171,16 @@ def digits_to_read(shape: Shape, form: AffineExpr) -> list[_Axes] | None:
     Their strides need not be nested, and may be 0. None if a stride is negative, or if the form is
     no sum of digits of single dimensions.
     """
-    return _separate(shape, [form], 0)
+    return _separate(shape, [form], may_share=True)
 
 
-def _separate(shape: Shape, forms: Sequence[AffineExpr], least: int) -> list[_Axes] | None:
-    """Return the digits of each dimension, with strides of at least 0 or 1; None if others are."""
+def _separate(
+    shape: Shape, forms: Sequence[AffineExpr], may_share: bool = False
+) -> list[_Axes] | None:
+    """Return the digits of each dimension, of which strides may be 0 if elements may share slots.
+
+    None if a stride is negative, or if a digit is in several forms.
+    """
     floors: list[list[dict[Int, Int]]] = [[{} for _ in forms] for _ in shape]
     dims = {f"d{k}": k for k in range(len(shape))}
     for k, form in enumerate(forms):
@@ -190,11 +191,13 @@ def _separate(shape: Shape, forms: Sequence[AffineExpr], least: int) -> list[_Ax
             own = floors[dims[inner.name]][k]
             for s, factor in floors_of(atom, c):
                 own[s] = own.get(s, 0) + factor
-    digits = [_digits_along(dim, n, floors[dim], least) for dim, n in enumerate(shape)]
+    digits = [_digits_along(dim, n, floors[dim], may_share) for dim, n in enumerate(shape)]
     return None if any(each is None for each in digits) else [each or [] for each in digits]
 
 
-def _digits_along(dim: int, n: Int, floors: Sequence[dict[Int, Int]], least: int) -> _Axes | None:
+def _digits_along(
+    dim: int, n: Int, floors: Sequence[dict[Int, Int]], may_share: bool
+) -> _Axes | None:
     """Return the digits of a dimension; None if some element does not have slots of its own."""
     starts = sorted({1}.union(*floors), key=_at_threes)
     if any(high % low != 0 for low, high in pairwise(starts)):
@@ -207,12 +210,12 @@ def _digits_along(dim: int, n: Int, floors: Sequence[dict[Int, Int]], least: int
         last = end is None or is_nonnegative(end - n)
         strides: list[tuple[int, Int]] = []
         for form, own in enumerate(floors):
-            stride = sum((c * (start // s) for s, c in own.items() if start % s == 0), 0)
+            stride: Int = sum(c * (start // s) for s, c in own.items() if start % s == 0)
             if stride != 0:
                 strides.append((form, stride))
-        if least == 0 and not strides:
+        if may_share and not strides:
             strides = [(0, 0)]
-        if len(strides) != 1 or not is_nonnegative(strides[0][1] - least):
+        if len(strides) != 1 or not is_nonnegative(strides[0][1]):
             return None
         found.append(_Digit(dim, start, count if last else end // start, *strides[0]))
     return found
@@ -249,20 +252,19 @@ def _nested(digits: Iterable[_Digit], names: frozenset[str]) -> _Axes | None:
 
 def _steps(shape: Shape, digits: Sequence[_Axes], sizes: Sequence[Int | None]) -> tuple[Step, ...]:
     """Return the steps to the axes of each form: one of a size, or one for each digit if None."""
-    by_unit = sorted((x for axes in digits for x in axes), key=lambda x: _at_threes(x.unit))
+    used = {x.dim for own in digits for x in own}
+    first, *others = digits
+    reach = first[0].stride * first[0].radix if first else 1
+    ones = [_Digit(dim, 1, 1, 0, reach) for dim in range(len(shape)) if dim not in used]
+    digits = [[*ones, *first], *others]
+    by_unit = sorted((x for own in digits for x in own), key=lambda x: _at_threes(x.unit))
     dims = [[x for x in by_unit if x.dim == dim] for dim in range(len(shape))]
-    steps: list[Step] = [Pad(tuple(own[-1].unit * own[-1].radix if own else 1 for own in dims))]
+    steps: list[Step] = [Pad(tuple(own[-1].unit * own[-1].radix for own in dims))]
     steps += _splits(dims)
-    axes: list[_Digit | None] = []
-    for own in dims:
-        axes += own[::-1] or [None]
-    ones = [k for k, axis in enumerate(axes) if axis is None]  # dimensions of size 1 come first
-    steps.append(Transpose((*ones, *(axes.index(x) for own in digits for x in own))))
-    rounds = [
-        _rounds(own, size, 0 if k else len(ones))
-        for k, (own, size) in enumerate(zip(digits, sizes, strict=True))
-    ]
-    for level in range(max(map(len, rounds), default=0)):
+    axes = [x for own in dims for x in reversed(own)]
+    steps.append(Transpose(tuple(axes.index(x) for own in digits for x in own)))
+    rounds = [_rounds(own, size) for own, size in zip(digits, sizes, strict=True)]
+    for level in range(max(map(len, rounds))):
         # Axes of a form that are done stay as they are.
         now = [r[level] if level < len(r) else ((1,) * len(r[-1][1]), r[-1][1]) for r in rounds]
         steps.append(Merge(tuple(count for counts, _ in now for count in counts)))
@@ -277,7 +279,7 @@ def _splits(dims: Sequence[_Axes]) -> list[Step]:
         tiles: list[Int | None] = []
         for own in dims:
             cut = own[level + 1].unit // own[level].unit if own[level + 1 :] else None
-            tiles += [cut, *(None,) * min(level, max(len(own) - 1, 0))]
+            tiles += [cut, *(None,) * min(level, len(own) - 1)]
         splits.append(Split(tuple(tiles)))
     return splits
 
@@ -286,18 +288,17 @@ _Round: TypeAlias = "tuple[tuple[int, ...], Shape]"
 """The counts of a merge, and the sizes to which its axes are padded."""
 
 
-def _rounds(digits: _Axes, size: Int | None, ones: int) -> list[_Round]:
+def _rounds(digits: _Axes, size: Int | None) -> list[_Round]:
     """Return the merges and pads that put digits at their strides, and lead to one axis of a size.
 
     An axis is padded until the stride outside of it is a multiple of the stride inside. If it is
     not, all axes inside are merged before.
     """
-    strides: list[Int] = [*(0,) * ones, *(x.stride for x in digits)]
-    sizes: list[Int] = [*(1,) * ones, *(x.radix for x in digits)]
+    strides, sizes = [x.stride for x in digits], [x.radix for x in digits]
     counts, rounds = [1] * len(sizes), list[_Round]()
-    if strides[ones:] and strides[-1] != 1:
+    if strides and strides[-1] != 1:
         strides, sizes, counts = [*strides, 1], [*sizes, 1], [*counts, 0]
-    for k in range(len(strides) - 2, ones - 1, -1):
+    for k in reversed(range(len(strides) - 1)):
         multiple, rest = divmod(strides[k], strides[k + 1])
         if rest == 0:
             sizes[k + 1] = multiple
@@ -318,13 +319,7 @@ def _without_idle(shape: Shape, steps: Iterable[Step]) -> Iterator[Step]:
         if isinstance(step, Pad):
             less = (is_nonnegative(n - m - 1) for n, m in zip(shape, after, strict=True))
             step = Pad(after, cut=any(less))
-        match step:
-            case Transpose(order):
-                idle = order == tuple(range(len(order)))
-            case Merge(counts):
-                idle = all(count == 1 for count in counts)
-            case _:
-                idle = after == shape
-        if not idle:
+        is_idle = step == Transpose(tuple(range(len(shape))))
+        if not is_idle and (isinstance(step, Transpose) or after != shape):
             yield step
         shape = after

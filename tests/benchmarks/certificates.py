@@ -19,7 +19,7 @@ from typing import Any
 import morello_layouts as ml
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.check import check
-from tests.proof.test_certificates import judged_mutants
+from tests.proof.test_checker import judged_mutants
 from tests.support.certificate_judge import size_of
 
 QUESTIONS = {

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, coordinate_variables
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import (
+    Pad,
     Recipe,
     Scatter,
     has_inverse,
@@ -24,6 +27,7 @@ from morello_layouts.recipe import (
     recipe_of_formula,
     unpack_array,
 )
+from morello_layouts.recipe.recognize import digits_to_read
 from tests.support.tables import each_row
 
 Formula: TypeAlias = tuple[tuple[int, ...], AffineExpr]
@@ -33,16 +37,27 @@ def is_scatter(recipe: Recipe) -> bool:
     return any(isinstance(step, Scatter) for step in recipe.steps)
 
 
+BLOCKS = ((), (), (2,), (3,), (2, 4), (2, 6))
+"""Units at which a coordinate is cut into digits, apart from 1."""
+
+
+def digits_in(x: AffineExpr, units: tuple[int, ...]) -> list[AffineExpr]:
+    """Return the digits of a coordinate that begin at 1 and at some units."""
+    starts = (1, *units)
+    inner = [x // a % (b // a) for a, b in pairwise(starts)]
+    return [*inner, x // starts[-1]]
+
+
 @st.composite
 def strided(draw: st.DrawFn) -> tuple[tuple[int, ...], AffineExpr]:
     """A shape, and digits of its coordinates in strides that are nested more often than not."""
     shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
     digits = []
     for x, n in zip(coordinate_variables(shape), shape, strict=True):
-        block = draw(st.sampled_from([1, 1, 2, 3]))
-        digits += [x] if block == 1 else [x // block, x % block]
+        units = draw(st.sampled_from(BLOCKS))
+        digits += digits_in(x, units)
         if draw(st.integers(0, 7)) == 0:
-            digits[-1] = n - 1 - x if block == 1 else digits[-1] * 2
+            digits[-1] = digits[-1] * 2 if units else n - 1 - x
     form = AffineExpr((), draw(st.sampled_from([0, 0, 3])))
     stride = 1
     for digit in draw(st.permutations(digits)):
@@ -87,11 +102,12 @@ def test_arrays_go_into_a_buffer_and_back(given: Formula) -> None:
     assert (unpack_array(recipe, buffer) == array).all()
 
 
-@given(strided())
-def test_coordinates_are_those_of_the_only_element_at_an_offset(given: Formula) -> None:
+@given(strided(), st.sampled_from([0, 2]))
+def test_coordinates_are_those_of_the_only_element_at_an_offset(given: Formula, tail: int) -> None:
     shape, form = given
-    m = IndexMap.of(recipe_of_formula(shape, form), lambda *_: form)
     slots = values(shape, form)
+    m = IndexMap.of(recipe_of_formula(shape, form, int(slots.max()) + 1 + tail), lambda *_: form)
+    assert m.size == slots.max() + 1 + tail
     for p in range(m.size):
         elements = [tuple(map(int, at)) for at in np.argwhere(slots == p)]
         if len(elements) > 1:
@@ -111,7 +127,7 @@ def test_coordinates_are_those_of_the_only_element_at_an_offset(given: Formula) 
                 assert at == m.coordinates(p)
 
 
-M, N, LD = map(SizeExpr.named, ("M", "N", "LD"))
+M, N, LD, P = map(SizeExpr.named, ("M", "N", "LD", "P"))
 
 
 def rows(pitch: object, start: int = 0) -> AffineExpr:
@@ -124,6 +140,11 @@ RECIPES = {
     "pitch": (rows(LD), "[M,N] → pad [M,LD] → tail pad to LD*M - LD + N elements"),
     "pitch of N + 3": (rows(N + 3), "[M,N] → pad [M,N + 3] → cut to M*N + 3*M - 3 elements"),
     "start": (rows(N, 5), "[M,N] → start at 5"),
+    "rows that may overlap": (rows(M), "[M,N] → scatter M*d0 + d1 in [M**2 - M + N]"),
+    "pitches that may overlap": (
+        coordinate_variables((M, N))[0] * LD + coordinate_variables((M, N))[1] * P,
+        "[M,N] → scatter LD*d0 + P*d1 in [LD*M + N*P - LD - P + 1]",
+    ),
     "every other": (
         rows(2 * N) + coordinate_variables((M, N))[1],
         "[M,N] → merge [M,N,1] → pad [M,N,2] → cut to 2*M*N - 1 elements",
@@ -131,37 +152,134 @@ RECIPES = {
 }
 
 
+TEXTS = [
+    ((), lambda: 3, "[] → start at 3"),
+    ((1, 4), lambda _, j: j, "[1,4]"),
+    ((4, 6), lambda i, j: 8 * i + j, "[4,6] → pad [4,8] → cut to 30 elements"),
+    ((4, 1, 6), lambda i, _, k: 4 * k + i, "[4,1,6] → transpose [1,6,4]"),
+    ((2, 2), lambda i, j: LD * i + LD * j, "[2,2] → scatter LD*d0 + LD*d1 in [2*LD + 1]"),
+    ((M * N,), lambda i: i % N * M + i // N, "[M*N] → split [M,N] → transpose [N,M]"),
+    (
+        (9,),
+        lambda i: i % 2 * 6 + i // 2 % 2 * 3 + i // 4,
+        "[9] → pad [12] → split [6,2] → split [3,2,2] → transpose [2,2,3] → cut to 11 elements",
+    ),
+]
+
+
+@each_row(("shape", "of", "text"), TEXTS)
+def test_recipes_have_no_step_too_many(shape: Any, of: Any, text: str) -> None:
+    form = AffineExpr((), 0) + of(*coordinate_variables(shape))
+    assert str(recipe_of_formula(shape, form)) == text
+
+
+def test_pads_that_cut_nothing_say_so() -> None:
+    i, j = coordinate_variables((4, 6))
+    assert recipe_of_formula((4, 6), 8 * i + j).steps == (Pad((4, 8)),)
+
+
 @each_row("name", RECIPES)
 def test_symbolic_sizes(name: str) -> None:
     form, text = RECIPES[name]
     recipe = recipe_of_formula((M, N), form)
     assert str(recipe) == text
-    at = {"M": 3, "N": 4, "LD": 6}
+    at = {"M": 3, "N": 4, "LD": 6, "P": 5}
     found = offset_of(recipe.at(at), list(np.indices((3, 4))), 0)
     ints = {**at, "d0": np.indices((3, 4))[0], "d1": np.indices((3, 4))[1]}
     assert (found == form.evaluate(ints)).all()
 
 
-def test_coordinates_become_axes_of_their_sizes() -> None:
-    i, j = coordinate_variables((4, 20))
-    forms = (j // 16, i, j % 16)
-    recipe = recipe_of_coordinates((4, 20), forms, (3, 4, 16))
-    assert recipe.physical_shape == (3, 4, 16)
-    at = list(np.indices((4, 20)))
-    found = physical_coordinates(recipe, at, 0)
-    for x, form in zip(found, forms, strict=True):
-        assert (x == form.evaluate({"d0": at[0], "d1": at[1]})).all()
+@dataclass(frozen=True)
+class Placed:
+    """Coordinates in an outer array, and whether each axis of it holds digits in nested strides."""
+
+    shape: tuple[int, ...]
+    forms: tuple[AffineExpr, ...]
+    sizes: tuple[int, ...]
+    is_nested: bool
 
 
-def test_coordinates_that_are_no_digits_are_scattered() -> None:
+@st.composite
+def placed(draw: st.DrawFn) -> Placed:
+    """Digits of coordinates dealt to the axes of an outer array, some of them not nested."""
+    sizes = st.one_of(st.just(1), st.integers(1, 9))
+    shape = tuple(draw(st.lists(sizes, max_size=3)))
+    digits = []
+    for x, n in zip(coordinate_variables(shape), shape, strict=True):
+        digits += digits_in(x, draw(st.sampled_from([u for u in BLOCKS if max(u, default=0) < n])))
+    dealt: list[list[AffineExpr]] = [[] for _ in range(draw(st.integers(1, 3)))]
+    for digit in draw(st.permutations(digits)):
+        draw(st.sampled_from(dealt)).append(digit)
+    is_nested, forms = True, []
+    for own in dealt:
+        form, stride = AffineExpr((), draw(st.sampled_from([0] * 9 + [1]))), 1
+        is_nested = is_nested and form.const == 0
+        for digit in own:
+            stride += draw(st.sampled_from([0, 0, 1]))
+            form = form + digit * stride
+            falls_short = draw(st.integers(0, 9)) == 0
+            is_nested = is_nested and not falls_short
+            stride *= 1 if falls_short else int(digit.interval.hi) + 1
+        forms.append(form)
+    rooms = (int(form.interval.hi) + 1 + draw(st.sampled_from([0, 0, 2])) for form in forms)
+    return Placed(shape, tuple(forms), tuple(rooms), is_nested)
+
+
+@settings(max_examples=5 * settings.default.max_examples)
+@given(placed())
+def test_coordinates_become_axes_of_their_sizes(given: Placed) -> None:
+    recipe = recipe_of_coordinates(given.shape, given.forms, given.sizes)
+    assert recipe.physical_shape == given.sizes
+    found = physical_coordinates(recipe, list(np.indices(given.shape)), np.zeros(given.shape, int))
+    for x, form in zip(found, given.forms, strict=True):
+        assert (x == values(given.shape, form)).all()
+    assert not (given.is_nested and is_scatter(recipe))
+
+
+def test_coordinates_outside_of_their_axis_are_refused() -> None:
     i, j = coordinate_variables((3, 4))
-    recipe = recipe_of_coordinates((3, 4), (i + j, j), (6, 4))
-    assert recipe.physical_shape == (6, 4)
-    assert physical_coordinates(recipe, (2, 3), 0) == (5, 3)
+    with pytest.raises(ShapeError, match=r"expected values from 0 to 2, got 0\.\.3"):
+        recipe_of_coordinates((3, 4), (i, j), (3, 3))
+
+
+def test_coordinates_that_are_no_digits_of_symbolic_sizes_are_one_axis() -> None:
+    i, j = coordinate_variables((M, N))
+    recipe = recipe_of_coordinates((M, N), (i + j, j), (M + N, N)).at({"M": 3, "N": 4})
+    assert recipe.physical_shape == (28,)
+    assert physical_coordinates(recipe, (2, 3), 0) == (5 * 4 + 3,)
+
+
+def test_an_array_without_elements_leaves_the_buffer_empty() -> None:
+    i, j = coordinate_variables((1, 4))
+    assert recipe_of_coordinates((0, 4), (i, j), (2, 4)) == Recipe((0, 4), (), 8)
+    assert recipe_of_formula((0, 4), 4 * i + j) == Recipe((0, 4), (), 0)
+    assert recipe_of_formula((0, 4), 4 * i + j, 7) == Recipe((0, 4), (), 7)
+
+
+@given(strided())
+def test_digits_give_back_the_offsets_that_they_are_read_from(given: Formula) -> None:
+    shape, form = given
+    simple = canonicalize(form)
+    found: Any = digits_to_read(shape, simple)
+    if found is None:
+        assert values(shape, form).min() < simple.const  # a stride is negative
+        return
+    assert values(shape, form).min() == simple.const
+    at, total = np.indices(shape), simple.const
+    for dim, digits in enumerate(found):
+        covered = 1
+        for x in digits:  # each begins where the one before it ends
+            assert (x.dim, x.unit) == (dim, covered)
+            covered *= x.radix
+            total = total + at[dim] // x.unit % x.radix * x.stride
+        assert covered >= shape[dim]
+    assert (total == values(shape, form)).all()
 
 
 def test_offsets_outside_of_the_buffer_are_refused() -> None:
     i, j = coordinate_variables((3, 4))
+    with pytest.raises(ShapeError, match=r"got -1\.\.3"):
+        recipe_of_formula((4,), coordinate_variables((5,))[0] - 1)
     with pytest.raises(ShapeError, match=r"expected values from 0 to ….*got -2\.\.3"):
         recipe_of_formula((3, 4), j - i)
     with pytest.raises(ShapeError, match=r"expected values from 0 to 10, got 0\.\.11"):
