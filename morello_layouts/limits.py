@@ -220,6 +220,9 @@ CUTE_LEAVES: Final = 64
 CUTE_COMPARED: Final = 1 << 20
 """Offsets that are compared if a condition of CuTe's algebra does not hold."""
 
+FRAGMENT_PLACES: Final = 1 << 18
+"""Threads times values of a fragment: ``verify`` looks each of them up once."""
+
 NESTED_TUPLES: Final = 100
 """Tuples inside tuples: reading them is recursive."""
 

@@ -27,6 +27,8 @@ from morello_layouts.notations.cute.reader import parse_cute
 from morello_layouts.notations.einops import EinopsLayout
 from morello_layouts.notations.einops.reader import parse_einops
 from morello_layouts.notations.expression import parse_expression
+from morello_layouts.notations.fragments import FragmentLayout, words as fragment_words
+from morello_layouts.notations.fragments.reader import parse_fragment
 from morello_layouts.notations.mlir import MlirMap, MlirPack, MlirType, words as mlir_words
 from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
 from morello_layouts.notations.morello import MorelloLayout, words as morello_words
@@ -166,6 +168,19 @@ NOTATIONS: Final = (
         (CuteLayout,),
         cute_words.describe,
         "((4,2),8):((1,32),4)",
+    ),
+    Notation(
+        "fragment",
+        "an operand of a matrix instruction",
+        re.compile(
+            r"\s*(SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*\.|"
+            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z]*\bover\b)",
+            re.IGNORECASE,
+        ),
+        parse_fragment,
+        (FragmentLayout,),
+        fragment_words.describe,
+        "SM80_16x8x16_F32F16F16F32_TN A",
     ),
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""

@@ -1,0 +1,137 @@
+"""The vendors' formulas: at which coordinate of an operand the element of a thread's register is.
+
+Plain integers, with the names of the documents. The rules in ``rules.py`` say the same as digits;
+neither reads the other.
+
+Sources: PTX ISA, "Warp Level Matrix Instructions" and "Asynchronous Warpgroup Level Matrix
+Instructions"; CUTLASS, ``include/cute/atom/mma_traits_sm*.hpp`` and ``copy_traits_sm*.hpp``, whose
+layouts number a thread's bits; AMD's Matrix Instruction Calculator; Intel's Architecture
+Instruction Set Extensions Programming Reference, "Intel AMX".
+"""
+
+from __future__ import annotations
+
+Pair = tuple[int, int]
+
+
+def ptx_matrix(rows: int, per: int, thread: int, i: int) -> Pair:
+    """An operand of ``mma`` or ``wgmma``: ``per`` elements of a row in 32 bits, rows of a warp."""
+    warp, lane = divmod(thread, 32)
+    group_id, thread_id_in_group = lane >> 2, lane % 4
+    word, element = divmod(i, per)
+    row = warp * rows + group_id + 8 * (word % (rows // 8))
+    return row, (word // (rows // 8) * 4 + thread_id_in_group) * per + element
+
+
+def volta_row(thread: int, i: int) -> Pair:
+    """A of ``.row`` and B of ``.col`` of m8n8k4: a thread of the quad pair holds a row."""
+    return thread, i
+
+
+def volta_column(thread: int, i: int) -> Pair:
+    """A of ``.col`` and B of ``.row`` of m8n8k4."""
+    return i + 4 * (thread >= 4), thread % 4
+
+
+def volta_f32(thread: int, i: int) -> Pair:
+    """C of m8n8k4 with f32 elements."""
+    row = (thread & 1) + (i & 2) + (4 if thread >= 4 else 0)
+    return row, (i & 4) + (thread & 2) + (i & 1)
+
+
+def transposed_matrices(bits: int, thread: int, i: int) -> Pair:
+    """What a thread receives of matrices that ``ldmatrix.trans`` reads; each is 8 rows."""
+    row, column = 2 * (thread % 4) + i % 2, thread // 4
+    i //= 2
+    if bits == 8:  # rows of 16 elements
+        column += 8 * (i % 2)
+        i //= 2
+    return row + 8 * i, column
+
+
+def address_rows(rows: int, interleaved: bool, thread: int, i: int) -> Pair:
+    """The row of shared memory whose address a thread gives, and the element in it."""
+    row = thread % rows
+    if interleaved:  # pairs of rows, eight rows apart
+        t = thread % 16
+        row = t % 2 + 8 * (t // 2 % 2) + 2 * (t // 4) + (16 if rows == 32 and thread >= 16 else 0)
+    return row, i
+
+
+def tensor_memory(lanes: int, bits: int, repeats: int, thread: int, i: int) -> Pair:
+    """The data path and column of 32 bits of a thread's register i of ``tcgen05.ld``."""
+    if lanes == 32:
+        return thread, i
+    if bits == 32:
+        return thread % 16, thread // 16 * repeats + i
+    if bits == 64:
+        return thread // 4 + thread % 2 * 8, i * 2 + thread % 4 // 2
+    words = bits // 128
+    half, word = divmod(i, words)
+    return thread // 4 + 8 * (half % 2), half // 2 * 4 * words + thread % 4 * words + word
+
+
+def row_major(columns: int, thread: int, i: int) -> Pair:  # noqa: ARG001
+    """Every thread sees all elements, row by row."""
+    return divmod(i, columns)
+
+
+def shuffled(mask: int, thread: int, i: int) -> Pair:
+    """The registers after pairs of threads, ``mask`` apart, have transposed 2 by 2 elements."""
+    return thread & ~mask | i * mask, 1 if thread & mask else 0
+
+
+def mfma_input(m: int, k: int, blocks: int, lane: int, v: int) -> tuple[int, ...]:
+    """A of MFMA: block, i and k of a lane's value v; for B read j for i."""
+    elements_in_contiguous_gprs = k // (64 // (m * blocks))
+    step, rest = divmod(lane, m * blocks)
+    return rest // m, rest % m, step * elements_in_contiguous_gprs + v
+
+
+def mfma_output(m: int, bits: int, lane: int, v: int) -> tuple[int, ...]:
+    """D of MFMA, m by m: block, i and j. Rows come in groups of four, of 64 bits one by one."""
+    n, height = m, 1 if bits == 64 else 4
+    per_register = -(-64 // (n * m // height))  # blocks
+    group, rest = divmod(lane, n * per_register)
+    groups = min(64 // n, m // height)
+    rows = v // height * height * groups + group * height + v % height
+    return rest // n + rows // m * per_register, rows % m, rest % n
+
+
+def wmma11_input(lane: int, v: int) -> Pair:
+    """A of WMMA on gfx11: all lanes 16 apart hold the same row."""
+    return lane % 16, v
+
+
+def wmma11_output(wave: int, lane: int, v: int) -> Pair:
+    """D of WMMA on gfx11: rows go round the groups of 16 lanes."""
+    return v * (wave // 16) + lane // 16, lane % 16
+
+
+def wmma12_input(bits: int, k: int, wave: int, lane: int, v: int) -> Pair:
+    """A of WMMA on gfx12: what the two or four groups of 16 lanes hold depends on the width."""
+    group, i = divmod(lane, 16)
+    if wave == 32:
+        if bits == 16:
+            return i, v // 4 * 8 + group * 4 + v % 4
+        return i, group * (k // 2) + v
+    low, high = group % 2, group // 2
+    if bits == 16:
+        return i, high * 8 + low * 4 + v
+    return i, low * (k // 2) + high * (k // 4) + v
+
+
+def wmma12_output(wave: int, lane: int, v: int) -> Pair:
+    """D of WMMA on gfx12: eight rows to the half of a wave."""
+    i = v + lane % 32 // 16 * 8
+    return (i if wave == 32 else i + lane // 32 * 4), lane % 16
+
+
+def tile_rows(row: int, column: int) -> Pair:
+    """A and C of AMX: rows of the matrix are rows of the tile."""
+    return row, column
+
+
+def tile_groups(per: int, row: int, column: int) -> Pair:
+    """B of AMX: ``per`` elements of a column of the matrix, 32 bits of them, lie side by side."""
+    return row * per + column % per, column // per

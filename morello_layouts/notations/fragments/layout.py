@@ -1,0 +1,192 @@
+"""Fragments: an operand's elements in the lanes and registers of a matrix instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import ElementType, Layout
+from morello_layouts.recipe import Merge, Recipe, Replicate, Split, Step, Transpose
+
+
+class Digit(NamedTuple):
+    """A part of a coordinate: ``coordinate[dim] // unit % size``.
+
+    Attributes:
+        dim: the dimension; None for holders of the same elements.
+        unit: the step of the coordinate for which the digit grows by one.
+        size: the number of its values.
+    """
+
+    dim: int | None
+    unit: int
+    size: int
+
+
+class Axis(NamedTuple):
+    """A physical axis: its name, and the digits that make up its coordinate, slowest first."""
+
+    name: str
+    digits: tuple[Digit, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of places along the axis."""
+        return prod(digit.size for digit in self.digits)
+
+
+Document: TypeAlias = Callable[[int, int], tuple[int, ...]]
+"""The coordinate of the element of a thread and a register, as the document has it.
+
+The thread is counted through all axes before the last one.
+"""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FragmentLayout(Layout):
+    """An operand of a matrix instruction, in the lanes and registers that hold it.
+
+    A register here is one element's place: two elements of 16 bits share a register of 32 bits.
+    The offset counts the registers of the first lane, then those of the next one.
+
+    Attributes:
+        text: the instruction and its operand.
+        shape: the sizes of the operand.
+        axes: the physical axes, such as ``lane`` and ``register``.
+        type: the element type; None if only places are known.
+        dims: the name of each dimension.
+        document: the vendor's own formula.
+        words: the fragment in a few words.
+        remarks: what a reader should know.
+
+    Raises:
+        LayoutError: if digits leave elements out, or count some twice.
+
+    >>> rows, columns = Digit(0, 1, 8), Digit(1, 1, 4)
+    >>> one_each = Axis("lane", (rows, columns)), Axis("register", ())
+    >>> print(FragmentLayout("one each", (8, 4), one_each).recipe((8, 4)))
+    [8,4] → merge [32,1] (lane, register)
+    """
+
+    text: str
+    shape: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    type: ElementType | None = None
+    dims: tuple[str, ...] = ("m", "k")
+    document: Document | None = field(default=None, compare=False)
+    words: str = field(default="", compare=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        for dim, size in enumerate(self.shape):
+            left = size
+            for _, unit, count in self._cuts(dim):
+                if unit * count != left:
+                    raise LayoutError(
+                        f"dimension {dim} of {size}: expected digits that make up its "
+                        f"coordinates, got {unit * count} values for {left}",
+                        "each element has a place, and no place has two elements",
+                        "give sizes whose product is the size of the operand",
+                    )
+                left = unit
+
+    def _cuts(self, dim: int) -> list[Digit]:
+        """The digits of a dimension, the highest first; of one value at least one."""
+        own = [d for axis in self.axes for d in axis.digits if d.dim == dim and d.size > 1]
+        own.sort(key=lambda digit: -digit.unit)
+        return own if own and own[-1].unit == 1 else [*own, Digit(dim, 1, 1)]
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the fragment as split, replicate, transpose and merge steps.
+
+        Raises:
+            ShapeError: if the shape is not the operand's.
+        """
+        self._require(shape)
+        runs = [self._cuts(dim) for dim in range(len(self.shape))]
+        steps: list[Step] = []
+        while any(len(run) > 1 for run in runs):
+            steps.append(Split(tuple(run[0].unit if len(run) > 1 else None for run in runs)))
+            runs = [part for run in runs for part in (run[:1], run[1:]) if part]
+        places = {digit: k for k, (digit,) in enumerate(runs)}
+        digits = [digit for axis in self.axes for digit in axis.digits]
+        replicas = tuple(digit.size for digit in digits if digit.dim is None and digit.size > 1)
+        if replicas:
+            steps.append(Replicate(replicas))
+        new, order, counts = len(places), list[int](), list[int]()
+        for axis in self.axes:
+            before = len(order)
+            for digit in axis.digits:
+                if digit.dim is None and digit.size > 1:
+                    order.append(new)
+                    new += 1
+                elif digit in places:
+                    order.append(places.pop(digit))
+            counts.append(len(order) - before)
+        order += places.values()  # dimensions of one element
+        counts[-1] += len(places)
+        steps += [Transpose(tuple(order))] if order != sorted(order) else []
+        steps += [Merge(tuple(counts))] if {*counts} != {1} else []
+        names = tuple(axis.name for axis in self.axes)
+        return Recipe(self.shape, tuple(steps), axis_names=names)
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset: the digits of all axes one after the other."""
+        self._require(shape)
+        offset = AffineExpr((), 0)
+        for digit in (digit for axis in self.axes for digit in axis.digits):
+            offset *= digit.size
+            if digit.dim is not None:
+                offset += coordinates[digit.dim] // digit.unit % digit.size
+        return offset
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return the first place whose element the document says it is, and all places."""
+        if self.document is None:
+            return None
+        self._require(shape)
+        *outer, last = (axis.size for axis in self.axes)
+        return _places(self.document, prod(outer), last)[tuple(coordinate)], prod(outer) * last
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the operand."""
+        return self.shape
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type."""
+        return self.type
+
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:  # noqa: ARG002
+        """Return what a reader should know."""
+        return self.remarks
+
+    def _require(self, shape: Sequence[Int]) -> None:
+        if tuple(shape) != self.shape:
+            raise ShapeError(
+                f"{self}: expected the shape {self.shape}, got ({', '.join(map(str, shape))})",
+                "an instruction has operands of one size",
+                "leave the shape out",
+            )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=16)
+def _places(document: Document, threads: int, registers: int) -> dict[tuple[int, ...], int]:
+    """The first place of each element: its thread times the registers, plus its register."""
+    found: dict[tuple[int, ...], int] = {}
+    for place, (thread, register) in enumerate(product(range(threads), range(registers))):
+        found.setdefault(document(thread, register), place)
+    return found

@@ -1,0 +1,253 @@
+"""The text of fragments: ``SM80_16x8x16_F32F16F16F32_TN A``, or a CuTe layout of threads."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from functools import cache
+from itertools import takewhile
+from math import prod
+from typing import Final
+
+from morello_layouts.checks import shown
+from morello_layouts.description import listed
+from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
+from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
+from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.reader import parse_cute
+from morello_layouts.notations.fragments.instructions import Instruction, instructions
+from morello_layouts.notations.fragments.layout import Axis, Digit, FragmentLayout
+from morello_layouts.notations.grammar import integer
+
+_FORM: Final = (
+    "a fragment is an instruction and one of its operands, or threads and values over a shape"
+)
+_EXAMPLE: Final = (
+    "write for example SM80_16x8x16_F32F16F16F32_TN A, "
+    "or ((4,8),(2,2,2)):((32,1),(16,8,128)) over 16x16"
+)
+# Parts of names that change the arithmetic, and not the fragments.
+_IGNORED: Final = re.compile(
+    r"_(?:SATURATE|ANDPOPC|XORPOPC)\b|_|<[^<>]*>|::(?:GMMA|BLOCKSCALED)::(?:(?:MMA|SM\d+)(?=_))?"
+    r"|\.(?:satfinite|block_scale|kind::\w+|scale_vec::\w+|(?:and|xor)\.popc|ue8m0|ue4m3)\b"
+    r"|\.(?:shared(?:::cta)?|pack::16b|unpack::16b)\b|(?<=gfx1[12])\w\w\b|\bgfx9\w+\s+",
+    re.IGNORECASE,
+)
+_WORDS: Final = re.compile(r"\s*((?:gfx\w+\s+)?\S*)\s*(\S*)\s*(\S*)\s*")
+_OVER: Final = re.compile(r"(.*?)\bover\b", re.DOTALL)
+_SHAPE: Final = re.compile(r"\s*(\d+(?:\s*x\s*\d+)*)\s*")
+_ENOUGH: Final = 12
+_CANDIDATES: Final = 200
+_LONGEST: Final = 80
+_TELLING: Final = 4
+_WARP: Final = 32
+_WAVE64: Final = " wave64"
+
+
+def parse_fragment(text: str) -> FragmentLayout:
+    """Parse an instruction with an operand, or a layout of threads and values over a shape.
+
+    Raises:
+        ParseError: with a caret at the fault.
+
+    >>> parse_fragment("SM80_16x8x16_F32F16F16F32_TN A").shape
+    (16, 16)
+    >>> parse_fragment("((4,8),2):((16,1),8) over 8x8").axes[0].name
+    'lane'
+    """
+    if len(text) > MAP_TEXT:
+        what = f"the text: expected up to {MAP_TEXT:,} characters, got {len(text):,}"
+        raise ParseError(what, _FORM, _EXAMPLE, text=text, position=MAP_TEXT, reached=0)
+    if over := _OVER.match(text):
+        return _over_shape(text, over)
+    ignored = {i for found in _IGNORED.finditer(text) for i in range(*found.span())}
+    at = [i for i in range(len(text)) if i not in ignored]
+    squeezed = "".join(text[i] for i in at)
+    at.append(len(text.rstrip()))
+    words = _WORDS.match(squeezed)
+    assert words is not None
+    name, operand, wave = words.groups()
+    places = [at[words.start(k)] for k in (2, 3)]
+    if operand.lower().startswith("wave"):
+        operand, wave, places = wave, operand, places[::-1]
+    if wave.lower() not in ("", "wave32", "wave64"):
+        raise _error(f"expected the end of the text, found {shown(wave)}", text, places[1])
+    if words.end() < len(squeezed):
+        raise _error("expected the end of the text, found more", text, at[words.end()])
+    full = " ".join(name.lower().split()) + (_WAVE64 if wave.lower() == "wave64" else "")
+    found = instructions().get(full)
+    if found is None and full.endswith(_WAVE64) and full[: -len(_WAVE64)] in instructions():
+        raise _error("expected the end of the text, found 'wave64'", text, places[1])
+    if found is None:
+        written = text[at[words.start(1)] : at[words.end(1)]].strip()
+        raise _unknown(full, written, text, at[words.start(1) :])
+    return _layout(found, operand, text, places[0])
+
+
+def _error(what: str, text: str, position: int, fix: str = _EXAMPLE) -> ParseError:
+    return ParseError(what, _FORM, fix, text=text, position=position, reached=position)
+
+
+@cache
+def _names() -> tuple[list[str], list[str]]:
+    """The keys of all instructions in order, and their names."""
+    pairs = sorted(instructions().items())
+    return [k for k, _ in pairs], [each.name for _, each in pairs]
+
+
+def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseError:
+    """The error of a name that is not in the list, with a caret where it leaves all others."""
+    keys, names = _names()
+    near = bisect_left(keys, name)
+    length = max(_shared(name, each) for each in keys[max(0, near - 1) : near + 1])
+    like = get_close_matches(name[:_LONGEST], _beginning_alike(name[:length]), 3, 0.5)
+    fix = f"the nearest are {listed([names[bisect_left(keys, each)] for each in like], 'and')}"
+    what = f"no instruction has the name {shown(written)}"
+    if name.startswith("vwmma"):
+        what = "the generation: expected gfx11 or gfx12 before the name, got none"
+        like, fix, length = [name], f"write gfx12 {written}, with the operand behind it", 0
+    is_word = name.startswith("t") and length < _TELLING  # of another notation, perhaps
+    return ParseError(
+        what,
+        _FORM,
+        fix if like else _EXAMPLE,
+        text=text,
+        position=at[min(length, len(at) - 1)],
+        reached=-1 if is_word else None,
+    )
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the length of the beginning that two words share."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _beginning_alike(prefix: str) -> list[str]:
+    """The keys that begin with a text; or with a part of it, as long as they are few."""
+    keys, _ = _names()
+    found: list[str] = []
+    while len(found) < _ENOUGH and prefix:
+        first = bisect_left(keys, prefix)
+        near = keys[first : first + _CANDIDATES]
+        found = [each for each in near if each.startswith(prefix)]
+        prefix = prefix[:-1]
+    return found
+
+
+def _layout(instruction: Instruction, operand: str, text: str, position: int) -> FragmentLayout:
+    """The fragment of an operand, or the error that the operand is missing or unknown."""
+    letter = operand or instruction.default or ""
+    for name, place in instruction.elsewhere.items():
+        if letter.lower() == name.lower():
+            raise _error(f"operand {name} of {instruction.name} lies in {place}", text, position)
+    operands = instruction.operands()
+    found = next((name for name in operands if name.lower() == letter.lower()), None)
+    if found is None:
+        got = f"got {shown(operand)}" if operand else "got none"
+        what = f"operand of {instruction.name}: expected {listed([*operands], 'or')}, {got}"
+        raise _error(what, text, position, f"write {instruction.name} {next(iter(operands))}")
+    chosen = operands[found]
+    return FragmentLayout(
+        " ".join(text.split()),
+        chosen.shape,
+        chosen.axes,
+        chosen.element,
+        chosen.dims,
+        chosen.document,
+        f"{found} of a {instruction.words}",
+        (instruction.remark,) if instruction.remark else (),
+    )
+
+
+# ---- threads and values over a shape
+
+
+def _over_shape(text: str, over: re.Match[str]) -> FragmentLayout:
+    """A CuTe layout from threads and values to the column-major places of a shape."""
+    layout = parse_cute(over[1])
+    sizes = _SHAPE.fullmatch(text, over.end())
+    if sizes is None:
+        position = over.end() + len(text[over.end() :]) - len(text[over.end() :].lstrip())
+        raise _error("the shape: expected sizes such as 16x16", text, position)
+    shape = tuple(integer(n.strip(), text, sizes.start(1)) for n in sizes[1].split("x"))
+    start = len(text) - len(text.lstrip())
+    try:
+        axes = _axes(layout, shape)
+        if prod(axis.size for axis in axes) > FRAGMENT_PLACES:
+            raise UnsupportedError(
+                f"threads and values: expected up to {FRAGMENT_PLACES:,} places, got more",
+                "a fragment is what one instruction reads or writes",
+                "give the layout of one instruction",
+            )
+
+        def element(thread: int, register: int) -> tuple[int, ...]:
+            place, found = int(layout((thread, register))), list[int]()
+            for n in shape:
+                found.append(place % n)
+                place //= n
+            return tuple(found)
+
+        dims = ("m", "n", "k") if len(shape) > 2 else ("m", "k")
+        words = "threads and values of a CuTe layout"
+        return FragmentLayout(
+            " ".join(text.split()), shape, axes, None, dims[: len(shape)], element, words
+        )
+    except LayoutError as error:
+        raise ParseError(error.what, error.why, error.fix, text=text, position=start) from None
+
+
+def _axes(layout: CuteLayout, shape: tuple[int, ...]) -> tuple[Axis, ...]:
+    """The lanes and registers of a layout of two modes; warps if there are several."""
+    if layout.rank != 2 or not all(isinstance(d, int) for _, d in layout.leaves):
+        raise LayoutError(
+            f"{layout}: expected two modes, threads and values, with integers as strides",
+            "the first mode is the thread, the second one the value that it holds",
+            "write for example ((4,8),2):((16,1),8) over 8x8",
+        )
+    threads, values = (
+        [part for n, d in mode.leaves for part in _digits(int(n), int(d), shape, layout)]
+        for mode in layout.modes
+    )
+    register = Axis("register", tuple(reversed(values)))
+    lane, warp, room = list[Digit](), list[Digit](), _WARP
+    count = prod(digit.size for digit in threads)
+    if count <= _WARP or count % _WARP:
+        return Axis("lane", tuple(reversed(threads))), register
+    for dim, unit, size in threads:
+        own = min(size, room)
+        if room % own or size % own:
+            raise LayoutError(
+                f"{layout}: expected threads in warps of {_WARP}",
+                "a part of the threads divides a warp, or is a multiple of it",
+                "give the layout of one warp",
+            )
+        lane.append(Digit(dim, unit, own))
+        warp.append(Digit(dim, unit * own, size // own))
+        room //= own
+    return Axis("warp", tuple(reversed(warp))), Axis("lane", tuple(reversed(lane))), register
+
+
+def _digits(n: int, stride: int, shape: tuple[int, ...], layout: CuteLayout) -> Iterator[Digit]:
+    """The digits of the dimensions that a size and its stride walk over, the fastest first."""
+    if stride == 0 or n == 1:
+        yield Digit(None, 1, n)
+        return
+    before = 1
+    for dim, size in enumerate(shape):
+        if before <= stride < before * size and n > 1:
+            unit, rest = divmod(stride, before)
+            count = min(n, size // unit)
+            if rest or size % unit or n % count:
+                break
+            yield Digit(dim, unit, count)
+            n, stride = n // count, before * size
+        before *= size
+    if n > 1:
+        raise LayoutError(
+            f"{layout}: {n} of stride {stride} do not walk over rows and columns of "
+            f"{'x'.join(map(str, shape))}",
+            "places are column-major: the first size varies fastest, and each part lies inside",
+            "check the shape: A is M by K, B is N by K, C is M by N",
+        )

@@ -1,0 +1,171 @@
+"""CUTLASS's traits of instructions and copies, and AMD's calculator: every row."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.notations.cute.reader import parse_cute
+from morello_layouts.notations.fragments import FragmentLayout
+from morello_layouts.recipe import elements_by_slot
+from tests.support.paths import DATA
+from tests.support.tables import each_row
+
+
+def rows_of(name: str) -> list[str]:
+    with lzma.open(DATA / name, "rt", encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+OPERANDS = {"mma": ("A", "B", "C"), "copy": ("Src", "Dst", "Ref")}
+TRAITS = [
+    (kind, name, operand, layout)
+    for kind, name, _, *columns in (row.split("\t") for row in rows_of("cute_atoms.tsv.xz"))
+    if kind != "smem"
+    for operand, layout in zip(OPERANDS[kind], columns[kind == "mma" :], strict=True)
+]
+CALCULATOR = [json.loads(row) for row in rows_of("amd_fragments.jsonl.xz")]
+
+
+def fragment(text: str) -> FragmentLayout:
+    layout = ml.parse(text)
+    assert isinstance(layout, FragmentLayout)
+    return layout
+
+
+def elements(layout: FragmentLayout) -> Any:
+    """The row-major number of the element in each place: threads down, registers to the right."""
+    first, count = elements_by_slot(layout.recipe(layout.shape))
+    assert (count == 1).all()
+    return first.reshape(-1, layout.axes[-1].size)
+
+
+def test_the_tables_are_complete() -> None:
+    assert len(TRAITS) == 3 * 133
+    assert len(CALCULATOR) == 339
+
+
+@each_row("kind, name, operand, text", TRAITS, ids=lambda value: value)
+def test_traits(kind: str, name: str, operand: str, text: str) -> None:
+    layout = fragment(f"{name} {operand}")
+    found = elements(layout)
+    # CuTe accepts one more pair of parentheses around the strides of one row.
+    wanted = parse_cute(text.replace("((_16,_8)))", "(_16,_8))"))
+    bits = layout.type.bits if layout.type and kind == "copy" else 1
+    threads, values = wanted.sizes
+    assert found.shape == (threads, values // bits)
+    t, v = np.indices(found.shape, sparse=True)
+    offsets = np.asarray(wanted((t, v * bits)))
+    if kind == "mma":  # column-major places of the operand
+        rows, columns = layout.shape
+        offsets = offsets % rows * columns + offsets // rows
+    else:  # bits of the elements, row by row
+        assert (np.asarray(wanted((t, v * bits + bits - 1))) == offsets + bits - 1).all()
+        offsets //= bits
+    assert (found == offsets).all()
+
+
+@each_row(
+    "row", CALCULATOR, ids=lambda row: f"{row['arch']} {row['name']} {row['matrix']} {row['wave']}"
+)
+def test_amd_calculator(row: dict[str, Any]) -> None:
+    generation = {"rdna3": "gfx11 ", "rdna4": "gfx12 "}.get(row["arch"], "")
+    wave = " wave64" if generation and row["wave"] == 64 else ""
+    layout = fragment(f"{generation}{row['name']} {row['matrix']}{wave}")
+    assert list(layout.shape) == row["shape"]
+    assert layout.type is not None
+    found = elements(layout)
+    # On gfx11 an element of 16 bits of D has 32 bits, which the calculator counts.
+    step = 2 if row["arch"] == "rdna3" and row["matrix"] == "D" and layout.type.bits == 16 else 1
+    lanes = np.array([lane for _, *lane in row["places"]])
+    values = np.array([value for value, *_ in row["places"]]) // step
+    numbers = np.arange(prod(layout.shape))
+    assert (found[lanes, values[:, None]] == numbers[:, None]).all()
+    assert found.size == lanes.size
+
+
+SPELLINGS = [
+    ("v_mfma_f32_32x32x8_f16 A", "V_MFMA_F32_32X32X8F16 A"),
+    ("SM80_16x8x32_S32S8S8S32_TN B", "SM80_16x8x32_S32S8S8S32_TN_SATURATE B"),
+    (
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 A",
+        "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 A",
+    ),
+    (
+        "ldmatrix.sync.aligned.m8n8.x4.trans.b16",
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 Dst",
+    ),
+    (
+        "SM90_64x128x16_F32F16F16_RS A",
+        "SM90::GMMA::MMA_64x128x16_F32F16F16_RS<GMMA::Major::K, GMMA::Major::K> A",
+    ),
+    ("gfx12 v_wmma_f32_16x16x16_f16 A", "gfx1201 v_wmma_f32_16x16x16_f16 A wave32"),
+]
+
+
+@each_row("one, other", SPELLINGS)
+def test_spellings_of_one_fragment(one: str, other: str) -> None:
+    assert (elements(fragment(one)) == elements(fragment(other))).all()
+
+
+# What two documents say in two ways.
+SAME = [
+    ("((4,8),(2,2,2)):((32,1),(16,8,128)) over 16x16", "SM80_16x8x16_F32F16F16F32_TN A"),
+    ("((4,8,4),(2,2,8)):((128,1,16),(64,8,512)) over 64x64",
+     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 D"),
+    ("SM75_U32x4_LDSM_N Dst", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+    ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 A", "SM80_16x8x16_F16F16F16F16_TN A"),
+    ("tcgen05.ld.sync.aligned.16x256b.x2.b32", "SM100_TMEM_LOAD_16dp256b2x Dst"),
+]  # fmt: skip
+
+
+@each_row("one, other", SAME)
+def test_the_same_places(one: str, other: str) -> None:
+    assert ml.are_equivalent(one, other).holds
+
+
+def test_b_of_ptx_is_k_by_n() -> None:
+    ptx = fragment("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 B")
+    cute = fragment("SM80_16x8x16_F32F16F16F32_TN B")
+    assert (ptx.shape, cute.shape) == ((16, 8), (8, 16))
+    numbers = np.arange(128).reshape(16, 8).T.reshape(-1)
+    assert (elements(ptx) == numbers[elements(cute)]).all()
+
+
+def test_of_movmatrix_cute_leaves_the_transpose_out() -> None:
+    source = elements(fragment("movmatrix.sync.aligned.m8n8.trans.b16 Src"))
+    moved = elements(fragment("movmatrix.sync.aligned.m8n8.trans.b16 Dst"))
+    assert (np.arange(64).reshape(8, 8).T.reshape(-1)[source] == moved).all()
+    assert (elements(fragment("SM75_U32x1_MOVM_T Dst")) == source).all()
+
+
+def test_vnni_packing_of_amx() -> None:
+    # Two rows of B side by side: the pair of k, then n, then which of the pair.
+    m = ml.index_map("tdpbf16ps B")
+    assert [m(k, n) for k, n in ((0, 0), (1, 0), (0, 1), (2, 0))] == [0, 1, 2, 32]
+    assert fragment("tdpbssd B").shape == (64, 16)
+
+
+@pytest.mark.slow
+def test_the_document_of_every_instruction_says_the_same() -> None:
+    from morello_layouts.notations.fragments.instructions import instructions
+
+    faults = []
+    for each in instructions().values():
+        for name, operand in each.operands().items():
+            *outer, registers = (axis.size for axis in operand.axes)
+            if prod(outer) * registers > 1 << 12:
+                continue
+            layout = FragmentLayout(each.name, operand.shape, operand.axes)
+            threads = range(prod(outer))
+            said = [[operand.document(t, v) for v in range(registers)] for t in threads]
+            numbers = [[int(np.ravel_multi_index(at, operand.shape)) for at in row] for row in said]
+            if (elements(layout) != np.array(numbers).reshape(len(threads), registers)).any():
+                faults.append(f"{each.name} {name}")
+    assert not faults
