@@ -32,6 +32,7 @@ from morello_layouts.expr.assumptions import apply_divisibility
 from morello_layouts.expr.bounds import range_of_xor
 from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
 from morello_layouts.layout import Layout
+from morello_layouts.notations.tree import by_formulas
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.readings import linear_index
 from morello_layouts.recipe.recognize import recipe_of_formula
@@ -179,6 +180,13 @@ class FormulaLayout(CoordinateLayout):
         values = dict(zip(self.parameters, coordinates, strict=True))
         return tuple(substitute(form, values) for form in self.forms)
 
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's place in the box and the box's size, from the formulas' trees."""
+        at, sizes = (dict(zip(self.parameters, x, strict=True)) for x in (coordinate, shape))
+        return by_formulas(self.forms, at, sizes)
+
     def with_numbers(self, values: Mapping[str, int], /) -> FormulaLayout:
         """Return the layout with numbers in place of the names of blocks."""
         at_values = partial(evaluated, values=values)
@@ -223,6 +231,9 @@ class OffsetLayout(FormulaLayout):
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the formula."""
         return self.results(coordinates, shape)[0]
+
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> None:
+        """Return None: a formula of one's own has no document."""
 
     @property
     def headline(self) -> str:

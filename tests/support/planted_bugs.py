@@ -18,8 +18,11 @@ import sympy
 import morello_layouts as ml
 from morello_layouts.expr import affine, assumptions, conversions, rules, sizes
 from morello_layouts.maps.origin import Origin
-from morello_layouts.notations import expression
+from morello_layouts.notations import coordinates, expression
+from morello_layouts.notations.cute import CuteLayout
+from morello_layouts.notations.einops.layout import EinopsLayout
 from morello_layouts.notations.morello import lowering as morello
+from morello_layouts.notations.named import NamedLayout, layout as named
 from morello_layouts.notations.xla import layout as xla_layout, lowering as xla
 from morello_layouts.proof import isl
 from morello_layouts.recipe import readings
@@ -76,6 +79,7 @@ def _replaced(given: Callable[..., Any], old: str, new: str) -> Iterator[None]:
 
 def _forget() -> None:
     sizes._is_nonnegative.cache_clear()
+    coordinates._box.cache_clear()
 
 
 def map_of(layout: str, shape: Any = None, assuming: Any = None) -> ml.IndexMap:
@@ -162,6 +166,15 @@ LAYOUTS: tuple[tuple[Any, ...], ...] = (
     ("f32[M,N]{0,1}",),
     ("f32[A,B]{1,0:T(*,2)}", None, "B % 2 == 0"),
     ("f32[13]{0:T(6)(4)}",),
+    ("((4,2),8):((1,16),4)",),
+    ("(4,3):(2@1,1@0)",),
+    ("lambda c: (c//16, c%16)", (20,)),
+    ("lambda i, j: (2*i + j//8, j%8)", (3, 16)),
+    ("(h p) w -> h w p, p=2", (6, 5)),
+    ("b h w -> (w b) h", (2, 3, 4)),
+    ("mx128x4", (40, 9)),
+    ("morton", (4, 8)),
+    ("COL32", (2, 3, 2, 40)),
 )
 """Layouts, shapes and assumptions in which the bugs show."""
 
@@ -230,5 +243,26 @@ BUGS: tuple[Bug, ...] = (
          (assumptions.apply_divisibility,
           "exact_quotient(named, one.divisor) * one.divisor",
           "exact_quotient(named, 2 * one.divisor) * 2 * one.divisor")),
+    _bug("K1 CuTe's inner digit one place on", "both", 26,
+         (CuteLayout.reference, "left % max(size, 1)", "(left + 1) % max(size, 1)")),
+    _bug("K2 CuTe's value of a basis element dropped", "both", 27,
+         (CuteLayout.__dict__["_steps"].fget, "int(d.value) * int(place)", "int(place)")),
+    _bug("V1 TVM's box without the last remainder", "sizes", 28,
+         (coordinates._extent, "round_up(largest + 1, step or 1)",
+          "round_up(largest + 1, step or 1) + 1")),
+    _bug("V2 TVM's results backwards", "both", 29,
+         (coordinates.FormulaLayout.results, "in self.forms)", "in self.forms[::-1])")),
+    _bug("E1 einops' inner axis one place on", "both", 30,
+         (EinopsLayout._digits, "else digit % size", "else (digit + 1) % size")),
+    _bug("E2 einops' result backwards", "both", 31,
+         (EinopsLayout.texts, "(rank)[1])", "(rank)[1][::-1])")),
+    _bug("N1 quarters of a tile of scales swapped", "both", 32,
+         (NamedLayout.results, "_formula(self.format.formula)",
+          '_formula(self.format.formula.replace("m%32, m//32%4", "m//32%4, m%32"))')),
+    _bug("N2 bits of the first dimension lowest", "both", 33,
+         (named._morton, "zip(coordinates, bits, strict=True)",
+          "zip(coordinates[::-1], bits[::-1], strict=True)")),
+    _bug("N3 batches backwards", "both", 34,
+         (NamedLayout.results, "*coordinates[:batches], *", "*coordinates[:batches][::-1], *")),
 )  # fmt: skip
-"""The 21 bugs of the review, and a second way to plant the last."""
+"""The 21 bugs of the review, a second way to plant the last, and bugs of later notations."""

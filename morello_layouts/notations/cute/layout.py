@@ -19,6 +19,7 @@ from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import Layout
 from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute import integers
+from morello_layouts.notations.cute.document import by_strides
 from morello_layouts.notations.cute.integers import Leaf, Nested, ScaledBasis, Static, flatten
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.recognize import recipe_of_formula
@@ -174,6 +175,15 @@ class CuteLayout(Layout):
                 left //= max(size, 1)
             offset += left * last
         return offset
+
+    def by_document(
+        self,
+        coordinate: Sequence[int],
+        shape: Sequence[int],  # noqa: ARG002
+        /,
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the buffer's size by CuTe's document."""
+        return by_strides(coordinate, integers.wrap(self.shape), integers.wrap(self.stride))
 
     @property
     def _steps(self) -> list[tuple[int, int]]:

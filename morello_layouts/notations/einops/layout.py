@@ -18,6 +18,7 @@ from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.notations.coordinates import CoordinateLayout
+from morello_layouts.notations.einops.document import by_pattern
 
 ELLIPSIS: Final = "..."
 
@@ -121,6 +122,13 @@ class EinopsLayout(CoordinateLayout):
         """Return the size of each axis of the right side."""
         digits = self._digits([AffineExpr((), 0)] * len(shape), shape)
         return tuple(digits[axis][1] for axis in self.texts(len(shape)))
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the result's size by einops' documentation."""
+        lengths = {axis: n for axis, n in self.lengths if isinstance(n, int)}
+        return by_pattern(coordinate, shape, self.left, self.right, lengths)
 
     def result_shape(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the shape of einops' result.

@@ -16,6 +16,7 @@ from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.expression import parse_function
+from morello_layouts.notations.named.document import by_name
 from morello_layouts.notations.named.formats import FORMATS, Format
 
 _FORMATS = {each.name: each for each in FORMATS}
@@ -70,6 +71,12 @@ class NamedLayout(CoordinateLayout):
             )
         values = dict(zip(parameters, coordinates[batches:], strict=True))
         return (*coordinates[:batches], *(substitute(form, values) for form in forms))
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the buffer's size by the format's document."""
+        return by_name(self.name, coordinate, shape)
 
     def names(self, rank: int) -> tuple[str, ...]:
         """Return the formula's parameters, after names of batches."""

@@ -48,36 +48,6 @@ def test_every_brick_of_ethos_u(row: dict[str, Any]) -> None:
     assert [width * n for n in strides] == row["byte_strides_N_C_H_W_c"]
 
 
-# The documents' own formulas of an offset: of coordinates in small letters, sizes in capitals.
-OFFSETS = [
-    ("row-major", "m n", "m*N + n"),
-    ("column-major", "m n", "m + n*M"),
-    ("mx128x4", "m k",
-     "(m//128 * -(-K//4) + k//4)*512 + m%32*16 + m%128//32*4 + k%4"),
-    ("mx8x4", "m k",
-     "(m//8 * -(-K//4) + k//4)*32 + m%8*4 + k%4"),
-    ("COL32", "m n",
-     "n//32*32*M + m*32 + n%32"),
-    # As FasterTransformer's kernels compute it with shifts, panels of whole tiles.
-    ("COL4_4R2_8C", "m n",
-     "n//32*-(-M//8)*256 + (m//8*8 + m%2*4 + n%32//8)*32 + (n%8//4*4 + m%8//2)*4 + n%4"),
-    # As cublasLt.h gives it for a tile.
-    ("COL32_2R_4R4", "m n",
-     "n//32*32*(-(-M//32)*32) + m//32*1024 + ((m%32%8//2*4 + m%32//8)*2 + m%2)*32 + n%32"),
-    ("FRACTAL_NZ", "m n", "(n//16*(-(-M//16)*16) + m)*16 + n%16"),
-    ("FRACTAL_NZ_C0_32", "m n", "(n//32*(-(-M//16)*16) + m)*32 + n%32"),
-    ("NC1HWC0", "n c h w", "(((n * -(-C//16) + c//16)*H + h)*W + w)*16 + c%16"),
-    ("FRACTAL_Z", "n c h w", "(((c//16*H + h)*W + w) * -(-N//16) + n//16)*256 + n%16*16 + c%16"),
-    # As MindSpore's NcdhwToFracZ3D computes it: per depth d all channels, places and rows of 16.
-    ("FRACTAL_Z_3D", "n c d h w",
-     "(((d * -(-C//16) + c//16)*H*W + h*W + w) * (-(-N//16)*16) + n)*16 + c%16"),
-    # As nnacl's PackNCHWToNC4HW4Fp32 steps from image to image.
-    ("NC4HW4", "n c h w", "n*H*W*(-(-C//4)*4) + c//4*H*W*4 + 4*(h*W + w) + c%4"),
-    # As MNN's converter calls MNNPackC4: images 4*H*W apart, blocks N times that.
-    ("C4NHW4", "n c h w", "n*4*H*W + c//4*N*H*W*4 + 4*(h*W + w) + c%4"),
-    ("CHW32", "c h w", "(c//32*H + h)*W*32 + w*32 + c%32"),
-    ("HWC8", "c h w", "(h*W + w)*(-(-C//8)*8) + c"),
-]  # fmt: skip
 SHAPES = {
     2: [(1, 1), (130, 70), (33, 9), (8, 40)],
     3: [(5, 3, 2), (33, 2, 3)],
@@ -86,16 +56,13 @@ SHAPES = {
 }
 
 
-@each_row(("name", "names", "formula"), OFFSETS, ids=[row[0] for row in OFFSETS])
-def test_formulas_of_the_documents(name: str, names: str, formula: str) -> None:
-    letters = names.split()
-    offset = compile(formula, name, "eval")  # a row of this table
-    for shape in SHAPES[len(letters)]:
-        m = ml.index_map(name, shape)
-        sizes = dict(zip(names.upper().split(), shape, strict=True))
+@each_row("name", [each.name for each in FORMATS if each.name != "morton"])
+def test_formulas_of_the_documents(name: str) -> None:
+    layout = NamedLayout(name)
+    for shape in SHAPES[len(layout.names(0))]:
+        m = ml.index_map(layout, shape)
         for at in product(*({0, 1, n // 2, n // 3, n - 1} & {*range(n)} for n in shape)):
-            expected = eval(offset, sizes | dict(zip(letters, at, strict=True)))
-            assert m(*at) == expected, (shape, at)
+            assert layout.by_document(at, shape) == (m(*at), m.size), (shape, at)
         assert ml.verify(m).holds
 
 

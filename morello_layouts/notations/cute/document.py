@@ -1,0 +1,36 @@
+"""CuTe's document "CuTe Layouts" in integers, read apart from the rest of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def by_strides(
+    coordinate: Sequence[int], shape: Sequence[Any], stride: Sequence[Any]
+) -> tuple[int, int]:
+    """Return an element's offset and the buffer's size; one shape and stride for each mode.
+
+    In a mode the first part varies fastest. A stride is a number, or basis elements have ``value``
+    and ``modes``; then the offset is the place in the box of all results, the first mode fastest.
+
+    >>> by_strides((5, 2), ((4, 2), 8), ((1, 16), 4))
+    (25, 48)
+    """
+    at: dict[tuple[int, ...], int] = {}
+    most: dict[tuple[int, ...], int] = {}
+    for x, mode, steps in zip(coordinate, shape, stride, strict=True):
+        rest = x
+        for n, step in zip(_flat(mode), _flat(steps), strict=True):
+            where, by = getattr(step, "modes", ()), int(getattr(step, "value", step))
+            rest, digit = divmod(rest, max(n, 1))
+            at[where] = at.get(where, 0) + digit * by
+            most[where] = most.get(where, 0) + (n - 1) * abs(by)
+    offset, size = 0, 1
+    for where in sorted(most):
+        offset, size = offset + at[where] * size, size * (most[where] + 1)
+    return offset, size
+
+
+def _flat(part: Any) -> Iterable[Any]:
+    return [leaf for each in part for leaf in _flat(each)] if isinstance(part, tuple) else [part]
