@@ -39,6 +39,8 @@ from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
 from morello_layouts.notations.onednn.reader import parse_onednn
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout, words as strided_words
 from morello_layouts.notations.strided.reader import parse_strided
+from morello_layouts.notations.triton import TritonLayout, words as triton_words
+from morello_layouts.notations.triton.reader import parse_triton
 from morello_layouts.notations.tvm.reader import parse_tvm
 from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, words as xla_words
 from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
@@ -105,6 +107,18 @@ NOTATIONS: Final = (
         (XlaShape,),
         xla_words.describe,
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
+    ),
+    Notation(
+        "triton",
+        "an encoding of Triton",
+        re.compile(
+            r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu)\.)"
+        ),
+        parse_triton,
+        (TritonLayout,),
+        triton_words.describe,
+        "tensor<32x16xf32, #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], "
+        "warpsPerCTA = [4, 1], order = [1, 0]}>>",
     ),
     Notation(
         "mlir",

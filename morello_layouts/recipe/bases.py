@@ -58,10 +58,21 @@ def recipe_of_bases(shape: Sequence[int], bases: Bases) -> Recipe:
     [4] → split [2,2] → replicate [2,2,2] → transpose [2,2,2] → merge [4,2] (lane, register)
     """
     columns = [linear_index(each, shape, 0) for each in _checked(shape, bases)]
-    zeros = Span(kernel(columns))
-    span = Span(columns)
-    places = [zeros.reduced(span.reduced(1 << k)[1])[0] for k in range(_bits(prod(shape)))]
-    return _Linear(tuple(shape), tuple(places), _reduced(zeros), bases).recipe()
+    replicas = _reduced(Span(kernel(columns)))
+    return _Linear(tuple(shape), places_of_bases(shape, bases), replicas, bases).recipe()
+
+
+def places_of_bases(shape: Sequence[int], bases: Bases) -> tuple[int, ...]:
+    """Return the lowest offset of the element at each bit of a row-major number, the lowest first.
+
+    The lowest offset of any element is the exclusive or of those of its bits.
+
+    >>> places_of_bases((4,), {"lane": [(1,), (0,)], "register": [(2,)]})
+    (2, 1)
+    """
+    columns = [linear_index(each, shape, 0) for each in _checked(shape, bases)]
+    zeros, span = Span(kernel(columns)), Span(columns)
+    return tuple(zeros.reduced(span.reduced(1 << k)[1])[0] for k in range(_bits(prod(shape))))
 
 
 def bases_of_recipe(recipe: Recipe) -> dict[str, tuple[tuple[int, ...], ...]] | None:

@@ -1,0 +1,377 @@
+"""An encoding of Triton: its kind and its fields, by the names that MLIR prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import mod
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.checks import Part, as_int, as_permutation, shown
+from morello_layouts.description import listed
+from morello_layouts.errors import LayoutError
+from morello_layouts.plain import Displayed
+
+# The fields of each kind with their types; a field with ? may be absent.
+_CLUSTER: Final = "CGALayout?:bases CTAsPerCGA?:sizes CTASplitNum?:sizes CTAOrder?:order"
+_SWIZZLED: Final = f"vec:power perPhase:power maxPhase:power order:order {_CLUSTER}"
+KINDS: Final = {
+    kind: dict(field.split(":") for field in fields.split())
+    for kind, fields in {
+        "blocked": f"sizePerThread:sizes threadsPerWarp:sizes warpsPerCTA:sizes order:order "
+        f"{_CLUSTER}",
+        "slice": "dim:number parent:encoding",
+        "dot_op": "opIdx:number parent:encoding kWidth?:power",
+        "nvidia_mma": f"versionMajor:number versionMinor?:number warpsPerCTA:sizes "
+        f"instrShape:sizes {_CLUSTER}",
+        "amd_mfma": f"version:number warpsPerCTA:sizes instrShape:sizes isTransposed:flag "
+        f"tilesPerWarp?:sizes elementBitWidth?:power {_CLUSTER}",
+        "amd_wmma": f"version:number isTranspose:flag ctaLayout?:warps warpsPerCTA?:sizes "
+        f"tilesPerWarp?:sizes instrShape?:sizes {_CLUSTER}",
+        "linear": "register:bases lane:bases warp:bases block?:bases",
+        "swizzled_shared": _SWIZZLED,
+        "amd_rotating_shared": _SWIZZLED,
+        "nvmma_shared": f"swizzlingByteWidth:number transposed:flag elementBitWidth:power "
+        f"fp4Padded?:flag rank?:number {_CLUSTER}",
+        "padded_shared": f"paddings:paddings order?:order shape?:sizes offset?:bases "
+        f"block?:bases {_CLUSTER}",
+        "shared_linear": "offset:bases block?:bases alignment?:power",
+    }.items()
+}
+_TENSOR_CORES: Final = ("nvidia_mma", "amd_mfma", "amd_wmma")
+MEMORY_KINDS: Final = tuple(kind for kind in KINDS if "shared" in kind)
+_OUTSIDE: Final = ("paddings", "alignment")
+"""Fields that stand outside of the braces."""
+
+Field: TypeAlias = tuple[str, Any]
+Rule: TypeAlias = tuple[Callable[["Encoding"], bool], str, str]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Encoding(Displayed):
+    """An encoding: how the elements of a tensor are given to registers and lanes, or to memory.
+
+    Attributes:
+        kind: such as ``blocked``.
+        fields: pairs (name, value). A value is an int, a bool, an encoding, or a tuple of ints, of
+            bases, of (interval, padding), or of (name, bases) for the warps of ``amd_wmma``.
+
+    Raises:
+        LayoutError: if a field is missing, unknown, or does not fit the others.
+
+    >>> print(Encoding("shared_linear", (("offset", ((0, 1), (1, 1))),)))
+    #ttg.shared_linear<{offset = [[0, 1], [1, 1]]}>
+    """
+
+    kind: str
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise LayoutError(
+                f"{shown(self.kind)} is not an encoding that is known here",
+                f"the encodings are {listed([*KINDS])}",
+                "write one of them, or the bases of its linear layout",
+                part=("kind",),
+            )
+        types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
+        for name, value in self.fields:
+            if name not in types:
+                raise LayoutError(
+                    f"{self.kind} has no field {name}",
+                    f"its fields are {listed([*types])}",
+                    "leave it out",
+                    part=(name,),
+                )
+            _CHECKS[types[name]](value, name)
+        names = [name for name, _ in self.fields]
+        for name in KINDS[self.kind]:
+            if not name.endswith("?") and name not in names:
+                raise _wrong(self.kind, f"a field {name}", "none", (), "add it")
+        for name in names:
+            if names.count(name) > 1:
+                raise _wrong(name, "one value", "two", (name,), "leave one out")
+        self._require_fit()
+
+    def _require_fit(self) -> None:
+        """Raise if fields do not fit each other."""
+        rank = self.rank
+        types = {name.rstrip("?"): each for name, each in KINDS[self.kind].items()}
+        for name, value in self.fields:
+            kind, own = types[name], len(value) if isinstance(value, tuple) else 0
+            if kind == "order":
+                as_permutation(value, name, rank, part=(name,))
+            vectors = value if kind == "bases" else ()
+            if kind == "warps":
+                vectors = [vector for _, part in value for vector in part]
+            for k, vector in enumerate(vectors):
+                if len(vector) != (rank or len(vector)):
+                    got = f"{len(vector)} numbers"
+                    raise _wrong(name, f"{rank} numbers in a basis", got, (name, k), _ONE_EACH)
+            is_instruction = name == "instrShape"
+            if kind == "sizes" and own != rank and not is_instruction:
+                raise _wrong(name, f"{rank} sizes", str(own), (name,), _ONE_EACH)
+        for rule, part, expected in (*_RULES.get(self.kind, ()), *_CLUSTER_RULES):
+            if not rule(self):
+                got = _text(self.get(part, None), part) if part in self else "nothing"
+                raise _wrong(part, expected, got, (part,), _AS_PRINTED)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions of a tensor; None if the fields do not tell."""
+        if "parent" in self:
+            rank = self.encoding().rank
+            return rank if rank is None else rank - (self.kind == "slice")
+        for name in ("order", "warpsPerCTA", "shape", "CTAOrder"):
+            if name in self:
+                return len(self.numbers(name))
+        known = self.get("rank", 2 if self.kind == "nvmma_shared" else None)
+        return next(map(len, self._vectors()), known)
+
+    def _vectors(self) -> Iterator[tuple[int, ...]]:
+        for name in ("register", "lane", "warp", "block", "offset", "CGALayout"):
+            yield from self.numbers(name)
+        for _, part in self.numbers("ctaLayout"):
+            yield from part
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it places elements in shared memory."""
+        return self.kind in MEMORY_KINDS
+
+    def get(self, name: str, default: Any) -> Any:
+        """Return a field, or the default if it is absent."""
+        return next((value for each, value in self.fields if each == name), default)
+
+    def __contains__(self, name: str) -> bool:
+        return any(each == name for each, _ in self.fields)
+
+    def number(self, name: str) -> int:
+        """Return a number or flag; 0 if it is absent."""
+        return int(self.get(name, 0))
+
+    def numbers(self, name: str) -> tuple[Any, ...]:
+        """Return a list; an empty one if it is absent."""
+        return tuple(self.get(name, ()))
+
+    def encoding(self) -> Encoding:
+        """Return the parent."""
+        found: Encoding = self.get("parent", None)
+        return found
+
+    @property
+    def texts(self) -> Iterator[Field]:
+        """The fields as text, with their names."""
+        for name, value in self.fields:
+            yield name, _paddings(value) if name == "paddings" else f"{name} = {_text(value, name)}"
+
+    def __str__(self) -> str:
+        inside = ", ".join(text for name, text in self.texts if name not in _OUTSIDE)
+        before = "".join(f"{text} " for name, text in self.texts if name == "paddings")
+        after = "".join(f", {text}" for name, text in self.texts if name == "alignment")
+        return f"#ttg.{self.kind}<{before}{{{inside}}}{after}>"
+
+
+_ONE_EACH: Final = "give one for each dimension"
+_AS_PRINTED: Final = "write the encoding as Triton prints it"
+
+
+def _wrong(name: str, expected: str, got: str, part: Part, fix: str) -> LayoutError:
+    return LayoutError(f"{name}: expected {expected}, got {got}", "", fix, part=part)
+
+
+def _text(value: Any, name: str = "") -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name == "ctaLayout":
+        return f"{{{', '.join(f'{axis} = {_text(bases)}' for axis, bases in value)}}}"
+    return f"[{', '.join(map(_text, value))}]" if isinstance(value, tuple) else str(value)
+
+
+def _paddings(value: tuple[tuple[int, int], ...]) -> str:
+    return f"[{', '.join(f'{interval}:+{padding}' for interval, padding in value)}]"
+
+
+# ---- the types of fields
+
+
+def _check_number(value: Any, name: str) -> None:
+    as_int(value, name, part=(name,))
+
+
+def _check_power(value: Any, name: str, part: Part = ()) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value.bit_count() != 1 or value < 1:
+        what = f"{name}: expected a power of two, got {_text(value)}"
+        why = "Triton's layouts choose bits of coordinates"
+        raise LayoutError(what, why, "write 1, 2, 4 and so on", part=part or (name,))
+
+
+def _check_flag(value: Any, name: str) -> None:
+    if not isinstance(value, bool):
+        raise _wrong(name, "true or false", _text(value), (name,), "write true or false")
+
+
+def _check_list(value: Any, name: str, part: Part = ()) -> None:
+    if not isinstance(value, tuple):
+        raise _wrong(name, "a list", _text(value), part or (name,), "write a list in brackets")
+
+
+def _check_sizes(value: Any, name: str) -> None:
+    _check_list(value, name)
+    for k, size in enumerate(value):
+        _check_power(size, name, (name, k))
+
+
+def _check_order(value: Any, name: str) -> None:
+    _check_list(value, name)
+    as_permutation(value, name, part=(name,))
+
+
+def _check_bases(value: Any, name: str) -> None:
+    _check_list(value, name)
+    for k, vector in enumerate(value):
+        _check_list(vector, name, (name, k))
+        for number in vector:
+            as_int(number, name, part=(name, k))
+
+
+def _check_warps(value: Any, name: str) -> None:
+    _check_list(value, name)
+    for pair in value:
+        if not isinstance(pair, tuple) or pair[0] not in ("register", "warp"):
+            fix = "write {register = [[0, 1]], warp = [[1, 0]]}"
+            raise _wrong(name, "bases of register and warp", _text(value), (name,), fix)
+        _check_bases(pair[1], name)
+
+
+def _check_paddings(value: Any, name: str) -> None:
+    for k, (interval, padding) in enumerate(value):
+        _check_power(interval, "an interval", (name, k))
+        _check_power(padding, "a padding", (name, k))
+    if len(dict(value)) < len(value) or not value:
+        got = "one twice" if value else "none"
+        raise _wrong("intervals", "different ones", got, (name,), "write for example [64:+4]")
+
+
+def _check_encoding(value: Any, name: str) -> None:
+    if not isinstance(value, Encoding) or value.is_memory:
+        fix = "write for example #ttg.blocked<…>"
+        raise _wrong(name, "an encoding of registers", _text(value), (name,), fix)
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any, str], None]]] = {
+    "number": _check_number,
+    "power": _check_power,
+    "flag": _check_flag,
+    "sizes": _check_sizes,
+    "order": _check_order,
+    "bases": _check_bases,
+    "warps": _check_warps,
+    "paddings": _check_paddings,
+    "encoding": _check_encoding,
+}
+
+
+# ---- rules between fields: what must hold, the field to blame, and what is expected of it
+
+
+def _parent(e: Encoding) -> Encoding:
+    return e.encoding()
+
+
+_MFMA: Final = ((16, 16), (32, 32), (4, 64), (64, 4))
+_WMMA: Final = ((16, 16), (32, 16))
+_CLUSTER_RULES: Final[tuple[Rule, ...]] = (
+    (
+        lambda e: ("CTAsPerCGA" in e) == ("CTASplitNum" in e) == ("CTAOrder" in e),
+        "CTAsPerCGA",
+        "it with CTASplitNum and CTAOrder",
+    ),
+    (
+        lambda e: not any(map(mod, e.numbers("CTAsPerCGA"), e.numbers("CTASplitNum"))),
+        "CTASplitNum",
+        "divisors of CTAsPerCGA",
+    ),
+)
+_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "slice": (
+        (lambda e: e.rank is None or e.number("dim") <= e.rank, "dim", "a dimension of the parent"),
+    ),
+    "dot_op": (
+        (lambda e: e.number("opIdx") < 2, "opIdx", "0 or 1"),
+        (
+            lambda e: _parent(e).kind in ("blocked", *_TENSOR_CORES),
+            "parent",
+            "a blocked, nvidia_mma, amd_mfma or amd_wmma encoding",
+        ),
+        (lambda e: e.rank in (None, 2, 3), "parent", "2 or 3 dimensions"),
+        (lambda e: _parent(e).kind == "blocked" or "kWidth" in e, "kWidth", "a power of two"),
+        (
+            lambda e: not (e.number("opIdx") and _parent(e).number("versionMajor") == 3),
+            "opIdx",
+            "0, since Hopper reads B from shared memory",
+        ),
+    ),
+    "nvidia_mma": (
+        (lambda e: e.number("versionMajor") in (2, 3), "versionMajor", "2 or 3"),
+        (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
+        (
+            lambda e: (
+                e.numbers("instrShape") == (1,) * ((e.rank or 2) - 2) + (16, 8)
+                if e.number("versionMajor") == 2
+                else len(e.numbers("instrShape")) >= 2 and e.numbers("instrShape")[0] == 16
+            ),
+            "instrShape",
+            "[16, 8], or [16, n, k] of Hopper",
+        ),
+    ),
+    "amd_mfma": (
+        (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
+        (lambda e: e.numbers("instrShape")[:2] in _MFMA, "instrShape", f"one of {_text(_MFMA)}"),
+        (
+            lambda e: e.numbers("instrShape")[:2] != (64, 4) or bool(e.number("isTransposed")),
+            "isTransposed",
+            "true for 64x4",
+        ),
+        (lambda e: e.get("elementBitWidth", 32) in (32, 64), "elementBitWidth", "32 or 64"),
+    ),
+    "amd_wmma": (
+        (lambda e: e.number("version") in (1, 2, 3), "version", "1, 2 or 3"),
+        (lambda e: ("ctaLayout" in e) != ("warpsPerCTA" in e), "ctaLayout", "it or warpsPerCTA"),
+        (
+            lambda e: (
+                "instrShape" not in e
+                or (len(e.numbers("instrShape")) == 3 and e.numbers("instrShape")[:2] in _WMMA)
+            ),
+            "instrShape",
+            "[16, 16, k] or [32, 16, k]",
+        ),
+    ),
+    "nvmma_shared": (
+        (
+            lambda e: e.number("swizzlingByteWidth") in (0, 32, 64, 128),
+            "swizzlingByteWidth",
+            "0, 32, 64 or 128",
+        ),
+        (
+            lambda e: e.number("elementBitWidth") in (8, 16, 32, 64),
+            "elementBitWidth",
+            "8, 16, 32 or 64",
+        ),
+        (
+            lambda e: (
+                not e.number("fp4Padded")
+                or (e.number("swizzlingByteWidth"), e.number("elementBitWidth")) == (128, 8)
+            ),
+            "fp4Padded",
+            "false, unless swizzlingByteWidth is 128 and elementBitWidth 8",
+        ),
+    ),
+    "padded_shared": (
+        (
+            lambda e: ("offset" in e) != ("order" in e and "shape" in e),
+            "order",
+            "it and shape, or offset",
+        ),
+    ),
+}

@@ -1,0 +1,198 @@
+"""Triton's layouts: registers and lanes of warps, and shared memory, at a tensor's shape.
+
+Source: triton 3.9, ``TritonGPUAttrDefs.td`` and ``LinearLayoutConversions.cpp``. Triton maps places
+to coordinates; a recipe maps coordinates to places, the first one if there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from operator import xor
+
+from morello_layouts.checks import require_rank
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import ElementType, Layout
+from morello_layouts.notations.mlir import types
+from morello_layouts.notations.triton.document import place
+from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.triton.rules import Bases, bases_of
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, known, recipe_of_bases
+from morello_layouts.recipe.bases import MEMORY, places_of_bases
+from morello_layouts.recipe.binary import bits_of, transposed
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TritonLayout(Layout):
+    """An encoding of Triton, with the shape of its tensor if its text gives one.
+
+    The axes of a layout of registers are ``block``, if there are several blocks, ``warp``, ``lane``
+    and ``register``. Offsets in shared memory are in elements.
+
+    Attributes:
+        encoding: the kind and its fields.
+        shape: the sizes of the tensor, all of them powers of two; None if they are given beside it.
+        element_type: of the tensor; empty without a type.
+        after: what follows the encoding in the type, such as ``#ttg.shared_memory``.
+
+    >>> from morello_layouts import parse
+    >>> layout = parse("#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0]], warp = []}>")
+    >>> print(layout.recipe((2, 4)))
+    [2,4] → split [2,2,2] → merge [1,4,2] (warp, lane, register)
+    """
+
+    encoding: Encoding
+    shape: tuple[int, ...] | None = None
+    element_type: str = ""
+    after: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.shape is not None:
+            self.recipe(self.shape)
+            if self.element_type:
+                _element_bits(self.element_type)
+
+    def bases(self, shape: Sequence[Int]) -> Bases:
+        """Return Triton's linear layout: for each axis the coordinate at each bit, lowest first.
+
+        >>> from morello_layouts import parse
+        >>> parse("#ttg.swizzled_shared<{vec = 2, perPhase = 1, maxPhase = 2, order = [1, 0]}>"
+        ...      ).bases((4, 4))
+        {'offset': ((0, 1), (0, 2), (1, 2), (2, 0))}
+
+        Raises:
+            ShapeError: if a size is not a power of two, or a tile of the encoding is larger.
+        """
+        rank = self.encoding.rank
+        require_rank(shape, len(shape) if rank is None else rank, self.encoding.kind)
+        return _bases(self.encoding, _powers(shape))
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the layout at a shape as split, replicate, xor, transpose and merge steps."""
+        bases = self.bases(shape)
+        found = recipe_of_bases(known(tuple(shape)), bases)
+        return _padded(found, self.encoding.numbers("paddings"))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the offset as exclusive ors of the coordinates' bits, in runs of bits."""
+        offset = _xor_of_bits(coordinates, known(tuple(shape)), self.bases(shape))
+        paddings = self.encoding.numbers("paddings")
+        return sum((offset // interval * padding for interval, padding in paddings), offset)
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return the lowest place of an element and the number of places."""
+        return place(self.encoding, coordinate, shape)
+
+    @property
+    def sizes(self) -> tuple[Int | None, ...] | None:
+        """The shape, if the text gives one."""
+        return self.shape
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type of the text's type."""
+        if not self.element_type:
+            return None
+        return ElementType(self.element_type, _element_bits(self.element_type))
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return str(self.encoding)
+        if not self.element_type:
+            return _lines(self.encoding, self.shape)
+        head = "!ttg.memdesc" if self.encoding.is_memory else "tensor"
+        sizes = "".join(f"{n}x" for n in self.shape)
+        return f"{head}<{', '.join((sizes + self.element_type, str(self.encoding), *self.after))}>"
+
+
+def _element_bits(element_type: str) -> int:
+    is_pointer = element_type.startswith("!tt.ptr")
+    return 64 if is_pointer else types.bits_of(element_type, ("element_type",))
+
+
+def _lines(encoding: Encoding, shape: tuple[int, ...]) -> str:
+    """A linear layout as Triton's tools print it."""
+    lines = []
+    for name, vectors in encoding.fields:
+        bits = [f"{name}={1 << k} -> ({', '.join(map(str, v))})" for k, v in enumerate(vectors)]
+        lines.append("- " + ("\n  ".join(bits) or f"{name} is a size 1 dimension"))
+    sizes = ", ".join(f"dim{k} (size {n})" for k, n in enumerate(shape))
+    return "\n".join([*lines, f"where out dims are: [{sizes}]"])
+
+
+@lru_cache(maxsize=256)
+def _bases(encoding: Encoding, shape: tuple[int, ...]) -> Bases:
+    found = bases_of(encoding, shape)
+    order = ("block", *((MEMORY,) if encoding.is_memory else ("warp", "lane", "register")))
+    named = {name: tuple(found.get(name, ())) for name in order}
+    return named if named["block"] else {name: named[name] for name in order[1:]}
+
+
+def _powers(shape: Sequence[Int]) -> tuple[int, ...]:
+    """The sizes as numbers."""
+    sizes = known(tuple(shape))
+    for k, n in enumerate(sizes):
+        if n.bit_count() != 1:
+            raise ShapeError(
+                f"size of dimension {k}: expected a power of two, got {n}",
+                "Triton's layouts choose bits of coordinates",
+                f"pad the dimension to {1 << max(n - 1, 0).bit_length()}",
+            )
+    return sizes
+
+
+def _padded(recipe: Recipe, paddings: Sequence[tuple[int, int]]) -> Recipe:
+    """The recipe with padding after every interval of its slots but the last one."""
+    size = recipe.size
+    assert isinstance(size, int)
+    inner, steps, tail = 1, list(recipe.steps), 0
+    if len(recipe.physical_shape) != 1:
+        steps.append(Merge((len(recipe.physical_shape),)))
+    width: int | None = None
+    for interval, padding in sorted(paddings):
+        if interval >= size:
+            continue
+        count = interval // inner
+        if width is None:
+            steps += (Split((count,)), Pad((size // interval, count + padding)))
+            width = count + padding
+        else:
+            steps += (Split((count, None)), Merge((1, 2)))
+            width = count * width + padding
+            steps.append(Pad((size // interval, width)))
+        inner, tail = interval, tail + padding
+    return recipe if width is None else Recipe(recipe.shape, tuple(steps), -tail)
+
+
+def _xor_of_bits(at: Sequence[AffineExpr], shape: tuple[int, ...], bases: Bases) -> AffineExpr:
+    """The lowest offset of a coordinate: each run of its bits is an exclusive or of digits."""
+    places = places_of_bases(shape, bases)
+    rows = transposed(places, sum(map(len, bases.values())))
+    digits = [
+        (dim, k) for dim, n in reversed([*enumerate(shape)]) for k in range(n.bit_length() - 1)
+    ]
+    offset, start = AffineExpr((), 0), 0
+    while start < len(rows):
+        end, first = start + 1, [*bits_of(rows[start])]
+        while end < len(rows) and rows[end] == rows[end - 1] << 1:
+            if any(digits[k + end - start][0] != digits[k][0] for k in first):
+                break
+            end += 1
+        parts = [_digit(at, shape, *digits[k], end - start) for k in first]
+        if first:
+            offset += reduce(xor, parts) * (1 << start)
+        start = end
+    return offset
+
+
+def _digit(
+    at: Sequence[AffineExpr], shape: tuple[int, ...], dim: int, low: int, count: int
+) -> AffineExpr:
+    """So many bits of a coordinate from a low one on."""
+    digit = at[dim] // (1 << low)
+    return digit if shape[dim] == 1 << (low + count) else digit % (1 << count)

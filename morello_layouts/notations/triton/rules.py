@@ -1,0 +1,351 @@
+"""Triton's rules from an encoding to the bases of its places, one for each kind of encoding.
+
+Source: ``lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp`` of triton 3.9. An *operand* of a
+dot is A (0), of rows and k, or B (1), of k and columns; dimensions before these two are batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TypeAlias
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.notations.triton.encoding import Encoding
+from morello_layouts.notations.triton.tile import Tile, Vectors, extents, reshaped
+
+Bases: TypeAlias = Mapping[str, Vectors]
+"""For each axis the coordinates at its bits, the lowest bit first."""
+
+
+def bases_of(e: Encoding, shape: Sequence[int]) -> Bases:
+    """Return the bases of an encoding at a shape: the coordinate of each place's bit."""
+    return _RULES[e.kind](e, list(shape))
+
+
+def _with_blocks(tile: Tile, blocks: Vectors, shape: list[int]) -> Bases:
+    """Fit a block's tile to its part of the array, and give each block its part."""
+    rank = len(shape)
+    every = Tile(rank, inner="block").times({"block": blocks}) if blocks else Tile(rank)
+    parts = _shrunk(every, shape)
+    tile.fit([max(1, n // count) for n, count in zip(shape, parts.sizes, strict=True)])
+    return dict(tile.times({"block": parts.bases.get("block", [])}).bases)
+
+
+def _shrunk(tile: Tile, shape: list[int]) -> Tile:
+    return tile.fit([min(n, m) for n, m in zip(tile.sizes, shape, strict=True)])
+
+
+def _blocks(e: Encoding, rank: int) -> Vectors:
+    """Return the bases of the blocks of a cluster, counted in parts of the array."""
+    if e.kind == "slice":
+        at = e.number("dim")
+        return [(*v[:at], *v[at + 1 :]) for v in _blocks(e.encoding(), rank + 1)]
+    if e.kind == "dot_op":
+        k = rank - 1 - e.number("opIdx")
+        return [(*v[:k], 0, *v[k + 1 :]) for v in _blocks(e.encoding(), rank)]
+    if "CTAsPerCGA" not in e:
+        return e.numbers("CGALayout")
+    counts, parts = e.numbers("CTAsPerCGA"), e.numbers("CTASplitNum")
+    tile = Tile(rank, inner="block")
+    for dim in e.numbers("CTAOrder"):
+        tile.spread("block", parts[dim], dim).repeat("block", counts[dim] // parts[dim])
+    return tile.bases["block"]
+
+
+def _row_major(rank: int) -> list[int]:
+    """The order of dimensions of a row-major matrix, the fastest first."""
+    return list(range(rank))[::-1]
+
+
+def _k_first(rank: int, operand: int) -> list[int]:
+    """The order of an operand's dimensions: k, then rows or columns, then batches."""
+    order = _row_major(rank)
+    return order if operand == 0 else [order[1], order[0], *order[2:]]
+
+
+def _without_k(tile: Tile, name: str, counts: Sequence[int], order: Sequence[int], k: int) -> Tile:
+    """Spread along each dimension but k, along which all hold the same."""
+    for dim in order:
+        if dim == k:
+            tile.repeat(name, counts[dim])
+        else:
+            tile.spread(name, counts[dim], dim)
+    return tile
+
+
+def _blocked(e: Encoding, shape: list[int]) -> Bases:
+    order = e.numbers("order")
+    tile = Tile(len(shape), order)
+    for name, field in (("register", "sizePerThread"), ("lane", "threadsPerWarp"), _WARPS):
+        tile.spread_all(name, e.numbers(field), order)
+    return _own_registers(_with_blocks(tile, _blocks(e, len(shape)), shape))
+
+
+def _own_registers(bases: Bases) -> Bases:
+    """Leave out registers that hold what others hold."""
+    return {**bases, "register": [v for v in bases["register"] if any(v)]}
+
+
+_WARPS = ("warp", "warpsPerCTA")
+
+
+def _slice(e: Encoding, shape: list[int]) -> Bases:
+    at = e.number("dim")
+    found = bases_of(e.encoding(), [*shape[:at], 1, *shape[at:]])
+    return _own_registers(
+        {name: [(*v[:at], *v[at + 1 :]) for v in vectors] for name, vectors in found.items()}
+    )
+
+
+def _dot(e: Encoding, shape: list[int]) -> Bases:
+    return _DOTS[e.encoding().kind](e, e.encoding(), shape)
+
+
+def _nvidia_tile(shape: Sequence[int], width: int, order: list[int], grows: list[int]) -> Tile:
+    """An NVIDIA tensor core's matrix: 4 lanes along its inner dimension, 8 along the other one."""
+    inner, outer = order[:2]
+    tile = Tile(len(order), grows).spread("register", width, inner)
+    tile.spread("lane", 4, inner).spread("lane", 8, outer)
+    tile.spread("register", shape[outer] // 8, outer)
+    return tile.spread("register", shape[inner] // (4 * width), inner)
+
+
+def _nvidia_mma(e: Encoding, shape: list[int]) -> Bases:
+    order = _row_major(len(shape))
+    is_hopper = e.number("versionMajor") == 3
+    sizes = e.numbers("instrShape")[: 2 if is_hopper else None]
+    tile = _nvidia_tile(sizes, 2, order, order)
+    tile.spread_all("warp", e.numbers("warpsPerCTA"), _k_first(len(shape), int(is_hopper)))
+    return _with_blocks(tile, _blocks(e, len(shape)), shape)
+
+
+def _nvidia_dot(e: Encoding, parent: Encoding, shape: list[int]) -> Bases:
+    rank, operand, width = len(shape), e.number("opIdx"), e.number("kWidth")
+    matrix = (16, 8 * width) if operand == 0 else (8 * width, 8)
+    order, k = _k_first(rank, operand), rank - 1 - operand
+    tile = _nvidia_tile((1,) * (rank - 2) + matrix, width, order, order)
+    warps = _k_first(rank, int(parent.number("versionMajor") == 3))
+    _without_k(tile, "warp", parent.numbers("warpsPerCTA"), warps, k)
+    return _with_blocks(tile, _blocks(e, rank), shape)
+
+
+def _fma_dot(e: Encoding, parent: Encoding, shape: list[int]) -> Bases:
+    """An operand of a dot without tensor cores: each thread holds all of k."""
+    k, order = len(shape) - 1 - e.number("opIdx"), parent.numbers("order")
+    sizes = [*parent.numbers("sizePerThread")]
+    sizes[k] = shape[k]
+    tile = Tile(len(shape), order).spread_all("register", sizes, order)
+    for name, field in (("lane", "threadsPerWarp"), _WARPS):
+        _without_k(tile, name, parent.numbers(field), order, k)
+    return _with_blocks(tile, _blocks(e, len(shape)), shape)
+
+
+def _mfma(e: Encoding, shape: list[int]) -> Bases:
+    rank = len(shape)
+    order = _row_major(rank)
+    n, m = order[:2]
+    rows, columns = e.numbers("instrShape")[:2]
+    height = 1 if e.get("elementBitWidth", 32) == 64 else 4
+    lanes, dims = (rows, (n, m)) if e.number("isTransposed") else (columns, (m, n))
+    tile = Tile(rank, order).spread("register", height, dims[0])
+    tile.spread("lane", lanes, dims[1]).spread("lane", 64 // lanes, dims[0])
+    tile.spread("register", rows * columns // (64 * height), dims[0])
+    tiles, warps = e.numbers("tilesPerWarp") or (1,) * rank, e.numbers("warpsPerCTA")
+    tile.spread("register", tiles[n], n).spread("warp", warps[n], n)
+    tile.spread("register", shape[n] // (columns * warps[n] * tiles[n]), n)
+    tile.spread("register", tiles[m], m).spread("warp", warps[m], m)
+    tile.spread_all("warp", warps, order[2:])
+    return _with_blocks(tile, _blocks(e, rank), shape)
+
+
+def _mfma_dot(e: Encoding, parent: Encoding, shape: list[int]) -> Bases:
+    rank, operand, width = len(shape), e.number("opIdx"), e.number("kWidth")
+    order = _k_first(rank, operand)
+    k, other = order[:2]
+    size = parent.numbers("instrShape")[operand]
+    tile = Tile(rank, order).spread("register", width, k)
+    tile.spread("lane", size, other).spread("lane", 64 // size, k)
+    if size == 64:  # 64x4 and 4x64: the operand of 64x64
+        tile.spread("register", 16, k)
+    tile.spread("register", shape[k] // tile.sizes[k], k)
+    tile.spread("register", (parent.numbers("tilesPerWarp") or (1,) * rank)[other], other)
+    tile.spread_all("warp", parent.numbers("warpsPerCTA"), _row_major(rank))
+    return _with_blocks(tile, _blocks(parent, rank), shape)
+
+
+def _wmma_warps(e: Encoding, rank: int) -> Bases:
+    """How the tiles of a block's registers and warps are arranged."""
+    if "ctaLayout" in e:
+        return dict(e.numbers("ctaLayout"))
+    tile = Tile(rank)
+    tiles = e.numbers("tilesPerWarp") or (1,) * rank
+    for dim in _row_major(rank):
+        tile.spread("register", tiles[dim], dim)
+        tile.spread("warp", e.numbers("warpsPerCTA")[dim], dim)
+    return dict(tile.bases)
+
+
+def _wmma(e: Encoding, shape: list[int]) -> Bases:
+    rank = len(shape)
+    order = _row_major(rank)
+    inner, outer = order[1::-1] if e.number("isTranspose") else order[:2]
+    tile = Tile(rank, order)
+    if e.number("version") == 1:  # even rows, then odd ones
+        unit = [0] * rank
+        rows = [tuple(n if d == outer else 0 for d, _ in enumerate(unit)) for n in (1, 2, 4, 8)]
+        columns = [tuple(n if d == inner else 0 for d, _ in enumerate(unit)) for n in (1, 2, 4, 8)]
+        tile.times({"register": rows[1:], "lane": [*columns, rows[0]]})
+    else:
+        tile.spread("register", 8, outer).spread("lane", 16, inner).spread("lane", 2, outer)
+        if tuple(e.numbers("instrShape")[:2]) == (32, 16):
+            tile.spread("register", 2, outer)
+    tile.times(_wmma_warps(e, rank))
+    return _with_blocks(tile, _blocks(e, rank), shape)
+
+
+def _wmma_dot(e: Encoding, parent: Encoding, shape: list[int]) -> Bases:
+    rank, operand, width = len(shape), e.number("opIdx"), e.number("kWidth")
+    order = _k_first(rank, operand)
+    k, other = order[:2]
+    instruction = parent.numbers("instrShape") or (16, 16, 16)
+    tile = Tile(rank, order).spread("register", width, k).spread("lane", 16, other)
+    if parent.number("version") == 1:
+        tile.repeat("lane", 2)
+    else:
+        tile.spread("lane", 2, k)
+    tile.spread("register", instruction[2] // (2 * width), k)
+    tile.spread("register", instruction[operand ^ parent.number("isTranspose")] // 16, other)
+    warps = _wmma_warps(parent, rank)
+    cut = {name: [(*v[:k], 0, *v[k + 1 :]) for v in part] for name, part in warps.items()}
+    tile.times(_own_registers({"register": [], **cut}))
+    return _with_blocks(tile, _blocks(e, rank), shape)
+
+
+def _linear(e: Encoding, shape: list[int]) -> Bases:
+    given = {name: e.numbers(name) for name in ("register", "lane", "warp", "block")}
+    first = [dim for v in given["register"] for dim, x in enumerate(v) if x]
+    tile = Tile(len(shape), list(dict.fromkeys((*first, *_row_major(len(shape))))))
+    found = tile.times(given).fit(shape).bases
+    kept = [
+        v
+        for v, old in zip(found["register"], given["register"], strict=False)
+        if any(v) or not any(old)
+    ]
+    return {**found, "register": [*kept, *found["register"][len(given["register"]) :]]}
+
+
+def _part(e: Encoding, shape: list[int]) -> list[int]:
+    """The shape of one block's part."""
+    counts = extents(_blocks(e, len(shape)), len(shape))
+    return [max(1, n // count) for n, count in zip(shape, counts, strict=True)]
+
+
+def _swizzled(e: Encoding, shape: list[int]) -> Bases:
+    """Rows of vectors, whose place in the row is xored with the row's phase."""
+    rank, order, part = len(shape), list(e.numbers("order")), _part(e, shape)
+    tile = Tile(rank, order, "offset")
+    if rank == 1:
+        return _with_blocks(tile.spread("offset", part[0], 0), _blocks(e, 1), shape)
+    vec, per_phase, most = (e.number(name) for name in ("vec", "perPhase", "maxPhase"))
+    columns, rows = order[:2]
+    tile.spread("offset", part[columns], columns)
+    for k in range(part[rows].bit_length() - 1):
+        phase = (1 << k) // per_phase % most
+        if e.kind == "amd_rotating_shared":
+            phase ^= (1 << k) // most // per_phase % most
+        at = {rows: 1 << k, columns: vec * phase % part[columns]}
+        tile.bases["offset"].append(tuple(at.get(dim, 0) for dim in range(rank)))
+    tile.sizes[rows] = part[rows]
+    tile.spread_all("offset", part, order[2:])
+    return _with_blocks(tile, _blocks(e, rank), shape)
+
+
+def _tma_box(e: Encoding, part: list[int]) -> list[int]:
+    """The box that one TMA instruction moves: up to 256 along each dimension, a swizzle's width."""
+    box = [min(n, 256) for n in part]
+    inner = 0 if e.number("transposed") else len(part) - 1
+    pairs = 2 if e.number("fp4Padded") else 1
+    if width := e.number("swizzlingByteWidth"):
+        box[inner] = 8 * width // e.number("elementBitWidth") // pairs
+    else:
+        box[inner] = min(part[inner] * pairs, 256) // pairs
+    return box
+
+
+def _nvmma(e: Encoding, shape: list[int]) -> Bases:
+    """Matrices of 8 rows, whose chunks of 16 bytes are xored with the row, in boxes of TMA."""
+    rank, part = len(shape), _part(e, shape)
+    box, width = _tma_box(e, part), e.number("swizzlingByteWidth")
+    turned = [*box[1:], box[0]] if e.number("transposed") else box
+    if not width:  # with three dimensions or more, a transposed box is not turned back
+        tile = Tile(rank, inner="offset")
+        for dim in _row_major(rank):
+            tile.spread("offset", turned[dim], (dim - e.number("transposed")) % rank)
+        return _with_blocks(tile.fit(part), _blocks(e, rank), shape)
+    rows = prod(turned[:-1])
+    if rows < 8 or turned[-1] > max(part[0 if e.number("transposed") else -1], 1):
+        raise ShapeError(
+            f"nvmma_shared: expected 8 rows of {width} bytes, got a part of {part}",
+            "a swizzle acts on matrices of 8 rows",
+            "give a larger shape, or a narrower swizzlingByteWidth",
+        )
+    bits, pairs = e.number("elementBitWidth"), bool(e.number("fp4Padded"))
+    matrix = Tile(2, (0, 1), "offset")
+    for k in range((8 * width // bits).bit_length() - 1):
+        matrix.bases["offset"].append((0, _packed(1 << k, pairs)))
+    per_phase, most = 128 // width, width // 16
+    for row in (1, 2, 4):
+        chunk = 128 // bits * (row // per_phase % most)
+        matrix.bases["offset"].append((row, _packed(chunk, pairs)))
+    matrix.sizes = [8, turned[-1]]
+    matrix.fit([rows, turned[-1]])
+    vectors = matrix.bases["offset"]
+    if e.number("transposed"):  # the last dimension of the rows becomes their first one
+        last = turned[-2]
+        vectors = [(row % last * (rows // last) + row // last, x) for row, x in vectors]
+    vectors = [reshaped(v, turned) for v in vectors]
+    if e.number("transposed"):
+        vectors = [(v[-1], *v[:-1]) for v in vectors]
+    tile = Tile(rank, range(rank), "offset").times({"offset": vectors})
+    tile.sizes = [*box]
+    return _with_blocks(tile.fit(part), _blocks(e, rank), shape)
+
+
+def _packed(column: int, in_pairs: bool) -> int:
+    """The column of a slot; of 16 slots for pairs of 4-bit floats, 8 hold what the others do."""
+    return column // 16 * 8 + column % 8 if in_pairs else column
+
+
+def _shared_linear(e: Encoding, _: list[int]) -> Bases:
+    return {"offset": e.numbers("offset"), "block": e.numbers("block")}
+
+
+def _padded(e: Encoding, shape: list[int]) -> Bases:
+    if "offset" in e:
+        return _shared_linear(e, shape)
+    order, part = list(e.numbers("order")), _part(e, shape)
+    tile = Tile(len(shape), order, "offset").spread_all("offset", part, order)
+    return _with_blocks(tile, _blocks(e, len(shape)), shape)
+
+
+_RULES = {
+    "blocked": _blocked,
+    "slice": _slice,
+    "dot_op": _dot,
+    "nvidia_mma": _nvidia_mma,
+    "amd_mfma": _mfma,
+    "amd_wmma": _wmma,
+    "linear": _linear,
+    "swizzled_shared": _swizzled,
+    "amd_rotating_shared": _swizzled,
+    "nvmma_shared": _nvmma,
+    "shared_linear": _shared_linear,
+    "padded_shared": _padded,
+}
+_DOTS = {
+    "blocked": _fma_dot,
+    "nvidia_mma": _nvidia_dot,
+    "amd_mfma": _mfma_dot,
+    "amd_wmma": _wmma_dot,
+}

@@ -1,0 +1,70 @@
+"""Triton's encodings value by value against triton 3.9, and against plain bit arithmetic."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import random
+from functools import cache
+from typing import Any
+
+import morello_layouts as ml
+from morello_layouts.expr import AffineExpr
+from morello_layouts.recipe import bases_of_recipe, offset_of
+from tests.support.paths import DATA
+from tests.support.tables import each_row
+
+
+@cache
+def recorded() -> list[Any]:
+    """Rows of a type's text and the bases of its linear layout."""
+    lines = lzma.decompress((DATA / "triton_encodings.jsonl.xz").read_bytes()).decode()
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def as_lists(bases: Any) -> dict[str, list[list[int]]]:
+    return {name: [list(v) for v in vectors] for name, vectors in bases.items() if vectors}
+
+
+@each_row("row", recorded(), ids=lambda row: row["text"])
+def test_bases_and_text(row: Any) -> None:
+    layout = ml.parse(row["text"])
+    assert str(layout) == row["text"]
+    assert as_lists(layout.bases(layout.sizes)) == row["bases"]
+
+
+@each_row("row", recorded()[::3], ids=lambda row: row["text"])
+def test_the_recipe_is_the_bases(row: Any) -> None:
+    layout = ml.parse(row["text"])
+    found = bases_of_recipe(layout.recipe(layout.sizes))
+    assert found is not None
+    assert as_lists(found) == row["bases"]
+
+
+@each_row("row", recorded()[1::3], ids=lambda row: row["text"])
+def test_recipe_reference_and_document_agree(row: Any) -> None:
+    layout, source = ml.parse(row["text"]), random.Random(row["text"])
+    sizes = layout.sizes
+    recipe = layout.recipe(sizes)
+    for _ in range(4):
+        at = tuple(source.randrange(n) for n in sizes)
+        offset = offset_of(recipe, at, 0)
+        assert layout.by_document(at, sizes) == (offset, recipe.size)
+        assert layout.reference(at, sizes) == AffineExpr((), offset)
+
+
+@each_row("row", recorded()[2::6], ids=lambda row: row["text"])
+def test_the_lowest_place_holds_the_element(row: Any) -> None:
+    """By Triton's definition: the element at a place is the exclusive or of its bits' bases."""
+    layout, source = ml.parse(row["text"]), random.Random(row["text"])
+    names = [
+        name for name in ("offset", "register", "lane", "warp", "block") if name in row["bases"]
+    ]
+    vectors = [vector for name in names for vector in row["bases"][name]]
+    for _ in range(4):
+        at = tuple(source.randrange(n) for n in layout.sizes)
+        offset, there = layout.by_document(at, layout.sizes)[0], [0] * len(at)
+        for bit, vector in enumerate(vectors):
+            if offset >> bit & 1:
+                there = [x ^ y for x, y in zip(there, vector, strict=True)]
+        assert tuple(there) == at
