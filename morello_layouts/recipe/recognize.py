@@ -155,7 +155,7 @@ def _digits_of(shape: Shape, forms: Sequence[AffineExpr]) -> list[_Axes] | None:
 
     The digits of all forms together make up every coordinate.
     """
-    digits = _separate(shape, forms)
+    digits = _separate(shape, forms, may_share=False)
     if digits is None:
         return None
     found = [digit for each in digits for digit in each]
@@ -174,9 +174,7 @@ def digits_to_read(shape: Shape, form: AffineExpr) -> list[_Axes] | None:
     return _separate(shape, [form], may_share=True)
 
 
-def _separate(
-    shape: Shape, forms: Sequence[AffineExpr], may_share: bool = False
-) -> list[_Axes] | None:
+def _separate(shape: Shape, forms: Sequence[AffineExpr], *, may_share: bool) -> list[_Axes] | None:
     """Return the digits of each dimension, of which strides may be 0 if elements may share slots.
 
     None if a stride is negative, or if a digit is in several forms.

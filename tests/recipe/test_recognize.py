@@ -249,6 +249,20 @@ def test_coordinates_that_are_no_digits_of_symbolic_sizes_are_one_axis() -> None
     assert physical_coordinates(recipe, (2, 3), 0) == (5 * 4 + 3,)
 
 
+def test_coordinates_that_are_no_digits_are_on_axes_of_their_sizes() -> None:
+    i, j = coordinate_variables((3, 4))
+    recipe = recipe_of_coordinates((3, 4), (i + j, j), (6, 4))
+    assert recipe.physical_shape == (6, 4)
+    assert physical_coordinates(recipe, (2, 3), 0) == (5, 3)
+
+
+@each_row("shape", [(3, 4), (M, N)])
+def test_dimensions_that_run_backwards_have_an_inverse(shape: Any) -> None:
+    (i, j), (m, n) = coordinate_variables(shape), shape
+    for form in (i * n + n - 1 - j, (m - 1 - i) * n + j, m * n - 1 - i * n - j):
+        assert has_inverse(recipe_of_formula(shape, form))
+
+
 def test_an_array_without_elements_leaves_the_buffer_empty() -> None:
     i, j = coordinate_variables((1, 4))
     assert recipe_of_coordinates((0, 4), (i, j), (2, 4)) == Recipe((0, 4), (), 8)
