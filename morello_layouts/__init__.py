@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from morello_layouts.diagnostics import (
         compare_hlo as compare_hlo,
         diagnose as diagnose,
+        memory as memory,
         read_oom as read_oom,
     )
     from morello_layouts.errors import (
@@ -94,7 +95,7 @@ _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts certificate code convert convert_all draw"
     " from_sympy index_map is_bijective is_bitcast is_injective is_surjective pack relayout"
     " simplify unpack verify",
-    "diagnostics": "compare_hlo diagnose read_oom",
+    "diagnostics": "compare_hlo diagnose memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
     "explanations": "explain",

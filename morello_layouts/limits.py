@@ -177,6 +177,15 @@ OOM_LABEL: Final = 300
 OOM_REASONS: Final = 6
 """Reasons that are shown for one allocation, which may be a tuple of many arrays."""
 
+ORIGIN_STEPS: Final = 32
+"""Instructions that are followed back to the source line of a value."""
+
+HEAP_STEPS: Final = 1 << 28
+"""Bytes' pieces times values of an allocation, up to which its use over the program is exact."""
+
+HEAP_COLUMNS: Final = 400
+"""Columns of the chart of a heap: a program may have 100,000 instructions."""
+
 REPORT_CHANGES: Final = 20
 """Moves, types or layouts that one table of a report lists."""
 

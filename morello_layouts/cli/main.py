@@ -14,7 +14,7 @@ from morello_layouts.cli.certificate_commands import check
 from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
 from morello_layouts.cli.layout_commands import default, draw, explain
 from morello_layouts.cli.options import Status, error_in_options
-from morello_layouts.cli.program_commands import explore, hlo, oom
+from morello_layouts.cli.program_commands import explore, hlo, memory, oom
 from morello_layouts.cli.proof_commands import agree, bitcast, equal, prove
 from morello_layouts.cli.terminal import print_error
 from morello_layouts.errors import LayoutError
@@ -28,7 +28,7 @@ _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Layouts": (explain, draw, convert, default),
     "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
-    "Programs": (hlo, oom),
+    "Programs": (hlo, memory, oom),
     "Browser": (explore,),
 }
 

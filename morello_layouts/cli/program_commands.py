@@ -114,6 +114,46 @@ def hlo(
 
 
 @click.command(
+    short_help="Report the memory of a program: the peak, and who is alive then.",
+    epilog="""\b
+Examples:
+  morello-layouts memory module.oom_intermediate_module.txt
+  morello-layouts memory module.after_optimizations-buffer-assignment.txt --html heap.html
+  morello-layouts memory assignment.txt program.txt --top 30 --json
+
+\b
+JSON: program, total, spaces (space, name, total, parameters, outputs, temporaries, constants,
+thread_local, heap (peak, peak_at, reserved, is_exact)), peak_place (instruction, opcode,
+computation, line, op_name, source), alive (instruction, opcode, computation, line, op_name,
+source, kind, shape, arrays, data_bytes, reserved_bytes, padding_bytes, factor), by_source
+(name, arrays, data_bytes, reserved_bytes, padding_bytes, factor), by_op_name (as by_source),
+warnings. An unknown value is null.
+""",
+)
+@click.argument("file")
+@click.argument("program", required=False)
+@click.option(
+    "--top", type=click.IntRange(0), default=10, show_default=True,
+    help="The number of values to show.",
+)  # fmt: skip
+@_html_option
+@json_option
+def memory(*, file: str, program: str | None, top: int, html: str | None, as_json: bool) -> Status:
+    """Report the memory of a program: the peak, who is alive then, and a chart of the heap.
+
+    FILE is any file of a dump whose folder has the compiler's buffer assignment, or that
+    assignment. PROGRAM is the program that it is about; by default the file beside it. In Python:
+    memory.
+    """
+    from morello_layouts.diagnostics import memory
+
+    module = None if program is None else read_module(program)
+    report = memory(_standard_input() if file == "-" else file, module, top=top)
+    _print_report(report, as_json=as_json, html=html)
+    return Status.DONE
+
+
+@click.command(
     short_help="Explain an out-of-memory report.",
     epilog="""\b
 Examples:

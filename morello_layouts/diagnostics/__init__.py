@@ -2,6 +2,16 @@
 
 from morello_layouts.diagnostics.comparison import HloComparison, compare_hlo
 from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose
+from morello_layouts.diagnostics.memory_report import MemoryReport, memory
 from morello_layouts.diagnostics.oom import OomReport, read_oom
 
-__all__ = ["Diagnosis", "HloComparison", "OomReport", "compare_hlo", "diagnose", "read_oom"]
+__all__ = [
+    "Diagnosis",
+    "HloComparison",
+    "MemoryReport",
+    "OomReport",
+    "compare_hlo",
+    "diagnose",
+    "memory",
+    "read_oom",
+]

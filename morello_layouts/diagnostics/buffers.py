@@ -11,11 +11,11 @@ from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.hlo.scanner import CALLED_BY
 from morello_layouts.notations.xla import XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
-from morello_layouts.tpu import Waste, waste
+from morello_layouts.tpu import Waste, buffer_waste, waste
 
 K = TypeVar("K", bound=Hashable)
 
-_SPACES: Final = {0: "HBM", 1: "VMEM", 2: "SMEM", 4: "host", 5: "host"}
+_SPACES: Final = {0: "HBM", 1: "VMEM", 2: "SMEM", 4: "sync flags", 5: "host"}
 
 # Opcodes whose computations have buffers of their own and return them. A fusion, a reduction or a
 # sort computes values that are never stored; an asynchronous start writes its own result.
@@ -224,15 +224,22 @@ def sums(found: Iterable[tuple[K, Bytes]]) -> dict[K, Bytes]:
 class WasteCache(dict[XlaShape, Waste | None]):
     """The waste of arrays, analysed once; None for tokens, and for sizes that are not numbers.
 
+    Args:
+        is_tpu: whether the program is a TPU's, whose scalars may take a whole tile.
+
     >>> from morello_layouts.notations import parse
-    >>> cache = WasteCache()
+    >>> cache = WasteCache(is_tpu=False)
     >>> cache[parse("f32[3,5]{1,0:T(2,2)}")].reserved_bytes, cache[parse("token[]")]
     (96, None)
     """
 
+    def __init__(self, *, is_tpu: bool) -> None:
+        super().__init__()
+        self._waste = buffer_waste if is_tpu else waste
+
     def __missing__(self, shape: XlaShape) -> Waste | None:
         try:
-            self[shape] = waste(shape)
+            self[shape] = self._waste(shape)
         except UnsupportedError:
             self[shape] = None
         return self[shape]

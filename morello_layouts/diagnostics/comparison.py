@@ -30,6 +30,7 @@ from morello_layouts.diagnostics.report import (
     text_cell,
 )
 from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.hlo.kinds import platform_of
 from morello_layouts.limits import REPORT_CHANGES
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.plain import plain
@@ -246,7 +247,8 @@ def compare_hlo(
     instructions: 1, then 1
     """
     modules = [m if isinstance(m, HloModule) else read_hlo(m) for m in (before, after)]
-    cache, verdicts = WasteCache(), VerdictCache()
+    cache = WasteCache(is_tpu=any(platform_of(m) == "TPU" for m in modules))
+    verdicts = VerdictCache()
     one, other = (_Side(module, cache, verdicts) for module in modules)
     return HloComparison(
         one.totals,

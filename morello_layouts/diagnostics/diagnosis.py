@@ -50,6 +50,7 @@ from morello_layouts.diagnostics.report import (
 )
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.hlo.kinds import platform_of
 from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES, REPORT_PLACES_SHOWN
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.tpu import Suggestion, Waste, suggest, waste
@@ -370,7 +371,8 @@ def diagnose(
     parameters, outputs = entry_arrays(module)
     chosen = generation_of(generation, shapes, (*parameters, *outputs))
     fused = fused_names(module)
-    cache, buffers = WasteCache(), tuple(buffers_of(module, fused))
+    cache = WasteCache(is_tpu=platform_of(module) == "TPU")
+    buffers = tuple(buffers_of(module, fused))
     wasteful, wasteful_count = _wasteful_arrays(buffers, cache, chosen.name, top)
     layouts, spaces = layout_uses(buffers, cache)
     return Diagnosis(

@@ -10,6 +10,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
 from morello_layouts.diagnostics.buffers import Buffer, is_fused, space_name, without_memory_space
+from morello_layouts.diagnostics.origin import origin_of
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.notations.xla import XlaShape, XlaTuple
@@ -69,7 +70,7 @@ class Place:
 def place_of(defined: Buffer | HloMove) -> Place:
     """Return the place of a buffer or a move."""
     i = defined.instruction
-    metadata = i.metadata
+    metadata = origin_of(i)
     return Place(
         defined.name, i.opcode, defined.computation, i.line, metadata.op_name, metadata.source
     )

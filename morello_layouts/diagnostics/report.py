@@ -447,6 +447,10 @@ class Report(ABC):
     def tables(self) -> Iterable[Table]:
         """Return the tables in the order to show them; empty tables are left out."""
 
+    def figure(self) -> str:
+        """Return pictures to show above the tables, as SVG elements; empty without any."""
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON writes it; null for an unknown value."""
         return dict(plain(self))
@@ -470,6 +474,8 @@ class Report(ABC):
         parts += [f"<h1>{escape(summary.title)}</h1>"]
         parts += [f"<p>{escape(line)}</p>" for line in summary.lines]
         parts += [f'<p class="warning">{escape(line)}</p>' for line in summary.warnings]
+        if figure := self.figure():
+            parts += [f'<div class="wide">{figure}</div>']
         parts += [_table(table) for table in self.tables() if table.rows]
         return "\n".join([*parts, "</div>"])
 

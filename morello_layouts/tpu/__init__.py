@@ -10,7 +10,14 @@ from morello_layouts.tpu.layouts import (
     format_layout,
 )
 from morello_layouts.tpu.suggest import Suggestion, suggest
-from morello_layouts.tpu.waste import Padding, Waste, WasteFormula, waste, waste_formula
+from morello_layouts.tpu.waste import (
+    Padding,
+    Waste,
+    WasteFormula,
+    buffer_waste,
+    waste,
+    waste_formula,
+)
 
 __all__ = [
     "FORMATS",
@@ -23,6 +30,7 @@ __all__ = [
     "Suggestion",
     "Waste",
     "WasteFormula",
+    "buffer_waste",
     "default_layout",
     "format_layout",
     "suggest",

@@ -128,6 +128,40 @@ def waste(shape: XlaShape) -> Waste:
     return Waste(shape, data, reserved, _reasons(shape, layout, sizes) if reserved else ())
 
 
+_WORDS_OF_TILE = 1024  # elements of a tile of 8 rows and 128 columns
+
+# Memory spaces in which a scalar takes a tile; SMEM and those of a SparseCore have words.
+_TILED_SPACES = (0, 1, 6)
+_SYNC_FLAGS = 4
+
+
+def buffer_waste(shape: XlaShape) -> Waste:
+    """Return the bytes that an array takes in a TPU program's buffer assignment.
+
+    They are those of :func:`waste`, but for arrays without tiles that are small: a scalar, and an
+    array of sync flags, take a whole tile of 8 x 128 elements; a token takes nothing.
+
+    Raises:
+        LayoutError: as :func:`waste`.
+        UnsupportedError: as :func:`waste`, but for a token.
+
+    >>> buffer_waste(XlaShape("f32", ())).reserved_bytes
+    4096
+    """
+    require_type(shape, XlaShape, "shape", "read one from text with ml.parse")
+    if shape.element_type == "token":
+        return Waste(shape, 0, 0, ())
+    found, layout = waste(shape), shape.layout
+    space = 0 if layout is None else layout.memory_space
+    is_small = space == _SYNC_FLAGS or (not shape.dims and space in _TILED_SPACES)
+    if layout is None or layout.tiles or not is_small:
+        return found
+    size = round_up(prod(shape.shape), _WORDS_OF_TILE)
+    words = f"an array without tiles takes {_shown(size)} elements: tiles of 8 rows and 128 columns"
+    reserved = bytes_of(size, shape.bits)
+    return replace(found, reserved_bytes=reserved, reasons=(Padding((), 1, size, words),))
+
+
 def _reasons(shape: XlaShape, layout: XlaLayout, sizes: Sequence[Int]) -> tuple[Padding, ...]:
     """Return the reasons for padding by XLA's own rule: only the first tile pads."""
     found: list[Padding] = []
