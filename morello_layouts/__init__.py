@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         is_injective as is_injective,
         is_surjective as is_surjective,
         pack as pack,
+        register_relayout as register_relayout,
         relayout as relayout,
         simplify as simplify,
         unpack as unpack,
@@ -93,8 +94,8 @@ __version__ = "0.1.0"
 
 _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts certificate code convert convert_all draw"
-    " from_sympy index_map is_bijective is_bitcast is_injective is_surjective pack relayout"
-    " simplify unpack verify",
+    " from_sympy index_map is_bijective is_bitcast is_injective is_surjective pack"
+    " register_relayout relayout simplify unpack verify",
     "diagnostics": "compare_hlo diagnose memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

@@ -6,7 +6,7 @@ from morello_layouts.api.certificates import certificate
 from morello_layouts.api.code import code
 from morello_layouts.api.conversions import convert, convert_all
 from morello_layouts.api.formulas import from_sympy, simplify
-from morello_layouts.api.gpu import bank_conflicts
+from morello_layouts.api.gpu import bank_conflicts, register_relayout
 from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.pictures import draw
 from morello_layouts.api.proofs import (
@@ -34,6 +34,7 @@ __all__ = [
     "is_injective",
     "is_surjective",
     "pack",
+    "register_relayout",
     "relayout",
     "simplify",
     "unpack",

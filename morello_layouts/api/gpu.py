@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from morello_layouts.api.arguments import Assuming, Shape
-from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.gpu.access import Access, Lanes, access_of_text
 from morello_layouts.gpu.banks import BankConflicts, conflicts_of
 from morello_layouts.gpu.pitches import BankFormula, formula_of
+from morello_layouts.gpu.relayouts import (
+    RegisterRelayout,
+    register_relayout as relayout_of_registers,
+)
 from morello_layouts.maps import IndexMap
 
 AccessLike: TypeAlias = "str | Access | Callable[[int], Any]"
@@ -78,6 +82,45 @@ at (0, 0)
             )
         return formula_of(m, asked, width)
     return conflicts_of(m, asked, width, _place(m, at))
+
+
+def register_relayout(
+    source: LayoutLike,
+    target: LayoutLike,
+    shape: Shape | None = None,
+    *,
+    bits: int | None = None,
+) -> RegisterRelayout:
+    """Return what it takes to change the layout of registers of a tensor.
+
+    Elements stay, change registers of their lane, are shuffled between the lanes of a warp, or pass
+    through shared memory: the first of these that suffices, decided by ranks of the bits' bases.
+
+    Args:
+        source: the layout that the registers have, of axes ``lane`` and ``register``, and possibly
+            ``warp`` and ``block``.
+        target: the layout that they shall have, on the same threads.
+        shape: the sizes, for a layout that carries none.
+        bits: bits of an element; by default those of a layout's element type. Without either, an
+            element counts as 32 bits in shuffles, and bytes are not known.
+
+    Raises:
+        ParseError: if a text is not in any notation.
+        ShapeError: if the shape is missing, or shapes or threads differ.
+        UnsupportedError: if a layout has no registers, or is not linear in the bits of its places.
+
+    >>> from_bases = "#ttg.linear<{{register = {}, lane = {}, warp = []}}>".format
+    >>> rows, columns = from_bases("[[1]]", "[[2], [4]]"), from_bases("[[2]]", "[[1], [4]]")
+    >>> found = register_relayout(rows, columns, (8,))
+    >>> print(found)
+    1 shuffle in each warp, lane xor 1
+    >>> found.kind, found.is_least, found.bytes
+    ('shuffle', True, 0)
+    """
+    one, other = index_maps(source, target, shape)
+    widths = [m.element_type.bits for m in (one, other) if m.element_type is not None]
+    width = as_int(bits, "bits", 1, 1024) if bits is not None else next(iter(widths), None)
+    return relayout_of_registers(one.recipe, other.recipe, width)
 
 
 def _access(access: AccessLike, vector: int) -> Access:

@@ -8,6 +8,7 @@
 from morello_layouts.gpu.access import Access, Copy, Lanes, Matrices, Requests
 from morello_layouts.gpu.banks import BankConflicts, Collision
 from morello_layouts.gpu.pitches import BankFormula
+from morello_layouts.gpu.relayouts import RegisterRelayout
 
 __all__ = [
     "Access",
@@ -17,5 +18,6 @@ __all__ = [
     "Copy",
     "Lanes",
     "Matrices",
+    "RegisterRelayout",
     "Requests",
 ]
