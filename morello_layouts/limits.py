@@ -66,6 +66,9 @@ PROOF_KINDS: Final = 128
 PROOF_PERIOD: Final = 1 << 16
 """Increments of an offset along one dimension that are looked at: real tilings have up to 1024."""
 
+PROOF_XOR_BITS: Final = 64
+"""Bits of an exclusive or that are compared one by one: offsets have fewer."""
+
 PROOF_ELEMENTS: Final = 1 << 22
 """Elements of a map without a recipe that are enumerated: tens of megabytes."""
 

@@ -127,11 +127,10 @@ def range_of_xor(parts: Sequence[Interval]) -> Interval:
     0..5 0..7
     """
     numbers = [(x.lo, x.hi) for x in parts if isinstance(x.lo, int) and isinstance(x.hi, int)]
-    least = min((lo for lo, _ in numbers), default=0)
     if len(numbers) < len(parts):
         return _range_of_sizes(parts)
     bits = max(max(hi, ~lo).bit_length() for lo, hi in numbers)
-    if least < 0:
+    if min(lo for lo, _ in numbers) < 0:
         return Interval(-(1 << bits), (1 << bits) - 1)
     total = sum(hi for _, hi in numbers)
     # The bits of the others lower a part by their sum at most.

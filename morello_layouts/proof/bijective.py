@@ -20,7 +20,7 @@ from morello_layouts.limits import (
     PROOF_FORMULA_SIZE,
 )
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof import named_tiles
+from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.formulas import about_formulas, first_difference, separable
@@ -61,6 +61,8 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
         if layout is None:
             return _formula_is_injective(m, context)
         return replace(_is_injective(layout, relations_of(layout, context)), decider=_DIGITS)
+    if swizzled.is_placed_by_steps(m):
+        return swizzled.is_injective(INJECTIVE, m)
     if _is_enumerable(m):
         return _enumerated_is_injective(_by_recipe(m))
     if named_tiles.has_named_tiles(m):
@@ -78,6 +80,8 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
         if layout is None:
             return _formula_is_surjective(m, context)
         return replace(is_surjective(layout), decider=_DIGITS)
+    if swizzled.is_placed_by_steps(m):
+        return swizzled.is_surjective(SURJECTIVE, m, is_surjective)
     if not has_inverse(m.recipe):
         return _scattered_is_surjective(m)
     if named_tiles.has_named_tiles(m):
@@ -105,6 +109,8 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
             return replace(is_bijective(layout), decider=_DIGITS)
         injective = _formula_is_injective(m, context)
         return _both(injective, lambda: _formula_is_surjective(m, context))
+    if swizzled.is_placed_by_steps(m):
+        return swizzled.is_bijective(BIJECTIVE, m, is_surjective)
     if _is_enumerable(m):
         injective = _enumerated_is_injective(_by_recipe(m))
         return _both(injective, lambda: _scattered_is_surjective(m))

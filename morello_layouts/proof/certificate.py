@@ -18,6 +18,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import AnyMap, sizes_of
 from morello_layouts.proof.certificate_digits import Certificate, certified
+from morello_layouts.proof.swizzled import is_swizzled
 from morello_layouts.recipe import linear_index, physical_coordinates
 
 FORMAT: Final = "morello-layouts certificate 1"
@@ -31,6 +32,7 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     Raises:
         UnsupportedError: if none was found, which says nothing about the claim.
     """
+    _require_no_xor(m)
     found = _statement(claim, m)
     if not isinstance(m, IndexMap):
         raise UnsupportedError(
@@ -51,6 +53,7 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
 
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     """Return a certificate that two maps give every coordinate the same offset."""
+    _require_no_xor(a, b)
     return certified({**_statement("equivalent", a, b), "others": [python_text(b.expr)]})
 
 
@@ -81,6 +84,15 @@ def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Ce
     """Return a certificate that a formula of the target's offset gives the source's offset."""
     found = {**_statement("relayout", source, target), "source": python_text(expr)}
     return certified({**found, "others": [python_text(target.expr)]})
+
+
+def _require_no_xor(*maps: AnyMap) -> None:
+    if any(map(is_swizzled, maps)):
+        raise UnsupportedError(
+            "certificates have no ^ and no replicas",
+            "the checker reads sums of floors and remainders only",
+            "ask the question itself: it is decided bit by bit, without a certificate",
+        )
 
 
 def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:

@@ -11,7 +11,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.limits import ISL_OPERATIONS
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof import named_tiles
+from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
@@ -95,6 +95,8 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         return Proof(EQUIVALENT, True, f"the arrays are empty{spans}", decider="")
     if any(named_tiles.has_named_tiles(m) for m in (a, b)):
         return named_tiles.are_equivalent(EQUIVALENT, a, b)
+    if any(map(swizzled.is_swizzled, (a, b))):
+        return swizzled.are_equivalent(EQUIVALENT, a, b)
     reason = f"every coordinate has the same offset{spans}"
     if not names_of(a, b):
         first, decider = None, "evaluation"

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial, wraps
+from math import prod
 from typing import Any, Final
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.limits import PROOF_FIRST
 from morello_layouts.maps import IndexMap
-from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, sizes_of
+from morello_layouts.proof.ask import AnyMap, Decide, ask_isl, is_asking, names_of, sizes_of
 from morello_layouts.proof.difference import (
     Difference,
     IncrementDifference,
@@ -26,10 +28,11 @@ from morello_layouts.proof.difference import (
 from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, first_point
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import has_named_tiles, is_verified
-from morello_layouts.proof.reading import Reading
+from morello_layouts.proof.reading import Reading, read
 from morello_layouts.proof.separable import Increment, Separable, increments
+from morello_layouts.proof.swizzled import first_unequal_value, is_swizzled
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, known
 
 
 def about_formulas(decide: Decide) -> Decide:
@@ -97,13 +100,6 @@ def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
     return Proof(claim, None if undecided else True, undecided)
 
 
-def read(source: Any, reading: Reading) -> Any:
-    """Return the offset that a recipe, a form or a SymPy expression gives."""
-    if hasattr(source, "steps"):
-        return reading.recipe(source)
-    return reading.form(source) if hasattr(source, "terms") else reading.expr(source)
-
-
 def separable(
     source: Any, shape: Sequence[Int], assumptions: Sequence[Assumption] = ()
 ) -> Separable:
@@ -154,6 +150,8 @@ def first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> s
         if not difference.space.parameters.monomials:
             return f"at {_place(difference.changes[0], len(sizes_of(m)))}"
     except UnsupportedError:
+        if is_swizzled(m):
+            return _evaluated_difference(m, one, other)
         difference = _isl_difference(m, one, other, context)
         if not difference.space.parameters.monomials:
             points = difference.concrete
@@ -166,6 +164,17 @@ def first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> s
         return "at some sizes"
     what = "the formulas may differ at some sizes"
     raise NotAffineError(what, "their difference was not proved to be 0", "ask verify")
+
+
+def _evaluated_difference(m: AnyMap, one: Any, other: Any) -> str:
+    """Return where two offsets with exclusive ors differ, in words, by evaluating them."""
+    at = None if names_of(m) else first_unequal_value(m, [one, other])
+    if at is not None:
+        return f"at {at}"
+    if names_of(m) or prod(known(sizes_of(m))) > PROOF_FIRST:
+        what = "formulas whose bits are written in other ways"
+        raise NotAffineError(what, "no difference was found", "ask verify")
+    return ""
 
 
 def _isl_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> OffsetDifference:

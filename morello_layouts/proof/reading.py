@@ -136,6 +136,13 @@ class Reading:
         return number, divisor
 
 
+def read(source: Any, reading: Reading) -> Any:
+    """Return the offset that a recipe, a form or a SymPy expression gives."""
+    if hasattr(source, "steps"):
+        return reading.recipe(source)
+    return reading.form(source) if hasattr(source, "terms") else reading.expr(source)
+
+
 def unreadable(expr: Any) -> NotAffineError:
     """Return the error about an expression that has no quasi-affine value."""
     return NotAffineError(

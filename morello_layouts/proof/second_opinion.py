@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import islice, product
 from math import ceil, floor, prod
+from operator import xor
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -225,6 +226,8 @@ def value_of(expr: Any, names: Values) -> Any:
         return Fraction(args[0]) ** args[1] if args[1] < 0 else args[0] ** args[1]
     if "floor" in kinds or "ceiling" in kinds:
         return floor(args[0]) if "floor" in kinds else ceil(args[0])
+    if "BitXor" in kinds:
+        return reduce(xor, args)
     if "Mod" in kinds:
         return args[0] % args[1]
     raise TypeError(f"no value of {type(expr).__name__}")

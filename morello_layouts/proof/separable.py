@@ -4,6 +4,9 @@ A function of one coordinate that is made by factors, // and % has increments th
 is f(x) plus a constant, for a period L. So two sums of such functions are equal everywhere if they
 are equal at the origin, and if along each dimension their increments are equal within one period.
 No rule of the simplifier is used, and no set of ISL.
+
+Exclusive ors are cut into bits. A bit is a value mod 2, or the parity of several such values, which
+depends on several coordinates: it is known to equal itself, whatever the order of its bits.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.limits import PROOF_PERIOD
+from morello_layouts.expr.sizes import Int, is_nonnegative, sign
+from morello_layouts.limits import PROOF_PERIOD, PROOF_XOR_BITS
 from morello_layouts.recipe import known
 
 
@@ -48,15 +51,36 @@ class Floor:
     dims: frozenset[int]
 
 
-Atom: TypeAlias = "int | Floor"
-"""The coordinate of a dimension, by its number, or a floor of such."""
+Bit: TypeAlias = "tuple[tuple[tuple[Atom, Int], ...], Int]"
+"""A value of 0 or 1: its terms in a canonical order, and its constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """The exclusive or of two or more bits.
+
+    Attributes:
+        bits: the bits.
+        dims: the dimensions of their coordinates.
+    """
+
+    bits: frozenset[Bit]
+    dims: frozenset[int]
+
+
+Atom: TypeAlias = "int | Floor | Parity"
+"""The coordinate of a dimension, by its number, a floor of atoms, or a parity of bits."""
+
+
+Fraction: TypeAlias = "tuple[dict[Atom, Int], Int, int]"
+"""Terms, a constant, and the number by which their sum is divided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Separable:
     """``const + Σ factor · atom`` over the coordinates of an array.
 
-    It has ``+``, ``*``, ``//`` and ``%``, so a recipe can be read with it, and a formula.
+    It has ``+``, ``*``, ``//``, ``%`` and ``^``, so a recipe can be read with it, and a formula.
 
     Attributes:
         terms: the factor of each atom.
@@ -102,6 +126,9 @@ class Separable:
 
     def __floordiv__(self, divisor: Int) -> Separable:
         """Return the quotient: multiples of the divisor leave the floor, the rest stays in it."""
+        if isinstance(divisor, int) and divisor % 2 == 0 and self._has_parity:
+            half = self.halves()[0]
+            return half if divisor == 2 else half // (divisor // 2)
         whole: dict[Atom, Int] = {}
         rest: list[tuple[Atom, Int]] = []
         for atom, c in self.terms.items():
@@ -117,11 +144,97 @@ class Separable:
         atom, c = rest[0] if rest else (0, 0)
         if len(rest) == 1 and c == 1 and left == 0 and isinstance(atom, Floor):
             floor = Floor(atom.terms, atom.const, atom.divisor * divisor, atom.dims)
+        elif simpler := self._coarser(rest, left, divisor) or _flattened(rest, left, divisor):
+            terms, const, whole_divisor = simpler
+            return outside + Separable(terms, const, self.shape) // whole_divisor
         else:
-            ordered = tuple(sorted(rest, key=lambda term: str(term[0])))
             dims = frozenset[int]().union(*(_dims(atom) for atom, _ in rest))
-            floor = Floor(ordered, left, divisor, dims)
+            floor = Floor(_ordered(rest), left, divisor, dims)
         return outside + Separable({floor: 1}, 0, self.shape)
+
+    def __xor__(self, other: Separable | int) -> Separable:
+        """Return the exclusive or, bit by bit up to the last one of the smaller value.
+
+        Raises:
+            NotSeparableError: if a sum of bits carries, or no value is seen to be small.
+        """
+        x, y = self, other if isinstance(other, Separable) else self * 0 + other
+        total = self * 0
+        for k in range(PROOF_XOR_BITS):
+            if x.is_zero or y.is_zero:
+                return total + (x + y) * (1 << k)
+            (x, one), (y, two) = x.halves(), y.halves()
+            total = total + one._parity_with(two) * (1 << k)
+        raise _no_bits("an exclusive or of values without a bound")
+
+    __rxor__ = __xor__
+
+    @property
+    def key(self) -> Bit:
+        """The terms in a canonical order, and the constant."""
+        return _ordered(self.terms.items()), self.const
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the value is always 0."""
+        return self.const == 0 and not self.terms
+
+    @property
+    def _has_parity(self) -> bool:
+        return any(isinstance(atom, Parity) for atom in self.terms)
+
+    def halves(self) -> tuple[Separable, Separable]:
+        """Return the value // 2, and its lowest bit.
+
+        Raises:
+            NotSeparableError: if two bits are added there, which carries.
+        """
+        odd: dict[Atom, Int] = {}
+        for atom, c in self.terms.items():
+            if isinstance(atom, Parity) and c % 2 != 0:
+                odd[atom] = 1
+        if not all(isinstance(self.terms[atom], int) for atom in odd):
+            raise _no_bits("a bit times a symbolic size")
+        if not odd:
+            half = self // 2 if not self._has_parity else self._half()
+            return half, self - half * 2
+        parity = Separable(odd, 0, self.shape)
+        half, bit = (self - parity).halves()
+        if len(odd) > 1 or not bit.is_zero:
+            raise _no_bits("a sum of bits that carries")
+        return half, parity
+
+    def _half(self) -> Separable:
+        """Return the value // 2, all of whose parities have even factors."""
+        parities: dict[Atom, Int] = {}
+        others: dict[Atom, Int] = {}
+        for atom, c in self.terms.items():
+            if isinstance(atom, Parity):
+                parities[atom] = c // 2
+            else:
+                others[atom] = c
+        half = Separable(others, self.const, self.shape) // 2
+        return half + Separable(parities, 0, self.shape)
+
+    def _parity_with(self, other: Separable) -> Separable:
+        """Return the exclusive or of two bits."""
+        (one, flip), (two, flop) = self._bits(), other._bits()
+        bits = one ^ two
+        if len(bits) > 1:
+            dims = frozenset[int]().union(*(_dims(a) for terms, _ in bits for a, _ in terms))
+            found = Separable({Parity(bits, dims): 1}, 0, self.shape)
+        else:
+            found = sum((Separable(dict(t), c, self.shape) for t, c in bits), start=self * 0)
+        return found * -1 + 1 if flip ^ flop else found
+
+    def _bits(self) -> tuple[frozenset[Bit], int]:
+        """Return the bits of which a bit is the exclusive or, and whether it is inverted."""
+        inverted = int(self.const == 1 and all(sign(c) < 0 for c in self.terms.values()))
+        bit = self * -1 + 1 if inverted else self
+        ((atom, c), *more) = bit.terms.items() if bit.terms else ((0, 0),)
+        if isinstance(atom, Parity) and c == 1 and not more:
+            return atom.bits, inverted
+        return frozenset[Bit]() if bit.is_zero else frozenset((bit.key,)), inverted
 
     @property
     def most(self) -> Int | None:
@@ -133,6 +246,20 @@ class Separable:
                 return None
             total = total + c * most
         return total
+
+    def _coarser(
+        self, rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int
+    ) -> Fraction | None:
+        """Return ``(g·y + r) // (g·s)`` as y and s, if 0 <= r < g; None if no g does it."""
+        if not isinstance(const, int) or not isinstance(divisor, int):
+            return None
+        steps = {gcd(c, divisor) for _, c in rest if isinstance(c, int)} - {1}
+        for g in sorted(steps, reverse=True):
+            low = [(atom, c) for atom, c in rest if c % g != 0]
+            if self._is_below(low, const % g, g):
+                high = {atom: c // g for atom, c in rest if c % g == 0}
+                return high, const // g, divisor // g
+        return None
 
     def _is_below(self, rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int) -> bool:
         """Return whether a sum of a remainder is certainly below the divisor, and not negative."""
@@ -158,6 +285,47 @@ def _divided(c: Int, divisor: Int) -> tuple[Int, Int]:
     return 0, c
 
 
+def _flattened(rest: Sequence[tuple[Atom, Int]], const: Int, divisor: Int) -> Fraction | None:
+    """Return ``(y + x // d) // s`` as numerator and divisor of ``(d·y + x) // (d·s)``."""
+    for floor, c in rest:
+        if not isinstance(floor, Floor) or c != 1:
+            continue
+        if any(isinstance(atom, Parity) for atom, _ in (*rest, *floor.terms)):
+            return None  # an even divisor would take it apart again
+        if isinstance(floor.divisor, int) and isinstance(divisor, int):
+            by = floor.divisor
+            terms = {atom: factor * by for atom, factor in rest if atom is not floor}
+            for atom, factor in floor.terms:
+                terms[atom] = terms.get(atom, 0) + factor
+            return terms, const * by + floor.const, by * divisor
+    return None
+
+
+def _ordered(terms: Iterable[tuple[Atom, Int]]) -> tuple[tuple[Atom, Int], ...]:
+    return tuple(sorted(terms, key=lambda term: _name(term[0])))
+
+
+def _name(atom: Atom) -> str:
+    """Return a text of an atom, the same whatever the order in which its bits were found."""
+    if isinstance(atom, Parity):
+        return "^".join(sorted(f"{_names(terms)}{const}" for terms, const in atom.bits))
+    return (
+        str(atom)
+        if isinstance(atom, int)
+        else f"({_names(atom.terms)}{atom.const}//{atom.divisor})"
+    )
+
+
+def _names(terms: Iterable[tuple[Atom, Int]]) -> str:
+    return "".join(f"{c}*{_name(atom)}+" for atom, c in terms)
+
+
+def _no_bits(what: str) -> NotSeparableError:
+    return NotSeparableError(
+        what, "bits are known one by one if no sum of them carries", "ask at numbers"
+    )
+
+
 def _dims(atom: Atom) -> frozenset[int]:
     return frozenset((atom,)) if isinstance(atom, int) else atom.dims
 
@@ -167,6 +335,8 @@ def _most(atom: Atom, shape: Sequence[Int]) -> int | None:
     if isinstance(atom, int):
         size = shape[atom]
         return size - 1 if isinstance(size, int) else None
+    if isinstance(atom, Parity):
+        return 1
     total = atom.const
     for inner, c in atom.terms:
         most = _most(inner, shape)
@@ -207,8 +377,7 @@ def increments(function: Separable) -> list[Increment]:
     >>> [(c.dim, c.at, c.by) for c in increments(y // 2 * 8 - y // 4 * 16)]
     [(1, 2, 8), (1, 4, -8)]
     """
-    floors = list(_floors(function.terms))
-    if not all(_is_separable(one) for one in floors):
+    if not all(map(_is_separable, function.terms)):
         raise NotSeparableError(
             "a floor of several coordinates, or of symbolic sizes",
             "increments are those of functions of one coordinate",
@@ -253,9 +422,14 @@ def _increments_along(
         yield Increment(dim, int(first[k]) + 1, by)
 
 
-def _is_separable(floor: Floor) -> bool:
-    numbers = (floor.const, floor.divisor, *(c for _, c in floor.terms))
-    return len(floor.dims) == 1 and all(isinstance(n, int) for n in numbers)
+def _is_separable(atom: Atom) -> bool:
+    if isinstance(atom, int):
+        return True
+    if isinstance(atom, Parity) or len(atom.dims) != 1:
+        return False
+    numbers = (atom.const, atom.divisor, *(c for _, c in atom.terms))
+    inner = all(_is_separable(one) for one, _ in atom.terms)
+    return inner and all(isinstance(n, int) for n in numbers)
 
 
 def _floors(atoms: Iterable[Atom]) -> Iterator[Floor]:
@@ -276,6 +450,7 @@ def _period(atom: Atom) -> tuple[int, int]:
     """Return a period, and by how much the atom grows in it."""
     if isinstance(atom, int):
         return 1, 1
+    assert isinstance(atom, Floor)
     terms, _, divisor = _numbers(atom)
     inner = [(_period(one), c) for one, c in terms]
     length = lcm(*(n for (n, _), _ in inner))
@@ -287,6 +462,7 @@ def _period(atom: Atom) -> tuple[int, int]:
 def _values(atom: Atom, x: NDArray[np.int64]) -> NDArray[np.int64]:
     if isinstance(atom, int):
         return x
+    assert isinstance(atom, Floor)
     terms, const, divisor = _numbers(atom)
     total = np.full(len(x), const, np.int64)
     for inner, c in terms:

@@ -15,7 +15,7 @@ from morello_layouts.expr.conversions import size_to_sympy, symbol
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import CERTIFICATE_AXES, PROOF_SAMPLES, VERIFY_POINTS
 from morello_layouts.maps import IndexMap
-from morello_layouts.proof import named_tiles
+from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import ask_isl, names_of, small_sizes
 from morello_layouts.proof.certificate import certificate_of_map
 from morello_layouts.proof.conditions import first_sizes
@@ -37,6 +37,7 @@ from morello_layouts.proof.relations import RecipeRelation, parameters_of, relat
 from morello_layouts.proof.second_opinion import first_disagreement, value_of
 from morello_layouts.proof.verdict import Proof, sizes_text
 from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of
+from morello_layouts.recipe.views import with_replicas_as_dims, without_xors
 
 Readable: TypeAlias = Value | MixedRadix
 
@@ -98,6 +99,13 @@ def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
         return named_tiles.is_verified(VERIFIED, m)
     has = "inverse" if has_inverse(m.recipe) else "recipe"
     reason = f"simplified formula, reference and {has} agree everywhere"
+    if swizzled.is_swizzled(m):
+        answer = swizzled.verified(VERIFIED, m, reason)
+        if not answer.holds or not swizzled.is_placed_by_steps(m):
+            return answer
+        plain = replace(m, recipe=without_xors(with_replicas_as_dims(m.recipe)))
+        proved = replace(answer, decider=f"{answer.decider}, and ISL")
+        return next(_backward_faults(*relations_of(plain, context)), proved)
     return next(_faults(m, context), Proof(VERIFIED, True, reason))
 
 
@@ -114,11 +122,17 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
             "quotients by symbols are outside of Presburger arithmetic",
             "ask at given sizes",
         )
-    if piece.collisions is not None or not piece.outside.is_empty() or piece.inverse_is_wrong:
-        yield Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
+    yield from _backward_faults(piece)
     yield from _coordinate_faults(m, piece)
     yield from _padding_faults(m, piece)
     yield from _tail_faults(m, piece)
+
+
+def _backward_faults(*pieces: RecipeRelation) -> Iterator[Proof]:
+    """Check that the recipe read backwards is its inverse."""
+    for piece in pieces:
+        if piece.collisions is not None or not piece.outside.is_empty() or piece.inverse_is_wrong:
+            yield Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
 
 
 def _formula_faults(m: IndexMap, name: str, expr: Any, context: isl.Context) -> Iterator[Proof]:

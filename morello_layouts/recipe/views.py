@@ -129,6 +129,42 @@ def _of_one_element(recipe: Recipe) -> Recipe:
     return replace(recipe, shape=(1,), steps=steps)
 
 
+def without_xors(recipe: Recipe) -> Recipe:
+    """Return a recipe without its exclusive ors: it uses as many slots, if nothing is cut off.
+
+    >>> print(without_xors(Recipe((8, 8), (Xor(1, 0), Transpose((1, 0))))))
+    [8,8] → transpose [8,8]
+    """
+    steps = tuple(step for step in recipe.steps if not isinstance(step, Xor))
+    return replace(recipe, steps=steps)
+
+
+def with_replicas_as_dims(recipe: Recipe) -> Recipe:
+    """Return a recipe without replicas, whose last dimensions say which holder is meant.
+
+    >>> replicated = Recipe((4,), (Replicate((2,)), Transpose((1, 0))))
+    >>> print(with_replicas_as_dims(replicated))
+    [4,2] → transpose [2,4]
+    """
+    left = recipe.replica_sizes
+    steps: list[Step] = []
+    for step in recipe.steps:
+        match step:
+            case Replicate(sizes):
+                left = left[len(sizes) :]
+            case Pad(sizes, cut):
+                steps.append(Pad((*sizes, *left), cut))
+            case Split(tiles):
+                steps.append(Split((*tiles, *(None,) * len(left))))
+            case Transpose(order):
+                steps.append(Transpose((*order, *range(len(order), len(order) + len(left)))))
+            case Merge(counts):
+                steps.append(Merge((*counts, *(1,) * len(left))))
+            case _:
+                steps.append(step)
+    return replace(recipe, shape=(*recipe.shape, *recipe.replica_sizes), steps=tuple(steps))
+
+
 def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
     """Return the recipe with each element split into ``size`` parts, a new innermost dimension.
 

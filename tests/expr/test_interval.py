@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from morello_layouts.expr import Interval, digit, variable
-from morello_layouts.expr.bounds import range_of_floors
+from morello_layouts.expr.bounds import range_of_floors, range_of_xor
 from morello_layouts.expr.sizes import SizeExpr
-from tests.support.expr_interval_cases import CHECKS, check_levels
+from tests.support.expr_interval_cases import CHECKS, check_levels, check_xors
 
 N = SizeExpr.named("N")
 
@@ -36,6 +36,10 @@ def test_digits_of_one_variable_are_bounded_each_by_itself() -> None:
         values = [x // s % n for x in range(lo, lo + width + 1)]
         found = digit(variable("x", lo, lo + width), s, n).interval
         assert found == Interval(min(values), max(values))
+
+
+def test_exclusive_ors_are_bounded_by_bits_and_sums() -> None:
+    check_xors(range_of_xor)
 
 
 def test_sums_of_digits_of_one_number_are_bounded_exactly() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from morello_layouts.expr import Interval, bounds, rules
-from tests.support.expr_interval_cases import CHECKS, check_levels
+from tests.support.expr_interval_cases import CHECKS, check_levels, check_xors
 from tests.support.expr_mutants import mutants_of
 from tests.support.expr_rule_cases import (
     ENTRIES,
@@ -97,7 +97,11 @@ def survives_bounds_checks(mutant: Any) -> bool:
     """Return whether a mutant of intervals and exact ranges passes all checks."""
     module = mutant.load()
     with methods_of(module):
-        for check in (*CHECKS, lambda: check_levels(module.range_of_floors)):
+        functions = [
+            lambda: check_levels(module.range_of_floors),
+            lambda: check_xors(module.range_of_xor),
+        ]
+        for check in (*CHECKS, *functions):
             try:
                 check()
             except Exception:

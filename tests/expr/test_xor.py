@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from functools import reduce
-
 import numpy as np
 import pytest
 import sympy
@@ -13,9 +10,7 @@ from hypothesis import given, strategies as st
 import morello_layouts as ml
 from morello_layouts.expr import AffineExpr, Interval, canonicalize, cheapest, readable, variable
 from morello_layouts.expr.affine import xor
-from morello_layouts.expr.bounds import range_of_xor
 from morello_layouts.expr.conversions import form_from_sympy, latex, to_sympy
-from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.expr.sympy_functions import BitXor
 from morello_layouts.notations import parse_expression
 from tests.support.expr_judges import differences, grid_of, variables_of
@@ -55,27 +50,6 @@ def test_bounds_hold_every_value(form: AffineExpr) -> None:
     assert form.interval.lo is not None
     assert form.interval.hi is not None
     assert form.interval.lo <= values.min() <= values.max() <= form.interval.hi
-
-
-@given(st.lists(st.tuples(st.integers(-9, 40), st.integers(0, 20)), min_size=2, max_size=3))
-def test_bounds_of_parts(ends: list[tuple[int, int]]) -> None:
-    ranges = [np.arange(lo, lo + n + 1) for lo, n in ends]
-    values = reduce(operator.xor, np.ix_(*ranges))
-    lo, hi = range_of_xor([Interval(lo, lo + n) for lo, n in ends])
-    assert isinstance(lo, int)
-    assert isinstance(hi, int)
-    assert lo <= values.min() <= values.max() <= hi
-    if all(first == 0 and last + 1 & last == 0 for first, last in ends):
-        assert (lo, hi) == (0, values.max())
-
-
-def test_bounds_that_are_known_in_part() -> None:
-    n = SizeExpr.named("N")
-    assert range_of_xor([Interval(0, n - 1), Interval(0, 7)]) == (0, n + 6)
-    assert range_of_xor([Interval(0, None), Interval(0, 7)]) == (0, None)
-    assert range_of_xor([Interval(None, 3), Interval(0, 7)]) == (None, None)
-    assert range_of_xor([Interval(16, 19), Interval(0, 7)]) == (9, 26)
-    assert range_of_xor([Interval(-5, 3), Interval(0, 3)]) == (-8, 7)
 
 
 @given(forms())

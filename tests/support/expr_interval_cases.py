@@ -114,6 +114,38 @@ CHECKS = (
 )
 
 
+def check_xors(range_of_xor: Any) -> None:
+    """Exclusive ors: a table of bounds, and every value of small parts."""
+    table: list[tuple[list[tuple[Any, Any]], tuple[Any, Any]]] = [
+        ([(0, 0), (0, 0)], (0, 0)),
+        ([(0, 4), (0, 1)], (0, 5)),
+        ([(0, 4), (0, 4)], (0, 7)),
+        ([(0, 8), (0, 8), (0, 1)], (0, 15)),
+        ([(3, 3), (3, 3)], (0, 3)),
+        ([(16, 19), (0, 7)], (9, 26)),
+        ([(4, 5), (0, 3)], (1, 7)),
+        ([(-1, 0), (0, 0)], (-1, 0)),
+        ([(-5, 3), (0, 3)], (-8, 7)),
+        ([(0, 8), (-1, 3)], (-16, 15)),
+        ([(0, N - 1), (0, 7)], (0, N + 6)),
+        ([(1, 7), (2, N)], (0, N + 7)),
+        ([(N, 2 * N), (0, 7)], (0, 2 * N + 7)),
+        ([(0, None), (0, N)], (0, None)),
+        ([(0, N), (0, None)], (0, None)),
+        ([(0, None), (0, 3)], (0, None)),
+        ([(None, 3), (0, 7)], (None, None)),
+        ([(-1, N), (0, 7)], (None, None)),
+        ([(0, N), (-1, 7)], (None, None)),
+    ]
+    for ends, wanted in table:
+        assert range_of_xor([Interval(*one) for one in ends]) == wanted
+    for a, b in product(SMALL[::3], SMALL[::2]):
+        lo, hi = range_of_xor([a, b])
+        values = {x ^ y for x in members(a) for y in members(b)}
+        assert lo <= min(values)
+        assert max(values) <= hi
+
+
 def check_levels(range_of_floors: Any) -> None:
     """Sums of floors of one number, over chains of divisors: the exact range."""
     rng = Random(4)

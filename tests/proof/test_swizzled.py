@@ -1,0 +1,174 @@
+"""Questions about layouts with exclusive ors and replicas, against every element and slot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+import morello_layouts as ml
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import SizeExpr
+from morello_layouts.maps import IndexMap
+from morello_layouts.recipe import (
+    Merge,
+    Pad,
+    Recipe,
+    Replicate,
+    Split,
+    Transpose,
+    Xor,
+    known,
+    offset_of,
+)
+from tests.support.recipes import places, recipes
+from tests.support.steps import steps
+
+ROWS = SizeExpr.named("M")
+
+
+def map_of(recipe: Recipe) -> IndexMap:
+    """The map of a recipe, whose reference formula is the recipe's own."""
+    return IndexMap.of(recipe, lambda at, _: offset_of(recipe, at, AffineExpr((), 0)), "recipe")
+
+
+def elements(recipe: Recipe) -> dict[int, tuple[int, ...]]:
+    """The element in each slot that holds one, place by place."""
+    shape, (start,) = known(recipe.physical_shape), known((recipe.offset,))
+    return {
+        start + int(np.ravel_multi_index(at, shape)): element
+        for element, holders in places(recipe)
+        for at in holders
+    }
+
+
+def has_new_steps(recipe: Recipe) -> bool:
+    return any(isinstance(step, Xor | Replicate) for step in recipe.steps)
+
+
+@settings(max_examples=60)
+@given(recipes())
+def test_random_layouts(recipe: Recipe) -> None:
+    assume(has_new_steps(recipe))
+    m, held = map_of(recipe), elements(recipe)
+    (size,) = known((recipe.size,))
+    assert ml.is_injective(m).holds is True
+    onto = ml.is_surjective(m)
+    assert onto.holds == (len(held) == size)
+    assert onto.padding == size - len(held)
+    if not onto.holds:
+        assert onto.counterexample == min(set(range(size)) - set(held))
+    assert ml.is_bijective(m).holds == (len(held) == size and recipe.replicas == 1)
+    assert ml.is_injective(m).judged == "formulas"
+    assert ml.verify(m).holds is True
+
+
+@settings(max_examples=60)
+@given(recipes(), recipes(), st.booleans())
+def test_random_pairs(one: Recipe, other: Recipe, same: bool) -> None:
+    if same:
+        other = one
+    assume(has_new_steps(one) and one.shape == other.shape)
+    proof = ml.are_equivalent(map_of(one), map_of(other))
+    shared = [{(x, p) for p, x in elements(r).items()} for r in (one, other)]
+    assert proof.holds == (shared[0] == shared[1])
+
+
+def swizzled(rows: Any, columns: int = 64, **changed: Any) -> IndexMap:
+    """Chunks of 8 columns, exchanged by the row; the formula is CuTe's flat one."""
+    recipe = Recipe((rows, columns), (Split((None, 8)), Xor(1, 0), Merge((3,))))
+    m = IndexMap.of(recipe, lambda at, _: flat(columns * at[0] + at[1], columns), "swizzled")
+    return replace(m, **changed)
+
+
+def flat(offset: Any, pitch: int) -> Any:
+    return offset ^ (((offset // pitch) % (pitch // 8)) * 8)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 10, 1 << 24, ROWS])
+def test_a_flat_formula_is_the_steps(rows: Any) -> None:
+    m = swizzled(rows)
+    assert str(m) == "(d0, d1) -> 64*d0 + (d1 ^ 8*(d0%8))" or rows in (1, 7)
+    assert ml.verify(m).holds
+    answer = ml.is_bijective(m)
+    assert (answer.holds, answer.judged) == (True, "formulas")
+    assert str(answer.condition) == ("all sizes" if rows is ROWS else "None")
+
+
+@pytest.mark.parametrize("rows", [3, 10, ROWS])
+def test_a_swizzle_of_offsets_that_are_no_power_of_two(rows: Any) -> None:
+    padded = 512 if rows == 10 else 64 * rows
+    cut = (Merge((2,)), Pad((padded,)), Split((64,)), Split((None, 8)))
+    recipe = Recipe((rows, 50), (*cut, Xor(1, 0), Merge((3,))))
+    m = IndexMap.of(recipe, lambda at, _: flat(50 * at[0] + at[1], 64), "flat")
+    assert ml.verify(m).holds
+    assert ml.is_injective(m).holds
+
+
+def test_two_swizzles_are_told_apart() -> None:
+    one = swizzled(64)
+    assert ml.are_equivalent(one, swizzled(64)).holds
+    shifted = Recipe((64, 64), (Split((None, 8)), Xor(1, 0, 1), Merge((3,))))
+    proof = ml.are_equivalent(one, map_of(shifted))
+    assert (proof.holds, proof.counterexample) == (False, (1, 0))
+    assert proof.reason == "(1, 0) has offsets 72 and 64"
+    plain = ml.are_equivalent(one, "f32[64,64]{1,0}")
+    assert (plain.holds, plain.counterexample) == (False, (1, 0))
+    half = Recipe((64, 64), (Split((None, 8)), Xor(1, 0), Xor(1, 0), Merge((3,))))
+    assert ml.are_equivalent(map_of(half), "f32[64,64]{1,0}").holds
+
+
+def test_at_2_to_the_30_and_for_all_rows_nothing_is_enumerated() -> None:
+    """The same work whatever the size: no element is looked at."""
+    counts = []
+    for rows in (1 << 10, 1 << 20):
+        m, other = swizzled(rows, 1024), swizzled(rows, 1024)
+        assert ml.is_bijective(m).holds
+        assert ml.are_equivalent(m, other).holds
+        counts.append(steps(lambda m=m, other=other: ml.are_equivalent(m, other)))  # type: ignore[misc]
+    assert counts[1] < counts[0] * 1.2
+
+
+def test_a_wrong_formula_is_refuted() -> None:
+    wrong = swizzled(10, reference_form=flat(*ml_coordinates()))
+    proof = ml.verify(wrong)
+    assert (proof.holds, proof.counterexample) == (False, (1, 0))
+    assert "the simplified formula differs from the recipe at (1, 0)" in proof.reason
+
+
+def ml_coordinates() -> tuple[Any, int]:
+    """A flat offset in which rows are one element too long."""
+    from morello_layouts.expr import variable
+
+    return variable("d0", 0, 9) * 65 + variable("d1", 0, 63), 64
+
+
+def test_replicas_are_said_in_words() -> None:
+    steps_ = (Merge((2,)), Replicate((2,)), Transpose((1, 0)))
+    m = map_of(Recipe((4, 3), (Pad((4, 4)), *steps_)))
+    assert str(ml.is_injective(m)) == (
+        "injective: no two coordinates share an offset, and each element is on exactly 2 places. "
+        "Decided by the steps."
+    )
+    assert ml.is_bijective(m).reason == (
+        "each element is on exactly 2 places, and 8 of 32 slots are padding (first: 3)"
+    )
+    assert ml.are_equivalent(m, map_of(Recipe((4, 3), (Pad((4, 4)),)))).reason == (
+        "each element is on 2 and 1 places; the buffers have 32 and 16 slots"
+    )
+
+
+def test_symbolic_padding_has_a_condition() -> None:
+    recipe = Recipe((ROWS, 60), (Pad((ROWS, 64)), Split((None, 8)), Xor(1, 0), Merge((3,))))
+    proof = ml.is_surjective(map_of(recipe))
+    assert proof.holds is False
+    assert (dict(proof.counterexample.sizes), proof.counterexample.at) == ({"M": 1}, 60)
+    assert str(proof.padding) == "4*M"
+
+
+def test_certificates_say_that_they_have_no_exclusive_or() -> None:
+    with pytest.raises(ml.UnsupportedError, match="certificates have no \\^"):
+        ml.certificate(swizzled(8), claim="verified")
