@@ -22,7 +22,7 @@ from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations import coordinates
 from morello_layouts.notations.coordinates import FormulaLayout
-from morello_layouts.notations.cute import CuteLayout, words as cute_words
+from morello_layouts.notations.cute import ComposedLayout, CuteLayout, words as cute_words
 from morello_layouts.notations.cute.reader import parse_cute
 from morello_layouts.notations.einops import EinopsLayout
 from morello_layouts.notations.einops.reader import parse_einops
@@ -177,9 +177,9 @@ NOTATIONS: Final = (
     Notation(
         "cute",
         "a CuTe layout",
-        re.compile(r"\s*([_(0-9-]|Sw?\s*<)"),
+        re.compile(r"\s*([_(0-9-]|S(w|wizzle)?\s*<)"),
         parse_cute,
-        (CuteLayout,),
+        (CuteLayout, ComposedLayout),
         cute_words.describe,
         "((4,2),8):((1,32),4)",
     ),

@@ -356,12 +356,12 @@ class Recipe(Displayed):
         ((SizeExpr(LD), SizeExpr(N)),)
         """
         stages = zip(self.steps, self.shapes, self.shapes[1:], strict=False)
-        grown = ((n, m) for s, m, n in stages if isinstance(s, Pad))
+        grown = ((n, m) for s, m, n in stages if isinstance(s, Pad) and not s.cut)
         pairs = (
             (n, m)
             for after, before in grown
             for n, m in zip(after, before, strict=True)
-            if not is_nonnegative(m - n)  # the same, or cut
+            if not is_nonnegative(m - n)  # the same
         )
         return tuple(dict.fromkeys((n, m) for n, m in pairs if not is_nonnegative(n - m)))
 

@@ -244,7 +244,7 @@ BUGS: tuple[Bug, ...] = (
           "exact_quotient(named, one.divisor) * one.divisor",
           "exact_quotient(named, 2 * one.divisor) * 2 * one.divisor")),
     _bug("K1 CuTe's inner digit one place on", "both", 26,
-         (CuteLayout.reference, "left % max(size, 1)", "(left + 1) % max(size, 1)")),
+         (CuteLayout.reference, "left % size", "(left + 1) % size")),
     _bug("K2 CuTe's value of a basis element dropped", "both", 27,
          (CuteLayout.__dict__["_steps"].fget, "int(d.value) * int(place)", "int(place)")),
     _bug("V1 TVM's box without the last remainder", "sizes", 28,

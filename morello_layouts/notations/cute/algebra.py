@@ -39,8 +39,8 @@ from morello_layouts.notations.cute.integers import (
     wrap,
 )
 from morello_layouts.notations.cute.layout import CuteLayout
-from morello_layouts.notations.cute.reader import parse_cute
-from morello_layouts.notations.cute.swizzle import ComposedLayout, parse_swizzled
+from morello_layouts.notations.cute.reader import parse_cute, parse_plain
+from morello_layouts.notations.cute.swizzle import ComposedLayout
 
 LayoutLike: TypeAlias = "CuteLayout | str | int"
 """A layout, its text, or a size: the layout of that many elements in a row."""
@@ -56,10 +56,15 @@ ONE = CuteLayout(Static(1), Static(0))
 
 def as_layout(value: Swizzled, name: str = "layout") -> CuteLayout:
     """Return a layout, the layout of a text, or that of a size."""
-    if isinstance(value, CuteLayout):
-        return value
-    if isinstance(value, str):
-        return parse_cute(value)
+    if isinstance(value, CuteLayout | str):
+        layout = parse_plain(value) if isinstance(value, str) else value
+        if layout.is_symbolic:
+            raise LayoutError(
+                f"{name}: expected numbers as sizes and strides, got {layout}",
+                "CuTe's algebra divides and compares them",
+                "give numbers for the names",
+            )
+        return layout
     if isinstance(value, int) and not isinstance(value, bool):
         return CuteLayout(value)
     raise LayoutError(
@@ -289,8 +294,15 @@ def _composition(a: CuteLayout, b: Tiler) -> CuteLayout:
 
 
 def _swizzled(value: Any) -> Any:
-    """A text with swizzles as the layout that it says; anything else as it is."""
-    return parse_swizzled(value) if isinstance(value, str) else value
+    """A text with swizzles as the layout that it says; anything else as it is.
+
+    A swizzle of bytes acts on offsets in elements from here on.
+    """
+    found = parse_cute(value) if isinstance(value, str) else value
+    if isinstance(found, ComposedLayout):
+        found = found.in_elements
+        found.swizzle.require_apart()
+    return found
 
 
 def _equal(found: CuteLayout, a: CuteLayout, b: CuteLayout) -> bool:

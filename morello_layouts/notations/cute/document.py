@@ -32,5 +32,28 @@ def by_strides(
     return offset, size
 
 
+def by_swizzle(
+    place: int, size: int, numbers: tuple[int, int, int], bits: int | None
+) -> tuple[int, int]:
+    """Return the swizzled place of an element, and the size of the buffer in whole blocks.
+
+    Args:
+        place: the element's offset before the swizzle.
+        size: the elements before it, of which each has such an offset.
+        numbers: B, M and S of the swizzle.
+        bits: the width of an element if the swizzle acts on addresses in bytes.
+
+    >>> by_swizzle(64, 512, (3, 3, 3), None), by_swizzle(64, 512, (3, 4, 3), 16)
+    ((72, 512), (72, 512))
+    """
+    b, m, s = numbers
+    # Addresses count bits here, as elements may be smaller than a byte.
+    unit, byte = (1, 0) if bits is None else (bits, 3)
+    read = place * unit & (1 << b) - 1 << m + max(0, s) + byte
+    changed = place * unit ^ (read >> s if s > 0 else read << -s)
+    block = max(1, (1 << m + b + max(0, -s) + byte) // unit) if b else 1
+    return changed // unit, -(-size // block) * block
+
+
 def _flat(part: Any) -> Iterable[Any]:
     return [leaf for each in part for leaf in _flat(each)] if isinstance(part, tuple) else [part]

@@ -17,6 +17,7 @@ from math import gcd
 from typing import Any, TypeAlias
 
 from morello_layouts.checks import as_int
+from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.limits import CUTE_LEAVES
 
 
@@ -126,6 +127,8 @@ def absolute(a: Any) -> Any:
     """Return the absolute value."""
     if isinstance(a, ScaledBasis):
         return ScaledBasis(absolute(a.value), a.modes)
+    if isinstance(a, SizeExpr):
+        return a
     return _like(abs(a), a)
 
 

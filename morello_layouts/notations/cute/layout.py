@@ -5,7 +5,7 @@ Source: CUTLASS's documentation, "CuTe Layouts"; ``include/cute/layout.hpp`` and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, starmap, zip_longest
@@ -15,7 +15,7 @@ from typing import Any
 from morello_layouts.checks import LARGEST, as_int, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.layout import Layout
 from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute import integers
@@ -35,7 +35,8 @@ class CuteLayout(Layout):
     overlap, be 0 or negative, and leave gaps. Two layouts are equal if their texts are.
 
     Attributes:
-        shape: sizes, nested: an ``int`` is dynamic, a ``Static`` is known to CuTe's compiler.
+        shape: sizes, nested: an ``int`` or a name is dynamic, a ``Static`` is known to CuTe's
+            compiler. The algebra takes no names.
         stride: for each size the elements from one index to the next, nested alike. Or for each a
             ``ScaledBasis``: the layout gives coordinates, and the offset of one is its place in the
             smallest box around all of them, the first mode fastest. None: no gaps, the first mode
@@ -143,7 +144,26 @@ class CuteLayout(Layout):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The size of each mode."""
-        return tuple(int(integers.product(n)) for n in integers.wrap(self.shape))
+        return tuple(_number(integers.product(n)) for n in integers.wrap(self.shape))
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a size or a stride is a name."""
+        return any(isinstance(x, SizeExpr) for leaf in self.leaves for x in leaf)
+
+    def with_numbers(self, values: Mapping[str, int], /) -> CuteLayout:
+        """Return the layout with numbers in place of its names, if all of them are given."""
+        names = {name for leaf in self.leaves for x in leaf if isinstance(x, SizeExpr)
+                 for name in x.names()}  # fmt: skip
+        if not names or not names <= values.keys():
+            return self
+
+        def number(x: Any) -> Any:
+            return x.evaluate(values) if isinstance(x, SizeExpr) else x
+
+        return CuteLayout(
+            integers.map_leaves(number, self.shape), integers.map_leaves(number, self.stride)
+        )
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout as steps.
@@ -154,14 +174,15 @@ class CuteLayout(Layout):
         """
         self._require(shape)
         form = self.reference(coordinate_variables(shape), shape)
-        lowest = sum((n - 1) * d for n, d in self._steps if d < 0)
-        if lowest and self.size:
+        lowest = sum((n - 1) * d for n, d in self._steps if not is_nonnegative(d))
+        if lowest != 0 and self.size != 0:
             raise UnsupportedError(
                 f"{self}: expected offsets from 0, got {lowest}",
                 "an index map counts the slots of a buffer from its start",
                 "write positive strides, and turn these modes around",
             )
-        return recipe_of_formula(tuple(shape), form, int(self.cosize) if self.size else 0)
+        size = _number(self.cosize) if self.size != 0 else 0
+        return recipe_of_formula(tuple(shape), form, size)
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as CuTe computes it: the digits of each coordinate times strides."""
@@ -170,9 +191,10 @@ class CuteLayout(Layout):
         for x, mode in zip(coordinates, integers.wrap(self.shape), strict=True):
             *inner, (_, last) = islice(steps, len(flatten(mode)))
             left = x
-            for size, stride in inner:
-                offset += left % max(size, 1) * stride
-                left //= max(size, 1)
+            for n, stride in inner:
+                size = n if n != 0 else 1
+                offset += left % size * stride
+                left //= size
             offset += left * last
         return offset
 
@@ -186,23 +208,24 @@ class CuteLayout(Layout):
         return by_strides(coordinate, integers.wrap(self.shape), integers.wrap(self.stride))
 
     @property
-    def _steps(self) -> list[tuple[int, int]]:
+    def _steps(self) -> list[tuple[Any, Any]]:
         """Pairs of a size and its stride; the place in the box if strides are basis elements."""
         places = integers.compact(self.coshape)
 
-        def step(d: Leaf) -> int:
+        def step(d: Leaf) -> Any:
             if not isinstance(d, ScaledBasis):
-                return int(d)
+                return _number(d)
             place: Any = reduce(lambda t, mode: t[mode], d.modes, places)
             return int(d.value) * int(place)
 
-        return [(int(n), step(d)) for n, d in self.leaves]
+        return [(_number(n), step(d)) for n, d in self.leaves]
 
     def _require(self, shape: Sequence[Int]) -> None:
         sizes = self.sizes
-        if any(n < 0 for n, _ in self.leaves):
+        least = min((n for n, _ in self.leaves if isinstance(n, int)), default=0)
+        if least < 0:
             raise UnsupportedError(
-                f"{self}: expected sizes from 0, got {min(n for n, _ in self.leaves)}",
+                f"{self}: expected sizes from 0, got {least}",
                 "CuTe gives negative sizes to inverses of negative strides",
                 "write sizes from 0",
             )
@@ -223,6 +246,11 @@ class CuteLayout(Layout):
         return f"{integers.text(self.shape)}:{integers.text(self.stride)}"
 
 
+def _number(value: Any) -> Any:
+    """A size as a plain int, or as the name that it is."""
+    return int(value) if isinstance(value, int) else value
+
+
 def _checked(value: Any, name: str, level: int = 0) -> Any:
     """Return a shape or strides as nested tuples of integers; strides may be basis elements."""
     if isinstance(value, tuple | list):
@@ -237,7 +265,9 @@ def _checked(value: Any, name: str, level: int = 0) -> Any:
             what = f"{name}: expected an integer or some in a tuple, got ()"
             raise LayoutError(what, "each mode has a size", "write _1 for a single element")
         return tuple(_checked(part, name, level + 1) for part in value)
-    if isinstance(value, Static) or (isinstance(value, ScaledBasis) and name == "stride"):
+    if isinstance(value, Static | SizeExpr) or (
+        isinstance(value, ScaledBasis) and name == "stride"
+    ):
         return value
     if isinstance(value, ScaledBasis):
         what = f"a size: expected an integer, got {value}"

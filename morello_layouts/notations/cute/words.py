@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from morello_layouts.description import (
     Description,
@@ -14,21 +15,41 @@ from morello_layouts.description import (
     memory_axes,
 )
 from morello_layouts.notations.cute.layout import CuteLayout
+from morello_layouts.notations.cute.swizzle import ComposedLayout
 
 
-def describe(layout: CuteLayout, sizes: Sequence[int] | None = None) -> Description:  # noqa: ARG001
-    """Say what each size and stride means.
+def describe(
+    layout: CuteLayout | ComposedLayout,
+    sizes: Sequence[int] | None = None,  # noqa: ARG001
+) -> Description:
+    """Say what each swizzle, size and stride means.
 
     Raises:
         UnsupportedError: if an offset is negative.
     """
-    dims = dimensions(layout.sizes)
-    axes = memory_axes(layout.recipe(layout.sizes), dims)
-    pairs = zip(layout.modes, dims, strict=True)
-    parts = tuple(part for mode, dim in pairs for part in _parts(mode, dim))
-    modes, size = count(layout.rank, "mode"), f"{amount(layout.size)} elements"
-    headline = f"{modes}, {size} in {amount(layout.cosize)} slots"
-    return Description(str(layout), "CuTe layout", headline, dims, parts, axes)
+    dims = dimensions([n if isinstance(n, int) else str(n) for n in layout.sizes])
+    parts, plain = list[Part](), layout
+    while isinstance(plain, ComposedLayout):
+        parts.append(Part(str(plain.swizzle), plain.words))
+        if plain.offset:
+            parts.append(Part(str(plain.offset), "added to the offset before the swizzle"))
+        plain = plain.layout
+    pairs = zip(plain.modes, dims, strict=True)
+    parts += (part for mode, dim in pairs for part in _parts(mode, dim))
+    axes = () if plain is not layout else memory_axes(layout.recipe(layout.sizes), dims)
+    modes, kind = count(plain.rank, "mode"), "CuTe layout"
+    headline = f"{modes}, {_elements(plain.size)} in {_amount(plain.cosize)} slots"
+    if isinstance(layout, ComposedLayout):
+        headline, kind = f"{headline}, then {layout.words}", "CuTe layout with a swizzle"
+    return Description(str(layout), kind, headline, dims, tuple(parts), axes)
+
+
+def _amount(n: Any) -> str:
+    return amount(n) if isinstance(n, int) else str(n)
+
+
+def _elements(n: Any) -> str:
+    return f"{_amount(n)} elements"
 
 
 def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:
@@ -36,11 +57,18 @@ def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:
     found, unit = list[Part](), 1
     for size, stride in mode.leaves:
         if size == mode.size:
-            what = f"all of {dim.name}, {amount(size)}"
+            what = f"all of {dim.name}, {_amount(size)}"
         else:
-            things = count(size, "neighbour") if unit == 1 else f"{count(size, 'block')} of {unit}"
+            things = (
+                _count(size, "neighbour") if unit == 1 else f"{_count(size, 'block')} of {unit}"
+            )
             what = f"{things} along {dim.name}"
-        apart = f"{count(stride, 'slot')} apart" if isinstance(stride, int) else f"{stride} apart"
+        is_number = isinstance(stride, int)
+        apart = f"{count(stride, 'slot')} apart" if is_number else f"{stride} apart"
         found.append(Part(f"{size}:{stride}", f"{what}, {apart if stride != 0 else 'in one slot'}"))
-        unit *= int(size)
+        unit = size * unit
     return found
+
+
+def _count(n: Any, noun: str) -> str:
+    return count(n, noun) if isinstance(n, int) else f"{n} {noun}s"

@@ -16,7 +16,7 @@ from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
 from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.notations.cute.layout import CuteLayout
-from morello_layouts.notations.cute.reader import parse_cute
+from morello_layouts.notations.cute.reader import parse_plain
 from morello_layouts.notations.fragments.instructions import Instruction, instructions
 from morello_layouts.notations.fragments.layout import Axis, Digit, FragmentLayout
 from morello_layouts.notations.grammar import integer
@@ -166,7 +166,7 @@ def _layout(instruction: Instruction, operand: str, text: str, position: int) ->
 
 def _over_shape(text: str, over: re.Match[str]) -> FragmentLayout:
     """A CuTe layout from threads and values to the column-major places of a shape."""
-    layout = parse_cute(over[1])
+    layout = parse_plain(over[1])
     sizes = _SHAPE.fullmatch(text, over.end())
     if sizes is None:
         position = over.end() + len(text[over.end() :]) - len(text[over.end() :].lstrip())
