@@ -20,7 +20,7 @@ MOVE_OPCODES: Final = ("copy", "transpose", "reshape", "bitcast", "bitcast-conve
 """The opcodes that keep every element and may move it."""
 
 Effect: TypeAlias = Literal[
-    "free", "duplicates", "memory space", "retiles", "transposes", "reshapes", "unknown"
+    "free", "duplicates", "memory space", "retiles", "transposes", "reshapes", "converts", "unknown"
 ]
 
 _EFFECT_TEXTS: Final[dict[Effect, str]] = {
@@ -30,6 +30,7 @@ _EFFECT_TEXTS: Final[dict[Effect, str]] = {
     "retiles": "rewrites the array in another layout",
     "transposes": "rewrites the array in another order of dimensions",
     "reshapes": "rewrites the array for another shape",
+    "converts": "converts the type, and rewrites the array",
     "unknown": "unknown",
 }
 
@@ -83,7 +84,7 @@ class Verdict:
     Attributes:
         effect: ``free``; ``duplicates``, the same bytes at a second place; ``memory space``, the
             same bytes elsewhere; ``retiles``, ``transposes``, ``reshapes``, elements move;
-            ``unknown``, for the reason given.
+            ``converts``, elements of another type; ``unknown``, for the reason given.
         holds: whether the operand's bytes serve the result; None if not decided.
         kind: of the proof, such as ``retile``; None without a proof.
         operand: the type of the operand, as text; None if the dump does not hold it.
@@ -133,6 +134,8 @@ def effect_text(effect: Effect) -> str:
 
 
 _NO_OPERAND: Final = "the operand's type is not in the text"
+_FREE_BITCAST: Final = "by the rules of HLO; which element is which was not found"
+_WRONG_BITCAST: Final = "a bitcast keeps all bytes, and these shapes do not have the same bytes"
 _NOT_AN_ARRAY: Final = "the value is a tuple, not an array"
 
 _Question: TypeAlias = tuple[str, XlaValue | None, XlaValue, str]
@@ -172,11 +175,19 @@ def _verdict(opcode: str, x: XlaValue | None, y: XlaValue, order: str) -> Verdic
     spaces = (_space(x), _space(y))
     try:
         size = y.byte_size
+        if _converts(opcode, x, y):
+            reason = f"the type becomes {y.element_type}, and {_order_words(x, y)}"
+            return Verdict("converts", False, None, str(x), str(y), spaces, size, reason)
         holds, kind, reason = _proof(opcode, x, y, order)
     except LayoutError as error:
         reason = error.what.partition("\n")[0]
         return Verdict("unknown", None, None, str(x), str(y), spaces, 0, reason)
     effect = _effect(opcode, holds, x, y)
+    if opcode == "bitcast" and not holds:
+        is_free = x.byte_size == size
+        reason = _FREE_BITCAST if is_free else _WRONG_BITCAST
+        effect = "free" if is_free else "unknown"
+        return Verdict(effect, is_free or None, None, str(x), str(y), spaces, 0, reason)
     moved = 0 if effect in ("free", "unknown") else size
     return Verdict(effect, holds, kind, str(x), str(y), spaces, moved, reason)
 
@@ -206,15 +217,31 @@ def _proof(opcode: str, x: XlaShape, y: XlaShape, order: str) -> tuple[bool | No
     elif opcode == "bitcast":
         how = "any"
     answer = is_bitcast(one, other, correspondence=how)
-    return answer.holds, answer.kind, answer.reason
+    is_named = answer.holds and opcode == "bitcast" and " " in answer.correspondence
+    return answer.holds, answer.kind, answer.correspondence if is_named else answer.reason
+
+
+def _converts(opcode: str, x: XlaShape, y: XlaShape) -> bool:
+    """Whether a copy or reshape has elements of another type, as the TPU compiler prints it."""
+    is_other = x.element_type != y.element_type and "token" not in (x.element_type, y.element_type)
+    return is_other and not opcode.startswith("bitcast") and _keeps_elements(opcode, x, y)
+
+
+def _order_words(x: XlaShape, y: XlaShape) -> str:
+    """Return what happens to the order of elements, by dimensions and layouts alone."""
+    if x.dims == y.dims and _memory_order(x) == _memory_order(y):
+        return "the dimensions keep their order in memory"
+    if x.dims == y.dims:
+        return "the dimensions get another order in memory"
+    return "the elements lie in another shape"
 
 
 def _keeps_elements(opcode: str, x: XlaShape, y: XlaShape) -> bool:
-    """Whether an instruction of an opcode may have these shapes."""
+    """Whether an instruction of an opcode may have these shapes, whatever their types."""
     if opcode in ("copy", "copy-start"):
-        return x.dims == y.dims and x.element_type == y.element_type
+        return x.dims == y.dims
     if opcode == "reshape":
-        return prod(x.shape) == prod(y.shape) and x.element_type == y.element_type
+        return prod(x.shape) == prod(y.shape)
     return True
 
 

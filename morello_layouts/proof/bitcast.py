@@ -19,6 +19,7 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import cropped, reshape_view, split_elements
 from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
+from morello_layouts.proof.tile_view import tile_view
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import Recipe, Scatter, has_inverse
 from morello_layouts.recipe.digits import major_order
@@ -26,7 +27,7 @@ from morello_layouts.recipe.digits import major_order
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
 
 Correspondence: TypeAlias = 'Literal["row-major", "any"] | Sequence[int]'
-"""How elements of two arrays correspond: row-major, by a transpose, or by any free reshape."""
+"""How elements correspond: row-major, by a transpose, or by any reshapes and transposes."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def _candidates(
         if correspondence == "any":
             yield from _in_memory_order(a, b)
             yield from _transposed(a, b)
+            yield from _by_what_lies_where(a, b)
         return
     order = as_permutation(correspondence, "transpose", len(a.recipe.shape))
     moved = tuple(a.recipe.shape[dim] for dim in order)
@@ -160,6 +162,24 @@ def _transposed(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
         yield None
 
 
+def _by_what_lies_where(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
+    """Yield the arrays, one as a view of the other's shape that splits, transposes and merges."""
+    if a.recipe.names or b.recipe.names or a.recipe.size != b.recipe.size or not a.recipe.size:
+        return
+    try:
+        found = tile_view(a, b)
+        other = tile_view(b, a) if found is None else None
+    except UnsupportedError:
+        yield None
+        return
+    if found is not None:
+        kind: Kind = "padding" if found.is_cropped else "transpose"
+        yield BitcastCandidate(found.view, b, kind, found.words)
+    elif other is not None:
+        words = f"the reverse of: {other.words}"
+        yield BitcastCandidate(a, other.view, "padding" if other.is_cropped else "transpose", words)
+
+
 def _orders(
     dims: Sequence[int], target: Sequence[Int], shape: Sequence[Int]
 ) -> Iterator[tuple[int, ...]]:
@@ -178,7 +198,7 @@ BITCAST: Final = "a bitcast"
 
 _CHUNK: Final = 1 << 14  # slots compared at once
 
-_SKIPPED: Final = "a candidate was skipped: it would split a symbolic size, or there are too many"
+_SKIPPED: Final = "ways remain untried: they split a symbolic size or a tile, or are too many"
 
 _REASONS: Final[dict[Kind, str]] = {
     "same": "the layouts are the same",

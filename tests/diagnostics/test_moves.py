@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from itertools import permutations, product
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.diagnostics.moves import HloMove
+from tests.support.paths import DATA
 from tests.support.tables import each_row
 
 
@@ -43,7 +45,15 @@ def move(text: str) -> HloMove:
         ("f32[128]{0} reshape(f32[8,16]{0,1} %a)", "reshapes", False, 512),
         ("f32[8,16]{1,0} bitcast(f32[16,8]{0,1} %a)", "free", True, 0),
         ("f32[8,16]{1,0} bitcast(f32[8,16]{0,1} %a)", "free", True, 0),
-        ("f32[8,16]{1,0} bitcast(f32[8,16]{1,0:T(8,128)} %a)", "reshapes", False, 512),
+        ("f32[8,16]{1,0} bitcast(f32[8,16]{1,0:T(8,128)} %a)", "unknown", None, 0),
+        ("f32[4]{0} bitcast(f32[2,2]{1,0:T(2,2)} %a)", "free", True, 0),
+        ("f32[2,2,8,128]{3,2,1,0} bitcast(f32[16,256]{1,0:T(8,128)} %a)", "free", True, 0),
+        ("u32[5,200]{1,0:T(4,128)} bitcast(bf16[10,200]{1,0:T(8,128)(2,1)} %a)", "free", True, 0),
+        ("f32[5,3]{1,0:T(2,2)} bitcast(f32[3,5]{1,0:T(2,2)} %a)", "free", True, 0),
+        ("s32[8]{0} copy(f32[8]{0} %a)", "converts", False, 32),
+        ("bf16[8,4]{0,1:S(1)} copy(f32[8,4]{1,0} %a)", "converts", False, 64),
+        ("f32[1,8]{1,0:T(1,128)} reshape(bf16[8]{0:T(256)(128)(2,1)} %a)", "converts", False, 512),
+        ("bf16[4,8]{1,0} transpose(f32[8,4]{1,0} %a), dimensions={1,0}", "converts", False, 64),
         ("s16[8,16,2]{2,1,0} bitcast-convert(f32[8,16]{1,0} %a)", "free", True, 0),
         ("s32[8,16]{1,0} bitcast-convert(f32[8,16]{1,0} %a)", "free", True, 0),
         ("(f32[8]{0:S(1)}, f32[8]{0}, u32[]) copy-start(f32[8]{0} %a)", "memory space", True, 32),
@@ -52,6 +62,32 @@ def move(text: str) -> HloMove:
 def test_effects(instruction: str, effect: str, holds: bool, moved: int) -> None:
     verdict = move(f"%r = {instruction}").verdict
     assert (verdict.effect, verdict.holds, verdict.moved_bytes) == (effect, holds, moved)
+
+
+def test_a_free_bitcast_says_which_element_is_which() -> None:
+    found = move("%r = f32[2,2,8,128]{3,2,1,0} bitcast(f32[16,256]{1,0:T(8,128)} %a)").verdict
+    assert found.reason == "split to [2,8,2,128], then transpose [0, 2, 1, 3]"
+    assert move("%r = f32[5,3]{1,0:T(2,2)} bitcast(f32[3,5]{1,0:T(2,2)} %a)").verdict.reason == (
+        "by the rules of HLO; which element is which was not found"
+    )
+
+
+def test_a_conversion_says_whether_the_order_changes() -> None:
+    for layout, words in (("{1,0}", "keep their order"), ("{0,1}", "get another order")):
+        found = move(f"%r = bf16[8,4]{layout} copy(f32[8,4]{{1,0}} %a)").verdict
+        assert words in found.reason
+        assert found.text == "converts the type, and rewrites the array"
+
+
+def test_bitcasts_of_programs_are_free() -> None:
+    """By HLO's rules and by the buffer assignment they take no memory; so says the proof."""
+    data = lzma.decompress((DATA / "tpu_bitcasts_of_programs.tsv.xz").read_bytes()).decode()
+    rows = [row.split("\t") for row in data.splitlines()]
+    text = "".join(f"%r{k} = {y} bitcast({x} %a)\n" for k, (x, y) in enumerate(rows))
+    verdicts = [found.verdict for found in ml.diagnose(text).moves]
+    assert len(verdicts) == len(rows) > 250
+    wrong = [(v.operand, v.result, v.reason) for v in verdicts if v.effect != "free" or not v.kind]
+    assert wrong == []
 
 
 def test_the_words_name_memory_spaces() -> None:
@@ -70,7 +106,8 @@ def test_the_words_name_memory_spaces() -> None:
             "reshape: expected a result with the elements of f32[9]{0}, got f32[8]{0}",
         ),
         ("f32[8]{0} copy(f32[9]{0} %a)", "copy: expected a result with the elements"),
-        ("s32[8]{0} copy(f32[8]{0} %a)", "copy: expected a result with the elements"),
+        ("s32[8]{0} copy(f32[9]{0} %a)", "copy: expected a result with the elements"),
+        ("f32[8]{0} bitcast(f32[16]{0} %a)", "equally many elements"),
         ("f32[8]{0} bitcast(f32[9,9]{1,0} %a)", "equally many elements"),
         ("f32[8,2]{1,0} transpose(f32[2,8]{1,0} %a)", "is not an order of dimensions"),
         (
