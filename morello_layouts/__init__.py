@@ -33,7 +33,10 @@ if TYPE_CHECKING:
         agree as agree,
         are_equivalent as are_equivalent,
         bank_conflicts as bank_conflicts,
+        best_swizzle as best_swizzle,
+        cache_lines as cache_lines,
         certificate as certificate,
+        coalescing as coalescing,
         convert as convert,
         convert_all as convert_all,
         draw as draw,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
         relayout as relayout,
         simplify as simplify,
         unpack as unpack,
+        vector_width as vector_width,
         verify as verify,
     )
     from morello_layouts.api.code import code as code
@@ -93,9 +97,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "agree are_equivalent bank_conflicts certificate code convert convert_all draw"
-    " from_sympy index_map is_bijective is_bitcast is_injective is_surjective pack"
-    " register_relayout relayout simplify unpack verify",
+    "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
+    " code convert convert_all draw from_sympy index_map is_bijective is_bitcast is_injective"
+    " is_surjective pack register_relayout relayout simplify unpack vector_width verify",
     "diagnostics": "compare_hlo diagnose memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

@@ -206,6 +206,21 @@ SUGGESTED_DIMENSIONS: Final = 8
 ACCESS_INSTRUCTIONS: Final = 4096
 """Instructions of an access that are looked at, from the first on: 131,072 lanes."""
 
+SWIZZLE_NODES: Final = 2000
+"""Images of a bit that a search for a swizzle tries: a few milliseconds each hundred."""
+
+SWIZZLE_SAMPLE: Final = 32
+"""Instructions of an access at which placements are compared; the best ones are tried at all."""
+
+SWIZZLE_GLANCE: Final = 6
+"""Instructions at which most placements are given up."""
+
+SWIZZLE_CHECKED: Final = 4
+"""Placements of a kind that are tried at all instructions."""
+
+SWIZZLE_TRIED: Final = 400
+"""Placements of a kind that are compared."""
+
 # Layouts
 
 SCATTERED: Final = 1 << 22

@@ -6,7 +6,14 @@ from morello_layouts.api.certificates import certificate
 from morello_layouts.api.code import code
 from morello_layouts.api.conversions import convert, convert_all
 from morello_layouts.api.formulas import from_sympy, simplify
-from morello_layouts.api.gpu import bank_conflicts, register_relayout
+from morello_layouts.api.gpu import (
+    bank_conflicts,
+    best_swizzle,
+    cache_lines,
+    coalescing,
+    register_relayout,
+    vector_width,
+)
 from morello_layouts.api.layouts import index_map, relayout
 from morello_layouts.api.pictures import draw
 from morello_layouts.api.proofs import (
@@ -22,7 +29,10 @@ __all__ = [
     "agree",
     "are_equivalent",
     "bank_conflicts",
+    "best_swizzle",
+    "cache_lines",
     "certificate",
+    "coalescing",
     "code",
     "convert",
     "convert_all",
@@ -38,5 +48,6 @@ __all__ = [
     "relayout",
     "simplify",
     "unpack",
+    "vector_width",
     "verify",
 ]

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from morello_layouts import notations
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.gpu.access import Access, Lanes, access_of_text
 from morello_layouts.gpu.banks import BankConflicts, conflicts_of
+from morello_layouts.gpu.fragment import Fragment
+from morello_layouts.gpu.lines import CacheLines, Coalescing, coalescing_of, lines_of, with_lanes
 from morello_layouts.gpu.pitches import BankFormula, formula_of
 from morello_layouts.gpu.relayouts import (
     RegisterRelayout,
     register_relayout as relayout_of_registers,
 )
+from morello_layouts.gpu.swizzle import BestSwizzle, best_swizzle_of
+from morello_layouts.gpu.vectors import vector_width_of
+from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.modes import require_dim
+from morello_layouts.recipe import known
 
-AccessLike: TypeAlias = "str | Access | Callable[[int], Any]"
-"""An access of a warp: its text, such as ``"column.b128"``, or a function of the lane."""
+AccessLike: TypeAlias = "str | Access | Layout | Callable[[int], Any]"
+"""An access of a warp: its text, such as ``"column.b128"``, a fragment, or a function."""
 
 
 def bank_conflicts(
@@ -38,11 +47,14 @@ def bank_conflicts(
     Args:
         shared: the layout in shared memory; its buffer begins at bank 0.
         access: what the 32 lanes read or write. ``"row"`` and ``"column"`` are loads of one element
-            a lane, one lane after the other through the tile; ``"row.b128"`` of 128 bits a lane,
+            a lane, along a row or down a column, and lanes past its end take no part; in ``"rows"``
+            and ``"columns"`` they go on with the next one. ``"row.b128"`` takes 128 bits a lane,
             along the row; ``"store column"`` is a store. ``"ldmatrix"`` is short for
-            ``"ldmatrix.x4"``; there are ``.x1``, ``.x2``, ``.trans`` and ``stmatrix`` too. A Python
-            function takes a lane's number, from 0 to 31, to the coordinate of its first element,
-            or to None if the lane takes no part.
+            ``"ldmatrix.x4"``; there are ``.x1``, ``.x2``, ``.trans`` and ``stmatrix`` too. A
+            register layout, text or value, loads its registers, those of neighbours along the last
+            dimension as one vector: ``"SM80_16x8x16_F32F16F16F32_TN A"``; ``"store "`` before it
+            stores. A Python function takes a lane's number, from 0 to 31, to the coordinate of its
+            first element, or to None if the lane takes no part.
         shape: the sizes, for a layout that carries none.
         bits: bits of an element; by default those of the layout's element type.
         vector: elements of a lane, for a function.
@@ -72,7 +84,7 @@ at (0, 0)
     """
     m = index_map(shared, shape, assuming=assuming, notation=notation)
     width = _bits(m, bits)
-    asked = _access(access, vector)
+    asked = _fitted(_access(access, vector), m, width)
     if m.recipe.names:
         if at is not None:
             raise UnsupportedError(
@@ -82,6 +94,176 @@ at (0, 0)
             )
         return formula_of(m, asked, width)
     return conflicts_of(m, asked, width, _place(m, at))
+
+
+def coalescing(
+    layout: LayoutLike,
+    access: AccessLike,
+    shape: Shape | None = None,
+    *,
+    bits: int | None = None,
+    vector: int = 1,
+    at: Sequence[int] | None = None,
+    notation: str | None = None,
+) -> Coalescing:
+    """Return the sectors and lines of global memory that an access of a warp touches.
+
+    A GPU moves sectors of 32 bytes, and its caches have lines of four sectors.
+
+    Args:
+        layout: the layout in global memory; its buffer begins at a multiple of 128 bytes.
+        access: what the 32 lanes read or write, as for :func:`bank_conflicts`.
+        shape: the sizes, for a layout that carries none.
+        bits: bits of an element; by default those of the layout's element type.
+        vector: elements of a lane, for a function.
+        at: the coordinate at which the access begins, as for :func:`bank_conflicts`.
+        notation: the notation of a text, as for ``parse``.
+
+    Raises:
+        ParseError: if a text is not in any notation.
+        ShapeError: if the shape is missing, or lanes leave the array.
+        UnsupportedError: if sizes are symbolic, or a lane's elements do not follow each other.
+
+    >>> print(coalescing("f32[64,64]", "column"))
+    not coalesced: 12% of the bytes moved are used: load column of f32[64,64]{1,0}, 32 bits
+      32 sectors of 32 bytes in the worst instruction, at (0, 0): 4 at best
+      32 lines of 128 bytes in the worst instruction, at (0, 0): 1 at best
+      131,072 bytes moved for 16,384 wanted by 128 instructions: 12%
+    >>> coalescing("f32[64,64]", "row").sectors.worst
+    4
+    """
+    m = index_map(layout, shape, notation=notation)
+    width = _bits(m, bits)
+    return coalescing_of(m, _fitted(_access(access, vector), m, width), width, _place(m, at))
+
+
+def cache_lines(
+    layout: LayoutLike,
+    access: AccessLike,
+    shape: Shape | None = None,
+    *,
+    bits: int | None = None,
+    line: int = 64,
+    lanes: int | None = None,
+    vector: int = 1,
+    at: Sequence[int] | None = None,
+    notation: str | None = None,
+) -> CacheLines:
+    """Return the lines of a CPU's cache that an access touches.
+
+    Args:
+        layout: the layout in memory; its buffer begins at the start of a line.
+        access: what is read or written, as for :func:`bank_conflicts`.
+        shape: the sizes, for a layout that carries none.
+        bits: bits of an element; by default those of the layout's element type.
+        line: bytes of a line.
+        lanes: elements, or vectors, of one run: 16 for a gather of 16 lanes. By default a run is a
+            whole row or column.
+        vector: elements of a lane, for a function.
+        at: the coordinate at which the only run begins, as for :func:`bank_conflicts`.
+        notation: the notation of a text, as for ``parse``.
+
+    Raises:
+        ParseError: if a text is not in any notation.
+        ShapeError: if the shape is missing, or lanes leave the array.
+        UnsupportedError: if sizes are symbolic, or a lane's elements do not follow each other.
+
+    >>> print(cache_lines("f32[64,64]", "column"))
+    64 lines of 64 bytes: 4 do: load column of f32[64,64]{1,0}, 32 bits
+      262,144 bytes moved for 16,384 wanted by 64 runs: 6%
+    >>> cache_lines("f32[64,64]{1,0:T(4,4)}", "column").lines.worst    # tiles of 64 bytes
+    16
+    """
+    m = index_map(layout, shape, notation=notation)
+    asked = with_lanes(_access(access, vector), lanes, known(m.recipe.shape))
+    return lines_of(m, asked, _bits(m, bits), _place(m, at), as_int(line, "line", 1, 1 << 20))
+
+
+def vector_width(
+    layout: LayoutLike,
+    dim: int,
+    shape: Shape | None = None,
+    *,
+    bits: int | None = None,
+    assuming: Assuming | None = None,
+    notation: str | None = None,
+) -> int:
+    """Return how many neighbours along a dimension one aligned load can take: a power of two.
+
+    Elements ``v*k`` to ``v*k + v - 1`` along the dimension follow each other in the buffer, from a
+    multiple of v on, for every k and wherever they lie in the other dimensions; v divides the size.
+
+    Args:
+        layout: the layout; its buffer begins at a multiple of 16 bytes.
+        dim: the dimension; -1 is the last.
+        shape: the sizes, for a layout that carries none.
+        bits: bits of an element, by default those of the layout's element type: a load has at most
+            128 bits. If nothing tells, vectors have no end.
+        assuming: assumptions about symbolic sizes, as for ``index_map``.
+        notation: the notation of a text, as for ``parse``.
+
+    Raises:
+        ParseError: if a text is not in any notation.
+        ShapeError: if the shape is missing, or has no such dimension.
+
+    >>> vector_width("f32[64,64]", 1), vector_width("f32[64,64]", 0), vector_width("f16[64,50]", 1)
+    (4, 1, 2)
+    >>> vector_width("f16[M,N]", 1), vector_width("f16[M,N]", 1, assuming="N % 8 == 0")
+    (1, 8)
+    """
+    m = index_map(layout, shape, assuming=assuming, notation=notation)
+    rank = len(m.recipe.shape)
+    k = require_dim(dim, rank)
+    given = None if bits is None and m.element_type is None else _bits(m, bits)
+    return vector_width_of(m, k, given)
+
+
+def best_swizzle(
+    shape: Shape, bits: int, accesses: AccessLike | Sequence[AccessLike]
+) -> BestSwizzle:
+    """Return the swizzle, or padding, of a tile in shared memory with the fewest bank conflicts.
+
+    Vectors of the widest access stay whole and aligned. Placements without padding come first: rows
+    as they are, a swizzle, any linear placement; then padding of the rows.
+
+    Args:
+        shape: the sizes of the tile; elements along the last dimension are neighbours.
+        bits: bits of an element.
+        accesses: what warps read and write, each as for :func:`bank_conflicts`; one with a name at
+            every place of the tile.
+
+    Raises:
+        LayoutError: if there is no access, or a size is not a positive number.
+        ShapeError: if a function's lanes leave the tile.
+
+    >>> best = best_swizzle((64, 64), 16, ["row.b128", "ldmatrix"])
+    >>> print(best)
+    no conflicts: 64x64 elements of 16 bits
+      load row.b128: 1 way
+      ldmatrix.x4: 1 way instead of 8
+      offset: (row * 64 + column) ^ ((row & 7) << 3)
+      CuTe: Sw<3,3,3> o 0 o (64,64):(64,1)
+      Triton: #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+      nothing is better: each phase takes one round
+    >>> bank_conflicts(best.layout, "ldmatrix", bits=16).verdict
+    'no conflicts'
+    >>> best_swizzle((10, 48), 32, ["row", "column"]).cuda
+    'row * 48 + (column ^ ((row >> 1) & 7))'
+    """
+    sizes = tuple(
+        as_int(n, f"size {k} of the shape", 1)
+        for k, n in enumerate(as_tuple(shape, "shape", "give (64, 64)"))
+    )
+    is_one = isinstance(accesses, str | Access | Layout) or callable(accesses)
+    several = (accesses,) if is_one else as_tuple(accesses, "accesses", 'give ["row", "column"]')
+    given = tuple(_access(each) for each in several)
+    if not given or not sizes:
+        raise LayoutError(
+            f"best_swizzle of {shown(tuple(shape))} for {shown(accesses)}: nothing to place",
+            "a swizzle is best for accesses of a tile",
+            'give for example (64, 64), 16, ["row.b128", "ldmatrix"]',
+        )
+    return best_swizzle_of(sizes, as_int(bits, "bits", 1, 1024), given)
 
 
 def register_relayout(
@@ -123,21 +305,50 @@ def register_relayout(
     return relayout_of_registers(one.recipe, other.recipe, width)
 
 
-def _access(access: AccessLike, vector: int) -> Access:
-    """Return an access from its text or a function of the lane."""
+def _access(access: AccessLike, vector: int = 1) -> Access:
+    """Return an access from its text, a register layout or a function of the lane."""
     if isinstance(access, Access):
         return access
+    if isinstance(access, Layout):
+        return Fragment(access)
+    if isinstance(access, str):
+        return _named(access)
     if callable(access):
         return Lanes(access, as_int(vector, "vector", 1, 128))
-    found = access_of_text(access) if isinstance(access, str) else None
-    if found is None:
-        raise LayoutError(
-            f"access: expected the name of an access or a function, got {shown(access)}",
-            "an access says which elements the lanes of a warp touch",
-            'give for example "column", "row.b128", "store row", "ldmatrix.x4" or '
-            "lambda lane: (lane, 0)",
-        )
-    return found
+    raise _not_an_access(access)
+
+
+def _named(text: str) -> Access:
+    found = access_of_text(text)
+    if found is not None:
+        return found
+    kind, _, rest = text.strip().partition(" ")
+    is_copy = kind in ("load", "store")
+    try:
+        layout = notations.parse(rest if is_copy else text)
+    except LayoutError as error:
+        if any(c in text for c in "(<#_") or len(text.split()) > 1:
+            raise
+        raise _not_an_access(text) from error
+    if not isinstance(layout, Layout):
+        raise _not_an_access(text)
+    return Fragment(layout, is_copy and kind == "store")
+
+
+def _not_an_access(access: object) -> LayoutError:
+    return LayoutError(
+        f"access: expected the name of an access or a function, got {shown(access)}",
+        "an access says which elements the lanes of a warp touch",
+        'give for example "column", "row.b128", "store row", "ldmatrix.x4", a fragment, or '
+        "lambda lane: (lane, 0)",
+    )
+
+
+def _fitted(access: Access, m: IndexMap, bits: int) -> Access:
+    """Return an access by a fragment with vectors that the layout has."""
+    if not isinstance(access, Fragment):
+        return access
+    return replace(access, widest=vector_width_of(m, len(m.recipe.shape) - 1, bits))
 
 
 def _bits(m: IndexMap, bits: int | None) -> int:

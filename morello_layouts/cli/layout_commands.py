@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from morello_layouts.cli.options import (
     Status,
     assuming_option,
     checked_option,
+    coordinate,
     in_options,
     json_option,
     notation_option,
@@ -24,7 +24,7 @@ from morello_layouts.cli.options import (
 )
 from morello_layouts.cli.terminal import print_json, print_lines
 from morello_layouts.description import amount
-from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.explanations import explain as explanation_of
 from morello_layouts.explanations.rows import (
     Medium,
@@ -229,23 +229,7 @@ def _other(each: Suggestion) -> Row:
     return Row(f"{factor}×", f"{amount(each.byte_size)} bytes as {each.shape}: {each.hint}")
 
 
-_INDEX: Final = re.compile(r"[0-9]{1,19}")
-
-
-def _coordinate(text: str) -> tuple[int, ...]:
-    stripped = text.strip().removeprefix("(").removesuffix(")")
-    parts = [part.strip() for part in stripped.split(",")] if stripped.strip(" ,") else []
-    for part in parts:
-        if _INDEX.fullmatch(part) is None:
-            raise ShapeError(
-                f"expected a coordinate, got {text!r}: {part!r} is not an index",
-                "a coordinate is one index for each dimension, from 0, with commas between them",
-                "write for example 6,5",
-            )
-    return tuple(map(int, parts))
-
-
-_cells: Final = checked_option(_coordinate)
+_cells: Final = checked_option(coordinate)
 
 
 @click.command(

@@ -12,6 +12,7 @@ import click
 import morello_layouts
 from morello_layouts.cli.certificate_commands import check
 from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
+from morello_layouts.cli.gpu_commands import banks
 from morello_layouts.cli.layout_commands import default, draw, explain
 from morello_layouts.cli.options import Status, error_in_options
 from morello_layouts.cli.program_commands import explore, hlo, memory, oom
@@ -28,6 +29,7 @@ _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Layouts": (explain, draw, convert, default),
     "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
+    "GPUs": (banks,),
     "Programs": (hlo, memory, oom),
     "Browser": (explore,),
 }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.layout import Arrays
 from morello_layouts.notations import parse, parse_shape
 from morello_layouts.notations.registry import NAMES, require_notation
@@ -29,6 +29,30 @@ def checked_option(read: Callable[[str], Any]) -> Callable[..., Any]:
             raise LayoutError(what, error.why, error.fix) from None
 
     return callback
+
+
+_INDEX: Final = re.compile(r"[0-9]{1,19}")
+
+
+def coordinate(text: str) -> tuple[int, ...]:
+    """Read a coordinate.
+
+    Raises:
+        ShapeError: if a part is not an index.
+
+    >>> coordinate("(6, 5)")
+    (6, 5)
+    """
+    stripped = text.strip().removeprefix("(").removesuffix(")")
+    parts = [part.strip() for part in stripped.split(",")] if stripped.strip(" ,") else []
+    for part in parts:
+        if _INDEX.fullmatch(part) is None:
+            raise ShapeError(
+                f"expected a coordinate, got {text!r}: {part!r} is not an index",
+                "a coordinate is one index for each dimension, from 0, with commas between them",
+                "write for example 6,5",
+            )
+    return tuple(map(int, parts))
 
 
 def _text(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | Arrays | None:

@@ -7,17 +7,25 @@
 
 from morello_layouts.gpu.access import Access, Copy, Lanes, Matrices, Requests
 from morello_layouts.gpu.banks import BankConflicts, Collision
+from morello_layouts.gpu.fragment import Fragment
+from morello_layouts.gpu.lines import CacheLines, Coalescing, Touched
 from morello_layouts.gpu.pitches import BankFormula
 from morello_layouts.gpu.relayouts import RegisterRelayout
+from morello_layouts.gpu.swizzle import BestSwizzle
 
 __all__ = [
     "Access",
     "BankConflicts",
     "BankFormula",
+    "BestSwizzle",
+    "CacheLines",
+    "Coalescing",
     "Collision",
     "Copy",
+    "Fragment",
     "Lanes",
     "Matrices",
     "RegisterRelayout",
     "Requests",
+    "Touched",
 ]

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from morello_layouts.checks import checked_coordinate, shown, whole
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.limits import ACCESS_INSTRUCTIONS
+from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
+from morello_layouts.recipe.readings import offset_of
 
 Array: TypeAlias = NDArray[np.int64]
 
@@ -72,55 +74,67 @@ class Access(Displayed, ABC):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Copy(Access):
-    """Lanes one after the other through a tile, along its rows or down its columns.
-
-    After the end of a row (or column) the next lane begins the next one, as in a loop over a tile.
+    """Lanes one after the other along a row of a tile, or down a column.
 
     Attributes:
-        order: ``"row"`` or ``"column"``.
+        order: ``"row"`` or ``"column"``: the last dimension, or the first.
         width: bits of a lane, along the row; None for one element.
         is_store: whether it writes.
+        wraps: whether the next lane begins the next row after the end of one; if not, the lanes
+            that are left take no part.
         lanes: lanes of an instruction.
 
-    >>> Copy("column").requests((4, 2), 32, None).coordinates[0, :5].tolist()
+    >>> Copy("column", wraps=True).requests((4, 2), 32, None).coordinates[0, :5].tolist()
     [[0, 0], [1, 0], [2, 0], [3, 0], [0, 1]]
+    >>> Copy("column").requests((4, 2), 32, None).active.sum(axis=1)
+    array([4, 4])
     """
 
     order: str
     width: int | None = None
     is_store: bool = False
+    wraps: bool = False
     lanes: int = LANES
 
     def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
         """Return what each instruction asks for: ``lanes`` vectors in their order."""
         vector = vector_of(self.width, bits, str(self))
-        sizes = (*shape[:-1], -(-shape[-1] // vector))
-        along = sizes if self.order == "row" else sizes[::-1]
-        count, first = prod(sizes), 0
+        sizes = self._turned((*shape[:-1], -(-shape[-1] // vector)))
+        run = sizes[-1] if self.wraps else -(-sizes[-1] // self.lanes) * self.lanes
+        runs, first = (*sizes[:-1], run), 0
+        count = prod(runs)
+        total = -(-count // self.lanes)
         if at is not None:
-            (whole_vectors, rest) = divmod(at[-1], vector)
-            if rest:
-                raise ShapeError(
-                    f"at={at}: expected a multiple of {vector} at the end, got {at[-1]}",
-                    f"lanes of {self} touch {vector} elements each",
-                    f"give at={(*at[:-1], at[-1] - rest)}",
-                )
-            start = (*at[:-1], whole_vectors)
-            turned = start if self.order == "row" else start[::-1]
-            first = int(np.ravel_multi_index(turned, along))
-        total = 1 if at is not None else -(-count // self.lanes)
+            start = self._turned(self._vector_at(at, vector))
+            first = int(np.ravel_multi_index(start, runs))
+            count = count if self.wraps else (first // run + 1) * run
+            total = 1
         kept = min(total, ACCESS_INSTRUCTIONS)
         index = first + np.arange(kept * self.lanes).reshape(kept, self.lanes)
-        active = index < count
-        found = np.unravel_index(np.where(active, index, 0), along)
-        found = found if self.order == "row" else found[::-1]
-        coordinates = np.stack(found, axis=-1).astype(np.int64)
+        found = np.unravel_index(np.where(index < count, index, 0), runs)
+        active = (index < count) & (found[-1] < sizes[-1])
+        coordinates = np.stack(self._turned(found), axis=-1).astype(np.int64)
         coordinates[..., -1] *= vector
-        return Requests(coordinates, active, vector, total)
+        return Requests(np.where(active[..., None], coordinates, 0), active, vector, total)
+
+    def _turned(self, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return sizes or a coordinate with the dimension along which lanes lie at the end."""
+        return sizes if self.order == "row" else sizes[::-1]
+
+    def _vector_at(self, at: tuple[int, ...], vector: int) -> tuple[int, ...]:
+        """Return the coordinate of a vector from that of its first element."""
+        whole_vectors, rest = divmod(at[-1], vector)
+        if rest:
+            raise ShapeError(
+                f"at={at}: expected a multiple of {vector} at the end, got {at[-1]}",
+                f"lanes of {self} touch {vector} elements each",
+                f"give at={(*at[:-1], at[-1] - rest)}",
+            )
+        return (*at[:-1], whole_vectors)
 
     def __str__(self) -> str:
         width = "" if self.width is None else f".b{self.width}"
-        return f"{'store' if self.is_store else 'load'} {self.order}{width}"
+        return f"{'store' if self.is_store else 'load'} {self.order}{'s' * self.wraps}{width}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -165,7 +179,7 @@ class Matrices(Access):
         lane = np.arange(self.lanes)
         block = np.stack([lane % min(16, self.lanes), lane // 16 * vector], axis=-1)
         rows, columns = int(block[:, 0].max()) + 1, int(block[:, 1].max()) + vector
-        origins, total = _places(shape, (rows, columns), at)
+        origins, total = places(shape, (rows, columns), at)
         coordinates = origins[:, None] + block
         active: NDArray[np.bool_] = np.less(coordinates, shape).all(axis=-1)
         return Requests(np.where(active[..., None], coordinates, 0), active, vector, total)
@@ -266,19 +280,64 @@ def vector_of(width: int | None, bits: int, text: str) -> int:
     return width // bits
 
 
-def _places(
-    shape: Sequence[int], block: Sequence[int], at: tuple[int, ...] | None
+def places(
+    shape: Sequence[int],
+    block: Sequence[int],
+    at: tuple[int, ...] | None,
+    most: int = ACCESS_INSTRUCTIONS,
 ) -> tuple[Array, int]:
-    """Return where blocks of a tile begin, as many as are looked at, and how many there are."""
+    """Return where blocks of a tile begin, as many as are looked at, and how many there are.
+
+    >>> places((4, 4), (2, 4), None)[0].tolist()
+    [[0, 0], [2, 0]]
+    """
     if at is not None:
         return np.array([at], np.int64), 1
     counts = [-(-n // b) for n, b in zip(shape, block, strict=True)]
     total = prod(counts)
-    index = np.unravel_index(np.arange(min(total, ACCESS_INSTRUCTIONS)), counts)
+    index = np.unravel_index(np.arange(min(total, most)), counts)
     return np.stack(index, axis=-1).astype(np.int64) * np.array(block), total
 
 
-_COPY: Final = re.compile(r"(?:(load|store) )?(row|column)(?:\.b(8|16|32|64|128))?", re.ASCII)
+def first_offsets(m: IndexMap, requests: Requests, access: Access) -> Array:
+    """Return the offset of each lane's first element, in elements.
+
+    Raises:
+        UnsupportedError: if the elements of a lane are not next to each other.
+    """
+    at = np.moveaxis(requests.coordinates, -1, 0)
+    first = _offsets(m, at)
+    for step in range(1, requests.vector):
+        inside = requests.active & (at[-1] + step < m.shape[-1])
+        there = _offsets(m, [*at[:-1], np.minimum(at[-1] + step, m.shape[-1] - 1)])
+        require_vectors(requests, inside & (there != first + step), m, access)
+    return first
+
+
+def _offsets(m: IndexMap, at: Array | list[Array]) -> Array:
+    found = np.asarray(offset_of(m.recipe, [*at], 0), np.int64)
+    return np.broadcast_to(found, at[-1].shape)
+
+
+def require_vectors(
+    requests: Requests, wrong: NDArray[np.bool_], m: IndexMap, access: Access
+) -> None:
+    """Refuse lanes whose elements are not one vector.
+
+    Raises:
+        UnsupportedError: with the first of them.
+    """
+    if wrong.any():
+        at = tuple(map(int, requests.coordinates[tuple(np.argwhere(wrong)[0])]))
+        raise UnsupportedError(
+            f"{access}: the {requests.vector} elements at {at} of {m.source} are not one vector",
+            "elements of a vector follow each other along the last dimension, from a multiple of "
+            "the vector's bytes on",
+            "give a narrower access, or ask vector_width for the widest",
+        )
+
+
+_COPY: Final = re.compile(r"(?:(load|store) )?(row|column)(s?)(?:\.b(8|16|32|64|128))?", re.ASCII)
 _MATRIX: Final = re.compile(r"(ld|st)matrix(?:\.x([124]))?(\.trans)?", re.ASCII)
 
 
@@ -292,8 +351,8 @@ def access_of_text(text: str) -> Access | None:
     """
     words = " ".join(text.split())
     if found := _COPY.fullmatch(words):
-        kind, order, width = found.groups()
-        return Copy(order, int(width) if width else None, kind == "store")
+        kind, order, wraps, width = found.groups()
+        return Copy(order, int(width) if width else None, kind == "store", bool(wraps))
     if found := _MATRIX.fullmatch(words):
         kind, number, transposes = found.groups()
         return Matrices(int(number or 4), kind == "st", bool(transposes))

@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from morello_layouts.description import amount, count, listed
-from morello_layouts.errors import UnsupportedError
-from morello_layouts.gpu.access import Access, Array, Requests
+from morello_layouts.gpu.access import Access, Array, Requests, first_offsets, require_vectors
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import binary
-from morello_layouts.recipe.readings import offset_of
 
 BANKS: Final = 32
 """Banks of shared memory."""
@@ -156,20 +154,15 @@ class Addresses:
         return self.first[..., None] // WORD + np.arange(max(1, self.width // WORD))
 
 
-def addresses_of(m: IndexMap, requests: Requests, bits: int, access: str) -> Addresses:
+def addresses_of(m: IndexMap, requests: Requests, bits: int, access: Access) -> Addresses:
     """Return the bytes that lanes ask for; a wide element takes several instructions.
 
     Raises:
         UnsupportedError: if the elements of a lane are not next to each other and aligned.
     """
-    at = np.moveaxis(requests.coordinates, -1, 0)
-    first = _offsets(m, at)
-    for step in range(1, requests.vector):
-        inside = requests.active & (at[-1] + step < m.shape[-1])
-        there = _offsets(m, [*at[:-1], np.minimum(at[-1] + step, m.shape[-1] - 1)])
-        _require_vectors(requests, inside & (there != first + step), m, access)
+    first = first_offsets(m, requests, access)
     unaligned = first * bits % alignment(requests.vector * bits) != 0
-    _require_vectors(requests, requests.active & unaligned, m, access)
+    require_vectors(requests, requests.active & unaligned, m, access)
     return pieces_of(first, requests, bits)
 
 
@@ -196,24 +189,6 @@ def pieces_of(first: Array, requests: Requests, bits: int) -> Addresses:
     return Addresses(starts, active, piece)
 
 
-def _offsets(m: IndexMap, at: list[Array] | Array) -> Array:
-    found = np.asarray(offset_of(m.recipe, [*at], 0), np.int64)
-    return np.broadcast_to(found, at[-1].shape)
-
-
-def _require_vectors(
-    requests: Requests, wrong: NDArray[np.bool_], m: IndexMap, access: str
-) -> None:
-    if wrong.any():
-        at = tuple(map(int, requests.coordinates[tuple(np.argwhere(wrong)[0])]))
-        raise UnsupportedError(
-            f"{access}: the {requests.vector} elements at {at} of {m.source} are not one vector",
-            "elements of a vector follow each other along the last dimension, from a multiple of "
-            "the vector's bytes on",
-            "give a narrower access, or ask vector_width for the widest",
-        )
-
-
 def phases_of(addresses: Addresses, access: Access) -> Array:
     """Return the lanes of a phase in each instruction: 8 for an instruction of 16 bytes a lane."""
     size = min(BANKS, ROUND // max(addresses.width, WORD))
@@ -232,16 +207,22 @@ def phases_of(addresses: Addresses, access: Access) -> Array:
 
 def rounds_of(addresses: Addresses, phase_lanes: Array) -> Array:
     """Return the rounds of each phase: instructions by phases, 0 for a phase without lanes."""
-    words = addresses.words
-    instructions, lanes, _ = words.shape
-    most = -(-lanes // int(phase_lanes.min())) if instructions else 1
-    phase = np.arange(instructions)[:, None] * most + np.arange(lanes) // phase_lanes[:, None]
-    active = np.broadcast_to(addresses.active[..., None], words.shape)
-    asked = np.broadcast_to(phase[..., None], words.shape)[active]
-    room = int(words.max(initial=0)) + 1
-    phase, word = np.divmod(np.unique(asked * room + words[active]), room)
-    counts = np.bincount(phase * BANKS + word % BANKS, minlength=instructions * most * BANKS)
-    found: Array = counts.reshape(instructions, most, BANKS).max(axis=2)
+    instructions, lanes = addresses.first.shape
+    most = -(-lanes // int(phase_lanes.min(initial=BANKS)))
+    found = np.zeros((instructions, most), np.int64)
+    for size in np.unique(phase_lanes).tolist():
+        which = np.flatnonzero(phase_lanes == size)
+        active = addresses.active[which]
+        words = np.where(active[..., None], addresses.words[which], -1)
+        phases = -(-lanes // size)
+        if phases * size != lanes:
+            words = np.pad(words, ((0, 0), (0, phases * size - lanes), (0, 0)), constant_values=-1)
+        words = np.sort(words.reshape(len(which) * phases, -1), axis=1)
+        is_new = words >= 0
+        is_new[:, 1:] &= words[:, 1:] != words[:, :-1]
+        row = np.repeat(np.arange(len(words)), is_new.sum(axis=1))
+        counts = np.bincount(row * BANKS + words[is_new] % BANKS, minlength=len(words) * BANKS)
+        found[which, :phases] = counts.reshape(len(which), phases, BANKS).max(axis=2)
     return found
 
 
@@ -257,7 +238,7 @@ def conflicts_of(
         at: where it begins; None for every place in turn.
     """
     requests = access.requests(m.shape, bits, at)
-    addresses = addresses_of(m, requests, bits, str(access))
+    addresses = addresses_of(m, requests, bits, access)
     phase_lanes = phases_of(addresses, access)
     rounds = rounds_of(addresses, phase_lanes)
     totals = int(rounds.sum()), int((rounds > 0).sum())

@@ -46,7 +46,9 @@ class BankFormula(Displayed):
         least: the smallest pitch for which this holds; smaller ones share words.
     """
 
-    json_keys: ClassVar = ("verdict", "*")
+    json_keys: ClassVar = (
+        *("verdict", "access", "layout", "bits", "pitch", "formula", "ways", "least"),
+    )
 
     access: str
     layout: str

@@ -1,0 +1,235 @@
+"""Sectors and lines of global memory, and lines of a CPU's cache, that an access touches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello_layouts.checks import as_int
+from morello_layouts.description import amount, count
+from morello_layouts.errors import LayoutError
+from morello_layouts.gpu.access import Access, Array, Copy, Requests, first_offsets
+from morello_layouts.maps import IndexMap
+from morello_layouts.plain import Displayed
+from morello_layouts.recipe import known
+
+SECTOR: Final = 32
+"""Bytes of a sector: the least that a GPU moves from memory."""
+
+LINE: Final = 128
+"""Bytes of a line of a GPU's L1 and L2 caches: four sectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The units of memory that an access touches: sectors or lines.
+
+    Attributes:
+        unit: bytes of a unit.
+        worst: units of the worst instruction.
+        least: the fewest that would hold what this instruction asks for.
+        total: units of all instructions.
+        total_least: the fewest for all, each for itself.
+    """
+
+    unit: int
+    worst: int
+    least: int
+    total: int
+    total_least: int
+
+    @property
+    def is_best(self) -> bool:
+        """Whether no instruction touches more units than it must."""
+        return self.total == self.total_least
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Coalescing(Displayed):
+    """What an access of a warp moves from global memory.
+
+    Attributes:
+        access: the access in words.
+        layout: the layout in global memory.
+        bits: bits of an element.
+        sectors: the 32-byte sectors that it touches.
+        lines: the 128-byte lines.
+        wanted_bytes: different bytes that all instructions ask for, each for itself.
+        instructions: the instructions of the access.
+        counted: those that were looked at: all, unless there are very many.
+        at: the coordinate of the first lane of the instruction with most sectors.
+    """
+
+    json_keys: ClassVar = ("verdict", "*", "moved_bytes", "efficiency")
+
+    access: str
+    layout: str
+    bits: int
+    sectors: Touched
+    lines: Touched
+    wanted_bytes: int
+    instructions: int
+    counted: int
+    at: tuple[int, ...]
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes of the sectors that all instructions touch."""
+        return self.sectors.total * SECTOR
+
+    @property
+    def efficiency(self) -> float:
+        """The part of the moved bytes that is asked for; 1 if nothing is moved."""
+        return self.wanted_bytes / self.moved_bytes if self.moved_bytes else 1.0
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+        if self.sectors.is_best:
+            return "coalesced"
+        return f"not coalesced: {self.efficiency:.0%} of the bytes moved are used"
+
+    def __str__(self) -> str:
+        lines = [f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits"]
+        for name, each in (("sector", self.sectors), ("line", self.lines)):
+            at_best = "the fewest" if each.worst == each.least else f"{each.least} at best"
+            lines.append(
+                f"  {count(each.worst, name)} of {each.unit} bytes in the worst instruction"
+                f"{'' if self.instructions == 1 else f', at {self.at}'}: {at_best}"
+            )
+        lines.append(f"  {_moved(self.wanted_bytes, self.moved_bytes, self)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CacheLines(Displayed):
+    """The lines of a CPU's cache that an access touches.
+
+    Attributes:
+        access: the access in words.
+        layout: the layout in memory.
+        bits: bits of an element.
+        lines: the lines that it touches.
+        wanted_bytes: different bytes that all runs ask for, each for itself.
+        instructions: the runs of the access: its rows or columns, or vectors of lanes.
+        counted: those that were looked at: all, unless there are very many.
+        at: the first coordinate of the run with most lines.
+    """
+
+    json_keys: ClassVar = ("verdict", "*", "efficiency")
+
+    access: str
+    layout: str
+    bits: int
+    lines: Touched
+    wanted_bytes: int
+    instructions: int
+    counted: int
+    at: tuple[int, ...]
+
+    @property
+    def efficiency(self) -> float:
+        """The part of the lines' bytes that is asked for; 1 if there are no lines."""
+        moved = self.lines.total * self.lines.unit
+        return self.wanted_bytes / moved if moved else 1.0
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+        least = "the fewest" if self.lines.worst == self.lines.least else f"{self.lines.least} do"
+        return f"{count(self.lines.worst, 'line')} of {self.lines.unit} bytes: {least}"
+
+    def __str__(self) -> str:
+        head = f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits"
+        return f"{head}\n  {_moved(self.wanted_bytes, self.lines.total * self.lines.unit, self)}"
+
+
+def _moved(wanted: int, moved: int, of: Coalescing | CacheLines) -> str:
+    asked = count(of.counted, "instruction" if isinstance(of, Coalescing) else "run")
+    if of.counted < of.instructions:
+        asked = f"the first {asked} of {amount(of.instructions)}"
+    return f"{moved:,} bytes moved for {wanted:,} wanted by {asked}: {of.efficiency:.0%}"
+
+
+def coalescing_of(m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None) -> Coalescing:
+    """Return what an access of a warp moves; arguments as for ``conflicts_of``."""
+    requests, first, last = _bytes(m, access, bits, at)
+    sectors, wanted, worst = _touched(first, last, requests.active, SECTOR)
+    lines, _, _ = _touched(first, last, requests.active, LINE)
+    return Coalescing(*_head(m, access, bits), sectors, lines, wanted, *_tail(requests, worst))
+
+
+def lines_of(
+    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None, line: int
+) -> CacheLines:
+    """Return the lines of a cache that each run of an access touches."""
+    requests, first, last = _bytes(m, access, bits, at)
+    lines, wanted, worst = _touched(first, last, requests.active, line)
+    return CacheLines(*_head(m, access, bits), lines, wanted, *_tail(requests, worst))
+
+
+def with_lanes(access: Access, lanes: int | None, shape: tuple[int, ...]) -> Access:
+    """Return an access of so many lanes: by default a whole row or column at a time.
+
+    Raises:
+        LayoutError: if the access is another one and the number is not given.
+    """
+    if isinstance(access, Copy):
+        if lanes is None:
+            along = shape[-1:] if access.order == "row" else shape[:1]
+            lanes = max(1, prod(along))
+        return replace(access, lanes=as_int(lanes, "lanes", 1, 1 << 20))
+    if lanes is None:
+        raise LayoutError(
+            f"{access}: the number of lanes is missing",
+            "only rows and columns tell by themselves how far a run goes",
+            "give lanes=16, the elements of a vector register",
+        )
+    return replace(access, lanes=as_int(lanes, "lanes", 1, 1 << 20))  # type: ignore[type-var]
+
+
+def _head(m: IndexMap, access: Access, bits: int) -> tuple[str, str, int]:
+    return str(access), m.source or str(m.shape), bits
+
+
+def _tail(requests: Requests, worst: int) -> tuple[int, int, tuple[int, ...]]:
+    first = requests.coordinates[worst, 0] if len(requests.coordinates) else ()
+    return requests.total, len(requests.coordinates), tuple(map(int, first))
+
+
+def _bytes(
+    m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None
+) -> tuple[Requests, Array, Array]:
+    """Return the first and the last byte that each lane asks for: instructions by lanes."""
+    requests = access.requests(known(m.recipe.shape), bits, at)
+    first = first_offsets(m, requests, access) * bits
+    return requests, first // 8, (first + requests.vector * bits - 1) // 8
+
+
+def _touched(
+    first: Array, last: Array, active: NDArray[np.bool_], unit: int
+) -> tuple[Touched, int, int]:
+    """Return the units that instructions touch, the bytes that they want, and the worst one."""
+    found, wanted = _distinct(first, last, active, unit), _distinct(first, last, active, 1)
+    least = -(-wanted // unit)
+    if not len(found):
+        return Touched(unit, 0, 0, 0, 0), 0, 0
+    worst = int(np.argmax(found))
+    totals = int(found.sum()), int(least.sum())
+    return Touched(unit, int(found[worst]), int(least[worst]), *totals), int(wanted.sum()), worst
+
+
+def _distinct(first: Array, last: Array, active: NDArray[np.bool_], unit: int) -> Array:
+    """Return how many different units each instruction touches."""
+    low, high = first // unit, last // unit
+    steps = np.arange(int((high - low).max(initial=0)) + 1)
+    units = low[..., None] + steps
+    inside = active[..., None] & (units <= high[..., None])
+    instruction = np.broadcast_to(np.arange(len(first))[:, None, None], units.shape)
+    room = int(units.max(initial=0)) + 1
+    kept = np.unique(instruction[inside] * room + units[inside]) // room
+    return np.bincount(kept, minlength=len(first))

@@ -1,0 +1,181 @@
+"""The best swizzle against exhaustive searches, and against the choices of CuTe and Triton."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from random import Random
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.gpu.spaces import Search, echelon
+from morello_layouts.plain import plain
+from tests.support import swizzle_judges as judges
+from tests.support.swizzle_judges import Tile
+from tests.support.tables import each_row
+
+
+def checked(tile: Tile) -> ml.gpu.BestSwizzle:
+    """The best placement of a tile: a placement, with the ways that it says."""
+    shape = (tile.rows, tile.columns)
+    best = ml.best_swizzle(shape, tile.bits, tile.accesses)
+
+    def place(i: int, j: int) -> int:
+        return best.layout.by_document((i, j), shape)[0]
+
+    slots = {place(i, j) for i in range(tile.rows) for j in range(tile.columns)}
+    assert len(slots) == tile.rows * tile.columns
+    assert max(slots) < tile.rows * tile.columns + best.padding
+    assert tuple(judges.ways(tile, access, place) for access in tile.accesses) == best.ways
+    found = [ml.bank_conflicts(best.layout, access, bits=tile.bits) for access in tile.accesses]
+    assert tuple(each.ways for each in found) == best.ways
+    return best
+
+
+def better_ones(tile: Tile, ways: int) -> list[str]:
+    """The choices of others that have fewer ways."""
+    choices = {"Swizzle<B,M,S>": judges.all_swizzles(tile), "an atom": judges.atoms(tile)}
+    return [
+        name for name, places in choices.items()
+        if any(judges.worst(tile, place) < ways for place in places)
+    ]  # fmt: skip
+
+
+@each_row("number", range(6))
+def test_no_swizzle_of_cute_is_better(number: int) -> None:
+    tile = judges.random_tile(Random(f"tile {number}"))
+    best = checked(tile)
+    if max(best.ways) > 1 and tile.rows * tile.columns <= 1024:
+        assert not better_ones(tile, max(best.ways)), tile
+
+
+@pytest.mark.slow
+def test_no_swizzle_of_cute_is_better_for_200_tiles() -> None:
+    free = 0
+    for number in range(200):
+        tile = judges.random_tile(Random(f"tile {number}"))
+        best = checked(tile)
+        free += max(best.ways) == 1
+        assert max(best.ways) == 1 or not better_ones(tile, max(best.ways)), tile
+    assert 100 < free < 190
+
+
+@each_row(
+    "tile, text",
+    [  # what CuTe, Triton and NVIDIA's guides take for these
+        (Tile(64, 64, 16, ("row.b128", "ldmatrix")), "Sw<3,3,3> o 0 o (64,64):(64,1)"),
+        (Tile(64, 32, 16, ("row.b128", "ldmatrix")), "Sw<2,3,3> o 0 o (64,32):(32,1)"),
+        (Tile(64, 16, 16, ("rows.b128", "ldmatrix")), "Sw<1,3,3> o 0 o (64,16):(16,1)"),
+        (Tile(64, 128, 8, ("row.b128", "ldmatrix")), "Sw<3,4,3> o 0 o (64,128):(128,1)"),
+        (Tile(32, 32, 32, ("row", "column")), "Sw<5,0,5> o 0 o (32,32):(32,1)"),
+        (Tile(64, 8, 16, ("rows.b128", "ldmatrix")), "(64,8):(8,1)"),
+        (Tile(10, 50, 32, ("row", "column")), "(10,50):(50,1)"),
+    ],
+)
+def test_the_usual_tiles_get_the_usual_swizzles(tile: Tile, text: str) -> None:
+    best = checked(tile)
+    assert (best.cute, best.ways, best.padding) == (text, (1,) * len(tile.accesses), 0)
+    assert best.is_best
+
+
+@each_row(
+    "shape, bits, accesses",
+    [
+        ((10, 50), 32, ["rows", "columns"]),
+        ((64, 48), 16, ["rows.b128", "ldmatrix"]),
+        ((3, 64), 32, ["row", "column"]),
+        ((48, 3), 32, ["rows", "columns"]),
+        ((50, 50), 64, ["row", "column"]),
+        ((33, 17), 8, ["rows", "columns"]),
+    ],
+)
+def test_tiles_of_any_size(shape: tuple[int, int], bits: int, accesses: list[str]) -> None:
+    checked(Tile(*shape, bits, tuple(accesses)))
+
+
+def test_48_columns_need_no_padding() -> None:
+    best = ml.best_swizzle((64, 48), 16, ["rows.b128", "ldmatrix"])
+    assert best.cuda == "row * 48 + (column ^ (((row >> 2) & 1) << 3))"
+    assert (best.ways, best.padding, best.cute, best.triton) == ((1, 1), 0, None, None)
+
+
+BITS, BANKS = 5, 2
+
+
+def loses_nothing(images: tuple[int, ...], spaces: list[tuple[int, ...]]) -> bool:
+    """Whether the sums of a space's vectors all have different images."""
+    for space in spaces:
+        sums = [0]
+        for vector in space:
+            sums += [x ^ vector for x in sums]
+        if len({judges.image_of(images, x) for x in sums}) < len(sums):
+            return False
+    return True
+
+
+@each_row("number", range(25))
+def test_a_map_to_banks_is_found_if_there_is_one(number: int) -> None:
+    random = Random(f"spaces {number}")
+    spaces = [echelon(random.sample(range(1, 1 << BITS), random.choice((1, 2))))
+              for _ in range(random.randint(1, 14))]  # fmt: skip
+    maps = list(product(range(1 << BANKS), repeat=BITS))
+    good = [images for images in maps if loses_nothing(images, spaces)]
+    none = [0] * len(spaces)
+    found = Search(spaces, BITS, BANKS, 0).anyhow(none)
+    assert (found is not None) == bool(good)
+    assert found is None or found in good
+    by_rows = Search(spaces, BITS, BANKS, 0).by_rows(none)
+    assert (by_rows is not None) == any(images[:BANKS] == (1, 2) for images in good)
+    assert by_rows is None or (by_rows in good and by_rows[:BANKS] == (1, 2))
+    kept = Search(spaces, BITS, BANKS, 1).by_rows(none)
+    rest = [x for x in good if x[:BANKS] == (1, 2) and not any(y & 1 for y in x[1:])]
+    assert (kept is not None) == bool(rest)
+
+
+def test_none_exists_where_it_is_said() -> None:
+    """Sixteen vectors that must all be apart, and banks for eight."""
+    pairs = [lambda lane, x=x: ((0, 0), (x, 0), *[None] * 30)[lane] for x in range(1, 16)]
+    accesses = [ml.gpu.Lanes(pair, 4) for pair in pairs]
+    best = ml.best_swizzle((16, 4), 32, accesses)
+    assert sorted(best.ways) == [1] * 14 + [2]
+    assert best.is_best
+    assert best.reason == "no linear placement is better: the search was complete"
+    fewer = ml.best_swizzle((16, 4), 32, accesses[:-1])
+    assert (set(fewer.ways), fewer.is_best) == ({1}, True)
+
+
+def test_values_read_well() -> None:
+    best = ml.best_swizzle((64, 64), 16, "ldmatrix")
+    assert repr(best) == "<BestSwizzle: no conflicts: 64x64 elements of 16 bits>"
+    assert "<pre>no conflicts" in best._repr_html_()
+    encoded = json.loads(json.dumps(plain(best)))
+    assert encoded["cute"] == "Sw<3,3,3> o 0 o (64,64):(64,1)"
+    assert encoded["layout"] == encoded["cute"]
+
+
+def test_padding_is_counted_in_bytes() -> None:
+    best = ml.best_swizzle((33, 17), 8, ["rows", "columns"])
+    assert best.padding_bytes == best.padding == 33 * (best.pitch - 17)
+    assert "bytes of padding" in str(best)
+
+
+@each_row(
+    "arguments, words",
+    [
+        (((), 16, ["row"]), "nothing to place"),
+        (((8, 8), 16, []), "nothing to place"),
+        (((8, 0), 16, ["row"]), "size 1 of the shape: expected an integer from 1"),
+        (("8x8", 16, ["row"]), "shape: expected a tuple or list"),
+        (((8, 8), 0, ["row"]), "bits: expected an integer from 1"),
+        (((8, 8), 16, ["diagonal"]), "expected the name of an access"),
+        (((8, 8), 16, 7), "accesses: expected a tuple or list"),
+        (((8, 8), 16, [lambda lane: (lane, 0)]), "coordinate 0 is 8"),
+        (((8, 8, 8), 16, ["ldmatrix"]), "expected a tile of 2 dimensions"),
+        (((8, 8), 24, ["row.b128"]), "expected a multiple of 24 bits, got 128"),
+    ],
+)
+def test_wrong_questions_are_refused(arguments: tuple[object, ...], words: str) -> None:
+    with pytest.raises(ml.LayoutError) as error:
+        ml.best_swizzle(*arguments)
+    assert words in str(error.value), error.value
