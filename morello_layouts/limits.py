@@ -75,10 +75,10 @@ PROOF_ELEMENTS: Final = 1 << 22
 PROOF_FIRST: Final = 1 << 18
 """Elements, from the first on, among which two that share an offset are looked for first."""
 
-PROOF_FORMULA_SAMPLES: Final = 500
+PROOF_FORMULA_SAMPLES: Final = 200
 """Small sizes at which a symbolic map without a recipe is enumerated."""
 
-PROOF_FORMULA_SIZE: Final = 6
+PROOF_FORMULA_SIZE: Final = 24
 """Values of each such size: a collision of a wrong formula shows at small sizes."""
 
 VERIFY_POINTS: Final = 8_000

@@ -36,6 +36,7 @@ from morello_layouts.proof.isl import (
 )
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
+from morello_layouts.proof.separable import is_increasing
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
     Recipe,
@@ -77,7 +78,7 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     if isinstance(m, AffineMap):
         _require_buffer(m)
         layout = _as_layout(m, context)
-        if layout is None:
+        if layout is None or not _is_inside(m, context):
             return _formula_is_surjective(m, context)
         return replace(is_surjective(layout), decider=_DIGITS)
     if swizzled.is_placed_by_steps(m):
@@ -105,10 +106,13 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     if isinstance(m, AffineMap):
         _require_buffer(m)
         layout = _as_layout(m, context)
-        if layout is not None:
+        if layout is not None and _is_inside(m, context):
             return replace(is_bijective(layout), decider=_DIGITS)
         injective = _formula_is_injective(m, context)
-        return _both(injective, lambda: _formula_is_surjective(m, context))
+        surjective = _formula_is_surjective(m, context)
+        if injective.holds is None and surjective.holds is False:
+            return replace(surjective, claim=BIJECTIVE)
+        return _both(injective, lambda: surjective)
     if swizzled.is_placed_by_steps(m):
         return swizzled.is_bijective(BIJECTIVE, m, is_surjective)
     if _is_enumerable(m):
@@ -228,8 +232,8 @@ def _padded(padding: int, size: int, first: int) -> Proof:
 def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     space = relations[0].space
     recipe = turned(m.recipe)[0]
-    may_be_cut = not is_nonnegative(recipe.tail_padding)
     failing = [one.padding.subtract(one.cut).params() for one in relations]
+    may_be_cut = not is_nonnegative(recipe.tail_padding)
     ends = (recipe.offset, _after_last(recipe) if may_be_cut else recipe.tail_padding)
     failing += [at_least(space.number(n), 1).params() for n in ends]
     holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
@@ -243,11 +247,17 @@ def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -
 
 
 def _after_last(recipe: Recipe) -> Int:
-    """Return the slots after the last element, for a buffer that ends within the axes."""
-    at = coordinate_variables(recipe.shape)
-    last = canonicalize(offset_of(recipe, at, AffineExpr((), 0))).interval.hi
-    assert last is not None
-    return recipe.size - 1 - last
+    """Return the slots after the last element, for a buffer that ends within the axes.
+
+    If no corner of the array is known to be that element, return all slots without an element.
+    """
+    variables, zero = coordinate_variables(recipe.shape), AffineExpr((), 0)
+    largest = canonicalize(offset_of(recipe, variables, zero)).interval.hi
+    corner = [AffineExpr((), n - 1) for n in recipe.shape]
+    last = canonicalize(offset_of(recipe, corner, zero)).interval
+    if largest is not None and last.lo == last.hi == largest:
+        return recipe.size - 1 - largest
+    return recipe.size - prod(recipe.shape)
 
 
 _DIGITS: Final = "digits and ISL"
@@ -285,8 +295,10 @@ def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
         if relation([x.function for x in digits], space).is_injective():
             reason = "the terms are digits of a mixed radix, and no two coordinates share them all"
             return Proof(INJECTIVE, True, reason, decider=_DIGITS)
-    if any(not isinstance(n, int) for n in m.sizes):
-        return _sampled_is_injective(m, context)
+    if len(m.given) == 1 and _is_increasing(m):
+        return Proof(INJECTIVE, True, "each offset is above the one before", decider=_DIGITS)
+    if names_of(m):
+        return _sampled(m, INJECTIVE, _enumerated_is_injective)
     try:
         return _flat_is_injective(m, context)
     except isl.Error:  # the budget is spent
@@ -353,18 +365,27 @@ def _values(m: AffineMap) -> Any:
     return np.stack([np.asarray(row).reshape(-1) for row in rows])
 
 
-def _sampled_is_injective(m: AffineMap, context: isl.Context) -> Proof:
-    """Look for a collision at small sizes; without one the proof is undecided."""
+def _sampled(m: AffineMap, claim: str, decide: Callable[[AffineMap], Proof]) -> Proof:
+    """Look for small sizes at which a claim fails; without any the proof is undecided."""
     samples = small_sizes(names_of(m), m.assumptions, PROOF_FORMULA_SIZE)
     for sizes in islice(samples, PROOF_FORMULA_SAMPLES):
-        found = _formula_is_injective(m.at(**sizes), context)
+        there = m.at(**sizes)
+        if max(known((prod(there.sizes), there.buffer_size or 0))) > PROOF_FIRST:
+            break
+        found = decide(there)
         if found.holds is False:
-            one, other = found.counterexample
-            effect = f"gives {one} and {other} one offset"
-            shown = SymbolicCounterexample(sizes, found.counterexample, effect)
-            reason = "open for other sizes"
-            return Proof(INJECTIVE, False, reason, "sampling", counterexample=shown)
-    return Proof(INJECTIVE, None, "no collision at small sizes, and no recipe to read")
+            shown = SymbolicCounterexample(sizes, found.counterexample, _effect(there, found))
+            return Proof(claim, False, "open for other sizes", "sampling", counterexample=shown)
+    return Proof(claim, None, f"{claim} at small sizes, and no recipe to read")
+
+
+def _effect(m: AffineMap, refuted: Proof) -> str:
+    if refuted.claim == INJECTIVE:
+        one, other = refuted.counterexample
+        return f"gives {one} and {other} one offset"
+    if refuted.padding is None:
+        return f"puts {refuted.counterexample} outside the buffer"
+    return f"leaves {refuted.padding} of {m.buffer_size} slots empty"
 
 
 def _is_mixed_radix(form: AffineExpr, shape: Sequence[Int]) -> bool:
@@ -383,16 +404,27 @@ def _is_mixed_radix(form: AffineExpr, shape: Sequence[Int]) -> bool:
     return True
 
 
+def _is_increasing(m: AffineMap) -> bool:
+    """Return whether the offset certainly grows along the only dimension of several elements."""
+    try:
+        return is_increasing(separable(m.given[0], m.sizes, m.assumptions))
+    except UnsupportedError:
+        return False
+
+
 def _is_inside(m: AffineMap, context: isl.Context) -> bool:
-    """Return whether all offsets are in the buffer."""
+    """Return whether all offsets are in the buffer, by the bounds of the formula or by ISL."""
+    lo, hi = canonicalize(m.given[0]).interval
+    end = m.buffer_size or 0
+    if lo is not None and hi is not None and is_nonnegative(lo) and is_nonnegative(end - 1 - hi):
+        return True
     space = Space.of(m.sizes, context, parameters_of([Recipe(m.sizes)], m.assumptions))
     try:
         offset = value_of_form(m.given[0], space).function
-        end = space.number(m.buffer_size or 0)
+        outside = offset.lt_set(space.number(0)).union(offset.ge_set(space.number(end)))
     except NotAffineError:
         return False
-    wrong = offset.lt_set(space.number(0)).union(offset.ge_set(end))
-    return bool(wrong.is_disjoint(space.domain))
+    return bool(outside.is_disjoint(space.domain))
 
 
 def _require_buffer(m: AffineMap) -> None:
@@ -419,9 +451,9 @@ def _formula_is_surjective(m: AffineMap, context: isl.Context) -> Proof:
     if fits and _formula_is_injective(m, context).holds:
         reason = f"all {elements} slots hold an element: as many, none outside, none shared"
         return Proof(SURJECTIVE, True, reason, _DIGITS, padding=0)
-    if not isinstance(m.buffer_size, int) or not isinstance(elements, int):
-        return Proof(SURJECTIVE, None, "sizes are symbolic, and its terms are not nested digits")
-    if max(elements, m.buffer_size) > PROOF_ELEMENTS:
+    if names_of(m):
+        return _sampled(m, SURJECTIVE, _enumerated_is_surjective)
+    if max(known((elements, m.buffer_size))) > PROOF_ELEMENTS:
         reason = f"its terms are not nested digits, and more than {PROOF_ELEMENTS} elements"
         return Proof(SURJECTIVE, None, reason)
     return _enumerated_is_surjective(m)

@@ -377,18 +377,40 @@ def increments(function: Separable) -> list[Increment]:
     >>> [(c.dim, c.at, c.by) for c in increments(y // 2 * 8 - y // 4 * 16)]
     [(1, 2, 8), (1, 4, -8)]
     """
-    if not all(map(_is_separable, function.terms)):
-        raise NotSeparableError(
-            "a floor of several coordinates, or of symbolic sizes",
-            "increments are those of functions of one coordinate",
-            "ask ISL",
-        )
+    _require_separable(function)
     found = [Increment(None, 0, _at_origin(function))]
     for dim in reversed(range(len(function.shape))):
         terms = [(atom, c) for atom, c in function.terms.items() if dim in _dims(atom)]
         if terms:
             found += _increments_along(dim, terms, function.shape[dim])
     return [one for one in found if one.by != 0]
+
+
+def is_increasing(function: Separable) -> bool:
+    """Return whether a function certainly grows along the only dimension of several elements.
+
+    Raises:
+        NotSeparableError: if it is not a sum of functions of one coordinate each.
+
+    >>> (x,) = Separable.coordinates((6,))
+    >>> is_increasing(x % 2 + x * 2), is_increasing(x % 2 * 3 + x)
+    (True, False)
+    """
+    long = [dim for dim, size in enumerate(function.shape) if size != 1]
+    _require_separable(function)
+    if len(long) != 1 or not function.terms:
+        return False
+    changes = _increments_along(long[0], list(function.terms.items()), function.shape[long[0]])
+    return all(is_nonnegative(one.by - 1) for one in changes)
+
+
+def _require_separable(function: Separable) -> None:
+    if not all(map(_is_separable, function.terms)):
+        raise NotSeparableError(
+            "a floor of several coordinates, or of symbolic sizes",
+            "increments are those of functions of one coordinate",
+            "ask ISL",
+        )
 
 
 def _at_origin(function: Separable) -> Int:

@@ -11,6 +11,7 @@ import sympy
 from hypothesis import given
 
 import morello_layouts as ml
+from tests.support.tables import each_row
 from tests.support.xla_strategies import small_arrays
 
 MORELLO_S_OWN = "6*(((d0 % 4)//2 + 2*(d0 % 2))//2) + 2*d1 + d0 % 2"
@@ -267,11 +268,38 @@ def test_two_formulas_are_compared_under_assumptions() -> None:
 
 
 def test_collisions_are_searched_at_assumed_sizes() -> None:
-    halves = ml.from_sympy(("N",), "d0 - d0//8")
-    assert ml.is_injective(halves).holds is None, "sizes up to 6 were tried"
-    found = ml.is_injective(halves, assuming="16 | N")
-    assert found.counterexample == ml.proof.SymbolicCounterexample({"N": 16}, ((7,), (8,)))
-    assert ml.is_injective(halves, assuming="N <= 8").holds is True
+    late = ml.from_sympy(("N",), "d0 - d0//32")
+    assert ml.is_injective(late).holds is None, "sizes up to 24 were tried"
+    found = ml.is_injective(late, assuming="64 | N")
+    assert found.counterexample == ml.proof.SymbolicCounterexample({"N": 64}, ((31,), (32,)))
+    assert ml.is_injective(late, assuming="N <= 32").holds is True
+
+
+BUFFERS = {
+    "half a buffer": (("M",), "ceil(M/2)", "d0", {"M": 2}),
+    "six slots": ((2, 3, "M"), "6", "3*d0 + d1 + 6*d2", {"M": 2}),
+    "cut off after an element": (("M",), "2*M", "d0 + M*(d0%2)", {"M": 1}),
+    "every other": (("M",), "M", "2*d0", {"M": 2}),
+    "rows of a matrix": (("M", "N"), "M", "N*d0 + d1", {"M": 1, "N": 2}),
+    "no digits": (("M", "N"), "M*N", "4*((d1 + d0)//3) + M*(d0%8)", {"M": 1, "N": 2}),
+}
+
+
+@each_row("name", BUFFERS)
+def test_a_buffer_that_elements_leave_or_do_not_fill(name: str) -> None:
+    shape, size, formula, sizes = BUFFERS[name]
+    m = ml.from_sympy({"shape": shape, "size": size}, formula)
+    for answer in (ml.is_surjective(m), ml.is_bijective(m)):
+        assert answer.holds is False
+        assert answer.condition is None or str(answer.condition) == "no sizes"
+        assert answer.counterexample.sizes == sizes
+
+
+def test_an_offset_that_grows_is_injective() -> None:
+    grows = ml.from_sympy({"shape": ("M",), "size": "4*M"}, "3*d0 + 2*((d0%6)//3)")
+    assert ml.is_injective(grows).holds
+    falls = ml.from_sympy({"shape": ("M",), "size": "4*M"}, "d0 + 2*((d0%6)//3)")
+    assert ml.is_injective(falls).counterexample.sizes == {"M": 7}
 
 
 def test_assumptions_stay_when_maps_are_composed() -> None:

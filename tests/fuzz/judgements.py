@@ -52,8 +52,9 @@ class Layout(NamedTuple):
                 held = held.reshape((1,) * (len(tile) - held.ndim) + held.shape)
             keep = held.ndim - len(tile)
             ends = zip(held.shape[keep:], tile, strict=True)
-            widths = [(0, 0)] * keep + [(0, -n % t) for n, t in ends]
-            held = np.pad(held, widths, constant_values=-1)
+            padded = np.full((*held.shape[:keep], *(n + -n % t for n, t in ends)), -1)
+            padded[tuple(map(slice, held.shape))] = held
+            held = padded
             parts = [x for n, t in zip(held.shape[keep:], tile, strict=True) for x in (n // t, t)]
             axes = [*range(keep), *range(keep, keep + len(parts), 2)]
             axes += range(keep + 1, keep + len(parts), 2)
@@ -252,12 +253,13 @@ def of_a_formula_of_names(random: Random) -> Judged:
     text = formula(random, rank, factors)
     if random.random() < 0.5 and rank == 2:
         text = random.choice((f"({shape[1]})*d0 + d1", f"({shape[0]})*d1 + d0"))
-    size = "*".join(map(str, shape))
+    full = "*".join(map(str, shape))
+    size = random.choice((full, full, full, f"2*{full}", names[0], f"{names[0]}+1"))
     proof = random.choice(QUESTIONS)(ml.from_sympy({"shape": shape, "size": size}, text))
 
     def holds(sizes: dict[str, int]) -> bool:
         there = at(shape, sizes)
-        return truth_of(values(text, there, sizes), prod(there))[proof.claim]
+        return truth_of(values(text, there, sizes), eval(size, {}, dict(sizes)))[proof.claim]
 
     return Judged(proof, agrees(proof, names, holds), f"{shape} {size} {text}")
 
