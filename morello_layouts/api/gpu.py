@@ -354,7 +354,7 @@ def _fitted(access: Access, m: IndexMap, bits: int) -> Access:
 def _bits(m: IndexMap, bits: int | None) -> int:
     """Return the bits of an element, from the layout or the argument."""
     if bits is not None:
-        return as_int(bits, "bits", 1, 1024)
+        return as_int(bits, "bits", 1, 1024, why="an element has at least one bit")
     if m.element_type is None:
         raise LayoutError(
             f"{m.source or m.shape} names no element type",

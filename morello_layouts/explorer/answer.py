@@ -20,6 +20,7 @@ from morello_layouts.explanations.rows import (
     verdict_row,
     word_rows,
 )
+from morello_layouts.explorer.banks import Banks, banks_of
 from morello_layouts.explorer.subject import (
     FieldError,
     Question,
@@ -132,7 +133,8 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
     It does not raise LayoutErrors: ``errors`` lists them with their fields. If the layout is
     valid, the other keys are there too: ``source``, ``instruction``, ``arrays``,
     ``array``, ``headline``, ``kind``, ``words``, ``memory``, ``sizes``, ``tpu``, ``notes``, and,
-    if the sizes are known, ``formula``, ``proofs``, ``code``, ``picture``, ``comparison``.
+    if the sizes are known, ``formula``, ``proofs``, ``code``, ``picture``, ``comparison`` and
+    ``banks``.
 
     >>> found = answer({"layout": "f32[3,5]{1,0:T(2,2)}"})
     >>> found["formula"]["simplified"], found["errors"]
@@ -154,15 +156,21 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
         with _noting(errors, "other"):
             compare = _with_formula if is_formula(question.other) else _with_layout
             comparison = compare(m, question.other)
+    banks = None
+    if question.access.strip():
+        with _noting(errors, "access"):
+            banks = banks_of(m, question.access.strip())
     with _noting(errors, "layout"):
         found["formula"] = _formula(m, subject)
     found |= {
         "proofs": plain(proof_rows(subject.report.proofs)) if subject.report.proofs else [],
         "code": [_code(m, target) for target in TARGETS],
         "comparison": plain(comparison),
+        "banks": plain(banks),
     }
     with _noting(errors, "at"):
-        found["picture"] = _picture(m, comparison, question.at if subject.is_symbolic else "")
+        at = question.at if subject.is_symbolic else ""
+        found["picture"] = _picture(m, comparison, banks, at)
     return found
 
 
@@ -243,25 +251,33 @@ def _attempted(make: Callable[[], str]) -> str:
         return str(error)
 
 
-def _picture(m: IndexMap, comparison: LayoutComparison | None, at: str) -> dict[str, Any]:
+def _picture(
+    m: IndexMap, comparison: LayoutComparison | None, banks: Banks | None, at: str
+) -> dict[str, Any]:
     """Return the interactive picture, or why it does not exist."""
     maps = (m,) if comparison is None else comparison.maps
     known, sizes = at_numbers(maps, at)
     try:
-        panels = _drawn(known, [] if comparison is None else comparison.dots).panels
+        dots = [*([] if comparison is None else comparison.dots), *(banks.dots if banks else ())]
+        panels = _drawn(known, dots, banks).panels
     except LayoutError as error:
         return {"reason": f"{error.what}: {error.why}", "at": sizes}
     markup, style = page_parts(panels)
     return {"markup": markup, "style": style, "panels": page_data(panels), "at": sizes}
 
 
-def _drawn(maps: list[IndexMap], dots: list[tuple[int, ...]]) -> Picture:
-    """Return the picture of one or two maps, as large as a browser draws at once."""
+def _drawn(maps: list[IndexMap], dots: list[tuple[int, ...]], banks: Banks | None) -> Picture:
+    """Return the picture of one or two maps, as large as a browser draws at once.
+
+    If banks are asked for, elements of one word of memory have one colour.
+    """
     rows, columns = _ONE_SLICE if len(maps[0].shape) <= 2 else _EACH_SLICE
     return api.draw(
         maps[0],
         maps[1] if len(maps) > 1 else None,
         dots=dots,
+        colour="tile" if banks is None else "word",
+        element_bits=None if banks is None else banks.bits,
         max_rows=rows,
         max_columns=columns,
         max_slices=_SLICES,

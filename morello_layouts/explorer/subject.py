@@ -42,6 +42,7 @@ class Question:
         at: sizes at which to draw a layout of symbolic sizes: ``M=16, N=256``.
         other: a second layout to compare with, or a formula over d0, d1, ….
         array: the position of an array in a tuple, from 0.
+        access: what a warp reads or writes, if the layout is of shared memory: ``column``.
     """
 
     layout: str
@@ -50,6 +51,7 @@ class Question:
     at: str = ""
     other: str = ""
     array: str = ""
+    access: str = ""
 
     @staticmethod
     def of(values: Mapping[str, str]) -> Question:

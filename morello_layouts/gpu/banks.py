@@ -42,10 +42,12 @@ class Collision:
     Attributes:
         word: its number, from the start of the buffer.
         lanes: the lanes that ask for it.
+        coordinate: the first element of the first of them.
     """
 
     word: int
     lanes: tuple[int, ...]
+    coordinate: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,13 +120,18 @@ class BankConflicts(Displayed):
             where = "" if self.instructions == 1 else f" at {self.at}"
             lines.append(f"  lanes {lanes} ask for words {words} of bank {self.bank}{where}")
         lines.append(f"  {self.reason}")
+        lines.append(f"  {self.cost}")
+        return lines
+
+    @property
+    def cost(self) -> str:
+        """The rounds of all instructions in words."""
         asked = count(self.counted, "instruction")
         if self.counted < self.instructions:
             asked = f"the first {asked} of {amount(self.instructions)}"
         rounds = count(self.wavefronts, "wavefront")
         fewest = "the fewest" if self.wavefronts == self.phases else f"{self.phases:,} at best"
-        lines.append(f"  {rounds} for {asked}: {fewest}")
-        return lines
+        return f"{rounds} for {asked}: {fewest}"
 
 
 def _few(numbers: list[int]) -> str:
@@ -250,21 +257,24 @@ def conflicts_of(
     lanes = np.arange(addresses.first.shape[1])
     inside = (lanes // phase_lanes[worst] == phase) & addresses.active[worst]
     instruction = worst * kept // len(addresses.first)
-    bank, collisions = _collisions(addresses.words[worst], inside)
+    first = requests.coordinates[instruction]
+    bank, collisions = _collisions(addresses.words[worst], inside, first)
     return BankConflicts(
         *head,
         int(rounds.max()),
         *totals,
         requests.total,
         kept,
-        tuple(map(int, requests.coordinates[instruction, np.argmax(inside)])),
+        tuple(map(int, first[np.argmax(inside)])),
         bank,
         collisions,
         _ranks(addresses.first[worst][inside], addresses.width),
     )
 
 
-def _collisions(words: Array, inside: NDArray[np.bool_]) -> tuple[int, tuple[Collision, ...]]:
+def _collisions(
+    words: Array, inside: NDArray[np.bool_], at: Array
+) -> tuple[int, tuple[Collision, ...]]:
     """Return the bank with the most different words, and the lanes of each word."""
     lanes_of: dict[int, list[int]] = {}
     for lane in np.flatnonzero(inside):
@@ -274,7 +284,10 @@ def _collisions(words: Array, inside: NDArray[np.bool_]) -> tuple[int, tuple[Col
     for word in lanes_of:
         by_bank.setdefault(word % BANKS, []).append(word)
     bank = max(sorted(by_bank), key=lambda b: len(by_bank[b]))
-    return bank, tuple(Collision(w, tuple(lanes_of[w])) for w in sorted(by_bank[bank]))
+    return bank, tuple(
+        Collision(word, tuple(lanes_of[word]), tuple(map(int, at[lanes_of[word][0]])))
+        for word in sorted(by_bank[bank])
+    )
 
 
 def _ranks(first: Array, width: int) -> tuple[int, int] | None:

@@ -58,7 +58,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(["f32[32,32]", "row", "column", "--json"], capsys)
     row, column = json.loads(out)["answers"]
     assert (row["ways"], column["ways"]) == (1, 32)
-    assert column["collisions"][1] == {"word": 32, "lanes": [1]}
+    assert column["collisions"][1] == {"word": 32, "lanes": [1], "coordinate": [1, 0]}
     _, out, _ = run(["--best", "--shape", "64x64", "--bits", "16", "ldmatrix", "--json"], capsys)
     assert json.loads(out)["cute"] == "Sw<3,3,3> o 0 o (64,64):(64,1)"
     _, out, _ = run(["f32[M,LD]", "column", "--json"], capsys)

@@ -112,6 +112,9 @@ def test_sizes_are_in_bytes() -> None:
         ({"layout": "f32[M,3]", "other": "3*d0 + N"}, "other", "N is not a coordinate"),
         ({"layout": "f32[2,3]", "other": "d0 >> 1"}, "other", "expected"),
         ({"layout": "f32[2,3]", "other": "d0/2"}, "other", "not always an integer"),
+        ({"layout": "f32[2,3]", "access": "diagonal"}, "access", "expected the name of an access"),
+        ({"layout": "f32[2,3]", "access": "row.b128"}, "access", "not one vector"),
+        ({"layout": "f32[2,3]", "access": "row, 0 bits"}, "access", "expected an integer from 1"),
         ({"layout": "3*d0 + d1"}, "layout", "expected a layout, got a formula"),
         ({"layout": "f32[2]", "array": "x"}, "array", "expected a number"),
         ({"layout": "f32[2]", "nonsense": "x"}, "layout", "does not have a field"),
@@ -125,7 +128,7 @@ def test_errors_say_which_field_is_wrong(fields: dict[str, str], field: str, wha
     (error,) = found["errors"]
     assert what in error["what"]
     assert error["why"]
-    stands = field in ("other", "at") and what != "too long"
+    stands = field in ("other", "at", "access") and what != "too long"
     assert ("source" in found) == stands, (
         "the correct parts of a question are answered nevertheless"
     )
@@ -452,7 +455,7 @@ def test_markup_holds_nothing_that_runs_or_loads(preset: Any) -> None:
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\x00\u202e"
 
 
-@pytest.mark.parametrize("field", ["layout", "shape", "assuming", "at", "other"])
+@pytest.mark.parametrize("field", ["layout", "shape", "assuming", "at", "other", "access"])
 def test_hostile_text_appears_only_in_errors(field: str) -> None:
     fields = {"layout": "[1, 0]", "shape": "6xM"} | {field: HOSTILE}
     found = answer(fields)
@@ -462,7 +465,7 @@ def test_hostile_text_appears_only_in_errors(field: str) -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from(["layout", "shape", "assuming", "at", "other", "array"]),
+        st.sampled_from(["layout", "shape", "assuming", "at", "other", "access", "array"]),
         st.text(alphabet="f32sMN[]{}(),:T*0123456789xpoe |%=<>-\x00\u202e<\ud800", max_size=24)
         | st.sampled_from(["f32[M,N]", "[1, 0]", "{1,0:T(2,2)}", "6x8", "8 | M", "M=3", "NHWC"]),
     )
@@ -478,3 +481,17 @@ def test_a_question_knows_its_fields() -> None:
         Question.of({"layout": "x", "page": "y"})
     assert caught.value.field == "layout"
     assert Question.of({}).layout == ""
+
+
+def test_bank_conflicts_of_an_access() -> None:
+    found = asked("(32,32):(32,1)", access="column, 16 bits")
+    banks = found["banks"]
+    assert banks["verdict"] == "16-way conflict"
+    assert texts(banks["rows"])["bank"].startswith("the word of a lane lies in bank 0: words 0, 32")
+    assert found["picture"]["markup"].count('class="dot"') >= 8
+    assert found["errors"] == []
+    assert asked("(32,32):(34,1)", access="column, 16 bits")["banks"]["verdict"] == "no conflicts"
+    assert asked("f32[M,N]", access="column")["banks"]["verdict"] == "gcd(N, 32)-way conflict"
+    assert asked("f32[32,32]")["banks"] is None
+    fragment = "SM80_16x8x16_F32F16F16F32_TN A, 16 bits"
+    assert asked("(16,64):(64,1)", access=fragment)["banks"]["verdict"] == "8-way conflict"

@@ -250,6 +250,22 @@ def test_a_formula_is_compared_with_the_layout(page: Page) -> None:
 
 
 @pytest.mark.slow
+def test_the_bank_conflicts_of_an_access(page: Page) -> None:
+    page.open(layout="f32[32,32]")
+    assert not page.all("#banks")
+    page.type("access", "column")
+    page.until(lambda: page.text("#bank-verdict") == "32-way conflict")
+    assert len(page.all("#picture circle.dot")) > 4
+    page.type("layout", "(32,32):(33,1)")
+    page.until(lambda: page.text("#bank-verdict") == "no conflicts")
+    assert not page.all("#picture circle.dot")
+    page.type("access", "diagonal")
+    page.until(lambda: page.text("#access-error .what").startswith("access: expected the name"))
+    page.open(layout="f32[M,N]", access="column")
+    assert page.text("#bank-verdict") == "gcd(N, 32)-way conflict"
+
+
+@pytest.mark.slow
 def test_the_page_waits_for_its_turn(page: Page, server: Server) -> None:
     page.open(layout="f32[2,3]")
     with server.worker._lock:

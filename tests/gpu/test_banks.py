@@ -97,7 +97,10 @@ def test_a_witness_says_which_lanes_collide() -> None:
     found = ml.bank_conflicts("(32,32):(32,1)", lambda lane: (lane, 5), bits=64)
     assert isinstance(found, ml.gpu.BankConflicts)
     assert found.bank == 10
-    assert found.collisions[:2] == (ml.gpu.Collision(10, (0,)), ml.gpu.Collision(74, (1,)))
+    assert found.collisions[:2] == (
+        ml.gpu.Collision(10, (0,), (0, 5)),
+        ml.gpu.Collision(74, (1,), (1, 5)),
+    )
     assert found.ranks == (5, 1)
     assert str(found).splitlines()[0] == (
         "16-way conflict: load <lambda>(lane) of (32,32):(32,1), 64 bits"
@@ -112,7 +115,7 @@ def test_a_value_reads_well_everywhere() -> None:
     assert "<pre>32-way conflict" in found._repr_html_()
     encoded = json.loads(json.dumps(plain(found)))
     assert encoded["ways"] == 32
-    assert encoded["collisions"][1] == {"word": 32, "lanes": [1]}
+    assert encoded["collisions"][1] == {"word": 32, "lanes": [1], "coordinate": [1, 0]}
 
 
 def test_an_access_begins_where_it_is_told() -> None:

@@ -1,6 +1,6 @@
 "use strict";
 // The fields' texts go to the server, its answer goes to the page, and the address keeps the texts.
-const NAMES = ["layout", "shape", "other", "assuming", "at"];
+const NAMES = ["layout", "shape", "other", "access", "assuming", "at"];
 const START = { layout: "f32[3,5]{1,0:T(2,2)}" };
 const place = id => document.getElementById(id);
 const shownAnswer = place("answer"), status = place("status");

@@ -69,6 +69,14 @@ function comparisonOf(found) {
       formula(found.way_back)]);
 }
 
+function banksOf(found) {
+  return card("banks", `Bank conflicts: ${found.access}`, "Word w of shared memory lies in bank "
+    + "w % 32, and a bank gives one word in a round. Dots mark the elements for which a bank needs "
+    + "several rounds.",
+    node("p", { class: "verdict" }, node("span", { id: "bank-verdict" }, found.verdict)),
+    rows(found.rows));
+}
+
 function formulaOf(found) {
   const names = found.names.map(one => `${one.symbol} = ${one.name}`);
   if (found.symbols.length) names.push(`${found.symbols.join(", ")}: sizes, at least 1`);
@@ -185,6 +193,7 @@ function parts(answer, choose) {
     titleOf(answer),
     arraysOf(answer, choose),
     answer.comparison ? comparisonOf(answer.comparison) : null,
+    answer.banks ? banksOf(answer.banks) : null,
     notes,
     pair([words], [memoryOf(answer)]),
     answer.picture ? pictureOf(answer.picture) : null,
