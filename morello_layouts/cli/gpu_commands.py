@@ -50,10 +50,10 @@ Exit status: 1 if an access has bank conflicts.
 \b
 JSON: answers, one for each access: verdict, access, layout, bits, and for shared memory ways,
 wavefronts, phases, instructions, counted, at, bank, collisions (word, lanes, coordinate), ranks,
-reason; or for symbolic sizes pitch, formula, ways, least; for global memory sectors and lines (unit,
-worst, least, total, total_least), wanted_bytes, moved_bytes, efficiency. With --best one object:
-verdict, shape, bits, accesses, ways, plain_ways, padding, pitch, layout, cute, triton, cuda, reason,
-is_best, tried, padded, padding_bytes.
+reason; or for symbolic sizes pitch, formula, ways, least; for global memory sectors and lines
+(unit, worst, least, total, total_least), wanted_bytes, moved_bytes, efficiency. With --best one
+object: verdict, shape, bits, accesses, ways, plain_ways, padding, pitch, layout, cute, triton,
+cuda, reason, is_best, tried, padded, padding_bytes.
 In Python: bank_conflicts, best_swizzle, coalescing, cache_lines.
 """,
 )
