@@ -19,7 +19,17 @@ from morello_layouts.layout import Layout
 from morello_layouts.notations.xla import XlaLayout, XlaShape
 
 To: TypeAlias = Literal[
-    "xla", "morello", "onednn", "cute", "strided", "pack", "mlir", "tvm", "einops", "named"
+    "xla",
+    "morello",
+    "onednn",
+    "cute",
+    "strided",
+    "pack",
+    "mlir",
+    "tvm",
+    "einops",
+    "named",
+    "triton",
 ]
 """The name of a notation that layouts are written in."""
 
@@ -59,6 +69,7 @@ def convert(
     - ``"tvm"``: an index map. Both say any order of digits, and any formula without symbolic sizes.
     - ``"einops"``: a pattern of ``rearrange``, which pads nothing.
     - ``"named"``: a named format that has these offsets, such as ``row-major``.
+    - ``"triton"``: an encoding of registers or of shared memory, at sizes that are powers of two.
 
     With symbolic sizes the result holds for all sizes within the assumptions, and for a Morello
     layout for all that its packs divide.
@@ -180,6 +191,7 @@ def convert_all(
     tvm lambda d0, d1: (d0//2, d1//2, d0%2, d1%2)
     einops None
     named None
+    triton None
     """
     value = parsed(layout, notation)
     return tuple(conversion(value, to, shape, assuming=assuming) for to in NOTATIONS)

@@ -22,6 +22,7 @@ from morello_layouts.recipe.recognize import recipe_of_formula
 from morello_layouts.translate.digits import placed_digits
 from morello_layouts.translate.source import FORMULA, Source, have_same_offsets
 from morello_layouts.translate.to_morello import morello_layout_of
+from morello_layouts.translate.to_triton import triton_layout_of
 from morello_layouts.translate.to_xla import xla_layout_of
 
 
@@ -320,5 +321,6 @@ WRITERS: Final[Mapping[str, Writer]] = {
     "tvm": Writer("TVM index map", _tvm),
     "einops": Writer("einops pattern", _einops),
     "named": Writer("named format", _named),
+    "triton": Writer("encoding of Triton", triton_layout_of, proves=True),
 }
 """The writers by the names of their notations."""

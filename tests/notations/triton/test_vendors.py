@@ -1,0 +1,120 @@
+"""One layout in two vendors' words, proved equal: NVIDIA's CuTe and PTX against Triton."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import log2
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.recipe import Recipe, Transpose, bases_of_recipe
+from tests.support.tables import each_row
+
+MMA = (
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], "
+    "instrShape = [16, 8]}>"
+)
+INSTRUCTIONS = [
+    ("SM80_16x8x16_F32F16F16F32_TN", "m16n8k16.row.col.f32.f16.f16.f32", 16, 2),
+    ("SM80_16x8x8_F32TF32TF32F32_TN", "m16n8k8.row.col.f32.tf32.tf32.f32", 8, 1),
+    ("SM80_16x8x32_S32S8S8S32_TN", "m16n8k32.row.col.s32.s8.s8.s32", 32, 4),
+    ("SM89_16x8x32_F32E4M3E4M3F32_TN", "m16n8k32.row.col.f32.e4m3.e4m3.f32", 32, 4),
+]
+
+every = pytest.mark.parametrize(("cute", "ptx", "k", "width"), INSTRUCTIONS)
+
+
+def operand(number: int, width: int) -> str:
+    return f"#ttg.dot_op<{{opIdx = {number}, parent = {MMA}, kWidth = {width}}}>"
+
+
+@every
+def test_operands_of_an_instruction(cute: str, ptx: str, k: int, width: int) -> None:
+    mma = f"mma.sync.aligned.{ptx}"
+    for text in (f"{cute} A", f"{mma} A"):
+        assert ml.are_equivalent(text, operand(0, width), (16, k)).holds
+    assert ml.are_equivalent(f"{mma} B", operand(1, width), (k, 8)).holds
+    for text in (f"{cute} C", f"{mma} C"):
+        assert ml.are_equivalent(text, MMA, (16, 8)).holds
+
+
+@every
+def test_cute_has_the_second_operand_transposed(cute: str, ptx: str, k: int, width: int) -> None:
+    """CuTe's B is columns by k, Triton's k by columns: they agree when the dimensions swap."""
+    del ptx
+    fragment = ml.index_map(f"{cute} B").recipe
+    turned = Recipe(
+        (k, 8), (Transpose((1, 0)), *fragment.steps), axis_names=fragment.axis_names
+    )  # fmt: skip
+    bases = bases_of_recipe(turned)
+    wanted = ml.parse(operand(1, width)).bases((k, 8))
+    assert bases is not None
+    assert all(bases[name] == wanted[name] for name in ("lane", "register"))
+    if k == 8:
+        assert ml.are_equivalent(f"{cute} B", operand(1, width), (k, 8)).holds is False
+
+
+def test_another_width_is_another_fragment() -> None:
+    cute = INSTRUCTIONS[0][0]
+    assert ml.are_equivalent(f"{cute} A", operand(0, 4), (16, 16)).holds is False
+
+
+def dictionary() -> list[tuple[int, int, int, int]]:
+    """Swizzle<B, M, S> on rows of so many columns, where it does not leave a row's vectors."""
+    found = []
+    for bits, base, shift, columns in product(
+        (1, 2, 3), range(5), range(1, 7), (8, 16, 32, 64, 128)
+    ):
+        rows_per_phase = (1 << shift + base) // columns
+        if shift >= bits and rows_per_phase in (1, 2, 4) and 1 << bits + base <= columns:
+            found.append((bits, base, shift, columns))
+    return found
+
+
+def swizzled(bits: int, base: int, shift: int, columns: int) -> tuple[str, str, tuple[int, int]]:
+    """The words of CuTe and of Triton, and the shape."""
+    per_phase = (1 << shift + base) // columns
+    shape = (4 * per_phase << bits, columns)
+    cute = f"Sw<{bits},{base},{shift}> o 0 o ({shape[0]},{columns}):({columns},1)"
+    triton = (
+        f"#ttg.swizzled_shared<{{vec = {1 << base}, perPhase = {per_phase}, "
+        f"maxPhase = {1 << bits}, order = [1, 0]}}>"
+    )
+    return cute, triton, shape
+
+
+def test_the_dictionary_is_large_enough() -> None:
+    assert len(dictionary()) >= 81
+
+
+@each_row(("bits", "base", "shift", "columns"), dictionary())
+def test_the_dictionary_of_swizzles(bits: int, base: int, shift: int, columns: int) -> None:
+    cute, triton, shape = swizzled(bits, base, shift, columns)
+    assert ml.are_equivalent(cute, triton, shape).holds
+    assert str(ml.convert(cute, "triton")) == triton
+
+
+@each_row(("vec", "per_phase", "most", "columns"), product((1, 2, 8), (1, 2, 4), (2, 4, 8), (64,)))
+def test_the_dictionary_backwards(vec: int, per_phase: int, most: int, columns: int) -> None:
+    bits, base = int(log2(most)), int(log2(vec))
+    shift = int(log2(per_phase * columns)) - base
+    cute, triton, shape = swizzled(bits, base, shift, columns)
+    assert f"vec = {vec}, perPhase = {per_phase}, maxPhase = {most}," in triton
+    assert ml.are_equivalent(cute, triton, shape).holds
+
+
+@each_row(("width", "bits"), product((32, 64, 128), (8, 16, 32)))
+def test_atoms_of_wgmma_are_hoppers_shared_memory(width: int, bits: int) -> None:
+    """CuTe's K-major atoms GMMA::Layout_K_SW32, 64 and 128; their swizzles act on bytes."""
+    columns = 8 * width // bits
+    swizzle = {32: 1, 64: 2, 128: 3}[width]
+    atom = f"Sw<{swizzle},4,3> o smem_ptr[{bits}b](unset) o (8,{columns}):({columns},1)"
+    shared = (
+        f"#ttg.nvmma_shared<{{swizzlingByteWidth = {width}, transposed = false, "
+        f"elementBitWidth = {bits}}}>"
+    )
+    assert ml.are_equivalent(atom, shared, (8, columns)).holds
+    if bits > 8:  # bytes are not elements
+        wrong = atom.replace(f"smem_ptr[{bits}b](unset)", "0")
+        assert ml.are_equivalent(wrong, shared, (8, columns)).holds is not True
