@@ -201,6 +201,27 @@ REPORT_PLACES_SHOWN: Final = 3
 SUGGESTED_DIMENSIONS: Final = 8
 """Dimensions of an array that layouts are suggested for: 128 foldings, each with 56 orders."""
 
+TPU_COMPILER_SECONDS: Final = 600
+"""Time that the TPU compiler may take for a program: large ones take minutes."""
+
+TPU_COMPILER_MEMORY: Final = 16 << 30
+"""Bytes of memory that the TPU compiler's process may take."""
+
+ADVICE_COMPILATIONS: Final = 40
+"""Programs that are compiled to find advice: each takes seconds."""
+
+ADVICE_JOBS: Final = 2
+"""Programs that are compiled at once: each takes a processor and a gigabyte."""
+
+ADVICE_TOGETHER: Final = 8
+"""Changes that are added to the best one, one after the other."""
+
+ADVICE_CHECK_SECONDS: Final = 60
+"""Time in which a changed function is compared with the given one on the CPU."""
+
+ADVICE_CHECK_BYTES: Final = 1 << 30
+"""Bytes of arguments and results up to which they are compared."""
+
 # GPUs
 
 ACCESS_INSTRUCTIONS: Final = 4096

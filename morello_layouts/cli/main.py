@@ -11,6 +11,7 @@ import click
 
 import morello_layouts
 from morello_layouts.cli.certificate_commands import check
+from morello_layouts.cli.compiler_commands import tpu_compile
 from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
 from morello_layouts.cli.gpu_commands import banks
 from morello_layouts.cli.layout_commands import default, draw, explain
@@ -30,7 +31,7 @@ _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
     "GPUs": (banks,),
-    "Programs": (hlo, memory, oom),
+    "Programs": (hlo, memory, oom, tpu_compile),
     "Browser": (explore,),
 }
 

@@ -36,7 +36,7 @@ _generation_option = click.option(
     "--tpu", "generation", metavar="v5e",
     help="The generation of TPUs for alternatives; by default, inferred from the layouts.",
 )  # fmt: skip
-_html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
+html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
 
 
 @click.command(
@@ -74,7 +74,7 @@ difference), warnings. An unknown value is null.
     help="The number of most wasteful arrays to show.",
 )  # fmt: skip
 @_generation_option
-@_html_option
+@html_option
 @json_option
 def hlo(
     *,
@@ -109,7 +109,7 @@ def hlo(
         )
     else:
         report = compare_hlo(read_module(file), read_module(other))
-    _print_report(report, as_json=as_json, html=html)
+    print_report(report, as_json=as_json, html=html)
     return Status.DONE
 
 
@@ -136,7 +136,7 @@ warnings. An unknown value is null.
     "--top", type=click.IntRange(0), default=10, show_default=True,
     help="The number of values to show.",
 )  # fmt: skip
-@_html_option
+@html_option
 @json_option
 def memory(*, file: str, program: str | None, top: int, html: str | None, as_json: bool) -> Status:
     """Report the memory of a program: the peak, who is alive then, and a chart of the heap.
@@ -149,7 +149,7 @@ def memory(*, file: str, program: str | None, top: int, html: str | None, as_jso
 
     module = None if program is None else read_module(program)
     report = memory(_standard_input() if file == "-" else file, module, top=top)
-    _print_report(report, as_json=as_json, html=html)
+    print_report(report, as_json=as_json, html=html)
     return Status.DONE
 
 
@@ -171,7 +171,7 @@ value is null.
 )
 @click.argument("file")
 @_generation_option
-@_html_option
+@html_option
 @json_option
 def oom(*, file: str, generation: str | None, html: str | None, as_json: bool) -> Status:
     """Explain an out-of-memory report: each allocation, its padding, and smaller layouts.
@@ -182,7 +182,7 @@ def oom(*, file: str, generation: str | None, html: str | None, as_json: bool) -
     from morello_layouts.diagnostics import read_oom
 
     report = read_oom(_standard_input() if file == "-" else Path(file), generation)
-    _print_report(report, as_json=as_json, html=html)
+    print_report(report, as_json=as_json, html=html)
     return Status.DONE
 
 
@@ -220,7 +220,7 @@ def _length(source: str | Path) -> int:
         return 0
 
 
-def _print_report(report: Report, *, as_json: bool, html: str | None) -> None:
+def print_report(report: Report, *, as_json: bool, html: str | None) -> None:
     """Print a report, as JSON if asked for, and write its page."""
     if html is not None:
         write(html, report.html())

@@ -1,5 +1,8 @@
 """Layouts on TPUs: the compiler's defaults, their padding, and layouts with less of it."""
 
+from importlib import import_module
+from typing import Any, Final
+
 from morello_layouts.notations.xla.words import FORMATS, Format
 from morello_layouts.tpu.layouts import (
     GENERATIONS,
@@ -37,3 +40,13 @@ __all__ = [
     "waste",
     "waste_formula",
 ]
+
+# What runs the compiler stands on reports, far above this layer: its names are loaded on first use.
+_COMPILER: Final = frozenset({"Advice", "Compilation", "Compiler", "advise", "diagnose"})
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name of the TPU compiler on first use."""
+    if name not in _COMPILER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("morello_layouts.tpu_compiler"), name)

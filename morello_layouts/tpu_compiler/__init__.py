@@ -1,0 +1,9 @@
+"""The TPU compiler without a TPU: programs compiled ahead of time, and advice that was tried."""
+
+from morello_layouts.tpu_compiler.advice import Advice, Advised
+from morello_layouts.tpu_compiler.advise import advise
+from morello_layouts.tpu_compiler.compilation import Compilation, diagnose
+from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.process import Compiler
+
+__all__ = ["Advice", "Advised", "Compilation", "Compiler", "Figures", "advise", "diagnose"]

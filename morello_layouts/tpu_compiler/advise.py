@@ -1,0 +1,340 @@
+"""Try changes of a function on the TPU compiler, and keep those that are better."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from morello_layouts.checks import as_int
+from morello_layouts.description import listed
+from morello_layouts.diagnostics.buffers import entry_arrays
+from morello_layouts.errors import LayoutError
+from morello_layouts.limits import (
+    ADVICE_CHECK_BYTES,
+    ADVICE_CHECK_SECONDS,
+    ADVICE_COMPILATIONS,
+    ADVICE_JOBS,
+    ADVICE_TOGETHER,
+)
+from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better
+from morello_layouts.tpu_compiler.arguments import ARGUMENT_KINDS
+from morello_layouts.tpu_compiler.candidate import Candidate
+from morello_layouts.tpu_compiler.compilation import compile_module, require_generation
+from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.operations import OPERATION_KINDS
+from morello_layouts.tpu_compiler.process import Compiler, Progress, libtpu_compiler, run_in
+from morello_layouts.tpu_compiler.program import Program, bytecode, key_of, trace
+
+KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS)
+"""Every kind of change: a function from a program to its candidates."""
+
+_COMPARE: Final = str(Path(__file__).with_name("compare.py"))
+_EXACT: Final = 1e-3  # relative difference of results that are the same but for the order of sums
+_ROUNDED: Final = 3e-2  # the same for arguments that are stored in bf16
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A program that compiled: its figures, and the layouts of its arguments and results."""
+
+    figures: Figures
+    layouts: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Trials:
+    """Programs that are compiled for one generation, each once; ``memory`` keeps them longer."""
+
+    generation: str
+    compiler: Compiler
+    progress: Progress | None
+    memory: Path | None
+    known: dict[str, _Trial | None] = field(default_factory=dict)
+
+    def of(self, program: Program) -> Callable[[], _Trial | None]:
+        """Lower a program, and return a function that compiles it; it gives None if refused."""
+        module = program.stablehlo()
+        return partial(self._trial, key_of(module), bytecode(module), program.devices)
+
+    def _trial(self, key: str, module: bytes, devices: int) -> _Trial | None:
+        key = f"{self.generation}_{key}"
+        if key in self.known:
+            return self.known[key]
+        kept = None if self.memory is None else self.memory / f"{key}.json"
+        if kept is not None and kept.is_file():
+            read = json.loads(kept.read_text())
+            found = read and _Trial(Figures(**read["figures"]), tuple(read["layouts"]))
+        else:
+            found = self._compiled(module, devices)
+            if kept is not None:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_text(json.dumps(None if found is None else asdict(found)))
+        self.known[key] = found
+        return found
+
+    def _compiled(self, module: bytes, devices: int) -> _Trial | None:
+        try:
+            found = compile_module(module, self.generation, devices, top=0, compiler=self.compiler)
+        except LayoutError:
+            return None
+        parameters, results = entry_arrays(found.program)
+        layouts = tuple(str(each.layout) for each in (*parameters, *results))
+        return None if found.error else _Trial(found.figures, layouts)
+
+
+def advise(
+    function: Callable[..., Any],
+    *arguments: Any,
+    generation: str = "v5e",
+    mesh: Any = None,
+    budget: int = ADVICE_COMPILATIONS,
+    compiler: Compiler | None = None,
+    progress: Progress | None = None,
+    memory: str | Path | None = None,
+) -> Advice:
+    """Try changes of a JAX function on the TPU compiler, and return those that are better.
+
+    Each change is made by transformation of the function, compiled, and measured: HBM at the peak,
+    the bytes of copies and relayouts, the compiler's estimate of cycles. Shown is what makes one of
+    the first two smaller by a percent or more, and none larger. The best are also tried together.
+    Changed functions are compared with the given one on random arguments on the CPU.
+
+    Args:
+        function: of arrays or trees of arrays, as for :func:`diagnose`.
+        arguments: as for :func:`diagnose`.
+        generation: one of ``ml.tpu.GENERATIONS``.
+        mesh: as for :func:`diagnose`.
+        budget: the number of changes that are compiled.
+        compiler: the command that compiles, with its bounds.
+        progress: is told, in a line, how far the work is.
+        memory: a folder that keeps the figures of each program; work that was interrupted goes on
+            from there.
+
+    Raises:
+        LayoutError: if the compiler is not here, or refuses the program as it is.
+
+    An interruption by the user ends the search: the advice holds what was found until then.
+    """
+    require_generation(generation)
+    budget = as_int(budget, "budget", fix="give the number of changes to compile")
+    compiler = libtpu_compiler() if compiler is None else compiler
+    program = trace(function, arguments, mesh)
+    folder = None if memory is None else Path(memory)
+    trials = _Trials(generation, compiler, progress, folder)
+    as_it_is = _as_it_is(trials, program)
+    before = as_it_is.figures
+    candidates = _in_turn([list(kind(program)) for kind in KINDS])
+    tried, refused, left = _try_all(trials, program, candidates[:budget])
+    left += len(candidates) - len(candidates[:budget])
+    good = [found for found in tried if is_better(before, found.trial.figures)]
+    good = _distinct(sorted(good, key=lambda found: -_saved(before, found.trial.figures)))
+    together = _together(trials, good)
+    checks = _Checks(program, as_it_is.layouts, progress)
+    advice = [checks.advised(found) for found in good]
+    best = None if together is None else checks.advised(together)
+    return Advice(
+        program.name,
+        generation,
+        program.devices,
+        before,
+        tuple(a for a in advice if a.equal is not False),
+        best if best is not None and best.equal is not False else None,
+        len(tried) + refused,
+        refused + sum(a.equal is False for a in advice),
+        len(tried) - len(good),
+        left,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A change that compiled."""
+
+    candidate: Candidate
+    program: Program
+    trial: _Trial
+
+
+def _as_it_is(trials: _Trials, program: Program) -> _Trial:
+    """Return the trial of the program without changes.
+
+    Raises:
+        LayoutError: if the compiler refuses it.
+    """
+    if trials.progress is not None:
+        trials.progress("compiling the program as it is")
+    found = trials.of(program)()
+    if found is not None:
+        return found
+    again = compile_module(
+        program.module(), trials.generation, program.devices, compiler=trials.compiler
+    )
+    raise LayoutError(
+        f"the program as it is does not compile: {again.error.partition(chr(10))[0]}",
+        "advice compares a program that compiles with changed ones",
+        "ask tpu.diagnose where the memory goes; try smaller sizes",
+    )
+
+
+def _saved(before: Figures, after: Figures) -> int:
+    return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
+
+
+def _in_turn(kinds: Sequence[list[Candidate]]) -> list[Candidate]:
+    """Return the first candidate of each kind, then the second of each, and so on."""
+    longest = max(map(len, kinds), default=0)
+    return [kind[k] for k in range(longest) for kind in kinds if k < len(kind)]
+
+
+def _try_all(
+    trials: _Trials, program: Program, candidates: Sequence[Candidate]
+) -> tuple[list[_Tried], int, int]:
+    """Compile changed programs, some at once: what compiled, what was refused, what is left."""
+    tried: dict[int, _Tried] = {}
+    refused = 0
+    with ThreadPoolExecutor(ADVICE_JOBS) as pool:
+        work = {}
+        try:
+            for k, candidate in enumerate(candidates):
+                changed = _changed(trials, candidate, program)
+                if changed is None:
+                    refused += 1
+                else:
+                    work[pool.submit(changed[1])] = k, changed[0]
+            for finished in as_completed(work):
+                k, what = work[finished]
+                trial = finished.result()
+                if trial is None:
+                    refused += 1
+                else:
+                    tried[k] = _Tried(candidates[k], what, trial)
+                if trials.progress is not None:
+                    trials.progress(f"tried {len(tried) + refused} of {len(candidates)} changes")
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+    found = [tried[k] for k in sorted(tried)]
+    return found, refused, len(candidates) - len(tried) - refused
+
+
+def _changed(
+    trials: _Trials, candidate: Candidate, program: Program
+) -> tuple[Program, Callable[[], _Trial | None]] | None:
+    """Return a changed program, and a function that compiles it; None if it does not fit."""
+    try:
+        changed = candidate.apply(program)
+        return changed, trials.of(changed)
+    except Exception:  # JAX refuses a change by any error
+        return None
+
+
+def _distinct(good: Sequence[_Tried]) -> list[_Tried]:
+    """Return changes, and of those with the same figures and kind only the first."""
+    first: dict[tuple[str, Figures], _Tried] = {}
+    for found in good:
+        first.setdefault((found.candidate.kind, found.trial.figures), found)
+    return list(first.values())
+
+
+def _together(trials: _Trials, good: Sequence[_Tried]) -> _Tried | None:
+    """Add changes to the best one while each makes it better still; None if none does."""
+    if len(good) < 2:
+        return None
+    chosen, current = [good[0].candidate], good[0]
+    for more in good[1 : 1 + ADVICE_TOGETHER]:
+        changed = _changed(trials, more.candidate, current.program)
+        trial = None if changed is None else changed[1]()
+        if changed is None or trial is None:
+            continue
+        if is_better(current.trial.figures, trial.figures):
+            chosen.append(more.candidate)
+            current = _Tried(_joined(chosen), changed[0], trial)
+    return current if len(chosen) > 1 else None
+
+
+def _joined(chosen: Iterable[Candidate]) -> Candidate:
+    parts = list(chosen)
+    return replace(
+        parts[0],
+        kind=" and ".join(dict.fromkeys(c.kind for c in parts)),
+        change="; ".join(f"{c.where}: {c.change}" for c in parts),
+        where="together",
+        exact=all(c.exact for c in parts),
+    )
+
+
+@dataclass(slots=True)
+class _Checks:
+    """Comparisons of changed functions with the given one, on the CPU."""
+
+    program: Program
+    layouts: tuple[str, ...]
+    progress: Progress | None
+    given: bytes | None = None
+
+    def advised(self, found: _Tried) -> Advised:
+        candidate = found.candidate
+        equal, note = self._compared(candidate, found.program)
+        change = candidate.change
+        if candidate.chosen:
+            change += self._chosen(found.trial)
+        return Advised(candidate.kind, change, candidate.where, found.trial.figures, equal, note)
+
+    def _chosen(self, trial: _Trial) -> str:
+        """Return the layouts that the compiler chose instead of the default ones."""
+        names = (*self.program.arguments, *self.program.results)
+        if not len(names) == len(trial.layouts) == len(self.layouts):
+            return ""
+        rows = zip(names, self.layouts, trial.layouts, strict=True)
+        new = [f"{name} {after}" for name, before, after in rows if before != after]
+        return f"; it chooses {listed(new[:6])}" if new else ""
+
+    def _compared(self, candidate: Candidate, changed: Program) -> tuple[bool | None, str]:
+        if changed.jaxpr is self.program.jaxpr:
+            return True, "the function itself is unchanged"
+        avals = (*self.program.avals, *self.program.result_avals)
+        if sum(aval.size * aval.dtype.itemsize for aval in avals) > ADVICE_CHECK_BYTES:
+            return None, "not compared: the arrays are too large to run on the CPU"
+        if self.progress is not None:
+            self.progress(f"comparing {candidate.kind} on the CPU")
+        try:
+            if self.given is None:
+                self.given = exported(self.program)
+            found = _difference(self.given, exported(changed))
+        except Exception as error:
+            return None, f"not compared: {str(error).partition(chr(10))[0]}"
+        bound = _EXACT if candidate.exact else _ROUNDED
+        if found is None or found > bound:
+            return False, "gives other results on the CPU"
+        words = "the same results" if not found else f"the same results up to {found:.1g}"
+        return True, f"{words} on random arguments on the CPU"
+
+
+def exported(program: Program) -> bytes:
+    """Return a function of arguments in their first form, as ``jax.export`` writes it."""
+    import jax
+    from jax import export
+
+    avals = program.first_avals or program.avals
+    first = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    return bytes(export.export(jax.jit(program.as_given), platforms=["cpu"])(*first).serialize())
+
+
+def _difference(given: bytes, changed: bytes) -> float | None:
+    """Return the relative difference of two functions' results; None if it is without bound."""
+    compare = Compiler((sys.executable, _COMPARE), ADVICE_CHECK_SECONDS)
+    with tempfile.TemporaryDirectory(prefix="tpu_compare_") as name:
+        folder = Path(name)
+        (folder / "given.jax").write_bytes(given)
+        (folder / "changed.jax").write_bytes(changed)
+        result = run_in(folder, compare, "comparing")
+    if "error" in result:
+        raise LayoutError(result["error"])
+    found: float | None = result["difference"]
+    return found

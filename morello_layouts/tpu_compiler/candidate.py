@@ -1,0 +1,29 @@
+"""A change of a program that may cost less, to be compiled and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from morello_layouts.tpu_compiler.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A change that may cost less.
+
+    Attributes:
+        kind: such as ``donation``.
+        change: what to write, in a line.
+        where: the argument, result or operation that it changes.
+        apply: from a program to the changed one.
+        exact: whether each result stays the same to the last bit; else up to rounding.
+        chosen: whether the compiler chooses layouts, which the change then names.
+    """
+
+    kind: str
+    change: str
+    where: str
+    apply: Callable[[Program], Program] = field(compare=False, repr=False)
+    exact: bool = True
+    chosen: bool = False

@@ -1,0 +1,53 @@
+"""The process that compiles: a StableHLO module in, the compiler's dumps and figures out.
+
+``python child.py FOLDER`` reads ``program.mlir`` and ``job.json`` (topology, devices) there, and
+writes ``result.json``; XLA writes its dumps as ``XLA_FLAGS`` says. It imports nothing of this
+package, so that it starts with the compiler alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def compiled(folder: Path, topology: str, devices: int) -> dict[str, Any]:
+    """Compile ``program.mlir`` for some devices of a topology, and return the compiler's figures.
+
+    The compiler takes a module, so that the program is the one that JAX lowered, wrapped in
+    nothing. JAX has no public function for that; these are what its own ``compile`` calls.
+    """
+    import numpy as np
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jax._src.lib.mlir import ir
+    from jax.experimental import topologies
+    from jaxlib import _jax
+
+    chosen = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices[:devices]
+    options = xla_client.CompileOptions()
+    options.num_replicas, options.num_partitions = 1, devices
+    options.executable_build_options.use_spmd_partitioning = True
+    options.executable_build_options.use_shardy_partitioner = True
+    numbers = np.array([[device.id for device in chosen]])
+    options.device_assignment = xla_client.DeviceAssignment.create(numbers)
+    with mlir.make_ir_context():
+        module = ir.Module.parse((folder / "program.mlir").read_bytes())
+        executable = chosen[0].client.compile(module, _jax.DeviceList(tuple(chosen)), options)
+    return dict(executable.cost_analysis())
+
+
+def main(folder: Path) -> None:
+    """Compile the job of a folder, and write what came of it."""
+    job = json.loads((folder / "job.json").read_text())
+    try:
+        result: dict[str, Any] = {"cost": compiled(folder, job["topology"], job["devices"])}
+    except Exception as error:
+        result = {"error": str(error) or type(error).__name__}
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

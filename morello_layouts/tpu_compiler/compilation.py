@@ -1,0 +1,226 @@
+"""Compile a function for a TPU without one, and report on the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from morello_layouts.description import count
+from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose as diagnose_program
+from morello_layouts.diagnostics.memory_report import MemoryReport, memory
+from morello_layouts.diagnostics.report import Report, Summary, Table, bytes_text
+from morello_layouts.errors import LayoutError
+from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.limits import COMPILER_MESSAGE
+from morello_layouts.tpu import GENERATIONS
+from morello_layouts.tpu_compiler.figures import Figures, cycles, loop_trips, moved_bytes, peaks
+from morello_layouts.tpu_compiler.process import Compiler, Outcome, Progress, compiled
+
+_ASSIGNMENT: Final = "after_optimizations-buffer-assignment.txt"
+_PROGRAMS: Final = ("after_optimizations.txt", "oom_intermediate_module.txt")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compilation(Report):
+    """A program that was compiled for a TPU without one. ``print`` it, or let a notebook show it.
+
+    Attributes:
+        generation: the generation of TPUs.
+        devices: the number of devices that the program runs on.
+        figures: its peak, the bytes that it rewrites, its cycles; of each device.
+        error: why the compiler refused it, such as a lack of memory; empty if it compiled.
+        memory: its buffer assignment: who is alive at the peak.
+        diagnosis: the cost of its layouts.
+        program: its HLO after optimization.
+    """
+
+    json_keys: ClassVar = ("generation", "devices", "error", "*figures", "memory", "diagnosis")
+
+    generation: str
+    devices: int
+    figures: Figures
+    error: str
+    memory: MemoryReport
+    diagnosis: Diagnosis
+    program: HloModule
+
+    def summary(self) -> Summary:
+        """Return the verdict, the peak, and the lines of the diagnosis."""
+        found, figures = self.diagnosis.summary(), self.figures
+        verdict = "does not compile" if self.error else "compiles"
+        where = "" if self.devices == 1 else f" on each of {self.devices} devices"
+        lines = [f"HBM at the peak{where}: {bytes_text(figures.peak_bytes)}"]
+        lines[0] += f"; VMEM: {bytes_text(figures.vmem_bytes)}"
+        lines.append(
+            f"copies and relayouts write {bytes_text(figures.moved_bytes)}, loops counted"
+            + (
+                ""
+                if figures.cycles is None
+                else f"; the compiler estimates {figures.cycles:,} cycles"
+            )
+        )
+        title = f"{found.title} {verdict} for TPU {self.generation}"
+        errors = (self.error.partition("\n")[0],) if self.error else ()
+        return Summary(title, (*lines, *found.lines), (*errors, *found.warnings))
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables of the memory, then those of the diagnosis."""
+        return (*self.memory.tables(), *self.diagnosis.tables())
+
+
+def compile_module(
+    module: bytes,
+    generation: str,
+    devices: int = 1,
+    *,
+    top: int | None = 10,
+    compiler: Compiler | None = None,
+    progress: Progress | None = None,
+    keep: Path | None = None,
+) -> Compilation:
+    """Compile a StableHLO module and read the dumps.
+
+    Raises:
+        LayoutError: if the compiler is not here, takes too much, or leaves no program.
+    """
+    with compiled(
+        module, generation, devices, compiler=compiler, progress=progress, keep=keep
+    ) as outcome:
+        return read_outcome(outcome, generation, devices, top)
+
+
+def read_outcome(
+    outcome: Outcome, generation: str, devices: int, top: int | None = 10
+) -> Compilation:
+    """Read the dumps of a compilation.
+
+    Raises:
+        LayoutError: if there is no program: the compiler refused it before.
+    """
+    path = next(filter(None, map(outcome.dump, _PROGRAMS)), None)
+    assignment = outcome.dump(_ASSIGNMENT)
+    if path is None or assignment is None:
+        said = outcome.error.strip() or "it left no program"
+        raise LayoutError(
+            f"the TPU compiler refuses the program: {said.partition(chr(10))[0]}",
+            said[:COMPILER_MESSAGE],
+            "correct the function; a part of it that compiles shows which part does not",
+        )
+    program = read_hlo(path)
+    diagnosis = diagnose_program(path, generation, top=top)
+    scheduled = outcome.dump("after_codegen.txt")
+    hbm, vmem = peaks(assignment.read_text())
+    moved = moved_bytes(diagnosis.moves, loop_trips(program))
+    estimated = None if scheduled is None else cycles(read_hlo(scheduled))
+    figures = Figures(hbm, vmem, moved, estimated)
+    alive = memory(assignment, program, top=top)
+    return Compilation(generation, devices, figures, outcome.error, alive, diagnosis, program)
+
+
+def require_generation(generation: str) -> None:
+    """Raise a LayoutError unless the compiler knows a generation."""
+    if generation not in GENERATIONS:
+        raise LayoutError(
+            f"{generation!r} is not a known generation of TPUs",
+            "the compiler compiles for one generation",
+            f"give one of {', '.join(GENERATIONS)}",
+        )
+
+
+def module_of(
+    function: Any, arguments: Sequence[Any], mesh: Any = None
+) -> tuple[bytes, int] | HloModule:
+    """Return what to compile and for how many devices; or the program of a compiled function.
+
+    Raises:
+        LayoutError: if the function is not one, or was lowered or compiled for something else.
+    """
+    from morello_layouts.tpu_compiler.program import bytecode, partitions, trace
+
+    if hasattr(function, "compiler_ir") and hasattr(function, "compile"):
+        _require_no_arguments(arguments, "lowered")
+        module = function.compiler_ir("stablehlo")
+        return bytecode(module), partitions(module)
+    if hasattr(function, "runtime_executable") and hasattr(function, "as_text"):
+        _require_no_arguments(arguments, "compiled")
+        return read_hlo(function.as_text() + "\n")
+    if not callable(function):
+        raise LayoutError(
+            f"function: expected a function of JAX, got {type(function).__name__}",
+            "a function, or what jax.jit(f).lower(…) or .compile() returns, is compiled",
+            "give the function, and its arguments after it",
+        )
+    program = trace(function, arguments, mesh)
+    return program.module(), program.devices
+
+
+def _require_no_arguments(arguments: Sequence[Any], what: str) -> None:
+    if arguments:
+        raise LayoutError(
+            f"a {what} function with {count(len(arguments), 'argument')}",
+            f"a {what} function has its shapes already",
+            "leave the arguments out",
+        )
+
+
+def diagnose(
+    function: Callable[..., Any] | Any,
+    *arguments: Any,
+    generation: str = "v5e",
+    mesh: Any = None,
+    top: int | None = 10,
+    compiler: Compiler | None = None,
+    progress: Progress | None = None,
+    keep: Path | None = None,
+) -> Compilation | Diagnosis:
+    """Compile a JAX function for a TPU, without one, and report on the program.
+
+    The compiler of libtpu runs in a process of its own, whose time and memory are bounded; the
+    extra ``[tpu]`` installs it. Nothing is run on a TPU.
+
+    Args:
+        function: of arrays or trees of arrays; or what ``jax.jit(f).lower(…)`` returns. The program
+            of what ``.compile()`` returns is reported on as it is.
+        arguments: an array, a ``jax.ShapeDtypeStruct``, or a text such as ``f32[8,128]`` for each
+            array. A text's layout, as in ``f32[8,128]{0,1}``, is the parameter's. Other values are
+            bound with ``functools.partial``.
+        generation: one of ``ml.tpu.GENERATIONS``.
+        mesh: a mapping from the names of a mesh's axes to their sizes, or a mesh of JAX, for a
+            function that is sharded. The shardings are those of the arguments.
+        top: the number of most wasteful arrays to list; None for all.
+        compiler: the command that compiles, with its bounds.
+        progress: is told, in a line, how far the compilation is.
+        keep: a folder that gets the compiler's dumps.
+
+    Raises:
+        LayoutError: if the compiler is not here or takes too much, or if the function does not take
+            the arguments.
+
+    >>> import morello_layouts as ml
+    >>> ml.tpu.diagnose(lambda x: x + 1, "f32[8,128]", generation="v1")
+    Traceback (most recent call last):
+        ...
+    morello_layouts.errors.LayoutError: 'v1' is not a known generation of TPUs
+    the compiler compiles for one generation
+    give one of v2, v3, v4, v5e, v5p, v6e, tpu7x
+    """
+    require_generation(generation)
+    if compiler is None:
+        from morello_layouts.tpu_compiler.process import libtpu_compiler
+
+        compiler = libtpu_compiler()
+    found = module_of(function, arguments, mesh)
+    if isinstance(found, HloModule):
+        return diagnose_program(found, generation, top=top)
+    module, devices = found
+    return compile_module(
+        module,
+        generation,
+        devices,
+        top=top,
+        compiler=compiler,
+        progress=progress,
+        keep=keep,
+    )

@@ -1,0 +1,286 @@
+"""Changes of operations: each computes the same, and the compiler may lay it out better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod
+from typing import Any, Final
+
+from morello_layouts.tpu_compiler.candidate import Candidate
+from morello_layouts.tpu_compiler.program import Program
+from morello_layouts.tpu_compiler.rewrite import Site, replaced, sites
+
+_SUMS: Final = 16  # terms of a product of matrices that is written as a sum
+_NETWORK: Final = 32  # elements that a network of comparisons sorts
+_SITES: Final = 6  # operations of one kind that are changed, the costliest first
+
+
+def _costliest(found: list[Site]) -> list[Site]:
+    def cost(site: Site) -> int:
+        elements: int = sum(prod(a.shape) for a in (*site.operands, *site.results))
+        return -site.times * elements
+
+    return sorted(found, key=cost)[:_SITES]
+
+
+def _types(site: Site) -> str:
+    return " and ".join(a.str_short() for a in site.operands[:2])
+
+
+def swapped_products(program: Program) -> Iterator[Candidate]:
+    """Products of matrices with their operands in the other order."""
+    for site in _costliest(sites(program, "dot_general")):
+        yield Candidate(
+            "operand order",
+            "write the product the other way round, b.T @ a.T, and transpose the result: "
+            f"jnp.einsum with the operands exchanged, for {_types(site)}",
+            where_of(site),
+            partial(replaced, signature=site.signature, by=swapped_dot),
+        )
+
+
+def swapped_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
+    """Return a product computed with its operands in the other order."""
+    from jax import lax
+
+    parameters = dict(equation.params)
+    (ca, cb), (ba, bb) = parameters.pop("dimension_numbers")
+    precision = parameters.get("precision")
+    if isinstance(precision, tuple):
+        parameters["precision"] = tuple(reversed(precision))
+    parameters.pop("out_sharding", None)
+    found = lax.dot_general(b, a, ((cb, ca), (bb, ba)), **parameters)
+    batch, free_a = len(ba), a.ndim - len(ba) - len(ca)
+    free_b = found.ndim - batch - free_a
+    order = [*range(batch), *range(batch + free_b, found.ndim), *range(batch, batch + free_b)]
+    return [lax.transpose(found, order)]
+
+
+def summed_products(program: Program) -> Iterator[Candidate]:
+    """Products of small matrices as sums of products of numbers."""
+    small = [
+        site
+        for site in sites(program, "dot_general")
+        if 1 <= _terms(site.equation, *site.operands) <= _SUMS
+    ]
+    for site in _costliest(small):
+        yield Candidate(
+            "product as sums",
+            "write the product of small matrices as sums, (a[..., :, :, None] * b[..., None, :, "
+            f":]).sum(-2), for {_types(site)}",
+            where_of(site),
+            partial(replaced, signature=site.signature, by=summed_dot),
+            exact=False,
+        )
+
+
+def _terms(equation: Any, a: Any, _b: Any) -> int:
+    (ca, _), _ = equation.params["dimension_numbers"]
+    return prod(a.shape[k] for k in ca)
+
+
+def summed_dot(equation: Any, a: Any, b: Any) -> Sequence[Any]:
+    """Return a product as a sum over the contracted elements, one after the other."""
+    from jax import lax
+
+    (ca, cb), (ba, bb) = equation.params["dimension_numbers"]
+    dtype = equation.outvars[0].aval.dtype
+    free_a = [k for k in range(a.ndim) if k not in {*ca, *ba}]
+    free_b = [k for k in range(b.ndim) if k not in {*cb, *bb}]
+    terms = _terms(equation, a, b)
+    a = lax.transpose(a, [*ca, *ba, *free_a]).astype(dtype)
+    b = lax.transpose(b, [*cb, *bb, *free_b]).astype(dtype)
+    a, b = a.reshape(terms, *a.shape[len(ca) :]), b.reshape(terms, *b.shape[len(cb) :])
+    batch = a.shape[1 : 1 + len(ba)]
+    rows, columns = a.shape[1 + len(ba) :], b.shape[1 + len(bb) :]
+    left = a.reshape(terms, *batch, *rows, *(1,) * len(columns))
+    right = b.reshape(terms, *batch, *(1,) * len(rows), *columns)
+    total = left[0] * right[0]
+    for k in range(1, terms):
+        total = total + left[k] * right[k]
+    return [total]
+
+
+def sorting_networks(program: Program) -> Iterator[Candidate]:
+    """Sorts of few elements as comparisons of whole arrays."""
+    for site in _costliest([s for s in sites(program, "sort") if 1 < _sorted(s) <= _NETWORK]):
+        yield Candidate(
+            "sorting network",
+            f"sort the {_sorted(site)} elements by a network: compare and exchange neighbours, "
+            "whole arrays at a time, with jnp.where",
+            where_of(site),
+            partial(replaced, signature=site.signature, by=network_sort),
+        )
+
+
+def _sorted(site: Site) -> int:
+    return int(site.operands[0].shape[site.equation.params["dimension"]])
+
+
+def network_sort(equation: Any, *operands: Any) -> Sequence[Any]:
+    """Return arrays sorted by exchanges of neighbours: stable, as only greater ones move up."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    axis, keys = equation.params["dimension"], equation.params["num_keys"]
+    n = operands[0].shape[axis]
+    rows = [[lax.index_in_dim(x, k, axis, keepdims=False) for x in operands] for k in range(n)]
+    for phase in range(n):
+        for k in range(phase % 2, n - 1, 2):
+            low, high = rows[k], rows[k + 1]
+            moves = _is_less(high[:keys], low[:keys])
+            rows[k] = [jnp.where(moves, y, x) for x, y in zip(low, high, strict=True)]
+            rows[k + 1] = [jnp.where(moves, x, y) for x, y in zip(low, high, strict=True)]
+    return [jnp.stack([row[j] for row in rows], axis) for j in range(len(operands))]
+
+
+def _is_less(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Return where the keys of a stand before those of b, in the order that JAX sorts by."""
+    import jax.numpy as jnp
+
+    less = False
+    for x, y in zip(reversed(a), reversed(b), strict=True):
+        before, after = x < y, y < x
+        if jnp.issubdtype(x.dtype, jnp.floating):  # NaN stands last
+            before, after = (
+                before | (~jnp.isnan(x) & jnp.isnan(y)),
+                after | (jnp.isnan(x) & ~jnp.isnan(y)),
+            )
+        less = before | (~after & less)
+    return less
+
+
+def moved_sorts(program: Program) -> Iterator[Candidate]:
+    """Sorts along a short last dimension with that dimension first, so that a long one is last."""
+    for site in _costliest(sites(program, "sort", "cumsum", "cummax", "reduce_precision")):
+        shape = site.operands[0].shape
+        axis = site.equation.params.get("dimension", site.equation.params.get("axis"))
+        if axis is None or axis != len(shape) - 1 or len(shape) < 2 or shape[axis] >= 128:
+            continue
+        yield Candidate(
+            "long dimension last",
+            f"move dimension {axis} of size {shape[axis]} to the front before the "
+            f"{site.equation.primitive.name}, and back after it",
+            where_of(site),
+            partial(replaced, signature=site.signature, by=moved_first),
+        )
+
+
+def moved_first(equation: Any, *operands: Any) -> Sequence[Any]:
+    """Return an operation along dimension 0 of arrays whose dimension was moved there."""
+    import jax.numpy as jnp
+
+    parameters = dict(equation.params)
+    name = "dimension" if "dimension" in parameters else "axis"
+    axis, parameters[name] = parameters[name], 0
+    found = equation.primitive.bind(*(jnp.moveaxis(x, axis, 0) for x in operands), **parameters)
+    results = found if equation.primitive.multiple_results else [found]
+    return [jnp.moveaxis(x, 0, axis) for x in results]
+
+
+def blocked_scans(program: Program) -> Iterator[Candidate]:
+    """Scans over blocks of steps, whose stacked arrays are flat: a step's own part is small."""
+    for site in _costliest([s for s in sites(program, "scan") if _worth_blocks(s.equation)]):
+        length = site.equation.params["length"]
+        block = _block(length)
+        if block is None:
+            continue
+        yield Candidate(
+            "scan in blocks",
+            f"scan over {length // block:,} blocks of {block} steps, an inner scan over the steps "
+            "of each, with what it reads and stacks flat, (blocks, elements of a block)",
+            where_of(site),
+            partial(replaced, signature=site.signature, by=_blocked(block)),
+        )
+
+
+def _worth_blocks(equation: Any) -> bool:
+    """Whether a scan reads or stacks arrays whose steps fill less than half of their tiles."""
+    parts = [v.aval for v in _stacked(equation)]
+    return any(len(a.shape) > 1 and 0 < a.shape[-1] < 64 for a in parts)
+
+
+def _stacked(equation: Any) -> list[Any]:
+    first = equation.params["num_consts"] + equation.params["num_carry"]
+    return [*equation.invars[first:], *equation.outvars[equation.params["num_carry"] :]]
+
+
+def _block(length: int) -> int | None:
+    """Return the divisor of a number of steps that is nearest to 128.
+
+    >>> _block(100000), _block(4096), _block(10007)
+    (125, 128, None)
+    """
+    divisors = [k for k in range(16, min(length // 2, 1024) + 1) if length % k == 0]
+    return min(divisors, key=lambda k: max(k / 128, 128 / k), default=None)
+
+
+def _blocked(block: int) -> Any:
+    """Return a function that computes a scan in blocks of some steps."""
+
+    def scan(equation: Any, *operands: Any) -> Sequence[Any]:
+        from jax import lax
+        from jax.extend.core import jaxpr_as_fun
+
+        parameters = equation.params
+        consts, carries = parameters["num_consts"], parameters["num_carry"]
+        body = jaxpr_as_fun(parameters["jaxpr"])
+        first, carry, stacks = (
+            operands[:consts],
+            operands[consts : consts + carries],
+            operands[consts + carries :],
+        )
+        blocks, reverse = parameters["length"] // block, parameters["reverse"]
+
+        def step(carry: Any, parts: Any) -> tuple[Any, Any]:
+            found = body(*first, *carry, *parts)
+            return found[:carries], found[carries:]
+
+        def of_block(carry: Any, flat: Any) -> tuple[Any, Any]:
+            parts = [x.reshape(block, *s.shape[1:]) for x, s in zip(flat, stacks, strict=True)]
+            carry, stacked = lax.scan(step, carry, parts, length=block, reverse=reverse)
+            return carry, [x.reshape(-1) for x in stacked]
+
+        flat = [x.reshape(blocks, -1) for x in stacks]
+        carry, stacked = lax.scan(of_block, list(carry), flat, length=blocks, reverse=reverse)
+        shapes = [v.aval.shape for v in equation.outvars[carries:]]
+        return [*carry, *(x.reshape(s) for x, s in zip(stacked, shapes, strict=True))]
+
+    return scan
+
+
+def unrolled_scans(program: Program) -> Iterator[Candidate]:
+    """Scans of several steps at a time, with fewer passes over what they carry."""
+    for site in _costliest([s for s in sites(program, "scan") if s.equation.params["length"] > 8]):
+        if site.equation.params["unroll"] == 1:
+            yield Candidate(
+                "scan unrolled",
+                f"unroll=4 in the scan of {site.equation.params['length']:,} steps",
+                where_of(site),
+                partial(replaced, signature=site.signature, by=_unrolled),
+            )
+
+
+def _unrolled(equation: Any, *operands: Any) -> Sequence[Any]:
+    parameters = {**equation.params, "unroll": 4}
+    return list(equation.primitive.bind(*operands, **parameters))
+
+
+def where_of(site: Site) -> str:
+    """Return the operation's name, its types, and the line of the program."""
+    often = "" if site.times == 1 else f", {site.times:,} times"
+    results = ", ".join(a.str_short() for a in site.results[:2])
+    place = f" at {site.source}" if site.source else ""
+    return f"{site.equation.primitive.name} to {results}{place}{often}"
+
+
+OPERATION_KINDS: Final = (
+    summed_products,
+    sorting_networks,
+    blocked_scans,
+    moved_sorts,
+    swapped_products,
+    unrolled_scans,
+)
+"""Each gives candidates that change operations."""

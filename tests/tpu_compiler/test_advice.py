@@ -1,0 +1,62 @@
+"""Which programs are better, what advice prints, and how results are compared."""
+
+import numpy as np
+
+from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better
+from morello_layouts.tpu_compiler.compare import argument, difference
+from morello_layouts.tpu_compiler.figures import Figures
+
+MIB = 1 << 20
+BEFORE = Figures(100 * MIB, 0, 50 * MIB, 1000)
+
+
+def test_better_programs() -> None:
+    cases = [
+        (Figures(90 * MIB, 9 * MIB, 50 * MIB, 1000), True),  # VMEM is there to be used
+        (Figures(100 * MIB, 0, 40 * MIB, 1000), True),
+        (Figures(100 * MIB, 0, 50 * MIB, 500), False),  # fewer cycles alone
+        (Figures(90 * MIB, 0, 51 * MIB, 1000), False),
+        (Figures(101 * MIB, 0, 10 * MIB, 1000), False),
+        (Figures(50 * MIB, 0, 0, 1100), False),
+        (Figures(50 * MIB, 0, 0, None), True),
+        (BEFORE, False),
+    ]
+    assert [pair for pair in cases if is_better(BEFORE, pair[0]) is not pair[1]] == []
+
+
+def test_report_of_advice() -> None:
+    one = Advised("donation", "jax.jit(f, donate_argnums=…)", "x for y", Figures(80 * MIB, 0, 0, 7))
+    both = Advised("a and b", "do both", "together", Figures(60 * MIB, 0, 0, 7), True, "the same")
+    text = str(Advice("f", "v5e", 4, BEFORE, (one,), both, 9, 2, 5, 3))
+    assert text.splitlines()[:3] == [
+        "f: HBM at the peak 100.00 MiB → 60.00 MiB, copies and relayouts 50.00 MiB → 0 B",
+        "TPU v5e on each of 4 devices: 9 changes compiled, 5 of them not better, 2 refused",
+        "warning: 3 changes left untried",
+    ]
+    assert "x for y: jax.jit(f, donate_argnums=…)" in text
+    nothing = Advice("f", "v5e", 1, BEFORE, (), None, 9, 0, 9, 0)
+    assert nothing.summary().title == "f: no change that was tried makes it better"
+    assert nothing.to_dict()["before"]["peak_bytes"] == 100 * MIB
+    assert one.saved(BEFORE) == 70 * MIB
+
+
+def test_differences_of_results() -> None:
+    nan, inf = float("nan"), float("inf")
+    cases = [
+        ([1.0, nan, inf], [1.0, nan, inf], 0.0),
+        ([1.0, 2.0], [1.0, 2.5], 0.25),
+        ([1.0, 2.0], [1.0, nan], inf),
+        ([1.0, inf], [1.0, -inf], inf),
+        ([1, 2], [1, 3], inf),
+        ([True], [True], 0.0),
+    ]
+    found = [difference(np.array(a), np.array(b)) for a, b, _ in cases]
+    assert found == [wanted for _, _, wanted in cases]
+
+
+def test_random_arguments() -> None:
+    one = argument(np.empty((50, 3), np.int32), 1)
+    assert one.dtype == np.int32
+    assert set(np.unique(one)) <= set(range(8))
+    assert argument(np.empty(4, bool), 2).dtype == bool
+    assert abs(argument(np.empty(1000, np.float32), 3).mean()) < 0.2

@@ -1,0 +1,246 @@
+"""Changes of JAX functions: each computes the same. They need JAX, which the extra [tpu] has."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.tpu_compiler.compare import argument, difference
+from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.process import Compiler
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax", reason="the extra [tpu] is not installed")
+
+from jax import lax, numpy as jnp  # noqa: E402
+
+from morello_layouts.tpu_compiler import arguments, operations  # noqa: E402
+from morello_layouts.tpu_compiler.program import (  # noqa: E402
+    load_arguments,
+    load_function,
+    trace,
+)
+from morello_layouts.tpu_compiler.rewrite import sites  # noqa: E402
+
+FAKE = str(Path(__file__).parents[1] / "support" / "fake_compiler.py")
+
+
+def scanned(matrices: Any, first: Any) -> Any:
+    def step(product: Any, matrix: Any) -> Any:
+        product = product @ matrix
+        return product, (product, product.sum())
+
+    return lax.scan(step, first, matrices)
+
+
+def backwards(x: Any) -> Any:
+    return lax.scan(lambda c, row: (c + row, c * 2), x[0], x, reverse=True)
+
+
+def batched(a: Any, b: Any) -> Any:
+    return jnp.einsum("bqhd,bkhd->bhqk", a, b)
+
+
+def nested(a: Any, b: Any) -> Any:
+    def body(_: int, c: Any) -> Any:
+        return jnp.where(c.sum() > 0, jax.jit(jnp.dot)(c, b), c)
+
+    return lax.fori_loop(0, 3, body, lax.cond(a[0, 0] > 0, lambda x: x @ b, lambda x: x, a))
+
+
+def differentiated(a: Any, b: Any) -> Any:
+    return jax.grad(lambda a, b: jax.nn.relu(jax.checkpoint(jnp.dot)(a, b)).sum(), (0, 1))(a, b)
+
+
+def sorted_rows(x: Any, y: Any) -> Any:
+    return lax.sort((x, y), dimension=1, num_keys=1, is_stable=True)
+
+
+def sorted_floats(x: Any) -> Any:
+    return jnp.median(x, -1), jnp.sort(jnp.where(x > 1, jnp.nan, x), axis=1)
+
+
+FUNCTIONS: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
+    (scanned, ("f32[64,3,3]", "f32[3,3]")),
+    (backwards, ("f32[32,2,5]",)),
+    (batched, ("f32[2,5,3,4]", "f32[2,7,3,4]")),
+    (nested, ("f32[4,4]", "f32[4,4]")),
+    (differentiated, ("f32[5,4]", "f32[4,3]")),
+    (sorted_rows, ("s32[6,9]", "s32[6,9]")),
+    (sorted_floats, ("f32[6,9]",)),
+]
+
+
+def results(program: Any, given: Any) -> list[Any]:
+    flat = [argument(aval, k) for k, aval in enumerate(given.avals)]
+    return [np.asarray(x) for x in program.as_given(*flat)]
+
+
+def test_changed_functions_compute_the_same() -> None:
+    """NaN, ties and the order of equal keys too."""
+    wrong, kinds = [], set()
+    for function, shapes in FUNCTIONS:
+        program = trace(function, shapes)
+        wanted = results(program, program)
+        for kind in operations.OPERATION_KINDS:
+            for candidate in kind(program):
+                kinds.add(candidate.kind)
+                found = results(candidate.apply(program), program)
+                off = max(map(difference, wanted, found), default=0.0)
+                if off > 1e-5:
+                    wrong.append((function.__name__, candidate.kind, off))
+    assert not wrong
+    assert kinds == {
+        *("product as sums", "operand order", "sorting network", "long dimension last"),
+        *("scan in blocks", "scan unrolled"),
+    }
+
+
+def test_changes_change_the_function() -> None:
+    """Each kind leaves the operation that it replaces nowhere, not even in loops and calls."""
+    program = trace(nested, ("f32[4,4]", "f32[4,4]"))
+    assert len(sites(program, "dot_general")) == 1
+    (candidate,) = operations.summed_products(program)
+    assert sites(candidate.apply(program), "dot_general") == []
+    assert candidate.where.startswith("dot_general to float32[4,4] at test_changes.py:")
+    unrolled = next(operations.unrolled_scans(trace(scanned, ("f32[64,3,3]", "f32[3,3]"))))
+    assert "scan of 64 steps" in unrolled.change
+
+
+def stored(x: Any, y: Any) -> Any:
+    return x * 2 + y.sum(), y + 1
+
+
+def test_other_forms_of_arguments_and_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arguments, "_LEAST", 1)
+    program = trace(stored, ("f32[300,3,5]", "f32[200,130]"))
+    wanted = results(program, program)
+    wrong, kinds = [], set()
+    for candidate in (*arguments.other_forms(program), *arguments.narrow_types(program)):
+        kinds.add(candidate.kind)
+        changed = candidate.apply(program)
+        off = max(map(difference, wanted, results(changed, program)))
+        same = changed.avals == program.avals and changed.result_avals == program.result_avals
+        if off > (1e-6 if candidate.exact else 1e-2) or same:
+            wrong.append((candidate.kind, candidate.change, off))
+    assert not wrong
+    assert kinds == {"folding", "axis order", "padding", "element type"}
+    twice = program
+    for candidate in arguments.other_forms(program):
+        if candidate.kind == "padding":
+            twice = candidate.apply(twice)
+    assert max(map(difference, wanted, results(twice, program))) == 0
+
+
+def test_donations_pair_arguments_with_results() -> None:
+    program = trace(lambda a, b, c: (b + 1, a.sum() + c[0]), ("f32[8]", "f32[9]", "f32[9]"))
+    (found,) = arguments.donations(program)
+    assert (found.where, found.apply(program).donated) == ("b for result[0]", frozenset({1}))
+    donated = trace(jax.jit(lambda a: a + 1, donate_argnums=0), ("f32[8]",))
+    assert list(arguments.donations(donated)) == []
+    assert b"tf.aliasing_output" in found.apply(program).module()
+
+
+def test_layouts_are_attributes_of_the_module() -> None:
+    program = trace(lambda a, b: a + b, ("f32[8,128]{0,1}", "f32[8,128]"))
+    assert program.parameter_modes == ((0, "{0,1}"),)
+    assert b"{0,1}" in program.module()
+    chosen = [*arguments.chosen_layouts(program)][1].apply(program)
+    assert b"auto" in chosen.module()
+    assert b"auto" not in program.module()
+
+
+def test_shardings_of_arguments() -> None:
+    P = jax.sharding.PartitionSpec
+    found = [*arguments._specs((8, 6), P("a", None), {"a": 2, "b": 4})]
+    assert found == [P(None, "a"), P(("a", "b"), None)]
+    mesh = jax.sharding.AbstractMesh((2, 2), ("a", "b"))
+    struct = jax.ShapeDtypeStruct(
+        (512, 512), jnp.float32, sharding=jax.sharding.NamedSharding(mesh, P("a", None))
+    )
+    program = trace(lambda x: x @ x, (struct,))
+    changed = next(arguments.moved_shardings(program)).apply(program)
+    assert (program.devices, program.specs[0], changed.specs[0]) == (4, P("a", None), P(None, "a"))
+    assert b"num_partitions" in changed.module()
+
+
+def test_arguments_of_every_kind_are_traced() -> None:
+    tree = {"w": np.zeros((2, 3), np.float32), "b": jnp.zeros(3)}
+    program = trace(
+        lambda params, x, n: x @ params["w"] * n + params["b"],
+        (tree, ml.parse("bf16[7,2]{0,1}"), 2.0),
+    )
+    assert program.arguments == ("params['b']", "params['w']", "x", "n")
+    assert [str(a) for a in program.avals][:3] == ["float32[3]", "float32[2,3]", "bfloat16[7,2]"]
+    assert program.parameter_modes == ((2, "{0,1}"),)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda: trace(len, ("f32[8",)), "expected"),
+        (lambda: trace(lambda x: x, ("[1, 0]",)), "argument: expected the text of an array"),
+        (lambda: trace(lambda x: x, (object(),)), "argument: expected an array or its type"),
+        (lambda: trace(jnp.dot, ("f32[2,3]", "f32[2,3]")), "dot could not be traced: TypeError"),
+        (lambda: ml.tpu.diagnose(3, compiler=Compiler(("x",))), "function: expected a function"),
+        (lambda: load_function("nowhere.py:f"), "nowhere.py is not a file"),
+        (lambda: load_function("f"), "function: expected FILE.py:FUNCTION, got f"),
+    ],
+)
+def test_errors(call: Callable[[], Any], what: str) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        call()
+    assert caught.value.what.startswith(what)
+
+
+def test_functions_of_files(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text("def f(x):\n    return x\ndef example():\n    return ('f32[8]',)\nn = 3\n")
+    assert load_function(f"{file}:f")(5) == 5
+    assert load_arguments(f"{file}:f", "example") == ("f32[8]",)
+    for name, what in (("g", "has nothing named g"), ("n", "n is not a function")):
+        with pytest.raises(ml.LayoutError) as caught:
+            load_function(f"{file}:{name}")
+        assert caught.value.what.endswith(what)
+    (tmp_path / "wrong.py").write_text("1 / 0\n")
+    with pytest.raises(ml.LayoutError, match="fails: ZeroDivisionError"):
+        load_function(f"{tmp_path / 'wrong.py'}:f")
+
+
+def test_advice_shows_what_is_better_and_remembers(tmp_path: Path) -> None:
+    """The command in the compiler's place charges less for donated arguments alone."""
+    fake = Compiler((sys.executable, FAKE, "donation"))
+    advise = partial(
+        ml.tpu.advise, lambda x: x + 1, "f32[512,128]", compiler=fake, memory=tmp_path, budget=4
+    )
+    advice = advise()
+    assert [(a.kind, a.where, a.equal) for a in advice.advice] == [
+        ("donation", "x for result", True)
+    ]
+    assert advice.best is not None
+    assert (advice.before.peak_bytes, advice.best.after.peak_bytes) == (1 << 20, 1 << 19)
+    assert (advice.compiled, advice.worse, advice.refused) == (4, 3, 0)
+    assert advice.left > 0
+    kept = advise(compiler=Compiler(("false",)))
+    assert kept.advice[0].after == advice.advice[0].after
+
+
+def test_changed_function_that_differs_is_not_shown() -> None:
+    from morello_layouts.tpu_compiler.advise import _Checks, _Trial, _Tried
+    from morello_layouts.tpu_compiler.candidate import Candidate
+
+    program = trace(lambda x: x + 1, ("f32[8]",))
+    checks = _Checks(program, (), None)
+    good = program.with_function(lambda x: [1 + x])
+    bad = program.with_function(lambda x: [x + 2])
+    candidate = Candidate("kind", "change", "where", lambda p: p)
+    pytest.importorskip("flatbuffers", reason="jax.export needs it")
+    trial = _Trial(Figures(1, 0, 0, None), ())
+    assert checks.advised(_Tried(candidate, good, trial)).equal is True
+    assert checks.advised(_Tried(candidate, bad, trial)).equal is False

@@ -1,0 +1,148 @@
+"""Compilations: recorded dumps, and a command in place of the compiler that may do anything."""
+
+import json
+import os
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.tpu_compiler.compilation import Compilation, compile_module
+from morello_layouts.tpu_compiler.process import Compiler, bounded, compiled
+from tests.support.paths import DATA
+
+FAKE = str(Path(__file__).parents[1] / "support" / "fake_compiler.py")
+OOM = "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required (16.01T)\nmore"
+
+
+def fake(do: object, *more: str, seconds: float = 60) -> Compiler:
+    return Compiler((sys.executable, FAKE, str(do), *more), seconds)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    with tarfile.open(DATA / "tpu_compilations.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    (folder / "out_of_memory" / "error").write_text(OOM)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scan(recorded: Path) -> Compilation:
+    return compile_module(b"", "v5e", compiler=fake(recorded / "scan"))
+
+
+def test_figures_of_a_recorded_program(scan: Compilation) -> None:
+    """The compiler's own report of memory says 138,240 bytes of HBM and 3,078,144 of VMEM."""
+    figures = scan.figures
+    assert figures.peak_bytes == scan.memory.total == 138_240
+    assert figures.vmem_bytes == 3_078_144
+    # Each of 1,000 steps copies f32[3,3]; the stacks of bf16 and of f32 are rewritten; a counter.
+    assert figures.moved_bytes == 1000 * 2048 + 1_024_000 + 49_152 + 512
+    assert figures.cycles == 1000 * (1824 + 2066) + 2 * 3998
+
+
+def test_report_says_verdict_and_peak(scan: Compilation) -> None:
+    lines = str(scan).splitlines()
+    assert lines[0] == "jit_products compiles for TPU v5e"
+    assert lines[1].startswith("HBM at the peak: 135.00 KiB; VMEM: 2.94 MiB")
+    assert "Alive at the peak, by source line" in str(scan)
+    found = scan.to_dict()
+    assert found["peak_bytes"] == scan.figures.peak_bytes
+    assert found["diagnosis"]["module"] == "jit_products"
+
+
+def test_program_without_memory_is_reported(recorded: Path) -> None:
+    found = compile_module(b"", "v5e", compiler=fake(recorded / "out_of_memory"))
+    assert found.summary().title == "jit__lambda does not compile for TPU v5e"
+    assert found.summary().warnings[0].startswith("RESOURCE_EXHAUSTED: Ran out of memory on HBM")
+    assert found.figures.peak_bytes == 17_601_312_855_040
+    assert found.figures.cycles is None
+
+
+def test_dumps_are_kept(recorded: Path, tmp_path: Path) -> None:
+    compile_module(b"", "v5e", compiler=fake(recorded / "scan"), keep=tmp_path / "kept")
+    assert {p.suffix for p in (tmp_path / "kept").iterdir()} == {".txt"}
+
+
+def test_job_names_topology_and_devices(tmp_path: Path) -> None:
+    script = tmp_path / "show.py"
+    script.write_text(
+        "import sys, json, os, pathlib\n"
+        "f = pathlib.Path(sys.argv[1])\n"
+        "job = json.loads((f / 'job.json').read_text())\n"
+        "flags, platform = os.environ['XLA_FLAGS'], os.environ['JAX_PLATFORMS']\n"
+        "error = [job['topology'], job['devices'], flags, platform]\n"
+        "(f / 'result.json').write_text(json.dumps({'error': json.dumps(error)}))\n"
+    )
+    with compiled(b"", "v5p", 16, compiler=Compiler((sys.executable, str(script)))) as outcome:
+        topology, devices, flags, platform = json.loads(outcome.error)
+    assert (topology, devices, platform) == ("v5p:2x2x4", 16, "cpu")
+    assert "--xla_dump_to=" in flags
+
+
+@pytest.mark.parametrize(
+    ("do", "what", "why"),
+    [
+        ("crash", "the TPU compiler ended without an answer", "the compiler has crashed"),
+        (
+            "refuse",
+            "the TPU compiler refuses the program: INTERNAL: RET_CHECK failure",
+            "INTERNAL: RET_CHECK failure\nin target.cc",
+        ),
+    ],
+)
+def test_compilers_that_fail(do: str, what: str, why: str) -> None:
+    with pytest.raises(ml.LayoutError) as caught:
+        compile_module(b"", "v5e", compiler=fake(do))
+    assert (caught.value.what, caught.value.why) == (what, why)
+
+
+def test_compiler_that_hangs_ends_with_its_children(tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(ml.LayoutError, match="took more than 1 seconds"):
+        compile_module(
+            b"",
+            "v5e",
+            compiler=fake("hang", str(tmp_path / "pid"), seconds=1),
+            progress=said.append,
+        )
+    assert said[0].startswith("compiling for v5e: 0 s")
+    child = int((tmp_path / "pid").read_text())
+    for _ in range(50):
+        if not _runs(child):
+            break
+        time.sleep(0.1)
+    assert not _runs(child)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system has no /proc")
+def test_compiler_that_takes_too_much_memory_ends() -> None:
+    with pytest.raises(ml.LayoutError, match=r"took more than 0\.1 GiB of memory"):
+        compile_module(b"", "v5e", compiler=bounded(fake("eat"), None, 0.1))
+
+
+def test_topologies_hold_the_devices() -> None:
+    from morello_layouts.tpu_compiler.process import _topology
+
+    wrong = []
+    for generation in ml.tpu.GENERATIONS:
+        for devices in (1, 4, 8, 16, 32, 64, 128, 256):
+            sides = [int(n) for n in _topology(generation, devices).partition(":")[2].split("x")]
+            cores = 2 if generation in ("v2", "v3", "v4", "tpu7x") else 1
+            chips = sides[0] * sides[1] * (sides[2] if len(sides) > 2 else 1)
+            if not devices <= chips * cores < max(2 * devices, 9) or chips % 4:
+                wrong.append((generation, devices, sides))
+    assert not wrong
