@@ -166,11 +166,16 @@ class _At:
             if at is None:
                 if p in used:
                     yield f"the inverse calls slot {p} padding, the document does not", p
-            elif (
-                any(not 0 <= x < n for x, n in zip(at, self.shape, strict=True))
-                or (self.document(at) or (None,))[0] != p
+            elif any(not 0 <= x < n for x, n in zip(at, self.shape, strict=True)) or not (
+                self._may_hold(self.document(at), p)
             ):
                 yield f"the inverse finds {at} in slot {p}, the document does not", p
+
+    def _may_hold(self, found: tuple[int, int] | None, p: int) -> bool:
+        """Whether a slot holds an element by the document, which gives the first of its holders."""
+        if found is None or self.m.recipe.replicas == 1:
+            return found is not None and found[0] == p
+        return found[0] <= p
 
     def coordinate(self, p: Any) -> tuple[Any, ...] | None:
         """Return the coordinate at a slot by the inverse's formulas; None for padding."""

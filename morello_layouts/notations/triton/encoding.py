@@ -328,11 +328,6 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "amd_mfma": (
         (lambda e: e.rank in (2, 3), "warpsPerCTA", "2 or 3 sizes"),
         (lambda e: e.numbers("instrShape")[:2] in _MFMA, "instrShape", f"one of {_text(_MFMA)}"),
-        (
-            lambda e: e.numbers("instrShape")[:2] != (64, 4) or bool(e.number("isTransposed")),
-            "isTransposed",
-            "true for 64x4",
-        ),
         (lambda e: e.get("elementBitWidth", 32) in (32, 64), "elementBitWidth", "32 or 64"),
     ),
     "amd_wmma": (

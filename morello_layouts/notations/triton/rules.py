@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TypeAlias
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.triton.tile import Tile, Vectors, extents, reshaped
 
@@ -146,6 +146,12 @@ def _mfma(e: Encoding, shape: list[int]) -> Bases:
     order = _row_major(rank)
     n, m = order[:2]
     rows, columns = e.numbers("instrShape")[:2]
+    if (rows, columns) == (64, 4) and not e.number("isTransposed"):
+        raise UnsupportedError(
+            "amd_mfma: instrShape [64, 4] is not transposed",
+            "Triton computes 64x4 as a transposed 4x64",
+            "write isTransposed = true",
+        )
     height = 1 if e.get("elementBitWidth", 32) == 64 else 4
     lanes, dims = (rows, (n, m)) if e.number("isTransposed") else (columns, (m, n))
     tile = Tile(rank, order).spread("register", height, dims[0])

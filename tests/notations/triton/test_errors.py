@@ -66,8 +66,6 @@ ERRORS = [
      "warpsPerCTA: expected 2 or 3 sizes, got [2]"),
     ("#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], ▲instrShape = [8, 8, 8], isTransposed = false}>",
      "instrShape: expected one of [[16, 16], [32, 32], [4, 64], [64, 4]], got [8, 8, 8]"),
-    ("#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [64, 4, 4], ▲isTransposed = false}>",
-     "isTransposed: expected true for 64x4, got false"),
     ("#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], ▲isTransposed = 1}>",
      "isTransposed: expected true or false, got 1"),
     ("#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = false, ▲elementBitWidth = 16}>",

@@ -26,6 +26,13 @@ def test_a_shape_smaller_than_the_tile_is_held_several_times() -> None:
     assert bases["register"] == ((0, 1),)
 
 
+def test_verified_with_several_holders() -> None:
+    m = ml.index_map(f"#ttg.blocked<{{{BLOCKED}}}>", (2, 4))
+    found = ml.verify(m)
+    assert found.holds, found.reason
+    assert m.size == 64
+
+
 def test_a_shape_larger_than_the_tile_takes_more_registers_in_order() -> None:
     layout = ml.parse(f"#ttg.blocked<{{{BLOCKED}}}>")
     assert layout.bases((8, 32))["register"] == ((0, 1), (0, 16), (4, 0))
@@ -41,6 +48,17 @@ def test_zero_bases_of_registers_go_with_slices_and_blocks_but_not_with_operands
     mma = "#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [1, 1], instrShape = [16, 8]}>"
     operand = ml.parse(f"#ttg.dot_op<{{opIdx = 0, parent = {mma}, kWidth = 4}}>")
     assert operand.bases((16, 8))["register"] == ((0, 1), (0, 2), (8, 0), (0, 0))
+
+
+def test_an_operand_of_64x4_has_a_layout_where_its_result_has_none() -> None:
+    mfma = (
+        "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [64, 4, 16], "
+        "isTransposed = false}>"
+    )
+    operand = ml.parse(f"#ttg.dot_op<{{opIdx = 1, parent = {mfma}, kWidth = 8}}>")
+    assert operand.bases((64, 64))["warp"] == ((0, 4), (0, 0))
+    with pytest.raises(ml.UnsupportedError, match="is not transposed"):
+        ml.index_map(mfma, (64, 64))
 
 
 def test_swizzles_are_in_elements_here() -> None:
