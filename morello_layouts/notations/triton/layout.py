@@ -72,9 +72,8 @@ class TritonLayout(Layout):
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout at a shape as split, replicate, xor, transpose and merge steps."""
-        bases = self.bases(shape)
-        found = recipe_of_bases(known(tuple(shape)), bases)
-        return _padded(found, self.encoding.numbers("paddings"))
+        self.bases(shape)  # checks the shape
+        return _recipe(self.encoding, known(tuple(shape)))
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as exclusive ors of the coordinates' bits, in runs of bits."""
@@ -131,6 +130,12 @@ def _bases(encoding: Encoding, shape: tuple[int, ...]) -> Bases:
     order = ("block", *((MEMORY,) if encoding.is_memory else ("warp", "lane", "register")))
     named = {name: tuple(found.get(name, ())) for name in order}
     return named if named["block"] else {name: named[name] for name in order[1:]}
+
+
+@lru_cache(maxsize=256)
+def _recipe(encoding: Encoding, shape: tuple[int, ...]) -> Recipe:
+    found = recipe_of_bases(shape, _bases(encoding, shape))
+    return _padded(found, encoding.numbers("paddings"))
 
 
 def _powers(shape: Sequence[Int]) -> tuple[int, ...]:
