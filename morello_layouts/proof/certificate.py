@@ -18,6 +18,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import AnyMap, sizes_of
 from morello_layouts.proof.certificate_digits import Certificate, certified
+from morello_layouts.proof.reading import limits_of
 from morello_layouts.proof.swizzled import is_swizzled
 from morello_layouts.recipe import linear_index, physical_coordinates
 
@@ -44,7 +45,8 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     if claim == "padded":
         found["padding"] = _size(m.recipe.size - _product(m.recipe.shape), m)
     if claim == "verified":
-        found["limits"] = [[_form(x, m), _size(n, m)] for x, n in m.inverse.limits]
+        limits = limits_of(m.inverse.padding)
+        found["limits"] = [[python_text(x), python_text(n)] for x, n in limits]
         tail = m.recipe.tail_padding
         found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
         found["others"] = [python_text(m.reference), _form(_slot(m), m)]

@@ -12,13 +12,14 @@ from typing import Any, Final
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import size_to_sympy
-from morello_layouts.expr.sizes import Int, Quotient, SizeExpr
+from morello_layouts.expr.sizes import Int, Quotient, SizeExpr, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import SymbolicQuestion
+from morello_layouts.proof.reading import Reading, limits_of
 from morello_layouts.proof.verdict import Condition, Proof
 from morello_layouts.recipe import Pad, Split, has_inverse, offset_of
 
-_DECIDER: Final = "the simplifier"
+DECIDER: Final = "the simplifier"
 
 
 def has_named_tiles(m: IndexMap | AffineMap) -> bool:
@@ -48,7 +49,7 @@ def is_injective(claim: str, m: IndexMap) -> Proof:
         found = [canonicalize(substitute(form, {"p": offset})) for form in m.inverse.forms]
         if found == coordinate_variables(m.recipe.shape):
             reason = "the inverse formula gives back each coordinate"
-            return Proof(claim, True, reason, _DECIDER, condition=all_sizes())
+            return Proof(claim, True, reason, DECIDER, condition=all_sizes())
     return Proof(claim, None, "the simplifier does not see that the inverse gives coordinates back")
 
 
@@ -62,7 +63,7 @@ def is_surjective(claim: str, m: IndexMap, decide: Callable[..., Proof]) -> Proo
     divided = [(_tile_of(*pair), pair[0]) for pair in pads]
     condition = all_sizes() if not pads else _divides(divided, m)
     if not pads:
-        return Proof(claim, True, "no step pads", _DECIDER, condition=condition, padding=0)
+        return Proof(claim, True, "no step pads", DECIDER, condition=condition, padding=0)
 
     def effect(maps: Sequence[Any], proof: Proof) -> str:
         return f"leaves {proof.padding} of {maps[0].size} slots empty"
@@ -73,7 +74,7 @@ def is_surjective(claim: str, m: IndexMap, decide: Callable[..., Proof]) -> Proo
     if found.holds is None or condition is None:
         return found
     at = found.counterexample
-    return Proof(claim, False, str(at), _DECIDER, at, condition, m.padding)
+    return Proof(claim, False, str(at), DECIDER, at, condition, m.padding)
 
 
 def _tile_of(size: Int, padded: Int) -> Int | None:
@@ -109,14 +110,29 @@ def are_equivalent(claim: str, a: IndexMap | AffineMap, b: IndexMap | AffineMap)
     one, other = ([_by_recipe(m)] if isinstance(m, IndexMap) else m.forms for m in (a, b))
     if [*one] == [*other]:
         reason = "every coordinate has the same offset"
-        return Proof(claim, True, reason, _DECIDER, condition=all_sizes())
+        return Proof(claim, True, reason, DECIDER, condition=all_sizes())
     return Proof(claim, None, "the simplified formulas differ, and quotients by names may be equal")
 
 
 def is_verified(claim: str, m: IndexMap) -> Proof:
-    """Decide whether the formulas are the recipe's, and the inverse gives coordinates back."""
-    answer = is_injective(claim, m)
-    if answer.holds and canonicalize(m.reference_form) == _by_recipe(m):
-        reason = "formulas and recipe agree, and the inverse gives back each coordinate"
-        return Proof(claim, True, reason, _DECIDER, condition=all_sizes())
+    """Decide whether SymPy's formulas are the recipe's, and its inverse gives coordinates back."""
+    at, offset = coordinate_variables(m.recipe.shape), _by_recipe(m)
+    names = {f"d{k}": x for k, x in enumerate(at)} | {"p": offset}
+    reading = Reading(names, lambda n: AffineExpr((), n), m.assumptions)
+    found = [canonicalize(m.form), *map(_read(reading), (m.expr, m.reference))]
+    if has_inverse(m.recipe) and all(form == offset for form in found):
+        back = [*map(_read(reading), m.inverse.exprs)]
+        if back == at and not _may_be_padding(m.inverse.padding, reading):
+            reason = "formulas and recipe agree, and the inverse gives back each coordinate"
+            return Proof(claim, True, reason, DECIDER, condition=all_sizes())
     return Proof(claim, None, "the simplifier does not see that formulas and recipe agree")
+
+
+def _read(reading: Reading) -> Callable[[Any], AffineExpr]:
+    return lambda expr: canonicalize(reading.expr(expr))
+
+
+def _may_be_padding(condition: Any, reading: Reading) -> bool:
+    """Return whether a condition for padding may hold at the offset of an element."""
+    rooms = (_read(reading)(n - 1 - x).interval.lo for x, n in limits_of(condition))
+    return any(room is None or not is_nonnegative(room) for room in rooms)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import lcm
-from operator import xor
+from operator import add, mul, xor
 from typing import Any, TypeAlias
 
 from morello_layouts.expr import AffineExpr, BitXor, Var
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
-from morello_layouts.expr.conversions import number_from_sympy
-from morello_layouts.expr.sizes import Int, exact_quotient
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, exact_quotient
 from morello_layouts.proof.isl import NotAffineError
 from morello_layouts.recipe import Recipe, linear_index, physical_coordinates
 
@@ -127,9 +126,9 @@ class Reading:
         if expr.is_Rational:
             return int(expr.p), int(expr.q)
         above, below = expr.as_numer_denom()
-        number = apply_divisibility(self.assumptions, number_from_sympy(above))
+        number = apply_divisibility(self.assumptions, size_of(above))
         if not below.is_Integer:
-            return number, apply_divisibility(self.assumptions, number_from_sympy(below))
+            return number, apply_divisibility(self.assumptions, size_of(below))
         divisor = int(below)
         if divisor == 1 or number % divisor == 0:
             return exact_quotient(number, divisor), 1
@@ -141,6 +140,40 @@ def read(source: Any, reading: Reading) -> Any:
     if hasattr(source, "steps"):
         return reading.recipe(source)
     return reading.form(source) if hasattr(source, "terms") else reading.expr(source)
+
+
+def limits_of(condition: Any) -> list[tuple[Any, Any]]:
+    """Return SymPy's condition for padding as pairs (x, n): an element lies where each x < n.
+
+    >>> from sympy import Gt, Or, Symbol
+    >>> p = Symbol("p")
+    >>> limits_of(Or(p % 4 >= 3, Gt(p, 9)))
+    [(p, 10), (Mod(p, 4), 3)]
+    """
+    if condition.func.__name__ == "Or":
+        return [limit for part in condition.args for limit in limits_of(part)]
+    if not condition.args:  # true or false everywhere
+        from sympy import Integer
+
+        return [(Integer(0), Integer(0))] if condition else []
+    least = condition.lts + 1 if "Strict" in condition.func.__name__ else condition.lts
+    return [(condition.gts, least)]
+
+
+def size_of(expr: Any) -> Int:
+    """Return a size: numbers, names, sums, products, and quotients that are rounded up."""
+    if expr.is_Integer:
+        return int(expr)
+    if expr.is_Symbol:
+        return SizeExpr.named(expr.name)
+    if expr.is_Add or expr.is_Mul:
+        return reduce(add if expr.is_Add else mul, map(size_of, expr.args))
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
+        return reduce(mul, [size_of(expr.base)] * int(expr.exp))
+    if expr.func.__name__ == "ceiling":
+        above, below = expr.args[0].as_numer_denom()
+        return ceil_quotient(size_of(above), size_of(below))
+    raise unreadable(expr)
 
 
 def unreadable(expr: Any) -> NotAffineError:

@@ -19,12 +19,11 @@ import numpy as np
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, BitXor, canonicalize, variable
-from morello_layouts.expr.conversions import to_sympy
 from morello_layouts.expr.sizes import is_nonnegative
 from morello_layouts.limits import PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import AnyMap, names_of, sizes_of
-from morello_layouts.proof.reading import Reading, read
+from morello_layouts.proof.reading import Reading, limits_of, read, size_of
 from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
@@ -222,9 +221,10 @@ def _first_wrong_slot(m: IndexMap) -> int | None:
     expanded = with_replicas_as_dims(m.recipe)
     for slots in _chunks(known((m.recipe.size,))[0]):
         at, there = elements_at(expanded, slots)
-        wrong = there != ~_any(x.evaluate({"p": slots}) >= n for x, n in m.inverse.limits)
+        reading = Reading({"p": slots}, lambda n: n)
+        wrong = there == _any(reading.expr(x) >= int(n) for x, n in limits_of(m.inverse.padding))
         for expr, x in zip(m.inverse.exprs, at, strict=False):
-            wrong = wrong | (there & (Reading({"p": slots}, lambda n: n).expr(expr) != x))
+            wrong = wrong | (there & (reading.expr(expr) != x))
         inside = [np.where(there, x, 0) for x in at]
         wrong = wrong | (there & (offset_of(expanded, inside, 0) != slots))
         if wrong.any():
@@ -241,7 +241,8 @@ def _has_same_padding(m: IndexMap) -> bool:
     p = Separable.coordinates((m.recipe.size,))[0]
     _, limits = coordinates_at(m.recipe, p)
     _, forms = coordinates_at(m.recipe, variable("p", 0, m.recipe.size - 1))
-    claimed = [((_read_at(m, p, to_sympy(x)) + p * 0).key, n) for x, n in m.inverse.limits]
+    stated = limits_of(m.inverse.padding)
+    claimed = [((_read_at(m, p, x) + p * 0).key, size_of(n)) for x, n in stated]
     left = list(claimed)
     for (x, n), (form, _) in zip(limits, forms, strict=True):
         key, highest = (x + p * 0).key, canonicalize(form).interval.hi

@@ -67,18 +67,24 @@ def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
     """Decide whether ``m.expr``, ``m.reference`` and ``m.inverse`` agree with the recipe.
 
     They are read as SymPy holds them, which is what users get. All are then compared with the
-    notation's document at coordinates, which can only refute. What stays undecided for all sizes is
-    tried at small ones, and then proved by a certificate if one is found.
+    notation's document at coordinates, which can only refute. What stays undecided for all sizes,
+    or is decided by the simplifier, which is judged here, is tried at small ones. What is still
+    undecided is proved by a certificate if one is found.
     """
     answer = _agreement(m, budget=budget)
-    wrong = None if answer.holds is False else first_disagreement(m)
-    if wrong is None:
-        found = _refuted_at_small_sizes(m) if answer.holds is None else None
-        if answer.holds is None and found is None and budget is None:
-            found = _certified(m)
-        return answer if found is None else replace(found, assumptions=answer.assumptions)
-    reason, at = wrong
-    return replace(answer, holds=False, reason=reason, decider="the document", counterexample=at)
+    if answer.holds is False:
+        return answer
+    wrong = first_disagreement(m)
+    if wrong is not None:
+        reason, at = wrong
+        answer = replace(answer, holds=False, reason=reason, counterexample=at)
+        return replace(answer, decider="the document")
+    if answer.holds and answer.decider != named_tiles.DECIDER:
+        return answer
+    found = _refuted_at_small_sizes(m, VERIFY_POINTS // 8 if answer.holds else VERIFY_POINTS)
+    if answer.holds is None and found is None and budget is None:
+        found = _certified(m)
+    return answer if found is None else replace(found, assumptions=answer.assumptions)
 
 
 def _certified(m: IndexMap) -> Proof | None:
@@ -256,9 +262,11 @@ def _points(condition: Any, space: Space, names: Mapping[str, Readable]) -> isl.
     return at_least(difference.function, strict)
 
 
-def _refuted_at_small_sizes(m: IndexMap) -> Proof | None:
-    """Return a proof that a formula or the inverse is wrong at small sizes, if one is found."""
-    left = VERIFY_POINTS
+def _refuted_at_small_sizes(m: IndexMap, left: int) -> Proof | None:
+    """Return a proof that a formula or the inverse is wrong at small sizes, if one is found.
+
+    At most ``left`` elements and slots are looked at.
+    """
     for sizes in islice(small_sizes(names_of(m), m.assumptions), PROOF_SAMPLES):
         with suppress(ShapeError):  # sizes that the layout does not take
             recipe = m.recipe.at(sizes)
@@ -272,13 +280,18 @@ def _refuted_at_small_sizes(m: IndexMap) -> Proof | None:
     return None
 
 
-def _refuted(sizes: Mapping[str, int], wrong: str, decider: str) -> Proof:
-    reason = f"if {sizes_text(sizes)}, {wrong}"
+def _refuted(sizes: Mapping[str, int], wrong: tuple[str, Any], decider: str) -> Proof:
+    reason, at = wrong
+    if not sizes:
+        return Proof(VERIFIED, False, reason, decider, counterexample=at)
+    reason = f"if {sizes_text(sizes)}, {reason}"
     return Proof(VERIFIED, False, reason, decider, counterexample=sizes)
 
 
-def _wrong_values(m: IndexMap, recipe: Recipe, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield where formulas and inverse differ from a recipe at given sizes, in words."""
+def _wrong_values(
+    m: IndexMap, recipe: Recipe, sizes: Mapping[str, int]
+) -> Iterator[tuple[str, Any]]:
+    """Yield where formulas and inverse differ from a recipe at given sizes: in words, and where."""
     held: dict[int, tuple[int, ...]] = {}
     for at in product(*map(range, known(recipe.shape))):
         p = int(offset_of(recipe, at, 0))
@@ -286,12 +299,12 @@ def _wrong_values(m: IndexMap, recipe: Recipe, sizes: Mapping[str, int]) -> Iter
         values = {**sizes, **{f"d{k}": x for k, x in enumerate(at)}}
         for name, expr in (("simplified", m.expr), ("reference", m.reference)):
             if value_of(expr, values) != p:
-                yield f"the {name} formula differs from the recipe at {at}"
+                yield f"the {name} formula differs from the recipe at {at}", at
     if not has_inverse(recipe):
         return
     for p in range(*known((recipe.size,))):
         values = {**sizes, "p": p}
         if value_of(m.inverse.padding, values) != (p not in held):
-            yield f"the padding of the inverse differs from the recipe at slot {p}"
+            yield f"the padding of the inverse differs from the recipe at slot {p}", p
         elif p in held and held[p] != tuple(value_of(x, values) for x in m.inverse.exprs):
-            yield f"the inverse differs from the recipe at slot {p}"
+            yield f"the inverse differs from the recipe at slot {p}", p
