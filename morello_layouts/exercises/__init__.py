@@ -19,6 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from morello_layouts.api import are_equivalent, index_map, is_bijective, is_bitcast, is_surjective
+from morello_layouts.exercises.banks import (
+    half_rows as half_rows,
+    holder_of_an_element as holder_of_an_element,
+    smallest_pitch as smallest_pitch,
+    swizzle_by_hand as swizzle_by_hand,
+    swizzle_of_bytes as swizzle_of_bytes,
+    two_way_pitch as two_way_pitch,
+)
 from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
 from morello_layouts.maps import AffineMap, IndexMap
 

@@ -196,6 +196,10 @@ class Swizzle(Candidate):
 
     def recipe(self) -> Recipe:
         """Return the placement as steps: bits of one number, some of them added to others."""
+        if not any(n & (n - 1) for n in (*self.shape, self.pitch)) and not self.padding:
+            units = range(log2(prod(self.shape)))
+            columns = tuple(self.offsets(0, 1 << bit) for bit in units)
+            return Linear(self.shape, self.pitch, columns).recipe()
         whole = 1 << self.base + self.shift + self.bits
         count = -(-self.rows * self.pitch // whole) * whole
         gap = 1 << self.shift - self.bits

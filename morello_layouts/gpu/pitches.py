@@ -85,7 +85,7 @@ class BankFormula(Displayed):
         head = f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits"
         lines = [head]
         if self.formula is not None and len(set(self.ways)) > 1:
-            lines.append(f"  no conflicts if {self.formula} is 1")
+            lines.append(f"  no conflicts if {self.formula} = 1")
         if self.least > 1:
             lines.append(f"  for {self.pitch} from {self.least} on")
         return "\n".join(lines)

@@ -21,6 +21,12 @@ EXERCISES = {
 
 # Answers that a learner may give, each with the place at which it goes wrong.
 WRONG: dict[str, list[tuple[Any, Any]]] = {
+    "two_way_pitch": [("33", 1), (64, 32), (36, 4)],
+    "smallest_pitch": [("65", 65), (80, 2), (88, 88)],
+    "swizzle_by_hand": [("32*i + j", (0, 1)), ("32*j + i", (0, 1)), ("33*i + j", 1054)],
+    "half_rows": [("32*i + j", (0, 2)), ("32*i + (j ^ 8*(i%4))", (0, 4))],
+    "swizzle_of_bytes": [("Sw<3,3,3>", 32), ("Sw<3,4,4>", 64)],
+    "holder_of_an_element": [((0, 0), (0, 0)), ((7, 4), (1, 14))],
     "row_by_row": [("i + 3*j", (0, 1)), ("[1, 0]", (0, 1)), ("3*i + j", (1, 0))],
     "middle_first": [
         ("[1, 2, 0]", (0, 0, 1)),  # Morello's order, which is XLA's from the other end

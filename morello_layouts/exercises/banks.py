@@ -1,0 +1,199 @@
+"""Exercises about the banks of shared memory and the lanes of a warp."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from morello_layouts.api import bank_conflicts
+from morello_layouts.description import count
+from morello_layouts.exercises.exercise import Exercise, Feedback
+from morello_layouts.gpu import BankConflicts, Lanes
+from morello_layouts.maps import AffineMap, IndexMap
+
+
+def _number(answer: Any) -> int:
+    """Return an answer as a number, or -1."""
+    try:
+        return int(answer) if isinstance(answer, str) else index(answer)
+    except (TypeError, ValueError):
+        return -1
+
+
+def _ways(pitch: int, columns: int, access: str, bits: int) -> int:
+    found = bank_conflicts(f"({columns},{columns}):({pitch},1)", access, bits=bits)
+    assert isinstance(found, BankConflicts)
+    return found.ways
+
+
+def _two_ways(answer: Any) -> Feedback:
+    """Check for a pitch at which a column has two words in each bank."""
+    pitch = _number(answer)
+    if not 32 <= pitch <= 1 << 20:
+        return Feedback(False, "give a pitch of at least 32 elements, the length of a row")
+    ways = _ways(pitch, 32, "column", 32)
+    return Feedback(ways == 2, f"with a pitch of {pitch} it takes {count(ways, 'round')}", ways)
+
+
+two_way_pitch = Exercise(
+    "A tile has 32 rows of 32 elements of 32 bits. Its rows begin `LD` elements apart, and a warp "
+    "reads a column. Give an `LD` for which that takes exactly 2 rounds.",
+    (32, 32),
+    "34",
+    check=_two_ways,
+    hint="Lane l asks for word `LD*l`. After how many lanes does the bank `LD*l % 32` begin again?",
+)
+
+
+def _smallest(answer: Any) -> Feedback:
+    """Check for the smallest pitch at which vectors of a column have no conflicts."""
+    pitch = _number(answer)
+    if not 64 <= pitch <= 1 << 20:
+        return Feedback(False, "give a pitch of at least 64 elements, the length of a row")
+    if pitch % 8:
+        return Feedback(False, f"row 1 would begin at byte {2 * pitch}, no multiple of 16", pitch)
+    ways = _ways(pitch, 64, "column.b128", 16)
+    if ways > 1:
+        return Feedback(False, f"with a pitch of {pitch} eight lanes take {ways} rounds", ways)
+    comment = f"no conflicts, with {pitch - 64} elements of padding in a row"
+    return Feedback(pitch == 72, comment if pitch == 72 else f"{comment}; 8 are enough", pitch)
+
+
+smallest_pitch = Exercise(
+    "A tile has 64 rows of 64 elements of 16 bits. Eight lanes read eight rows of one column, each "
+    "lane 16 bytes, which must begin at a multiple of 16 bytes. What is the smallest pitch without "
+    "conflicts, in elements?",
+    (64, 64),
+    "72",
+    check=_smallest,
+    hint="Count in vectors of 16 bytes: the banks hold 8 of them. Which pitch takes eight rows to "
+    "eight different places?",
+)
+
+
+def _without_conflicts(*accesses: str, bits: int) -> Callable[[IndexMap | AffineMap], Feedback]:
+    """Return a judge of a placement without padding and without conflicts."""
+
+    def judge(given: IndexMap | AffineMap) -> Feedback:
+        rows, columns = given.shape
+        offsets = np.asarray(given(*np.indices((rows, columns))))
+        if sorted(offsets.reshape(-1).tolist()) != list(range(rows * columns)):
+            seen, counts = np.unique(offsets, return_counts=True)
+            slot = int(seen[counts.argmax()])
+            comment = f"{counts.max()} elements lie in slot {slot}"
+            if counts.max() == 1:
+                slot = int(offsets.max())
+                comment = f"the offsets reach {slot}, and the buffer has {rows * columns} slots"
+            return Feedback(False, comment, slot)
+        vector = 1 if bits == 32 else 8
+        if (np.diff(offsets.reshape(rows, -1, vector), axis=2) != 1).any():
+            return Feedback(False, f"{vector} elements of a row must stay next to each other")
+        for access in accesses:
+            found = _ways_of(offsets, access, bits)
+            if found.has_conflicts:
+                one, other = (each.lanes[0] for each in found.collisions[:2])
+                comment = f"{access}: lanes {one} and {other} ask for two words of one bank"
+                return Feedback(False, comment, (one, other))
+        return Feedback(True, "no padding and no conflicts")
+
+    return judge
+
+
+def _ways_of(offsets: np.ndarray[Any, np.dtype[np.int64]], access: str, bits: int) -> BankConflicts:
+    """Return the conflicts of an access to elements at these offsets, of one instruction."""
+    rows, columns = offsets.shape
+    vector = 8 if bits == 16 else 1
+    across = columns // vector
+
+    def at(lane: int) -> tuple[int]:
+        i, j = (lane % rows, 0) if access == "column" else divmod(lane, across)
+        return (int(offsets[i, j * vector]),)
+
+    size = rows * columns
+    found = bank_conflicts(f"({size}):(1)", Lanes(at, vector), bits=bits)
+    assert isinstance(found, BankConflicts)
+    return found
+
+
+swizzle_by_hand = Exercise(
+    "A tile of 32 rows and 32 columns of 32-bit elements is to lie in 1,024 slots, without "
+    "padding. Neither a row nor a column may have conflicts. Where does element `(i, j)` lie?",
+    (32, 32),
+    "32*i + (i ^ j)",
+    names=("i", "j"),
+    size=1024,
+    judge=_without_conflicts("row", "column", bits=32),
+    hint="Row `i` stays in slots `32*i` to `32*i + 31`. In another order in each row: `i ^ j`.",
+)
+
+half_rows = Exercise(
+    "Rows of 64 bytes: a tile has 64 rows of 32 elements of 16 bits. Lanes read 16 bytes each, "
+    "eight lanes at a time, along the rows or down a column. Write an offset without conflicts "
+    "and without padding.",
+    (64, 32),
+    "32*i + (j ^ 8*((i//2)%4))",
+    names=("i", "j"),
+    size=2048,
+    judge=_without_conflicts("row", "column", bits=16),
+    hint="A row has 4 vectors, and two rows fill the banks. So rows 0 and 1 need not differ, and "
+    "rows 0 and 2 must.",
+)
+
+_SWIZZLE: Final = re.compile(r"\s*(?:Sw|Swizzle)?\s*<\s*(\d)\s*,\s*(\d)\s*,\s*(\d)\s*>\s*")
+
+
+def _on_bytes(answer: Any) -> Feedback:
+    """Check for the swizzle of bytes that moves elements of 16 bits as ``Sw<3,3,3>`` does."""
+    found = _SWIZZLE.fullmatch(answer) if isinstance(answer, str) else None
+    if found is None:
+        return Feedback(False, "give a swizzle, such as Sw<3,3,3>")
+    bits, base, shift = map(int, found.groups())
+
+    def swizzled(x: int, base: int) -> int:
+        return x ^ ((x >> base + shift) % (1 << bits)) << base
+
+    for x in range(1 << 12):
+        right = 2 * (x ^ ((x >> 6) % 8) << 3)
+        if swizzled(2 * x, base) != right:
+            comment = f"element {x}, byte {2 * x}, goes to byte {right}, by yours to "
+            return Feedback(False, f"{comment}{swizzled(2 * x, base)}", x)
+    return Feedback(True, "each element goes to the same place")
+
+
+swizzle_of_bytes = Exercise(
+    "`Sw<3,3,3>` changes the number of an element of 16 bits: bits 3 to 5 by bits 6 to 8. Write "
+    "the swizzle that moves the same elements if it acts on addresses in bytes.",
+    (64, 64),
+    "Sw<3,4,3>",
+    check=_on_bytes,
+    hint="An element's number times 2 is its address. Which of B, M and S counts bits from bit 0?",
+)
+
+
+def _holder(answer: Any) -> Feedback:
+    """Check for the lane and the register of element (9, 6)."""
+    try:
+        lane, register = map(index, answer)
+    except (TypeError, ValueError):
+        return Feedback(False, "give a lane and a register, such as (0, 3)")
+    if not (0 <= lane < 32 and 0 <= register < 8):
+        return Feedback(False, "lanes go from 0 to 31, registers from 0 to 7")
+    # PTX: row = lane // 4 + 8 for a1 and a3; column = 2 * (lane % 4) + half + 8 for a2 and a3.
+    row = lane // 4 + 8 * (register // 2 % 2)
+    column = lane % 4 * 2 + register % 2 + 8 * (register // 4)
+    here = f"register {register} of lane {lane} has element ({row}, {column})"
+    return Feedback((row, column) == (9, 6), here, (row, column))
+
+
+holder_of_an_element = Exercise(
+    "Operand A of `mma.m16n8k16` has 16 by 16 elements of 16 bits, 8 in each lane. Which lane and "
+    "which register, counted from 0, hold element (9, 6)?",
+    (16, 16),
+    (7, 2),
+    check=_holder,
+    hint="Four lanes share a row, two neighbours each. Registers 2 and 3 are 8 rows further down.",
+)
