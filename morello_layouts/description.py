@@ -9,8 +9,8 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.expr import AffineExpr, canonicalize, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.recipe import Recipe, Scatter, physical_coordinates
-from morello_layouts.recipe.digits import Digits, axes_of, axis_text
+from morello_layouts.recipe import Recipe, physical_coordinates
+from morello_layouts.recipe.digits import Digits, axes_of, axis_text, has_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,8 @@ class BufferSizes:
         data_bytes: bytes of the array's elements alone.
         spanned_bytes: bytes of ``spanned_elements``.
         reserved_bytes: bytes that XLA reserves; in other notations those of the buffer.
-        shared_elements: elements that have no slot of their own, but share another one's.
+        shared_elements: elements that have no slot of their own, but share another one's; negative
+            if elements have several slots: minus those past the first of each.
     """
 
     elements: int
@@ -255,7 +256,7 @@ def memory_axes(recipe: Recipe, dims: Sequence[Dimension]) -> tuple[MemoryAxis, 
     >>> [axis.label for axis in memory_axes(tiled, dimensions((8, 6)))]
     ['y//4', 'x', 'y%4']
     """
-    if not any(isinstance(step, Scatter) for step in recipe.steps):
+    if has_digits(recipe):
         return named_axes(axes_of(recipe), recipe.physical_shape, dims)
     at = [
         variable(dim.name, 0, n - 1 if n != 0 else 0)

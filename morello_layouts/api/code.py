@@ -12,15 +12,28 @@ from morello_layouts.api.formulas import Bound, form_of
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.codegen import Formulas, Target, print_formulas
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import OPERATIONS, SHIFTS, AffineExpr, Interval, Var, cheapest, readable
+from morello_layouts.expr import (
+    OPERATIONS,
+    SHIFTS,
+    AffineExpr,
+    Interval,
+    Var,
+    canonicalize,
+    cheapest,
+    readable,
+    variable,
+)
+from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, as_layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.maps.modes import Decomposition
+from morello_layouts.maps.places import named_forms
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function
+from morello_layouts.recipe import linear_index
 
 if TYPE_CHECKING:
     import sympy
@@ -53,7 +66,9 @@ def code(
     each result: ``d0, d1, …`` or ``source_offset`` for an inverse and a relayout, and then
     ``is_padding``, the condition that the offset ``p`` is padding; ``x0, x1, …`` for a map of
     several formulas; and for the parts of ``m.decompose()``, whose sum is the offset, ``offset0,
-    offset1, …``, and ``mixed`` and ``base`` if not 0.
+    offset1, …``, and ``mixed`` and ``base`` if not 0. A layout whose axes have names has a result
+    for each, such as ``lane`` and ``reg`` (``register`` is a word of C), and its inverse starts
+    from these.
 
     Arithmetic has 32 bits if the bounds prove that nothing overflows, and otherwise 64, with
     explicit conversions; it is unsigned if nothing is negative. A value without a known bound, such
@@ -162,6 +177,16 @@ def _parsed(text: str) -> Arrays:
 def _of_index_map(m: IndexMap) -> Formulas:
     variables, sizes = _coordinates(m.recipe.shape, (m.reference_form,))
     element = ", ".join(var.name for var in variables)
+    if m.recipe.axis_names:
+        first = "First place" if m.recipe.replicas > 1 else "Place"
+        return Formulas(
+            "place",
+            f"{first} of element ({element}) of {m.source or m.recipe}.",
+            variables,
+            tuple((_variable_of(name), form) for name, form in named_forms(m.recipe, m.form)),
+            more_sizes=sizes,
+            assumptions=m.assumptions,
+        )
     return Formulas(
         "offset",
         f"Offset of element ({element}) of {m.source or m.recipe}, in elements.",
@@ -170,6 +195,11 @@ def _of_index_map(m: IndexMap) -> Formulas:
         more_sizes=sizes,
         assumptions=m.assumptions,
     )
+
+
+def _variable_of(axis: str) -> str:
+    """Return the variable of a named axis: ``register`` is a word of C."""
+    return "reg" if axis == "register" else axis
 
 
 def _of_affine_map(f: AffineMap) -> Formulas:
@@ -203,12 +233,30 @@ def _coordinates(
 def _of_inverse(inverse: Inverse) -> Formulas:
     results = tuple((f"d{k}", form) for k, form in enumerate(inverse.forms))
     source = f" of {inverse.source}" if inverse.source else ""
+    if inverse.axes:
+        return _of_named_inverse(inverse, source)
     return Formulas(
         "coordinates",
         f"Coordinates of the element at offset p{source}.",
         (_offset(inverse),),
         results,
         inverse.limits,
+        assumptions=inverse.assumptions,
+    )
+
+
+def _of_named_inverse(inverse: Inverse, source: str) -> Formulas:
+    """Return the formulas of the coordinates along named axes instead of the offset."""
+    axes = [variable(_variable_of(name), 0, n - 1) for name, n in inverse.axes]
+    offset = {"p": linear_index(axes, [n for _, n in inverse.axes], AffineExpr((), 0))}
+    forms = [canonicalize(substitute(form, offset)) for form in inverse.forms]
+    limits = [(canonicalize(substitute(form, offset)), n) for form, n in inverse.limits]
+    return Formulas(
+        "coordinates",
+        f"Coordinates of the element at a place{source}.",
+        tuple(var for axis in axes for var in axis.variables()),
+        tuple((f"d{k}", form) for k, form in enumerate(forms)),
+        tuple(limits),
         assumptions=inverse.assumptions,
     )
 

@@ -15,6 +15,7 @@ from morello_layouts.explanations.report import ArrayReport, Proofs, instruction
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.places import named_forms
 from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
 from morello_layouts.recipe import occupied
 from morello_layouts.tpu.facts import TpuFacts
@@ -102,6 +103,10 @@ def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Row:
 
 def _elements(sizes: BufferSizes) -> str:
     elements, spanned, shared = sizes.elements, sizes.spanned_elements, sizes.shared_elements
+    if shared < 0:
+        padding = f"{amount(sizes.padding_elements)} of padding" if sizes.padding_elements else ""
+        holders = f"each in {amount((elements - shared) // elements)} of {amount(spanned)} slots"
+        return f"{amount(elements)}, {holders}, {padding or 'no padding'}"
     if shared:
         padding = f"{amount(sizes.padding_elements)} of padding" if sizes.padding_elements else ""
         slots = f"{amount(elements - shared)} slots, which they share"
@@ -150,6 +155,7 @@ def formula_rows(m: IndexMap, words: Description) -> list[Row]:
     renamed = [f"{dim.symbol} = {dim.name}" for dim in words.dimensions if dim.symbol != dim.name]
     reference, simplified = str(m.reference_form), str(m.form)
     rows = [Row("where", ", ".join(renamed))] if renamed else []
+    rows += [Row(name, str(form)) for name, form in named_forms(m.recipe, m.form)]
     if reference == simplified:
         same = Row("reference", "the same formula: it is already the simplest")
         return [*rows, Row("formula", simplified, style="bold"), same]

@@ -439,6 +439,9 @@ class IndexText:
     def __mod__(self, other: object) -> IndexText:
         return IndexText("0") if other == 1 else IndexText(f"{self} % {other}", self.division)
 
+    def __xor__(self, other: object) -> IndexText:
+        return IndexText(f"({self} ^ {other})", self.division)
+
     def __str__(self) -> str:
         return self.text
 

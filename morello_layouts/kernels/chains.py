@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.sizes import Int
-from morello_layouts.recipe import Recipe, Scatter, known, offset_of
-from morello_layouts.recipe.digits import AxisDigit, digits_of
+from morello_layouts.recipe import Recipe, known, offset_of
+from morello_layouts.recipe.digits import AxisDigit, digits_of, has_digits
 from morello_layouts.recipe.recognize import digits_to_read
 
 
@@ -49,7 +49,7 @@ def chains_of(recipe: Recipe) -> DigitChains | None:
     [(1, 2, 2), (2, 2, 12)]
     [(1, 2, 1), (2, 3, 4)]
     """
-    if any(isinstance(step, Scatter) for step in recipe.steps):
+    if not has_digits(recipe):
         return None
     sizes = list(recipe.shape)
     chains: list[list[AxisDigit]] = [[] for _ in sizes]

@@ -38,6 +38,7 @@ from morello_layouts.kernels.nests import (
 from morello_layouts.kernels.staging import StagedBlocks, staged_blocks
 from morello_layouts.kernels.vectorize import fill_nest, vectorize, with_prefetch
 from morello_layouts.recipe import Recipe, known, require_own_slots
+from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dims
 
 # Bytes of a target from which stores are non-temporal: they bypass the caches. Transpositions write
 # to many rows by turns, and gain from that at a quarter of the bytes.
@@ -69,6 +70,13 @@ class Kernel:
     name: str = "relayout"
     comment: str = ""
     assumptions: tuple[Assumption, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Make the replicas of a target dimensions, along which the source is read again."""
+        sizes = self.target.replica_sizes
+        if sizes:
+            object.__setattr__(self, "source", with_ignored_dims(self.source, sizes))
+            object.__setattr__(self, "target", with_replicas_as_dims(self.target))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import latex_map, to_sympy
 from morello_layouts.layout import ElementType
-from morello_layouts.maps.index_map import IndexMap, Inverse
+from morello_layouts.maps import IndexMap, Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, numpy_type
 from morello_layouts.recipe import has_inverse
 

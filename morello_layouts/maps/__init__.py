@@ -1,7 +1,9 @@
 """From a recipe and a reference formula to an index map."""
 
 from morello_layouts.maps.affine_map import AffineMap
-from morello_layouts.maps.index_map import IndexMap, Inverse
+from morello_layouts.maps.index_map import IndexMap
+from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Mode, Modes
+from morello_layouts.maps.places import Place
 
-__all__ = ["AffineMap", "Decomposition", "IndexMap", "Inverse", "Mode", "Modes"]
+__all__ = ["AffineMap", "Decomposition", "IndexMap", "Inverse", "Mode", "Modes", "Place"]

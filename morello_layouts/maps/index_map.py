@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, Interval, canonicalize, coordinate_variables, variable
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
-    latex_map,
     public_size,
-    size_to_sympy,
-    symbol,
     to_sympy,
 )
 from morello_layouts.expr.simplify import Derivation
-from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
+from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.maps.origin import Origin
+from morello_layouts.maps.places import Place, place_of, slot_of
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.recipe import (
     Pad,
@@ -320,6 +319,37 @@ class IndexMap:
             return exprs_of([zero + x for x in at], {**self.size_symbols, **given})
         return physical_coordinates(self.recipe, self._checked(coordinate), 0)
 
+    def place(self, *coordinate: Any) -> Place:
+        """Return the place of the element at a coordinate, by the names of the physical axes.
+
+        Args:
+            coordinate: one int for each dimension, or integer arrays that broadcast.
+
+        Returns:
+            A mapping from the names of axes, ``"offset"`` for plain memory, to coordinates: those
+            of the first holder if several places hold the element. ``holders`` has all of them.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("f32[3,5]{1,0:T(2,2)}").place(2, 3)["offset"]
+        17
+        """
+        return place_of(self.recipe, self._checked(coordinate))
+
+    def element(self, **place: Any) -> Any:
+        """Return the coordinate of the element at a place, or None for padding.
+
+        Args:
+            place: an int, or an integer array, for each named axis; for plain memory, ``offset``.
+
+        Raises:
+            ShapeError: if an axis is missing or unknown, or a coordinate is outside of it.
+
+        >>> from morello_layouts import index_map
+        >>> index_map("f32[3,5]{1,0:T(2,2)}").element(offset=17)
+        (2, 3)
+        """
+        return self.coordinates(slot_of(self.recipe, place))
+
     def coordinates(self, offset: Any) -> Any:
         """Return the coordinate of the element at an offset, or None for padding.
 
@@ -447,109 +477,4 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
         source=f"{m.source} in {parts} parts",
         element_type=None,
         origin=None,
-    )
-
-
-@dataclass(frozen=True)
-class Inverse:
-    """Coordinates as functions of the offset ``p``, and the condition for padding.
-
-    Attributes:
-        forms: the coordinate along each dimension as an affine expression; at padding, the
-            coordinate in the padded array.
-        limits: pairs (form, n): the offset holds an element if every form is below its n. Limits
-            that always hold are left out.
-        size_symbols: the user's SymPy symbols of symbolic sizes, by name.
-        source: the layout as text, with its shape.
-        assumptions: the assumptions about symbolic sizes.
-        size: elements that the buffer spans.
-
-    >>> from morello_layouts import index_map
-    >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
-    >>> [str(form) for form in inverse.forms]
-    ['2*(p//12) + (p//2)%2', '2*((p//4)%3) + p%2']
-    >>> print(inverse)
-    p -> (2*(p//12) + (p//2)%2, 2*((p//4)%3) + p%2), padding where d0 >= 3 or d1 >= 5
-    >>> inverse.padding
-    (Mod(p, 2) + 2*(Mod(floor(p/4), 3)) >= 5) | (Mod(floor(p/2), 2) + 2*floor(p/12) >= 3)
-    """
-
-    forms: tuple[AffineExpr, ...]
-    limits: tuple[tuple[AffineExpr, Int], ...]
-    size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
-    source: str = field(default="", compare=False)
-    assumptions: tuple[Assumption, ...] = ()
-    size: Int = 1
-
-    @staticmethod
-    def of(
-        recipe: Recipe,
-        size_symbols: Mapping[str, sympy.Symbol] | None = None,
-        source: str = "",
-        assumptions: tuple[Assumption, ...] = (),
-    ) -> Inverse:
-        """Read a recipe backwards and simplify the formulas."""
-        if recipe.size == 0:
-            forms = (AffineExpr((), 0),) * len(recipe.shape)
-            return Inverse(forms, (), size_symbols or {}, source, assumptions, 0)
-        p = variable("p", 0, recipe.size - 1)
-        zero = AffineExpr((), 0)
-        at, limits = coordinates_at(recipe, p)
-        kept = [(canonicalize(x), n) for x, n in limits]
-        return Inverse(
-            tuple(canonicalize(zero + x) for x in at),
-            _sharpest((x, n) for x, n in kept if not _is_below(x.interval, n)),
-            size_symbols or {},
-            source,
-            assumptions,
-            recipe.size,
-        )
-
-    def __str__(self) -> str:
-        names = {form: f"d{k}" for k, form in reversed(list(enumerate(self.forms)))}
-        # The buffer may begin with padding: -p + 4 >= 0 is p < 5.
-        parts = [
-            f"p < {form.const + 1}" if n == 0 else f"{names.get(form, form)} >= {n}"
-            for form, n in self.limits
-        ]
-        padding = f", padding where {' or '.join(parts)}" if parts else ""
-        forms = ", ".join(map(str, self.forms))
-        return f"p -> {forms if len(self.forms) == 1 else f'({forms})'}{padding}"
-
-    def __repr__(self) -> str:
-        return f"<Inverse of {self.source}: {self}>" if self.source else f"<Inverse: {self}>"
-
-    def _repr_latex_(self) -> str:
-        return latex_map(["p"], self.forms)
-
-    @cached_property
-    def exprs(self) -> tuple[sympy.Expr, ...]:
-        """The coordinate along each dimension as a SymPy expression in ``p``."""
-        return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
-
-    @property
-    def bounds(self) -> dict[sympy.Symbol, tuple[Any, Any]]:
-        """The smallest and the largest offset, for ``simplify`` and ``code``."""
-        return {symbol("p"): (0, public_size(self.size - 1, self.size_symbols))}
-
-    @cached_property
-    def padding(self) -> sympy.Basic:
-        """The condition that ``p`` holds padding, as a SymPy Boolean in ``p``."""
-        from sympy import Ge, Or
-
-        named = self.size_symbols
-        return Or(*(Ge(to_sympy(x, named), size_to_sympy(n, named)) for x, n in self.limits))
-
-
-def _is_below(values: Interval, n: Int) -> bool:
-    return values.hi is not None and is_nonnegative(n - 1 - values.hi)
-
-
-def _sharpest(limits: Iterable[tuple[AffineExpr, Int]]) -> tuple[tuple[AffineExpr, Int], ...]:
-    """Return the limits that no other limit of the same form implies."""
-    given = list(dict.fromkeys(limits))
-    return tuple(
-        (form, n)
-        for form, n in given
-        if not any(form == x and n != m and is_nonnegative(n - m) for x, m in given)
     )

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from morello_layouts.recipe import (
     Recipe,
-    Scatter,
     Split,
     Transpose,
     delinearize,
     known,
     logical_coordinates,
 )
-from morello_layouts.recipe.digits import axes_of
+from morello_layouts.recipe.digits import axes_of, has_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def _tilings(recipe: Recipe) -> Iterator[tuple[int, int, int, list[_Parts]]]:
     Scattered elements have no tiles.
     """
     steps, end = recipe.steps, 0
-    if any(isinstance(step, Scatter) for step in steps):
+    if not has_digits(recipe):
         return
     for is_split, group in groupby(steps, lambda step: isinstance(step, Split)):
         start, end = end, end + len(list(group))

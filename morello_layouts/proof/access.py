@@ -19,6 +19,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
+from morello_layouts.proof import swizzled
 from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective
 from morello_layouts.proof.conditions import SizeSet
@@ -28,7 +29,8 @@ from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import all_sizes, has_named_tiles
 from morello_layouts.proof.relations import relations_of
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import known
+from morello_layouts.recipe import elements_at, known, offset_of
+from morello_layouts.recipe.views import with_replicas_as_dims
 
 if TYPE_CHECKING:
     import sympy
@@ -107,7 +109,9 @@ class Access:
     def touched(self, end: int) -> NDArray[np.bool_]:
         """Return for each slot up to an end whether it is touched; sizes must be numbers."""
         slots = np.zeros(end, bool)
-        slots[self.map(*np.indices(known(self.sizes), sparse=True))] = True
+        held = with_replicas_as_dims(self.map.recipe)
+        offsets: Any = offset_of(held, np.indices(known(held.shape), sparse=True), 0)
+        slots[offsets] = True
         slots[: known((self.map.recipe.size,))[0] if self.whole else 0] = True
         return slots
 
@@ -187,6 +191,8 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
     limit, touches_padding = access.slots, access.whole and m.size > access.slots
     if prod(m.recipe.shape) == 0 and not touches_padding:
         return Proof(FITS, True, "the array is empty", decider="")
+    if swizzled.is_swizzled(m):
+        return _evaluated_fits(access)
     space = Space.of(m.recipe.shape, context)
     offset = offset_value(m.recipe, space).function
     outside = offset.ge_set(space.number(limit)).union(offset.lt_set(space.number(0)))
@@ -208,10 +214,29 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
     return Proof(FITS, False, str(wrong), counterexample=wrong)
 
 
+def _evaluated_fits(access: Access) -> Proof:
+    """Decide for a layout with exclusive ors or replicas, whose offsets ISL does not read."""
+    m, limit = access.map, access.slots
+    (size,) = known((m.recipe.size,))
+    if limit >= size:
+        return Proof(FITS, True, _ALL_INSIDE, swizzled.STEPS)
+    if not _is_small(m):
+        return Proof(FITS, None, "the whole buffer does not fit, and the array is large")
+    outside = np.flatnonzero(access.touched(size)[limit:]) + limit
+    if not len(outside):
+        return Proof(FITS, True, _ALL_INSIDE, "enumeration")
+    first, needed = int(outside[0]), -(-(int(outside[-1]) + 1) * access.bits // 8)
+    at, there = elements_at(m.recipe, outside[:1])
+    element = tuple(int(x[0]) for x in at) if there[0] else None
+    given = limit if access.room is None else access.room.evaluate({})
+    wrong = Outside(first, first * access.bits // 8, element, given, needed)
+    return Proof(FITS, False, str(wrong), "enumeration", counterexample=wrong)
+
+
 def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
     """Decide by the size of the whole buffer: exactly if it is all touched, else a sufficiency."""
     m = access.map
-    if not has_named_tiles(m):  # whose steps stay inside by themselves
+    if not has_named_tiles(m) and not swizzled.is_placed_by_steps(m):  # these stay inside
         relations = relations_of(m, context)
         if any(not one.outside.is_empty() for one in relations):
             return Proof(FITS, None, "elements may lie outside of the layout's own buffer")

@@ -21,8 +21,8 @@ from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.tile_view import tile_view
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Recipe, Scatter, has_inverse
-from morello_layouts.recipe.digits import major_order
+from morello_layouts.recipe import Recipe, has_inverse
+from morello_layouts.recipe.digits import has_digits, major_order
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
 
@@ -130,7 +130,7 @@ def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | No
     """Yield both arrays with their dimensions in memory order, one reshaped to the other."""
     if prod(a.recipe.shape) != prod(b.recipe.shape) or not a.recipe.shape or not b.recipe.shape:
         return
-    if any(isinstance(step, Scatter) for m in (a, b) for step in m.recipe.steps):
+    if not has_digits(a.recipe) or not has_digits(b.recipe):
         return
     orders = [major_order(m.recipe) for m in (a, b)]
     if all(order == tuple(range(len(order))) for order in orders):

@@ -302,7 +302,8 @@ class Value:
         return Value(parts, self.space)
 
     def __xor__(self, other: Value | MixedRadix | int) -> Value:
-        raise _no_xor(f"{self} ^ {other}")
+        del other
+        raise _no_xor("an exclusive or")
 
     def __mod__(self, modulus: Int) -> Value:
         """Return the remainder; symbolic factors must leave none."""
@@ -371,10 +372,10 @@ def first_point(points: isl.Set) -> tuple[int, ...]:
 
 
 def _no_xor(what: object) -> NotAffineError:
-    """Return the error about an exclusive or: its bits are quantified variables to ISL."""
+    """Return the error about an exclusive or."""
     return NotAffineError(
         f"ISL does not read {what}",
-        "an exclusive or is not quasi-affine: ISL would need a variable for each bit",
+        "it is not quasi-affine: ISL would need a variable for each bit",
         "ask about layouts by their steps, or at sizes up to which elements are enumerated",
     )
 
@@ -461,7 +462,8 @@ class MixedRadix:
         return self.value * factor
 
     def __xor__(self, other: object) -> Value:
-        raise _no_xor(f"{self} ^ {other}")
+        del other
+        raise _no_xor("an exclusive or")
 
     def __floordiv__(self, divisor: Int) -> MixedRadix | Value:
         """Return the outer digits if inner ones make up the divisor, else a quotient."""

@@ -154,6 +154,15 @@ def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
     return stages_of(recipe)[-1]
 
 
+def has_digits(recipe: Recipe) -> bool:
+    """Return whether each physical axis is made of digits: nothing scatters, xors or replicates.
+
+    >>> has_digits(Recipe((4, 6), (Merge((2,)),)))
+    True
+    """
+    return not any(isinstance(step, Scatter | Xor | Replicate) for step in recipe.steps)
+
+
 def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
     """The digits of each axis before the first step, and after each one."""
     axes: list[Digits] = [(AxisDigit(dim, 1, n),) for dim, n in enumerate(recipe.shape)]

@@ -8,7 +8,8 @@ from math import prod
 
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import variable
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
+from morello_layouts.recipe.readings import offset_of
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
@@ -127,6 +128,17 @@ def _of_one_element(recipe: Recipe) -> Recipe:
     # A scatter of no axes has a constant formula, which any axes may have.
     steps = (Merge((1, *first.counts[1:])) if isinstance(first, Merge) else first, *rest)
     return replace(recipe, shape=(1,), steps=steps)
+
+
+def with_ignored_dims(recipe: Recipe, sizes: Sequence[int]) -> Recipe:
+    """Return a recipe for more dimensions at the end, along which elements share their slots.
+
+    >>> print(with_ignored_dims(Recipe((3, 4), (Transpose((1, 0)),)), (2,)))
+    [3,4,2] → scatter 3*d1 + d0 in [12]
+    """
+    form = offset_of(recipe, coordinate_variables(recipe.shape), AffineExpr((), 0))
+    scatter = Scatter(canonicalize(form), recipe.size)
+    return Recipe((*recipe.shape, *sizes), (scatter,))
 
 
 def without_xors(recipe: Recipe) -> Recipe:

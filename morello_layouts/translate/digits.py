@@ -18,8 +18,15 @@ from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
 from morello_layouts.limits import TRANSLATION_PROBES
 from morello_layouts.maps import IndexMap
-from morello_layouts.recipe import Scatter, delinearize, known
-from morello_layouts.recipe.digits import AxisDigit, Digits, digits_of, index_of, row_major
+from morello_layouts.recipe import delinearize, known
+from morello_layouts.recipe.digits import (
+    AxisDigit,
+    Digits,
+    digits_of,
+    has_digits,
+    index_of,
+    row_major,
+)
 
 
 def placed_digits(m: IndexMap) -> Digits | None:
@@ -38,7 +45,7 @@ def placed_digits(m: IndexMap) -> Digits | None:
     [('d0//2', 2, 12), ('d1//2', 3, 4), ('d0%2', 2, 2), ('d1%2', 2, 1)]
     """
     shape = m.recipe.shape
-    if not any(isinstance(step, Scatter) for step in m.recipe.steps):
+    if has_digits(m.recipe):
         found = [digit for digit in digits_of(m.recipe) if digit.radix != 1 and not digit.is_zero]
         if all(isinstance(digit.of, int) for digit in found):
             return joined(found, shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,8 +69,12 @@ def test_picture_and_code(notation: Notation) -> None:
     layout, shape = layout_of(notation)
     m = ml.index_map(layout, shape)
     last = tuple(n - 1 for n in shape)
-    code = ml.code(layout, "python", shape=shape)
-    assert eval(code, {f"d{k}": x for k, x in enumerate(last)}) == m(*last)
+    code = ml.code(layout, "python", shape=shape, function=True, name="f")
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    assert scope["f"](*last) == (
+        m(*last) if not m.recipe.axis_names else (*m.place(*last).values(),)
+    )
     assert ml.draw(layout, shape).svg().startswith("<svg")
 
 

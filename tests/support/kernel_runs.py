@@ -19,7 +19,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.kernels import Kernel, kernel_text
 from morello_layouts.kernels.emit_c import CFile, c_file, join
-from morello_layouts.recipe import pack_array
+from morello_layouts.recipe import Recipe, pack_array
 
 # Helpers as functions: inlined, a file of a thousand kernels takes a minute to build.
 QUICK = ("-O0", "-DRELAYOUT_INLINE=static __attribute__((unused))")
@@ -47,8 +47,14 @@ class Case:
     def fill(self) -> bytes | None:
         return fill_of(sum(map(ord, f"{self.source}{self.target}")), self.itemsize)
 
-    def kernel(self, name: str = "relayout") -> Kernel:
+    @property
+    def recipes(self) -> tuple[Recipe, Recipe]:
+        """The recipes of source and target."""
         source, target = (ml.index_map(x, self.shape).recipe for x in (self.source, self.target))
+        return source, target
+
+    def kernel(self, name: str = "relayout") -> Kernel:
+        source, target = self.recipes
         return Kernel(source, target, self.itemsize, self.fill, name, f"{self}")
 
     def buffers(self, before: int) -> tuple[np.ndarray, np.ndarray]:
@@ -61,8 +67,8 @@ class Case:
         array = array.reshape(self.shape)
         padding = self.fill or bytes([before] * self.itemsize)
         fill = np.frombuffer(padding, items)[0]
-        kernel = self.kernel()
-        return pack_array(kernel.source, array, fill), pack_array(kernel.target, array, fill)
+        source, target = self.recipes
+        return pack_array(source, array, fill), pack_array(target, array, fill)
 
 
 def compilers() -> list[str]:

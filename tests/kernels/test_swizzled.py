@@ -1,0 +1,62 @@
+"""Kernels between swizzled, replicated and plain buffers, byte for byte."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from morello_layouts.kernels import kernel_text
+from tests.kernels.test_targets import check
+from tests.support import cuda_host
+from tests.support.kernel_runs import QUICK, Case, need, python_kernel, run_all
+
+BLOCKED = "sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]"
+LAYOUTS = [
+    ("#ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [1, 0]}>", (16, 64)),
+    ("#ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 4, order = [0, 1]}>", (64, 32)),
+    ("Sw<3,3,3> o 0 o (10,50):(50,1)", (10, 50)),
+    ("Sw<2,1,3> o 0 o (33,16):(16,1)", (33, 16)),
+    (f"#ttg.blocked<{{{BLOCKED}}}>", (16, 16)),  # each element in two places
+]
+PLAIN = ("[0, 1]", "[1, 0]", "{1,0:T(8,128)}", "{1,0:T(8,16)(2,1)}")
+CASES = [
+    Case(*pair, shape, itemsize, streams=turn)
+    for k, (text, shape) in enumerate(LAYOUTS)
+    for other in (*PLAIN, text)
+    for turn, pair in enumerate([(text, other), (other, text)])
+    for itemsize in ((1, 2, 4, 8)[k % 4], 2)
+]
+
+
+def test_some_kernels_in_c(tmp_path: Path) -> None:
+    need("gcc")
+    run_all(CASES[::9], tmp_path, "gcc", *QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [QUICK, ("-O3", "-march=native")], ids=["plain", "optimised"])
+def test_all_kernels_in_c(flags: tuple[str, ...], tmp_path: Path) -> None:
+    need("gcc")
+    run_all(CASES, tmp_path, "gcc", *flags)
+
+
+@pytest.mark.slow
+def test_kernels_in_python(tmp_path: Path) -> None:
+    for k, case in enumerate(CASES[::5]):
+        module = python_kernel(case.kernel(), tmp_path / f"kernel_{k}.py")
+        check(case, lambda target, source, m=module: m.relayout(source, target))  # type: ignore[misc]
+
+
+@pytest.mark.slow
+def test_kernels_in_cuda_on_the_host(tmp_path: Path) -> None:
+    need("g++")
+    cases = CASES[::5]
+    kernels = [replace(case.kernel(), name=f"k{k}", comment="") for k, case in enumerate(cases)]
+    loaded = cuda_host.library([kernel_text(kernel, "cuda") for kernel in kernels], tmp_path)
+    for k, case in enumerate(cases):
+        function = getattr(loaded, f"k{k}")
+        function.argtypes = (ctypes.c_void_p,) * 3
+        check(case, lambda t, s, f=function: f(t.ctypes.data, s.ctypes.data, None))  # type: ignore[misc]
