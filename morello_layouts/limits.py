@@ -177,8 +177,14 @@ OOM_VALUE: Final = 1 << 16
 OOM_LABEL: Final = 300
 """Characters of a label or type that a table shows."""
 
+OOM_MESSAGES: Final = 50
+"""Messages of one log that are explained: each device of a job repeats them."""
+
 OOM_REASONS: Final = 6
 """Reasons that are shown for one allocation, which may be a tuple of many arrays."""
+
+FORCE_STEPS: Final = 40
+"""Instructions around a value that are looked at for the one that forces its layout."""
 
 ORIGIN_STEPS: Final = 32
 """Instructions that are followed back to the source line of a value."""

@@ -168,6 +168,28 @@ def entry_arrays(module: HloModule) -> tuple[tuple[XlaShape, ...], tuple[XlaShap
     return _arrays(parameters), _arrays(outputs)
 
 
+def output_names(module: HloModule) -> frozenset[str]:
+    r"""Return the names of the instructions whose arrays a program returns.
+
+    >>> import morello_layouts as ml
+    >>> module = ml.read_hlo("ENTRY %e {\n %a = f32[] iota()\n ROOT %t = (f32[]) tuple(%a)\n}")
+    >>> sorted(output_names(module))
+    ['a', 't']
+    """
+    try:
+        pending = [module.entry.root]
+    except LayoutError:
+        return frozenset()
+    found: set[str] = set()
+    while pending:
+        at = pending.pop()
+        if at.name not in found:
+            found.add(at.name)
+            if at.opcode in _ALIASES or at.opcode.endswith("-done"):
+                pending += [each for each in at.operands if not isinstance(each, str)]
+    return frozenset(found)
+
+
 def _arrays(values: Iterable[XlaValue]) -> tuple[XlaShape, ...]:
     return tuple(array for value in values for _, array in value.arrays())
 

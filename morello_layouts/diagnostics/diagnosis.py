@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import ClassVar, Final
 
 from morello_layouts.checks import as_int
@@ -22,10 +23,13 @@ from morello_layouts.diagnostics.buffers import (
     entry_arrays,
     fused_names,
     layout_uses,
+    output_names,
     space_name,
     totals_of,
     without_memory_space,
 )
+from morello_layouts.diagnostics.forces import Force, Neighbours
+from morello_layouts.diagnostics.memory_report import MemoryReport, memory_of
 from morello_layouts.diagnostics.moves import (
     HloMove,
     MoveSum,
@@ -43,6 +47,7 @@ from morello_layouts.diagnostics.report import (
     Table,
     byte_columns,
     bytes_cell,
+    bytes_text,
     factor_cell,
     number_cell,
     table_of,
@@ -50,10 +55,12 @@ from morello_layouts.diagnostics.report import (
 )
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
+from morello_layouts.hlo.assignment import read_assignment
+from morello_layouts.hlo.dumps import assignment_beside
 from morello_layouts.hlo.kinds import platform_of
 from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES, REPORT_PLACES_SHOWN
 from morello_layouts.notations.xla import XlaShape
-from morello_layouts.tpu import Suggestion, Waste, suggest, waste
+from morello_layouts.tpu import Suggestion, Waste, suggest
 from morello_layouts.tpu.layouts import Generation, generation_of
 
 
@@ -67,7 +74,7 @@ class Alternative:
 
     >>> from morello_layouts.notations import parse
     >>> print(alternative_to(parse("f32[8,128]{1,0:T(8,128)}"), "v5e"))
-    no order, folding or tile takes fewer bytes
+    no order or folding takes fewer bytes
     """
 
     suggestion: Suggestion | None
@@ -77,25 +84,54 @@ class Alternative:
         best = self.suggestion
         if best is None:
             return self.reason
-        return f"better: {best.shape}, {factor_cell(best.waste).text}: {best.hint}"
+        return f"better: {best.shape}, {factor_cell(best.waste).text}: {stored_hint(best)}"
 
 
-def alternative_to(shape: XlaShape, generation: str) -> Alternative:
+_INSIDE: Final = "for a value inside"
+
+
+def stored_hint(best: Suggestion) -> str:
+    """Return advice for an array that is stored between programs, in words.
+
+    >>> from morello_layouts.tpu import suggest
+    >>> print(stored_hint(suggest("f32", (9, 1024), "v5e")[0]))
+    write jnp.reshape(a, (9216,)): dimensions 0 and 1 become one of 9,216; a relayout follows where
+    the program computes with it
+    """
+    words = best.hint.partition(f"; {_INSIDE}")[0]
+    follows = "a relayout follows where the program computes with it" if best.changes else ""
+    return f"{words}; {follows}" if follows else words
+
+
+INSIDE_REASON: Final = (
+    "the layout of a value inside a program is not the user's: it follows from the instructions "
+    "that make and read it"
+)
+
+
+def alternative_to(shape: XlaShape, generation: str, *, is_stored: bool = True) -> Alternative:
     """Return the best layout of an array on a generation, if it takes fewer bytes.
+
+    For a value inside a program there is none: a reshape or transpose there changes no layout. A
+    tile that the compiler does not choose by itself is not offered, as most programs with one fail
+    to compile.
 
     >>> from morello_layouts.notations import parse
     >>> print(alternative_to(parse("s32[1024,8,4]{2,1,0:T(8,128)}"), "v5e").suggestion.shape)
     s32[1024,8,4]{0,2,1:T(4,128)}
     """
+    if not is_stored:
+        return Alternative(None, INSIDE_REASON)
     if any(shape.dynamic_dimensions):
         return Alternative(None, "nothing is suggested for sizes that change while a program runs")
     try:
-        (best,) = suggest(shape.element_type, shape.shape, generation, limit=1)
+        every = suggest(shape.element_type, shape.shape, generation, limit=None)
     except LayoutError as error:
         return Alternative(None, f"nothing is suggested: {error.what}")
-    if best.byte_size < shape.byte_size:
+    best = next((each for each in every if "tile" not in each.changes), None)
+    if best is not None and best.byte_size < shape.byte_size:
         return Alternative(best)
-    return Alternative(None, "no order, folding or tile takes fewer bytes")
+    return Alternative(None, "no order or folding takes fewer bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +144,10 @@ class WastefulArray:
         alternative: a layout that takes fewer bytes.
         places: the first places where it is defined, in the order of the dump.
         count: the number of all places.
+        stored: how many of these are parameters or outputs of the program.
+        force: the instruction that the layout of the largest value inside follows from, or None.
+        producer: the instruction that makes its first operand, or None.
+        readers: the instructions that read the first of them.
 
     >>> from morello_layouts import diagnose, read_hlo
     >>> found = diagnose(read_hlo("%a = f32[7,3,128]{2,1,0:T(8,128)} add(%b, %c)")).wasteful[0]
@@ -116,7 +156,8 @@ class WastefulArray:
     """
 
     json_keys: ClassVar = (
-        *("*waste", "alternative=alternative.suggestion", "count", "memory_spaces", "places"),
+        *("*waste", "total_padding", "alternative=alternative.suggestion", "count", "stored"),
+        *("memory_spaces", "producer", "readers", "because", "places"),
     )
 
     waste: Waste
@@ -124,6 +165,26 @@ class WastefulArray:
     alternative: Alternative
     places: tuple[Place, ...]
     count: int
+    stored: int = 0
+    force: Force | None = None
+    producer: str | None = None
+    readers: tuple[str, ...] = ()
+
+    @property
+    def total_padding(self) -> int:
+        """The padding of all of them together; they may share memory."""
+        return self.waste.padding_bytes * self.count
+
+    @property
+    def because(self) -> str | None:
+        """What the layout follows from, in words; None if it is not known."""
+        return None if self.force is None else str(self.force)
+
+    @property
+    def saved_bytes(self) -> int:
+        """The bytes that the parameters and outputs among them could take less."""
+        best = self.alternative.suggestion
+        return 0 if best is None else self.stored * (self.waste.reserved_bytes - best.byte_size)
 
     @property
     def memory_spaces(self) -> tuple[dict[str, int], ...]:
@@ -132,9 +193,13 @@ class WastefulArray:
 
 
 def _wasteful_arrays(
-    buffers: Iterable[Buffer], cache: WasteCache, generation: str, top: int | None
+    module: HloModule,
+    buffers: Iterable[Buffer],
+    cache: WasteCache,
+    generation: str,
+    top: int | None,
 ) -> tuple[tuple[WastefulArray, ...], int]:
-    """Return the arrays that pad most, each type and layout once, and the number of all."""
+    """Return the arrays that pad most in all, each type and layout once, and how many pad."""
     by_shape: dict[XlaShape, list[Buffer]] = {}
     for buffer in buffers:
         if cache.bytes_of(buffer.shape).padding_bytes > 0:
@@ -142,19 +207,38 @@ def _wasteful_arrays(
     groups: dict[XlaShape, list[Buffer]] = {}
     for shape, defined in by_shape.items():
         groups.setdefault(without_memory_space(shape), []).extend(defined)
-    every = [(waste(shape), defined) for shape, defined in groups.items()]
-    every.sort(key=lambda pair: (-pair[0].padding_bytes, -len(pair[1])))
+    every = [(cache[shape], defined) for shape, defined in groups.items()]
+    known = [(found, defined) for found, defined in every if found is not None]
+    known.sort(key=lambda pair: -pair[0].padding_bytes * len(pair[1]))
+    near, outputs = Neighbours(module), output_names(module)
     arrays = (
-        WastefulArray(
-            found,
-            _space_counts(defined),
-            alternative_to(found.shape, generation),
-            tuple(map(place_of, sorted(defined, key=_line)[:REPORT_PLACES])),
-            len(defined),
-        )
-        for found, defined in every[:top]
+        _wasteful(found, sorted(defined, key=_line), near, outputs, generation)
+        for found, defined in known[:top]
     )
-    return tuple(arrays), len(every)
+    return tuple(arrays), len(known)
+
+
+def _wasteful(
+    found: Waste,
+    defined: Sequence[Buffer],
+    near: Neighbours,
+    outputs: frozenset[str],
+    generation: str,
+) -> WastefulArray:
+    stored = [b for b in defined if b.is_parameter or b.instruction.name in outputs]
+    inside = next((b.instruction for b in defined if b not in stored), None)
+    producer = None if inside is None else near.producer(inside)
+    return WastefulArray(
+        found,
+        _space_counts(defined),
+        alternative_to(found.shape, generation, is_stored=bool(stored)),
+        tuple(map(place_of, defined[:REPORT_PLACES])),
+        len(defined),
+        len(stored),
+        None if inside is None else near.force(inside),
+        None if producer is None else producer.name,
+        () if inside is None else tuple(i.name for i in near.readers(inside)[:REPORT_PLACES]),
+    )
 
 
 def _line(buffer: Buffer) -> int:
@@ -180,6 +264,8 @@ class Diagnosis(Report):
         moves: every copy, transpose, reshape and bitcast, with its effect on the bytes.
         layouts: arrays by layout, the most bytes first.
         spaces: arrays by memory space.
+        platform: ``TPU``, ``GPU`` or ``CPU``; empty if the text does not tell.
+        memory: the memory that the compiler assigned, if its file lies beside the program's.
         warnings: of the reader, such as that the text ends early.
 
     >>> import morello_layouts as ml
@@ -195,7 +281,8 @@ class Diagnosis(Report):
     json_keys: ClassVar = (
         *("module=name", "generation=generation.name", "generation_reason=generation.reason"),
         *("totals", "wasteful_count", "wasteful", "move_sums", "moves", "layouts"),
-        *("memory_spaces=spaces", "warnings"),
+        *("memory_spaces=spaces", "platform", "saved_bytes", "undecided", "hbm_bytes=memory.total"),
+        *("warnings",),
     )
 
     name: str
@@ -207,6 +294,18 @@ class Diagnosis(Report):
     layouts: tuple[LayoutUse, ...]
     spaces: tuple[SpaceUse, ...]
     warnings: tuple[str, ...]
+    platform: str = ""
+    memory: MemoryReport | None = None
+
+    @property
+    def saved_bytes(self) -> int:
+        """The bytes that the listed parameters and outputs could take less."""
+        return sum(each.saved_bytes for each in self.wasteful)
+
+    @property
+    def undecided(self) -> int:
+        """The number of moves whose effect is unknown."""
+        return sum(move.verdict.effect == "unknown" for move in self.moves)
 
     @property
     def move_sums(self) -> tuple[MoveSum, ...]:
@@ -214,17 +313,43 @@ class Diagnosis(Report):
         return move_sums(self.moves)
 
     def summary(self) -> Summary:
-        """Return the counts, and the generation that the alternatives are for."""
-        totals, generation = self.totals, self.generation
+        """Return the verdict: padding, copies, what could be saved; then the counts."""
+        lines = [*self._verdict(), self._counts()]
+        if self.platform in ("CPU", "GPU"):
+            lines.append(f"compiled for a {self.platform}: its layouts have no tiles of a TPU")
+        if any(each.alternative.suggestion for each in self.wasteful):
+            lines.append(f"alternatives for TPU {self.generation.name}: {self.generation.reason}")
+        return Summary(self.name or "HLO without a module", tuple(lines), self.warnings)
+
+    def _verdict(self) -> Iterator[str]:
+        everything = self.totals.parameters + self.totals.results
+        if self.memory is not None:
+            yield from self.memory.summary().lines[:2]
+        if everything.padding_bytes:
+            yield (
+                f"padding: {bytes_text(everything.padding_bytes)} of the "
+                f"{bytes_text(everything.reserved_bytes)} of all parameters and results, "
+                "which may share memory"
+            )
+        written = sum(move.written_bytes for move in self.moves)
+        fused = sum(move.fused_bytes for move in self.moves)
+        if written or fused:
+            more = f", and move up to {bytes_text(fused)} inside fusions" if fused else ""
+            yield f"copies and relayouts write {bytes_text(written)}{more}"
+        if self.saved_bytes:
+            yield f"parameters and outputs could take {bytes_text(self.saved_bytes)} less"
+        if self.undecided:
+            yield f"moves whose effect is not decided: {self.undecided:,}"
+
+    def _counts(self) -> str:
+        totals = self.totals
         what = f"{count(totals.instructions, 'instruction')} in "
         what += count(totals.computations, "computation")
         if totals.fused_computations:
-            fused = f"{totals.fused_computations:,} of them inside fusions, reductions and the like"
-            what += f", {fused}"
-        lines = [what]
-        if self.wasteful:
-            lines.append(f"alternatives for TPU {generation.name}: {generation.reason}")
-        return Summary(self.name or "HLO without a module", tuple(lines), self.warnings)
+            what += (
+                f", {totals.fused_computations:,} of them inside fusions, reductions and the like"
+            )
+        return what
 
     def tables(self) -> tuple[Table, ...]:
         """Return the totals, wasteful arrays, moves, layouts and memory spaces."""
@@ -252,9 +377,13 @@ class Diagnosis(Report):
 
     def _wasteful_table(self) -> Table:
         shown = f"{len(self.wasteful):,} of {count(self.wasteful_count, 'type')} with padding"
+        padding, reserved, _, factor = byte_columns(attrgetter("waste"))
         columns: Columns[WastefulArray] = (
-            *byte_columns(attrgetter("waste")),
+            ("padding of all", lambda found: bytes_cell(found.total_padding)),
             ("times", lambda found: number_cell(found.count)),
+            padding,
+            reserved,
+            factor,
             ("array", lambda found: text_cell(found.waste.shape)),
         )
         return table_of(
@@ -263,7 +392,7 @@ class Diagnosis(Report):
             self.wasteful,
             _wasteful_details,
             lambda found: found.waste.shape,
-            note=f"{shown}; bytes of one of them",
+            note=f"{shown}; then the bytes of one of them",
         )
 
     def _moves_table(self) -> Table:
@@ -275,7 +404,7 @@ class Diagnosis(Report):
         return table_of(
             "The largest of these that are not free",
             _MOVE_COLUMNS,
-            sorted(groups.values(), key=_written, reverse=True),
+            sorted(groups.values(), key=_moved, reverse=True),
             _move_details,
             limit=REPORT_CHANGES,
         )
@@ -292,7 +421,8 @@ def _sum_columns(name: str) -> Columns[tuple[Bytes, str]]:
 _MOVE_SUM_COLUMNS: Final[Columns[MoveSum]] = (
     ("written", lambda found: bytes_cell(found.written_bytes)),
     ("count", lambda found: number_cell(found.count)),
-    ("in fusions", lambda found: number_cell(found.fused)),
+    ("fused", lambda found: number_cell(found.fused)),
+    ("moved", lambda found: bytes_cell(found.fused_bytes)),
     ("opcode", lambda found: text_cell(found.opcode)),
     ("effect", lambda found: text_cell(effect_text(found.effect))),
 )
@@ -309,13 +439,34 @@ def _written(group: Sequence[HloMove]) -> int:
     return group[0].written_bytes * len(group)
 
 
+def _moved(group: Sequence[HloMove]) -> tuple[int, int]:
+    """Return what moves are ranked by: bytes outside of fusions, then those inside."""
+    return _written(group), group[0].fused_bytes * len(group)
+
+
 def _move_details(group: Sequence[HloMove]) -> tuple[str, ...]:
-    verdict = group[0].verdict
+    first = group[0]
+    verdict = first.verdict
+    fused = f" (in a fusion, {bytes_text(first.fused_bytes)})" if first.is_fused else ""
     return (
         f"from {verdict.operand or '?'}",
-        f"{verdict.text}: {verdict.reason}" + (" (in a fusion)" if group[0].is_fused else ""),
+        f"{verdict.text}: {verdict.reason}{fused}",
+        *_why(first),
         _places([move.place for move in group[:REPORT_PLACES_SHOWN]], len(group)),
     )
+
+
+def _why(found: HloMove | WastefulArray) -> Iterator[str]:
+    """Yield what a layout follows from, and who makes and reads the first of its values."""
+    if found.because is not None:
+        yield f"because {found.because}"
+    parts = [f"made by {found.producer}"] if found.producer is not None else []
+    if found.readers:
+        names = list(found.readers[:REPORT_PLACES_SHOWN])
+        more = ["others"] if len(found.readers) > len(names) else []
+        parts.append(f"read by {listed([*names, *more])}")
+    if parts:
+        yield "; ".join(parts)
 
 
 def _wasteful_details(found: WastefulArray) -> tuple[str, ...]:
@@ -323,7 +474,8 @@ def _wasteful_details(found: WastefulArray) -> tuple[str, ...]:
     where = _places(found.places[:REPORT_PLACES_SHOWN], found.count)
     return (
         *found.waste.reason_texts,
-        str(found.alternative),
+        *([str(found.alternative)] if found.stored else []),
+        *_why(found),
         where if [space for space, _ in found.spaces] == [0] else f"{where}: {spaces}",
     )
 
@@ -373,7 +525,7 @@ def diagnose(
     fused = fused_names(module)
     cache = WasteCache(is_tpu=platform_of(module) == "TPU")
     buffers = tuple(buffers_of(module, fused))
-    wasteful, wasteful_count = _wasteful_arrays(buffers, cache, chosen.name, top)
+    wasteful, wasteful_count = _wasteful_arrays(module, buffers, cache, chosen.name, top)
     layouts, spaces = layout_uses(buffers, cache)
     return Diagnosis(
         module.name,
@@ -385,4 +537,19 @@ def diagnose(
         layouts,
         spaces,
         module.warnings,
+        platform_of(module),
+        _memory_beside(program, module),
     )
+
+
+def _memory_beside(
+    program: HloModule | str | os.PathLike[str], module: HloModule
+) -> MemoryReport | None:
+    """Return the memory that the compiler assigned, if its file lies beside the program's."""
+    if isinstance(program, HloModule) or (isinstance(program, str) and "\n" in program):
+        return None
+    try:
+        path = assignment_beside(Path(program))
+        return None if path is None else memory_of(module, read_assignment(path))
+    except (LayoutError, OSError, ValueError):  # the text is no path, or the file another one
+        return None

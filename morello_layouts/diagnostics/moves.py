@@ -10,9 +10,11 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
 from morello_layouts.diagnostics.buffers import Buffer, is_fused, space_name, without_memory_space
+from morello_layouts.diagnostics.forces import Force, Neighbours
 from morello_layouts.diagnostics.origin import origin_of
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction, HloModule
+from morello_layouts.limits import REPORT_PLACES
 from morello_layouts.notations.xla import XlaShape, XlaTuple
 from morello_layouts.notations.xla.reader import XlaValue
 
@@ -276,6 +278,9 @@ class HloMove:
         computation: the name of the computation that holds it.
         is_fused: whether it is in a fusion, so that it writes nothing to memory by itself.
         verdict: its effect on the bytes; one value for all moves of the same types.
+        producer: the instruction that makes the operand; None if it is not in the text.
+        readers: the instructions that read the result.
+        force: the instruction that asks for the layout; None if none is near, and in a fusion.
 
     >>> from morello_layouts import diagnose, read_hlo
     >>> move = diagnose(read_hlo("%b = f32[8]{0:S(1)} copy(f32[8]{0} %a)")).moves[0]
@@ -283,12 +288,23 @@ class HloMove:
     ('copy', 'moves the same bytes, HBM to VMEM')
     """
 
-    json_keys: ClassVar = ("*place", "is_fused", "written_bytes", "*verdict")
+    json_keys: ClassVar = (
+        *("*place", "is_fused", "written_bytes", "fused_bytes", "*verdict"),
+        *("producer", "readers", "because"),
+    )
 
     instruction: HloInstruction
     computation: str
     is_fused: bool
     verdict: Verdict
+    producer: str | None = None
+    readers: tuple[str, ...] = ()
+    force: Force | None = None
+
+    @property
+    def because(self) -> str | None:
+        """Why the layout changes here, in words; None if it is not known."""
+        return None if self.force is None else str(self.force)
 
     @property
     def name(self) -> str:
@@ -306,6 +322,11 @@ class HloMove:
         return 0 if self.is_fused else self.verdict.moved_bytes
 
     @property
+    def fused_bytes(self) -> int:
+        """Bytes that it moves inside of a fusion: the fusion reads or writes them in this order."""
+        return self.verdict.moved_bytes if self.is_fused else 0
+
+    @property
     def place(self) -> Place:
         """The place in the program."""
         return place_of(self)
@@ -321,6 +342,7 @@ class MoveSum:
         count: the number of moves.
         fused: the number of them in fusions.
         written_bytes: bytes that the others write.
+        fused_bytes: bytes that those in fusions move.
     """
 
     opcode: str
@@ -328,15 +350,36 @@ class MoveSum:
     count: int
     fused: int
     written_bytes: int
+    fused_bytes: int
 
 
 def moves_of(module: HloModule, fused: frozenset[str], cache: VerdictCache) -> Iterator[HloMove]:
     """Return every move of a program, in the order of the text."""
+    near = Neighbours(module)
     for computation in module.computations:
         inside = is_fused(computation, fused)
         for instruction in computation.instructions:
             if instruction.opcode in MOVE_OPCODES:
-                yield HloMove(instruction, computation.name, inside, cache.of(instruction))
+                verdict = cache.of(instruction)
+                if inside or verdict.effect == "free":
+                    yield HloMove(instruction, computation.name, inside, verdict)
+                else:
+                    yield _explained(instruction, computation.name, verdict, near)
+
+
+def _explained(
+    instruction: HloInstruction, computation: str, verdict: Verdict, near: Neighbours
+) -> HloMove:
+    producer = near.producer(instruction)
+    return HloMove(
+        instruction,
+        computation,
+        False,
+        verdict,
+        None if producer is None else producer.name,
+        tuple(each.name for each in near.readers(instruction)[:REPORT_PLACES]),
+        near.force(instruction),
+    )
 
 
 def move_sums(moves: Iterable[HloMove]) -> tuple[MoveSum, ...]:
@@ -351,6 +394,7 @@ def move_sums(moves: Iterable[HloMove]) -> tuple[MoveSum, ...]:
             len(group),
             sum(move.is_fused for move in group),
             sum(move.written_bytes for move in group),
+            sum(move.fused_bytes for move in group),
         )
         for (opcode, effect), group in found.items()
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import ClassVar, Final
 
 from morello_layouts.description import amount, count
 from morello_layouts.diagnostics.diagnosis import Alternative, alternative_to
+from morello_layouts.diagnostics.oom_messages import OomMessage, bytes_of_text, messages_of
 from morello_layouts.diagnostics.report import (
     Columns,
     Report,
@@ -18,6 +19,7 @@ from morello_layouts.diagnostics.report import (
     Table,
     byte_columns,
     bytes_cell,
+    bytes_text,
     number_cell,
     table_of,
     text_cell,
@@ -62,11 +64,21 @@ _COLOUR: Final = re.compile(r"(?:\x1b|\\x1b|\\u001b)\[[0-9;]{0,30}[A-Za-z]")
 
 @dataclass(slots=True)
 class Block:
-    """An allocation as it is written: its number, and its values by the names in ``_KEYS``."""
+    """An allocation as it is written: its number, and its values by the names in ``_KEYS``.
+
+    The compiler chose its layout, unless it is scratch, whose shape the user gives.
+    """
 
     number: int
     line: int
     values: dict[str, str] = field(default_factory=dict)
+    is_chosen: bool = True
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is an argument or output of the program, not a value inside of it."""
+        kind = self.values.get("kind", "").lower()
+        return "temp" not in kind and "output of" not in kind
 
 
 def without_colours(text: str) -> str:
@@ -142,7 +154,6 @@ def _continue(block: Block, line: str) -> None:
 
 
 _UNITS: Final = "KMGTPE"
-_SIZE: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([KMGTPE]?)(?:i?B)?", re.ASCII)
 
 
 def xla_size(n: int) -> str:
@@ -159,19 +170,6 @@ def xla_size(n: int) -> str:
     if n >= 1 << 100:
         return f"{amount(n >> 10)}{_UNITS[unit]}"
     return f"{n / 1024:.{2 if unit else 1}f}{_UNITS[unit]}"
-
-
-def bytes_of_text(text: str) -> int | None:
-    """Return the bytes that such a text means, to its precision; None if it is not a size.
-
-    >>> bytes_of_text("1.50M"), bytes_of_text("6.00MiB"), bytes_of_text("unknown")
-    (1572864, 6291456, None)
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        return None
-    power = _UNITS.index(match[2]) + 1 if match[2] else 0
-    return round(float(match[1]) * (1 << 10 * power))
 
 
 _NAMES: Final = ("size", "shape", "unpadded", "padding", "operator", "label", "kind")
@@ -281,6 +279,7 @@ class OomAllocation:
 
 _SCALAR: Final = re.compile(r"\b[fsu]32\[\]\{:T\((?:128|256)\)\}", re.ASCII)
 _EXPANSION: Final = re.compile(r"([0-9.]{1,12})x expansion", re.ASCII)
+_INSTRUCTION: Final = re.compile(r"[A-Za-z_][\w.\-]{0,200}", re.ASCII)
 _LABELLED: Final = re.compile(r"%?([A-Za-z_][\w.\-]{0,200}) = ", re.ASCII)
 
 
@@ -294,6 +293,7 @@ class OomReport(Report):
         capacity: the bytes that it has, as written, or None.
         generation: the generation of TPUs that the alternatives are for, and the reason for it.
         allocations: in the order of the text.
+        messages: what the text says that ran out, in its order.
         warnings: problems that a reader should know of.
 
     >>> from morello_layouts import read_oom
@@ -304,7 +304,7 @@ class OomReport(Report):
 
     json_keys: ClassVar = (
         *("memory_space", "used", "capacity", "generation=generation.name"),
-        *("generation_reason=generation.reason", "allocations", "warnings"),
+        *("generation_reason=generation.reason", "messages", "allocations", "warnings"),
     )
 
     memory_space: str | None
@@ -312,34 +312,57 @@ class OomReport(Report):
     capacity: str | None
     generation: Generation
     allocations: tuple[OomAllocation, ...]
+    messages: tuple[OomMessage, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def summary(self) -> Summary:
-        """Return the use of the memory, and whether the numbers agree."""
+        """Return the use of the memory, what it means, and the next step."""
         title = "Out of memory"
         if self.memory_space is not None:
             title += f" in {self.memory_space}"
-        if self.used is not None:
+        first = self.messages[0] if self.messages else None
+        if first is not None and first.needed is not None and first.available is not None:
+            title += f": {bytes_text(first.needed)} needed of {bytes_text(first.available)}"
+        elif self.used is not None:
             title += f": {self.used} used of {self.capacity}"
+        lines: list[str] = []
+        if first is not None:
+            lines.append(f"{first.kind}: {first.meaning}")
+            if first.missing:
+                lines.append(f"too much by: {bytes_text(first.missing)}")
+            lines.append(f"next: {first.next_step}")
+            if first.page is not None:
+                lines.append(f"{first.code}: {first.page}")
+        return Summary(title, (*lines, *self._agreement()), self.warnings)
+
+    def _agreement(self) -> Iterator[str]:
+        """Yield whether the numbers of the allocations agree with their layouts."""
         answers = [each.agrees for each in self.allocations]
         differing, unknown = answers.count(False), answers.count(None)
-        lines = [
-            count(len(answers), "allocation"),
-            f"numbers that agree with the layout: {answers.count(True):,}"
-            + (f"; that differ: {differing:,}" if differing else "")
-            + (f"; without a layout: {unknown:,}" if unknown else ""),
-        ]
-        if unknown < len(answers):
-            lines.append(f"alternatives for TPU {self.generation.name}: {self.generation.reason}")
-        return Summary(title, tuple(lines), self.warnings)
+        if answers:
+            yield count(len(answers), "allocation")
+            yield (
+                f"numbers that agree with the layout: {answers.count(True):,}"
+                + (f"; that differ: {differing:,}" if differing else "")
+                + (f"; without a layout: {unknown:,}" if unknown else "")
+            )
+        if any(each.alternative and each.alternative.suggestion for each in self.allocations):
+            yield f"alternatives for TPU {self.generation.name}: {self.generation.reason}"
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the allocations, those of one type and size in one row."""
+        """Return the messages, and the allocations, those of one type and size in one row."""
         groups: dict[tuple[str, str], list[OomAllocation]] = {}
         for each in self.allocations:
             shape = each.reported.get("shape", f"# {each.number}")
             groups.setdefault((shape, each.reported.get("size", "")), []).append(each)
         return (
+            table_of(
+                "Messages",
+                _MESSAGES,
+                self.messages[1:] if len(self.messages) > 1 else (),
+                lambda each: (each.meaning, f"next: {each.next_step}"),
+                note="after the first",
+            ),
             table_of(
                 "Allocations",
                 _COLUMNS,
@@ -361,6 +384,13 @@ def _name(group: Sequence[OomAllocation]) -> str:
     return text if len(text) <= OOM_LABEL else f"{text[:OOM_LABEL]}…"
 
 
+_MESSAGES: Final[Columns[OomMessage]] = (
+    ("needed", lambda each: bytes_cell(each.needed)),
+    ("of", lambda each: bytes_cell(each.available)),
+    ("space", lambda each: text_cell(each.memory_space or "?")),
+    ("line", lambda each: number_cell(each.line)),
+    ("message", lambda each: text_cell(each.kind)),
+)
 _PADDING, _, _DATA, _FACTOR = byte_columns(itemgetter(0))
 _COLUMNS: Final[Columns[list[OomAllocation]]] = (
     _PADDING,
@@ -398,8 +428,8 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     """Return the compiler's out-of-memory report, each allocation with the reason for its size.
 
     Args:
-        source: the text, which has a newline or "Size:", or the path of a file that holds it. The
-            text may be a whole log.
+        source: the text, which has a newline, "Size:" or a message, or the path of a file that
+            holds it. The text may be a whole log.
         generation: one of ``ml.tpu.GENERATIONS``, for the alternatives. By default the tiles of
             scalars decide; otherwise it is v5e.
 
@@ -420,38 +450,51 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     (536870912, (), 1.0)
     """
     text = without_colours(_text_of(source))
-    blocks = list(blocks_of(text))
+    messages = messages_of(text)
+    blocks = [*blocks_of(text), *_named_blocks(messages)]
     space, used, capacity = header_of(text)
-    if not blocks and space is None:
+    if space is None and messages:
+        space = next((each.memory_space for each in messages if each.memory_space), None)
+    if not blocks and space is None and not messages:
         raise LayoutError(
             "the text holds no out-of-memory report",
-            "an allocation is a line 'Size: 4.00G' with 'Shape: …' below it",
+            "it has neither a message such as 'Ran out of memory on HBM, …' nor an allocation, "
+            "which is a line 'Size: 4.00G' with 'Shape: …' below it",
             "give the compiler's message as it was printed, or the whole log",
         )
-    warnings = () if blocks else ("the report lists no allocations",)
     scalars = (parse(match[0]) for match in _SCALAR.finditer(text))
     chosen = generation_of(generation, (x for x in scalars if isinstance(x, XlaShape)))
-    return OomReport(
-        space, used, capacity, chosen, tuple(_allocations(blocks, chosen.name)), warnings
-    )
+    allocations = tuple(_allocations(blocks, chosen.name))
+    return OomReport(space, used, capacity, chosen, allocations, messages)
+
+
+def _named_blocks(messages: Iterable[OomMessage]) -> Iterator[Block]:
+    """Yield the allocations that messages name, with their types."""
+    for number, each in enumerate(messages, 1):
+        if each.shape is not None and "[" in each.shape[1:] and each.needed is not None:
+            values = {"size": xla_size(each.needed), "shape": each.shape, "kind": each.tag or ""}
+            label = each.name or ""
+            if _INSTRUCTION.fullmatch(label):
+                values["label"] = f"%{label} = "
+            yield Block(number, each.line, values, is_chosen=each.memory_space in (None, "hbm"))
 
 
 def _text_of(source: str | os.PathLike[str]) -> str:
-    if isinstance(source, str) and ("\n" in source or "Size:" in source):
+    if isinstance(source, str) and ("\n" in source or "Size:" in source or messages_of(source)):
         return source
     with open_file(source, "an out-of-memory report", "newline or 'Size:'") as file:
         return file.read().decode("utf-8-sig", "replace")
 
 
 def _allocations(blocks: Sequence[Block], generation: str) -> Iterator[OomAllocation]:
-    alternatives: dict[XlaShape, Alternative] = {}
+    alternatives: dict[tuple[XlaShape, bool], Alternative] = {}
     for block in blocks:
         found = _allocation(block, generation)
-        if isinstance(found.shape, XlaShape) and found.padding_bytes:
-            shape = found.wastes[0].shape
-            if shape not in alternatives:
-                alternatives[shape] = alternative_to(shape, generation)
-            found = replace(found, alternative=alternatives[shape])
+        if block.is_chosen and isinstance(found.shape, XlaShape) and found.padding_bytes:
+            key = found.wastes[0].shape, block.is_stored
+            if key not in alternatives:
+                alternatives[key] = alternative_to(key[0], generation, is_stored=key[1])
+            found = replace(found, alternative=alternatives[key])
         yield found
 
 

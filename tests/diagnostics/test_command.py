@@ -14,6 +14,7 @@ from morello_layouts.cli.main import commands
 from morello_layouts.plain import plain
 from tests.diagnostics.test_comparison import AFTER, BEFORE
 from tests.diagnostics.test_oom import WHOLE
+from tests.support import tpu_dumps
 from tests.support.hlo_xla import programs
 from tests.support.json_keys import keys_text
 from tests.support.tables import each_row
@@ -59,8 +60,9 @@ def test_the_help_lists_the_keys_of_json() -> None:
         ("hlo", "JSON", ml.diagnose(PROGRAM)),
         ("hlo", "JSON of two dumps", ml.compare_hlo(BEFORE, AFTER)),
         ("oom", "JSON", ml.read_oom(WHOLE)),
+        ("memory", "JSON", ml.memory(tpu_dumps.path_of("beam_search.v5e"))),
     ):
-        if command == "oom":
+        if command != "hlo":
             known = {}
         words = " ".join(run(command, "--help").stdout.split())
         assert f"{title}: {keys_text(plain(report), known)}." in words
@@ -84,7 +86,7 @@ def test_places_are_lines_of_the_dump(dump: str) -> None:
 def test_standard_input() -> None:
     assert run("hlo", "-", stdin=PROGRAM).stdout == f"{ml.diagnose(PROGRAM)}\n"
     assert run("hlo", "-", stdin="a = f32[8]{0} b(c)").exit_code == 0
-    assert run("oom", "-", stdin=WHOLE).stdout.startswith("Out of memory in hbm: 41.74G used")
+    assert run("oom", "-", stdin=WHOLE).stdout.startswith("Out of memory in hbm: 41.74 GiB needed")
 
 
 def test_two_dumps(tmp_path: Path) -> None:

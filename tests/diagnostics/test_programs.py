@@ -67,7 +67,10 @@ def test_sums_agree(name: str) -> None:
         best = array.alternative.suggestion
         assert (best is None) == bool(array.alternative.reason)
         assert best is None or best.byte_size < array.waste.reserved_bytes
-    order = [array.waste.padding_bytes for array in found.wasteful]
+        assert best is None or ("tile" not in best.changes and array.stored > 0)
+        assert array.stored <= array.count
+        assert array.stored == array.count or array.force or array.producer or array.readers
+    order = [array.total_padding for array in found.wasteful]
     assert order == sorted(order, reverse=True)
 
 
@@ -80,6 +83,8 @@ def test_every_move_has_a_verdict_or_a_reason_for_none(name: str) -> None:
     for move in found.moves:
         verdict = move.verdict
         assert verdict.reason
+        is_explained = not move.is_fused and verdict.effect != "free"
+        assert is_explained or (move.force, move.producer, move.readers) == (None, None, ())
         assert (verdict.holds is None) == (verdict.effect == "unknown")
         assert (verdict.moved_bytes > 0) == (verdict.effect not in ("free", "unknown"))
         if verdict.effect in ("free", "duplicates", "memory space"):
@@ -145,7 +150,7 @@ def test_parameters_tell_the_generation(types: str, name: str, reason: str) -> N
 
 
 def test_nothing_is_suggested_for_dynamic_sizes() -> None:
-    (found,) = ml.diagnose("%a = f32[<=8,3]{1,0:T(8,128)} add(%b, %c)").wasteful
+    (found,) = ml.diagnose("%a = f32[<=8,3]{1,0:T(8,128)} parameter(0)").wasteful
     assert found.waste.factor == 8 * 128 / 24
     assert found.alternative.suggestion is None
     assert "sizes that change" in found.alternative.reason
