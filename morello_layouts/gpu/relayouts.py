@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import xor
+from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.description import amount, count, listed
@@ -216,54 +215,26 @@ class Matrices:
     @cached_property
     def steps(self) -> tuple[int, ...]:
         """For each register that receives the xor of lanes to the one that holds its element."""
-        return tuple(self.lanes.reduced(vector)[1] for vector in self.received)
+        return tuple(map(self.lane_of, self.received))
 
     @cached_property
     def xors(self) -> tuple[int, ...]:
         """The different xors of lanes, without that of a lane and itself."""
-        return tuple(sorted({apply(self.steps, k) for k in range(1 << len(self.steps))} - {0}))
+        basis = Span(self.steps).basis
+        return tuple(sorted(apply(basis, k) for k in range(1, 1 << len(basis))))
 
     @cached_property
-    def turn(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """For each bit of a thread: registers of its first round; the lane that sends then.
+    def turn(self) -> Turn:
+        """What the lanes send if some of them keep nothing."""
+        return Turn(self)
 
-        The third number is the dimension of what a lane must send to several lanes at once.
-        """
-        first, lanes, seen, sent = list[int](), list[int](), Span(), Span()
-        spare = [*kernel(map(self.modulo, self.source["lane"]))]
-        given: list[int] = []
-        values: list[int] = []
-        clashes = 0
-        for name in _THREADS:
-            for one, other in zip(self.source[name], self.target[name], strict=True):
-                vector = self.modulo(other if name == "lane" else one ^ other)
-                extra = 0
-                if name != "lane":
-                    first.append(0)
-                    lanes.append(self.lanes.reduced(vector)[1])
-                    continue
-                if vector in seen:
-                    more = (k for k, v in enumerate(self.received) if v not in seen)
-                    extra = sum(1 << k for k in [next(more, -1)] if k >= 0)
-                vector ^= apply(self.received, extra)
-                value = other ^ apply([self.target["register"][k] for k in self.registers], extra)
-                rest, used = seen.reduced(vector)
-                seen.add(vector)
-                first.append(extra)
-                values.append(value)
-                if rest:
-                    lanes.append(self.lanes.reduced(vector)[1])
-                    continue
-                left = value ^ apply(values, used)
-                rest, known_by = sent.reduced(left)
-                sent.add(left)
-                lane = apply(given, known_by)
-                if rest:
-                    lane = spare.pop() if spare else 0
-                    clashes += not lane
-                given.append(lane)
-                lanes.append(lane ^ apply(lanes, used))
-        return tuple(first), tuple(lanes), clashes
+    def lane_of(self, vector: int) -> int:
+        """The lane of the source that holds a class."""
+        return self.lanes.reduced(vector)[1]
+
+    def value(self, registers: int) -> int:
+        """The element of some of the registers that receive."""
+        return apply([self.target["register"][k] for k in self.registers], registers)
 
     @cached_property
     def count(self) -> int:
@@ -271,12 +242,12 @@ class Matrices:
         every = 1 << len(self.received)
         if self.keeps is not None:
             return every - (1 << self.together)
-        return every << self.turn[2]
+        return every << self.turn.clashes
 
     @cached_property
     def is_least(self) -> bool:
         """Whether some lane lacks as many elements as there are shuffles."""
-        return self.keeps is not None or self.turn[2] == 0
+        return self.keeps is not None or self.turn.clashes == 0
 
     def rounds(self, warp: int = 0, block: int = 0) -> Iterator[list[Move | None]]:
         """Yield for each shuffle of one element what each lane of a warp receives."""
@@ -300,18 +271,68 @@ class Matrices:
         if self.keeps is not None:
             register, lane = k ^ apply(self.keeps, thread), thread ^ step
         else:
-            register = k ^ apply(self.turn[0], thread)
-            lane = step ^ apply(self.turn[1], thread)
+            register = k ^ apply(self.turn.first, thread)
+            lane = step ^ apply(self.turn.lanes, thread)
         threads = [v for name in _THREADS for v in self.target[name]]
-        values = [self.target["register"][i] for i in self.registers]
         own = (1 << len(self.source["lane"])) - 1
         others = [v for name in _THREADS for v in self.source[name]]
-        element = apply(threads, thread) ^ apply(values, register)
+        element = apply(threads, thread) ^ self.value(register)
         missing = element ^ apply(others, thread & ~own | lane & own)
         rest, sent = self.own.reduced(missing)
         assert not rest, "the lane that sends has the element"
-        places = (1 << self.registers[i] for i in range(len(values)) if register >> i & 1)
-        return reduce(xor, places, 0), lane & own, sent
+        received = apply([1 << k for k in self.registers], register)
+        return received, lane & own, sent
+
+
+class Turn:
+    """For each bit of a thread the registers that receive first, and the lane that sends to them.
+
+    Registers are chosen so that lanes receive from as many different lanes as there are. Where the
+    source holds an element in several lanes, lanes that want different registers of one class ask
+    different ones; ``clashes`` is the dimension of those for which there are too few.
+    """
+
+    def __init__(self, m: Matrices) -> None:
+        self.first: list[int] = []
+        self.lanes: list[int] = []
+        self.clashes = 0
+        self._seen, self._sent = Span(), Span()
+        self._values: list[int] = []
+        self._given: list[int] = []
+        self._spare = [*kernel(map(m.modulo, m.source["lane"]))]
+        for element in m.target["lane"]:
+            self._add_lane(m, element)
+        for name in ("warp", "block"):
+            for one, other in zip(m.source[name], m.target[name], strict=True):
+                self.first.append(0)
+                self.lanes.append(m.lane_of(m.modulo(one ^ other)))
+
+    def _add_lane(self, m: Matrices, element: int) -> None:
+        vector, register = m.modulo(element), 0
+        if vector in self._seen:
+            new = (1 << k for k, v in enumerate(m.received) if v not in self._seen)
+            register = next(new, 0)
+        vector ^= apply(m.received, register)
+        self.first.append(register)
+        self._values.append(element ^ m.value(register))
+        rest, used = self._seen.reduced(vector)
+        self._seen.add(vector)
+        if rest:
+            self.lanes.append(m.lane_of(vector))
+        else:
+            difference = self._values[-1] ^ apply(self._values, used)
+            self.lanes.append(self._other_lane(difference) ^ apply(self.lanes, used))
+
+    def _other_lane(self, difference: int) -> int:
+        """The lane, relative to another of its class, that sends registers that differ so."""
+        rest, used = self._sent.reduced(difference)
+        self._sent.add(difference)
+        lane = apply(self._given, used)
+        if rest:
+            lane = self._spare.pop() if self._spare else 0
+            self.clashes += not lane
+        self._given.append(lane)
+        return lane
 
 
 def _numbers(recipe: Recipe) -> dict[str, tuple[int, ...]]:

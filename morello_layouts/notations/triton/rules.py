@@ -262,8 +262,7 @@ def _swizzled(e: Encoding, shape: list[int]) -> Bases:
             phase ^= (1 << k) // most // per_phase % most
         at = {rows: 1 << k, columns: vec * phase % part[columns]}
         tile.bases["offset"].append(tuple(at.get(dim, 0) for dim in range(rank)))
-    tile.sizes[rows] = part[rows]
-    tile.spread_all("offset", part, order[2:])
+    tile.sizes[rows] = part[rows]  # the other dimensions follow in order
     return _with_blocks(tile, _blocks(e, rank), shape)
 
 
@@ -300,9 +299,8 @@ def _nvmma(e: Encoding, shape: list[int]) -> Bases:
     matrix = Tile(2, (0, 1), "offset")
     for k in range((8 * width // bits).bit_length() - 1):
         matrix.bases["offset"].append((0, _packed(1 << k, pairs)))
-    per_phase, most = 128 // width, width // 16
     for row in (1, 2, 4):
-        chunk = 128 // bits * (row // per_phase % most)
+        chunk = 128 // bits * (row * width // 128)
         matrix.bases["offset"].append((row, _packed(chunk, pairs)))
     matrix.sizes = [8, turned[-1]]
     matrix.fit([rows, turned[-1]])
