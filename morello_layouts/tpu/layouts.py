@@ -210,8 +210,9 @@ def default_layout(element_type: str, shape: Sequence[int], generation: str) -> 
     """
     kind = packing(element_type, generation)
     sizes = sizes_of(element_type, shape)
-    if 0 in sizes:
-        layout = XlaLayout.descending(len(sizes))
+    if 0 in sizes:  # without elements there are no tiles
+        order = tuple(range(len(sizes)))[::-1]
+        layout = XlaLayout(order, element_size_in_bits=kind.element_size_in_bits)
         return XlaShape(element_type, sizes, layout)
     if len(sizes) < 2:
         return _of_one_dimension(element_type, sizes, kind)
@@ -274,16 +275,24 @@ def fewest_rows(size: int, kind: Packing, least: int | None = None) -> int:
 
 
 def _best_pair(sizes: Sequence[int], kind: Packing) -> tuple[int, int]:
-    # The compiler chooses for 2-bit types as if their tiles had 8 rows; they have 16 and more.
-    least = SUBLANES if kind.bits == 2 else kind.least_rows
     whole = prod(sizes)
 
-    def elements(pair: tuple[int, int]) -> int:
+    def elements(pair: tuple[int, int], least: int) -> int:
         minor, second = sizes[pair[0]], sizes[pair[1]]
         rows = round_up(second, fewest_rows(second, kind, least))
         return whole // (minor * second) * rows * round_up(minor, LANES)
 
-    return min(pairs(len(sizes)), key=elements)
+    # The compiler chooses for 2-bit types as if their tiles had 8 rows; they have 16 and more.
+    is_2_bit = kind.bits == 2
+    least = SUBLANES if is_2_bit else kind.least_rows
+    best = min(pairs(len(sizes)), key=lambda pair: elements(pair, least))
+    minor = best[0]
+    if not is_2_bit or sizes[minor] % LANES or sizes[minor] == LANES:
+        return best
+    # Of those that tie the real tile decides, if whole tiles of columns lie along the minor one.
+    same = [pair for pair in pairs(len(sizes)) if pair[0] == minor]
+    tied = [pair for pair in same if elements(pair, least) == elements(best, least)]
+    return min(tied, key=lambda pair: elements(pair, kind.least_rows))
 
 
 def _of_one_dimension(element_type: str, sizes: tuple[int, ...], kind: Packing) -> XlaShape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import lzma
 from functools import cache
 from itertools import permutations
 
@@ -36,26 +37,46 @@ def chosen(row: Row) -> ml.XlaShape:
     return tpu.default_layout(x.element_type, x.shape, row["generation"])
 
 
-# Among 2-bit types the compiler breaks some ties of two pairs of dimensions in a way not known.
-TIES = {
-    ("v3", "s2[32,33,24,256]{3,0,2,1:T(16,128)(4,1)}"): (
-        "s2[32,33,24,256]{3,2,1,0:T(16,128)(4,1)}"
-    ),
-}
-
-
 @pytest.mark.slow
 def test_every_parameter() -> None:
     rows = [row for row in table("tpu_buffer_sizes.tsv.gz") if row["kind"] == "default_param"]
     assert len(rows) == 8213
-    ties = {}
     for row in rows:
         x = chosen(row)
-        if str(x) == row["shape_with_layout"]:
-            assert x.byte_size == int(row["bytes"])
-        else:
-            ties[row["generation"], row["shape_with_layout"]] = str(x)
-    assert ties == TIES
+        assert (str(x), x.byte_size) == (row["shape_with_layout"], int(row["bytes"]))
+
+
+@pytest.mark.slow
+def test_fresh_parameters_of_two_compilers() -> None:
+    text = lzma.decompress((DATA / "tpu_default_layouts.tsv.xz").read_bytes()).decode()
+    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
+    assert {row["libtpu"] for row in rows} == {"0.0.42", "0.0.52"}
+    wrong = [
+        (row, str(x))
+        for row in rows
+        if str(x := chosen({**row, "shape_with_layout": row["shape"]})) != row["shape"]
+        or x.byte_size != int(row["bytes"])
+    ]
+    assert wrong == []
+    assert sum(0 in array(row["shape"]).shape for row in rows) > 100
+
+
+@pytest.mark.parametrize(
+    ("generation", "text"),
+    [
+        ("v5e", "s2[16,56,1,1,2560]{4,0,3,2,1:T(16,128)(16,1)E(2)}"),
+        ("v4", "s2[1,11,32,24,384]{4,2,3,1,0:T(16,128)(16,1)E(2)}"),
+        ("v3", "u2[288,40,512]{2,0,1:T(16,128)(4,1)}"),
+        ("v3", "s2[32,33,24,256]{3,0,2,1:T(16,128)(4,1)}"),
+        ("v4", "s2[48,40,1,64]{3,1,2,0:T(16,128)(16,1)E(2)}"),  # columns of 64: no whole tiles
+        ("v2", "u2[128,1,7,24,8,1,1]{0,4,6,5,3,2,1:T(16,128)(4,1)}"),  # only one tile of columns
+        ("v5e", "s4[0]{0:E(4)}"),
+        ("tpu7x", "u2[0,112]{1,0:E(2)}"),
+        ("v3", "s4[0,3]{1,0}"),
+    ],
+)
+def test_ties_of_2_bit_types_and_empty_arrays(generation: str, text: str) -> None:
+    assert str(chosen({"generation": generation, "shape_with_layout": text})) == text
 
 
 @pytest.mark.slow
@@ -83,7 +104,7 @@ def test_every_parameter_and_output_of_the_programs() -> None:
         ("s2", (), "v5e", "s2[]{:T(2048)E(2)}"),
         ("s2", (), "v2", "s2[]{:T(1024)}"),
         ("f32", (0, 5), "v5e", "f32[0,5]{1,0}"),
-        ("s4", (0,), "v5e", "s4[0]{0}"),
+        ("s4", (0,), "v5e", "s4[0]{0:E(4)}"),
         ("bf16", (1,), "tpu7x", "bf16[1]{0:T(256)(128)(2,1)}"),
         ("f64", (3, 5), "v4", "f64[3,5]{1,0:T(4,128)}"),
     ],
