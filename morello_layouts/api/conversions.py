@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, get_args
 from morello_layouts.api.arguments import Assuming, Shape, sizes_of
 from morello_layouts.api.layouts import LayoutLike, index_map, parsed
 from morello_layouts.checks import shown
+from morello_layouts.description import listed
 from morello_layouts.errors import (
     LayoutError,
     NoTranslationError,
@@ -36,7 +37,7 @@ To: TypeAlias = Literal[
 NOTATIONS: Final[tuple[To, ...]] = get_args(To)
 """The notations that layouts are written in."""
 
-TYPED: Final = ("xla", "mlir")
+TYPED: Final = ("xla", "mlir", "cute")
 """The notations that name an element type."""
 
 
@@ -63,6 +64,7 @@ def convert(
     - ``"onednn"``: blocks of one dimension nest, and pad its end.
     - ``"cute"``: nested shapes and strides, of any sum of digits. CuTe has no padding inside of a
       mode: then the error tells the layout of the padded array, and which elements are its own.
+      Exclusive ors are swizzles before it: of elements, or with an element type of bytes.
     - ``"strided"``: a stride for each dimension, as in NumPy; 0 and negative ones too.
     - ``"pack"``: ``linalg.pack`` tiles a dimension once.
     - ``"mlir"``: an affine map; with an element type a memref, which has strides if the array has.
@@ -79,7 +81,7 @@ def convert(
         to: the notation's name.
         shape: the sizes, if the layout does not carry them: numbers, names or SymPy expressions.
         element_type: the notation's name of an element type; if given, the result is an XLA shape
-            or a memref.
+            or a memref, or a swizzle of CuTe acts on bytes.
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         notation: the notation of a text, as for ``parse``.
 
@@ -99,6 +101,8 @@ def convert(
     AB8a128b
     >>> print(convert("f32[3,5]{1,0:T(1,8)}", "mlir", element_type="f32"))
     memref<3x5xf32, strided<[8, 1]>>
+    >>> print(convert("Sw<3,3,3> o 0 o (8,64):(64,1)", "cute", element_type="f16"))
+    Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)
     >>> convert("f32[3,5]{1,0:T(2,2)}", "morello")
     Traceback (most recent call last):
     morello_layouts.errors.NoTranslationError: no Morello layout has the offsets of \
@@ -116,7 +120,7 @@ f32[3,5]{1,0:T(2,2)}
     if to not in TYPED and element_type is not None:
         raise LayoutError(
             f"element_type: expected none for {to}, got {shown(element_type)}",
-            f"only {' and '.join(TYPED)} name element types",
+            f"only {listed(TYPED)} name element types",
             f'leave out element_type="{element_type}"',
         )
     value = parsed(layout, notation)

@@ -59,11 +59,15 @@ def has_xor(form: AffineExpr) -> bool:
 
 
 def is_placed_by_steps(m: IndexMap) -> bool:
-    """Return whether the steps say which slots are used: nothing scatters or is cut off."""
+    """Return whether the steps say which slots are used: nothing scatters or is cut off.
+
+    Padding that is cut off before the first exclusive or takes no part in it.
+    """
     recipe = m.recipe
-    cuts = any(isinstance(step, Pad) and step.cut for step in recipe.steps)
-    has_steps = any(isinstance(step, Xor | Replicate) for step in recipe.steps)
-    return has_steps and has_inverse(recipe) and not cuts and is_nonnegative(recipe.tail_padding)
+    own = [k for k, step in enumerate(recipe.steps) if isinstance(step, Xor | Replicate)]
+    if not own or not has_inverse(recipe) or not is_nonnegative(recipe.tail_padding):
+        return False
+    return not any(isinstance(step, Pad) and step.cut for step in recipe.steps[own[0] :])
 
 
 def is_injective(claim: str, m: IndexMap) -> Proof:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Final
@@ -17,10 +17,12 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.notations import parse
 from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.named.formats import FORMATS
+from morello_layouts.notations.xla.types import bits_of
 from morello_layouts.recipe.digits import AxisDigit
 from morello_layouts.recipe.recognize import recipe_of_formula
 from morello_layouts.translate.digits import placed_digits
 from morello_layouts.translate.source import FORMULA, Source, have_same_offsets
+from morello_layouts.translate.to_cute import without_swizzles
 from morello_layouts.translate.to_morello import morello_layout_of
 from morello_layouts.translate.to_triton import triton_layout_of
 from morello_layouts.translate.to_xla import xla_layout_of
@@ -113,6 +115,24 @@ def _strided(source: Source) -> str:
 
 
 def _cute(source: Source) -> str:
+    found = without_swizzles(source.m)
+    if found is None:
+        raise source.not_found("its exclusive ors are not those of CuTe's swizzles", FORMULA)
+    plain, swizzles = found
+    if not swizzles:
+        return _plain_cute(source)
+    text, start = _plain_cute(replace(source, m=plain)), source.m.recipe.offset
+    for swizzle in swizzles:
+        layout, text = text, f"{swizzle} o {start} o {text}"
+        start = 0
+    if source.element_type is None or source.m.recipe.offset != 0:
+        return text
+    bits = bits_of(source.element_type)
+    in_bytes = replace(swizzle, base=swizzle.base + bits.bit_length() - 4)
+    return f"{in_bytes} o smem_ptr[{bits}b](unset) o {layout}"
+
+
+def _plain_cute(source: Source) -> str:
     if source.offset != 0 or not source.shape:
         what = f"the first element lies at {source.offset}" if source.shape else "it has no sizes"
         raise source.none(f"{what}; a CuTe layout has modes, and begins at 0", FORMULA)
@@ -121,8 +141,10 @@ def _cute(source: Source) -> str:
         for dim, n in enumerate(source.shape)
     ]
     named = [n for mode in modes for digit in mode for n in (digit.radix, digit.stride)]
-    if any(not isinstance(n, int) for n in named):
-        raise source.none("CuTe's sizes and strides are numbers", FORMULA)
+    product = next((n for n in named if isinstance(n, SizeExpr) and n.as_atom() is None), None)
+    if product is not None:
+        what = f"a size or stride is {product}, and in CuTe's text it is a number or a name"
+        raise source.none(what, FORMULA)
     sizes, strides = (
         _tuple(_tuple([str(getattr(digit, name)) for digit in mode]) for mode in modes)
         for name in ("radix", "stride")

@@ -47,7 +47,7 @@ def texts() -> Iterator[tuple[str, str, tuple[int, ...], Any]]:
             numbers = re.sub(
                 r"\b[A-Z]+\b", lambda name, n=sizes: str(n.get(name[0], name[0])), text
             )
-            yield to, numbers if to == "strided" else text, m.shape, offsets
+            yield to, numbers if to in ("strided", "cute") else text, m.shape, offsets
 
 
 def some(shape: tuple[int, ...]) -> list[tuple[int, ...]]:

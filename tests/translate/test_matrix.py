@@ -49,7 +49,8 @@ def check(case: Case) -> None:
                 known = m.at(**sizes)
             except ml.ShapeError:  # rows longer than the stride
                 continue
-            other = ml.index_map(layout, known.shape)  # strides may have names of sizes
+            # Sizes and strides may have names.
+            other = ml.index_map(layout, None if to == "cute" else known.shape)
             if other.recipe.names:
                 other = other.at(**{name: sizes[name] for name in other.recipe.names})
             places = np.indices(known.shape, sparse=True)
@@ -88,4 +89,4 @@ def test_the_counts() -> None:
     """How many of the layouts each notation can say."""
     assert len(RECORD) == len(CASES)
     counts = Counter(to for *_, texts in RECORD for to in texts)
-    assert [counts[to] for to in NOTATIONS] == [58, 31, 51, 37, 26, 40, 70, 67, 32, 23, 11]
+    assert [counts[to] for to in NOTATIONS] == [58, 31, 51, 40, 26, 40, 70, 67, 32, 23, 11]

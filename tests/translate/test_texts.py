@@ -59,7 +59,12 @@ def test_no_room_is_made_that_does_not_fit() -> None:
 @each_row(
     ("layout", "shape", "to", "why"),
     [
-        ("f32[M,N]{1,0:T(8,128)}", None, "cute", "CuTe's sizes and strides are numbers"),
+        (
+            "f32[M,N]{1,0:T(8,128)}",
+            None,
+            "cute",
+            "a size or stride is 1024*ceil(N/128), and in CuTe's text",
+        ),
         ("f32[3,5]{1,0:T(2,2)}", None, "einops", "24 slots hold 15 elements"),
         ("strided<[8, 1], offset: 3>", (4, 8), "tvm", "its smallest offset is 3"),
         ("{2,1,0}", ("M", "N", "K"), "strided", "a stride is K*N"),

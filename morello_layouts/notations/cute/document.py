@@ -32,6 +32,16 @@ def by_strides(
     return offset, size
 
 
+def longest_row(shape: Sequence[Any], stride: Sequence[Any]) -> int:
+    """Return the largest product of a size and its stride: rows with all of their pitch.
+
+    >>> longest_row((10, 50), (56, 1))
+    560
+    """
+    pairs = zip(_flat(tuple(shape)), _flat(tuple(stride)), strict=True)
+    return max((n * int(step) for n, step in pairs if not hasattr(step, "modes")), default=0)
+
+
 def by_swizzle(
     place: int, size: int, numbers: tuple[int, int, int], bits: int | None
 ) -> tuple[int, int]:
@@ -39,7 +49,7 @@ def by_swizzle(
 
     Args:
         place: the element's offset before the swizzle.
-        size: the elements before it, of which each has such an offset.
+        size: the slots before the swizzle.
         numbers: B, M and S of the swizzle.
         bits: the width of an element if the swizzle acts on addresses in bytes.
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, starmap, zip_longest
+from math import prod
 from operator import pos
 from typing import Any
 
@@ -120,6 +121,20 @@ class CuteLayout(Layout):
     def cosize(self) -> int:
         """The largest offset plus 1, or the number of coordinates in the box around all."""
         return integers.product(self.coshape)
+
+    @property
+    def span(self) -> Int:
+        """The slots of whole rows: as the cosize, with all of the pitch behind the last row.
+
+        >>> CuteLayout((10, 50), (56, 1)).cosize, CuteLayout((10, 50), (56, 1)).span
+        (554, 560)
+        """
+        rows = (n * d for n, d in self.leaves if not isinstance(d, ScaledBasis))
+        ends: list[Int] = [_number(end) for end in (self.cosize, *rows)]
+        if self.is_symbolic:
+            ends.append(prod(self.recipe(self.sizes).physical_shape))
+        most = (end for end in ends if all(is_nonnegative(end - other) for other in ends))
+        return next(most, ends[-1])
 
     def flatten(self) -> CuteLayout:
         """Return the layout of depth 1 with the same sizes and strides.

@@ -17,11 +17,11 @@ from typing import Any
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import AffineExpr, variable
-from morello_layouts.expr.sizes import Int, is_nonnegative, round_up
+from morello_layouts.expr.sizes import Int, round_up
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.limits import CUTE_LEAVES
-from morello_layouts.notations.cute.document import by_swizzle
-from morello_layouts.notations.cute.integers import Nested, Static, is_static
+from morello_layouts.notations.cute.document import by_swizzle, longest_row
+from morello_layouts.notations.cute.integers import Nested, Static, is_static, wrap
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Merge, Pad, Recipe, Scatter, Split, Xor
@@ -224,14 +224,12 @@ class ComposedLayout(Layout):
 
     @property
     def buffer(self) -> Int:
-        """The slots of the buffer: a swizzle moves elements inside of blocks, which are whole.
+        """The slots of the buffer: whole rows, and whole blocks in which a swizzle moves elements.
 
         >>> ComposedLayout(Swizzle(3, 0, 3), 0, CuteLayout((10, 5), (5, 1))).buffer
         56
         """
-        inner = (
-            self.layout.buffer if isinstance(self.layout, ComposedLayout) else self.layout.cosize
-        )
+        inner = self.layout.buffer if isinstance(self.layout, ComposedLayout) else self.layout.span
         return round_up(self.offset + inner, self.in_elements.swizzle.block)
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
@@ -241,8 +239,9 @@ class ComposedLayout(Layout):
             ShapeError: if the shape is not the size of each mode.
             UnsupportedError: if an offset is negative.
         """
-        swizzle, start, end = self.in_elements.swizzle, self.offset, self.buffer
+        swizzle, end = self.in_elements.swizzle, self.buffer
         recipe = self.layout.recipe(shape)
+        start = recipe.offset + self.offset
         steps = [*recipe.steps, Merge((len(recipe.physical_shape),))]
         size = prod(recipe.physical_shape)
         after = start if start % swizzle.period == 0 else 0
@@ -250,7 +249,7 @@ class ComposedLayout(Layout):
             steps.append(Scatter(variable("d0", 0, size - 1) + start, start + size))
             size += start
         if size != end - after:
-            steps.append(Pad((end - after,), cut=not is_nonnegative(end - after - size)))
+            steps.append(Pad((end - after,)))
         tiles, xors = swizzle.steps
         steps += (Split((*(None,) * k, tile)) for k, tile in enumerate(tiles))
         return Recipe(recipe.shape, (*steps, *xors), offset=after)
@@ -273,6 +272,8 @@ class ComposedLayout(Layout):
         if below is None:
             return None
         place, size = (number + self.offset for number in below)
+        if isinstance(self.layout, CuteLayout):
+            size = max(size, self.offset + longest_row(wrap(self.shape), wrap(self.layout.stride)))
         return by_swizzle(place, size, astuple(self.swizzle), self.bits)
 
     def with_numbers(self, values: Mapping[str, int], /) -> ComposedLayout:

@@ -105,6 +105,17 @@ def test_two_swizzles() -> None:
     assert offsets(ml.index_map(text)) == wanted
 
 
+def test_an_offset_before_two_swizzles() -> None:
+    text = "Sw<2,0,-2> o 5 o Sw<2,1,-3> o 64 o (10,50):(50,1)"
+    wanted = [
+        swizzled(5 + swizzled(64 + i * 50 + j, 2, 1, -3), 2, 0, -2)
+        for j in range(50)
+        for i in range(10)
+    ]
+    assert offsets(ml.index_map(text)) == wanted
+    assert ml.verify(text).holds
+
+
 # ---- traps: what users asked in public
 
 
@@ -181,8 +192,26 @@ def test_names_are_numbers_later(text: str) -> None:
         plain = plain.replace(f"({name}", f"({n}")
     m, numbers = ml.index_map(text), ml.index_map(plain)
     own = {name: n for name, n in sizes.items() if name in m.recipe.names}
+    assert ml.verify(m).holds or (ml.verify(m).holds is None and "LD" in text)
+    assert ml.is_injective(m).holds
     assert offsets(m.at(**own)) == offsets(numbers)
     assert m.at(**own).size == numbers.size
+
+
+PROVED = [
+    "Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)",
+    "Sw<2,1,-3> o 8 o (10,50):(50,1)",
+    "Sw<3,0,2> o 0 o (10,50):(56,1)",
+    "Sw<2,0,3> o 0 o ((4,2),8):((8,32),1)",
+    "Sw<2,0,3> o 0 o (4,8):(0,1)",
+]
+
+
+@each_row("text", PROVED)
+def test_formulas_agree_with_steps_and_document(text: str) -> None:
+    m = ml.index_map(text)
+    assert ml.verify(m).holds
+    assert ml.is_injective(m).holds == ("(0,1)" not in text)
 
 
 def test_the_algebra_takes_no_names() -> None:
@@ -196,4 +225,5 @@ def test_a_large_array() -> None:
     at = 12345, 6789
     assert m(*at) == swizzled(12345 * 32768 + 6789, 3, 3, 3)
     assert m.coordinates(m(*at)) == at
+    assert ml.is_bijective(m).holds
     assert prod(n for n in m.recipe.shape if isinstance(n, int)) == 1 << 30
