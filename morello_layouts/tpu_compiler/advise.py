@@ -36,6 +36,8 @@ KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS)
 """Every kind of change: a function from a program to its candidates."""
 
 _COMPARE: Final = str(Path(__file__).with_name("compare.py"))
+# After this dump the compiler only makes code of the program, for most of its time.
+_MEMORY_KNOWN: Final = "after_optimizations_after_buffer_assignment.txt"
 _EXACT: Final = 1e-3  # relative difference of results that are the same but for the order of sums
 _ROUNDED: Final = 3e-2  # the same for arguments that are stored in bf16
 
@@ -58,13 +60,13 @@ class _Trials:
     memory: Path | None
     known: dict[str, _Trial | None] = field(default_factory=dict)
 
-    def of(self, program: Program) -> Callable[[], _Trial | None]:
+    def of(self, program: Program, until: str = "") -> Callable[[], _Trial | None]:
         """Lower a program, and return a function that compiles it; it gives None if refused."""
         module = program.stablehlo()
-        return partial(self._trial, key_of(module), bytecode(module), program.devices)
+        return partial(self._trial, key_of(module), bytecode(module), program.devices, until)
 
-    def _trial(self, key: str, module: bytes, devices: int) -> _Trial | None:
-        key = f"{self.generation}_{key}"
+    def _trial(self, key: str, module: bytes, devices: int, until: str) -> _Trial | None:
+        key = f"{self.generation}_{key}" + ("_memory" if until else "")
         if key in self.known:
             return self.known[key]
         kept = None if self.memory is None else self.memory / f"{key}.json"
@@ -72,16 +74,16 @@ class _Trials:
             read = json.loads(kept.read_text())
             found = read and _Trial(Figures(**read["figures"]), tuple(read["layouts"]))
         else:
-            found = self._compiled(module, devices)
+            found = self._compiled(module, devices, replace(self.compiler, until=until))
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_text(json.dumps(None if found is None else asdict(found)))
         self.known[key] = found
         return found
 
-    def _compiled(self, module: bytes, devices: int) -> _Trial | None:
+    def _compiled(self, module: bytes, devices: int, compiler: Compiler) -> _Trial | None:
         try:
-            found = compile_module(module, self.generation, devices, top=0, compiler=self.compiler)
+            found = compile_module(module, self.generation, devices, top=0, compiler=compiler)
         except LayoutError:
             return None
         parameters, results = entry_arrays(found.program)
@@ -103,7 +105,7 @@ def advise(
 
     Each change is made by transformation of the function, compiled, and measured: HBM at the peak,
     the bytes of copies and relayouts, the compiler's estimate of cycles. Shown is what makes one of
-    the first two smaller by a percent or more, and none larger. The best are also tried together.
+    the first two smaller by a percent or more, and neither larger, nor the third by over 3 percent. The best are also tried together.
     Changed functions are compared with the given one on random arguments on the CPU.
 
     Args:
@@ -131,11 +133,10 @@ def advise(
     as_it_is = _as_it_is(trials, program)
     before = as_it_is.figures
     candidates = _in_turn([list(kind(program)) for kind in KINDS])
-    tried, refused, left = _try_all(trials, program, candidates[:budget])
-    left += len(candidates) - len(candidates[:budget])
-    good = [found for found in tried if is_better(before, found.trial.figures)]
-    good = _distinct(sorted(good, key=lambda found: -_saved(before, found.trial.figures)))
-    together = _together(trials, good)
+    tried, refused, interrupted = _try_all(trials, program, candidates[:budget])
+    good, unfit = _finished(trials, before, tried)
+    together = None if interrupted else _together(trials, good)
+    refused += unfit
     checks = _Checks(program, as_it_is.layouts, progress)
     advice = [checks.advised(found) for found in good]
     best = None if together is None else checks.advised(together)
@@ -148,8 +149,8 @@ def advise(
         best if best is not None and best.equal is not False else None,
         len(tried) + refused,
         refused + sum(a.equal is False for a in advice),
-        len(tried) - len(good),
-        left,
+        len(tried) - unfit - len(good),
+        interrupted + len(candidates[budget:]),
     )
 
 
@@ -229,33 +230,45 @@ def _changed(
     """Return a changed program, and a function that compiles it; None if it does not fit."""
     try:
         changed = candidate.apply(program)
-        return changed, trials.of(changed)
+        return changed, trials.of(changed, _MEMORY_KNOWN)
     except Exception:  # JAX refuses a change by any error
         return None
 
 
-def _distinct(good: Sequence[_Tried]) -> list[_Tried]:
-    """Return changes, and of those with the same figures and kind only the first."""
+def _finished(
+    trials: _Trials, before: Figures, tried: Sequence[_Tried]
+) -> tuple[list[_Tried], int]:
+    """Compile the better programs to the end: those that still are, and how many are refused."""
     first: dict[tuple[str, Figures], _Tried] = {}
-    for found in good:
-        first.setdefault((found.candidate.kind, found.trial.figures), found)
-    return list(first.values())
+    for found in tried:
+        if is_better(before, found.trial.figures):
+            first.setdefault((found.candidate.kind, found.trial.figures), found)
+    with ThreadPoolExecutor(ADVICE_JOBS) as pool:
+        work = [pool.submit(trials.of(found.program)) for found in first.values()]
+        whole = [each.result() for each in work]
+    pairs = zip(first.values(), whole, strict=True)
+    good = [replace(f, trial=t) for f, t in pairs if t and is_better(before, t.figures)]
+    good.sort(key=lambda found: -_saved(before, found.trial.figures))
+    return good, sum(trial is None for trial in whole)
 
 
 def _together(trials: _Trials, good: Sequence[_Tried]) -> _Tried | None:
-    """Add changes to the best one while each makes it better still; None if none does."""
+    """Add exact changes to the best one while each makes it better still; None if none does."""
+    good = [found for found in good if found.candidate.exact]
     if len(good) < 2:
         return None
-    chosen, current = [good[0].candidate], good[0]
+    best = current = good[0]
+    chosen = [best.candidate]
     for more in good[1 : 1 + ADVICE_TOGETHER]:
         changed = _changed(trials, more.candidate, current.program)
         trial = None if changed is None else changed[1]()
-        if changed is None or trial is None:
-            continue
-        if is_better(current.trial.figures, trial.figures):
+        if changed and trial and is_better(current.trial.figures, trial.figures):
             chosen.append(more.candidate)
             current = _Tried(_joined(chosen), changed[0], trial)
-    return current if len(chosen) > 1 else None
+    whole = trials.of(current.program)() if len(chosen) > 1 else None
+    if whole is None or not is_better(best.trial.figures, whole.figures):
+        return None
+    return replace(current, trial=whole)
 
 
 def _joined(chosen: Iterable[Candidate]) -> Candidate:
@@ -265,7 +278,6 @@ def _joined(chosen: Iterable[Candidate]) -> Candidate:
         kind=" and ".join(dict.fromkeys(c.kind for c in parts)),
         change="; ".join(f"{c.where}: {c.change}" for c in parts),
         where="together",
-        exact=all(c.exact for c in parts),
     )
 
 

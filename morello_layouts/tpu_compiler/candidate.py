@@ -17,7 +17,8 @@ class Candidate:
         change: what to write, in a line.
         where: the argument, result or operation that it changes.
         apply: from a program to the changed one.
-        exact: whether each result stays the same to the last bit; else up to rounding.
+        exact: whether results stay the same, but for the order of sums; else values are rounded,
+            and the change is not combined with others.
         chosen: whether the compiler chooses layouts, which the change then names.
     """
 

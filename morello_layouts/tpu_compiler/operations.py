@@ -71,7 +71,6 @@ def summed_products(program: Program) -> Iterator[Candidate]:
             f":]).sum(-2), for {_types(site)}",
             where_of(site),
             partial(replaced, signature=site.signature, by=summed_dot),
-            exact=False,
         )
 
 

@@ -48,6 +48,7 @@ class Compiler:
         command: its words; the folder of a job follows them.
         seconds: the time of one compilation.
         memory: bytes of memory of its process.
+        until: the ending of a dump; the process is ended as soon as it is there.
 
     >>> Compiler(("false",)).seconds
     600
@@ -56,6 +57,7 @@ class Compiler:
     command: tuple[str, ...]
     seconds: float = TPU_COMPILER_SECONDS
     memory: int = TPU_COMPILER_MEMORY
+    until: str = ""
 
 
 def libtpu_compiler() -> Compiler:
@@ -87,7 +89,7 @@ def bounded(compiler: Compiler, seconds: float | None, gibibytes: float | None) 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a compilation left.
+    """What a compilation left, or one that was ended before.
 
     Attributes:
         folder: with the compiler's dumps.
@@ -170,6 +172,8 @@ def run_in(
         LayoutError: if it takes too much, or ends without a result.
     """
     _run(compiler, folder, what, progress)
+    if _has_dump(compiler, folder) and not (folder / "result.json").exists():
+        return {}
     try:
         return dict(json.loads((folder / "result.json").read_text()))
     except (OSError, ValueError):
@@ -196,7 +200,7 @@ def _run(compiler: Compiler, folder: Path, what: str, progress: Progress | None)
             start_new_session=True,
         )
         try:
-            while running.poll() is None:
+            while running.poll() is None and not _has_dump(compiler, folder):
                 spent, most = monotonic() - began, max(most, _memory(running.pid))
                 _require(spent <= compiler.seconds, f"{compiler.seconds:,.0f} seconds")
                 _require(most <= compiler.memory, f"{compiler.memory / 2**30:,.1f} GiB of memory")
@@ -208,12 +212,17 @@ def _run(compiler: Compiler, folder: Path, what: str, progress: Progress | None)
             _end_group(running)
 
 
+def _has_dump(compiler: Compiler, folder: Path) -> bool:
+    """Whether the dump is there that a compiler runs until."""
+    return bool(compiler.until) and any((folder / "dumps").glob(f"*{compiler.until}"))
+
+
 def _require(within: bool, limit: str) -> None:
     if not within:
         raise LayoutError(
             f"the TPU compiler took more than {limit}",
             "a compilation has bounds, and is ended at them",
-            "give a smaller program, or larger bounds: compiler=ml.tpu.Compiler(…)",
+            "give a smaller program, or larger bounds: seconds=1200, gibibytes=32",
         )
 
 

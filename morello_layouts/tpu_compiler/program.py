@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import io
 import os
+import re
 import runpy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -146,6 +147,7 @@ class Program:
             return self.call(*flat)
 
         function.__name__ = function.__qualname__ = self.name
+        function.__signature__ = _signature(self.arguments)  # type: ignore[attr-defined]
         jitted = jax.jit(function, donate_argnums=sorted(self.donated), keep_unused=True)
         specs = self.specs or (None,) * len(self.avals)
         structs = [_struct(a, s, self.mesh) for a, s in zip(self.avals, specs, strict=True)]
@@ -167,6 +169,20 @@ class Program:
     def devices(self) -> int:
         """The number of devices that the program runs on."""
         return 1 if self.mesh is None else int(self.mesh.size)
+
+
+def _signature(names: Sequence[str]) -> inspect.Signature:
+    """Return a signature by which the program's parameters have an identifier each.
+
+    >>> _signature(["x", "params['w']"])
+    <Signature (x, params_w, /)>
+    """
+    plain = ["".join(c if c.isalnum() else "_" for c in name).rstrip("_") for name in names]
+    plain = [re.sub("__+", "_", name) for name in plain]
+    if len(set(plain)) < len(plain) or not all(map(str.isidentifier, plain)):
+        plain = [f"argument_{k}" for k in range(len(names))]
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    return inspect.Signature([inspect.Parameter(name, kind) for name in plain])
 
 
 def in_mesh(mesh: Any) -> Any:

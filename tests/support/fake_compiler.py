@@ -33,6 +33,10 @@ def main(do: str, folder: Path) -> None:
         time.sleep(600)
         del eaten
     dumps = folder / "dumps"
+    if do == "slow":  # all dumps but the last, and then code, for long
+        write(dumps, 1 << 20)
+        (dumps / "m.after_optimizations_after_buffer_assignment.txt").write_text(_PROGRAM)
+        time.sleep(600)
     result: dict[str, object] = {"cost": {"flops": 56.0}}
     if do == "refuse":
         result = {"error": "INTERNAL: RET_CHECK failure\nin target.cc"}

@@ -5,6 +5,7 @@ import os
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,12 @@ def test_compiler_that_hangs_ends_with_its_children(tmp_path: Path) -> None:
             break
         time.sleep(0.1)
     assert not _runs(child)
+
+
+def test_compilation_ends_at_a_dump() -> None:
+    compiler = replace(fake("slow"), until="after_buffer_assignment.txt")
+    found = compile_module(b"", "v5e", compiler=compiler)
+    assert (found.figures.peak_bytes, found.figures.cycles, found.error) == (1 << 20, None, "")
 
 
 def _runs(pid: int) -> bool:
