@@ -16,7 +16,7 @@ from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.expr.conversions import as_number, public_size
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS
+from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.proof import swizzled
@@ -24,12 +24,13 @@ from morello_layouts.proof.ask import SymbolicQuestion, ask_isl, isl_budget
 from morello_layouts.proof.bijective import is_surjective
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.difference import decide_by_sizes, negative, surely_negative
+from morello_layouts.proof.formulas import separable
 from morello_layouts.proof.isl import Parameters, Space, Value, first_point, offset_value
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import all_sizes, has_named_tiles
 from morello_layouts.proof.relations import relations_of
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import elements_at, known, offset_of
+from morello_layouts.recipe import Recipe, elements_at, has_inverse, known, offset_of
 from morello_layouts.recipe.views import with_replicas_as_dims
 
 if TYPE_CHECKING:
@@ -193,6 +194,10 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
         return Proof(FITS, True, "the array is empty", decider="")
     if swizzled.is_swizzled(m):
         return _evaluated_fits(access)
+    if not touches_padding and _ends_by(m.recipe, limit):
+        return Proof(FITS, True, _ALL_INSIDE, "ranges")
+    if limit < known((m.recipe.size,))[0] <= PROOF_FIRST and has_inverse(m.recipe):
+        return _evaluated_fits(access)
     space = Space.of(m.recipe.shape, context)
     offset = offset_value(m.recipe, space).function
     outside = offset.ge_set(space.number(limit)).union(offset.lt_set(space.number(0)))
@@ -214,8 +219,30 @@ def _decide_fits(m: IndexMap, access: Access, *, context: isl.Context) -> Proof:
     return Proof(FITS, False, str(wrong), counterexample=wrong)
 
 
+def _ends_by(recipe: Recipe, limit: int) -> bool:
+    """Return whether the ranges of the digits alone keep all offsets below a limit."""
+    try:
+        offset = separable(recipe, recipe.shape)
+    except UnsupportedError:
+        return False
+    least, most = known((offset.const, limit if offset.most is None else offset.most))
+    return least >= 0 and most < limit
+
+
+def _is_onto(m: IndexMap) -> Proof:
+    """Return whether every slot holds an element, kept with the map: several questions ask."""
+    if _ONTO not in vars(m):
+        vars(m)[_ONTO] = is_surjective(m)
+    found: Proof = vars(m)[_ONTO]
+    return found
+
+
+_ONTO: Final = "_is_onto"
+"""The key of that answer among a map's cached values."""
+
+
 def _evaluated_fits(access: Access) -> Proof:
-    """Decide for a layout with exclusive ors or replicas, whose offsets ISL does not read."""
+    """Decide slot by slot; a layout with exclusive ors or replicas has offsets not for ISL."""
     m, limit = access.map, access.slots
     (size,) = known((m.recipe.size,))
     if limit >= size:
@@ -243,7 +270,7 @@ def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
     if access.room is None:
         return Proof(FITS, True, _ALL_INSIDE, condition=all_sizes())
     if access.left_over(prod(m.recipe.shape)) == 0:  # room for the elements alone
-        answer = is_surjective(m)
+        answer = _is_onto(m)
         condition = answer.condition
         if access.whole and condition is not None and answer.counterexample is not None:
             found = _fits_question(access).at(answer.counterexample.sizes)[1]
@@ -327,7 +354,7 @@ def _by_rules(producer: Access, consumer: Access, same: Proof) -> Proof:
     """Decide by the sizes of the buffers, by the offsets that both share, or by padding."""
     m, n = producer.map, consumer.map
     reaches = is_nonnegative(m.recipe.size - n.recipe.size)
-    dense = producer.whole or (reaches and bool(is_surjective(m).holds))
+    dense = producer.whole or (reaches and bool(_is_onto(m).holds))
     if reaches and dense:
         return _defined("the consumer's buffer is written from end to end", same)
     if producer.whole and consumer.whole:
@@ -336,7 +363,7 @@ def _by_rules(producer: Access, consumer: Access, same: Proof) -> Proof:
     if same.holds and not consumer.whole and all(is_nonnegative(a - b) for a, b in pairs):
         return _defined("the elements that are read are written there", same)
     if same.holds and consumer.whole and not producer.whole and m.recipe.shape == n.recipe.shape:
-        answer = is_surjective(n)
+        answer = _is_onto(n)
         if answer.holds is None:
             return replace(answer, claim=COVERS)
         reason = (

@@ -98,6 +98,9 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     if any(map(swizzled.is_swizzled, (a, b))):
         return swizzled.are_equivalent(EQUIVALENT, a, b)
     reason = f"every coordinate has the same offset{spans}"
+    if isinstance(a, IndexMap) and isinstance(b, IndexMap) and a.recipe == b.recipe:
+        condition = named_tiles.all_sizes() if names_of(a, b) else None
+        return Proof(EQUIVALENT, True, reason, "", condition=condition)
     if not names_of(a, b):
         first, decider = None, "evaluation"
         if isinstance(a, IndexMap) and isinstance(b, IndexMap):

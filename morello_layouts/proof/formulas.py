@@ -29,6 +29,7 @@ from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, 
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import has_named_tiles, is_verified
 from morello_layouts.proof.reading import Reading, read
+from morello_layouts.proof.second_opinion import value_of
 from morello_layouts.proof.separable import Increment, Separable, increments
 from morello_layouts.proof.swizzled import first_unequal_value, is_swizzled
 from morello_layouts.proof.verdict import Proof
@@ -46,6 +47,8 @@ def about_formulas(decide: Decide) -> Decide:
         answer = decide(*maps, budget=budget)
         if is_asking() or answer.holds is None:
             return answer
+        if answer.holds is False and _differ_at(maps, answer.counterexample):
+            return replace(answer, judged="formulas")
         found = [agreement(m, budget) for m in maps]
         wrong = next((one for one in found if one.holds is False), None)
         if wrong is not None:
@@ -57,6 +60,17 @@ def about_formulas(decide: Decide) -> Decide:
         return replace(answer, judged=f"the recipe only: {why}")
 
     return ask
+
+
+def _differ_at(maps: Sequence[AnyMap], at: Any) -> bool:
+    """Return whether the formulas of two layouts have offsets that differ at a coordinate."""
+    if len(maps) != 2 or not isinstance(at, tuple):
+        return False
+    if not all(isinstance(m, IndexMap) and len(m.recipe.shape) == len(at) for m in maps):
+        return False
+    d = {f"d{k}": x for k, x in enumerate(at)}
+    one, other = ({m.form.evaluate(d), value_of(m.expr, d)} for m in maps)
+    return len(one) == len(other) == 1 and one != other
 
 
 def agreement(m: AnyMap, budget: int | None = None) -> Proof:
