@@ -66,12 +66,14 @@ def place_of(recipe: Recipe, coordinate: Sequence[Any]) -> Place:
 
 
 def slot_of(recipe: Recipe, place: Mapping[str, Any]) -> Any:
-    """Return the slot at a place, of ints or arrays.
+    """Return the slot at a place, of ints or arrays; an axis of one value may be left out.
 
     Raises:
         ShapeError: if an axis is missing or unknown, or a coordinate is outside of it.
     """
     names = names_of_axes(recipe)
+    axes = zip(recipe.axis_names, recipe.physical_shape, strict=False)  # memory has no names
+    place = {**{name: 0 for name, n in axes if n == 1}, **place}
     if {*place} != {*names}:
         raise ShapeError(
             f"a place: expected {', '.join(names)}, got {', '.join(place) or 'nothing'}",

@@ -26,6 +26,16 @@ def test_a_shape_smaller_than_the_tile_is_held_several_times() -> None:
     assert bases["register"] == ((0, 1),)
 
 
+def test_the_only_warp_needs_no_name() -> None:
+    m = ml.index_map(
+        "#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [1, 0]], warp = []}>", (2, 4)
+    )
+    assert m.element(lane=3, register=1) == m.element(warp=0, lane=3, register=1) == (1, 3)
+    assert dict(m.place(1, 3)) == {"warp": 0, "lane": 3, "register": 1}
+    with pytest.raises(ml.ShapeError, match="expected warp, lane, register, got warp, lane"):
+        m.element(lane=3)
+
+
 def test_verified_with_several_holders() -> None:
     m = ml.index_map(f"#ttg.blocked<{{{BLOCKED}}}>", (2, 4))
     found = ml.verify(m)
