@@ -128,3 +128,57 @@ def test_atoms_of_wgmma_are_hoppers_shared_memory(width: int, bits: int) -> None
     if bits > 8:  # bytes are not elements
         wrong = atom.replace(f"smem_ptr[{bits}b](unset)", "0")
         assert ml.are_equivalent(wrong, shared, (8, columns)).holds is not True
+
+
+@each_row(("width", "bits"), product((32, 64, 128), (8, 16, 32)))
+def test_atoms_along_the_other_dimension_are_transposed(width: int, bits: int) -> None:
+    """CuTe's MN-major atoms GMMA::Layout_MN_SW32, 64 and 128."""
+    rows = 8 * width // bits
+    swizzle = {32: 1, 64: 2, 128: 3}[width]
+    atom = f"Sw<{swizzle},4,3> o smem_ptr[{bits}b](unset) o ({rows},8):(1,{rows})"
+    shared = (
+        f"#ttg.nvmma_shared<{{swizzlingByteWidth = {width}, transposed = true, "
+        f"elementBitWidth = {bits}}}>"
+    )
+    assert ml.are_equivalent(atom, shared, (rows, 8)).holds
+
+
+def mfma(rows: int, k: int) -> str:
+    shape = [rows, rows, k]
+    return (
+        f"#ttg.amd_mfma<{{version = 3, warpsPerCTA = [1, 1], instrShape = {shape}, "
+        "isTransposed = false}>"
+    )
+
+
+def wmma(version: int) -> str:
+    return f"#ttg.amd_wmma<{{version = {version}, isTranspose = false, ctaLayout = {{}}}}>"
+
+
+HOPPER = (
+    "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], "
+    "instrShape = [16, 64, 16]}>"
+)
+
+# The instruction, Triton's result, and kWidth. The document of gfx12 gives a lane two runs of 4
+# along k. Triton takes 8 neighbours: products are summed in another order.
+OTHERS = [
+    ("v_mfma_f32_32x32x8_f16", mfma(32, 8), 4, "ABCD"),
+    ("v_mfma_f32_16x16x16_f16", mfma(16, 16), 4, "ABCD"),
+    ("gfx11 v_wmma_f32_16x16x16_f16", wmma(1), 16, "ABCD"),
+    ("gfx12 v_wmma_f32_16x16x16_f16", wmma(2), 4, "ABCD"),
+    ("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", HOPPER, 2, "AD"),
+]
+
+
+@each_row(
+    ("instruction", "result", "width", "operand_name"),
+    [(name, result, width, each) for name, result, width, names in OTHERS for each in names],
+)
+def test_other_instructions(instruction: str, result: str, width: int, operand_name: str) -> None:
+    fragment = ml.parse(f"{instruction} {operand_name}")
+    number = {"A": 0, "B": 1}.get(operand_name)
+    encoding = result
+    if number is not None:
+        encoding = f"#ttg.dot_op<{{opIdx = {number}, parent = {result}, kWidth = {width}}}>"
+    assert ml.are_equivalent(fragment, encoding, fragment.sizes).holds
