@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from morello_layouts.api.arguments import Assuming, Shape
+from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError
@@ -23,7 +23,7 @@ _OF_TWO = ("equivalent", "bitcast")
 
 
 def certificate(
-    layout: LayoutLike | Relayout,
+    layout: LayoutLike | AffineMap | Relayout,
     other: LayoutLike | AffineMap | None = None,
     shape: Shape | None = None,
     *,
@@ -37,7 +37,8 @@ def certificate(
     trusts neither this package nor ISL can read its 250 lines, or write others.
 
     Args:
-        layout: a layout; or a relayout, whose formula is stated to give the source's offset.
+        layout: a layout, or a map from a formula; or a relayout, whose formula is stated to give
+            the source's offset.
         other: the layout or formula that it is compared with.
         shape: the sizes, if no text carries them. They may be names.
         claim: ``"bijective"``, as by default for one layout, ``"injective"``, ``"surjective"``;
@@ -72,6 +73,8 @@ def certificate(
             f"give one of {', '.join(get_args(Claim))}",
         )
     if other is None:
+        if isinstance(layout, AffineMap):
+            return proofs.certificate_of_map(layout.assume(assumptions_of(assuming)), claim)
         return proofs.certificate_of_map(index_map(layout, shape, assuming=assuming), claim)
     if isinstance(other, AffineMap):
         first = index_map(layout, shape, assuming=assuming)

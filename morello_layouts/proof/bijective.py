@@ -58,7 +58,7 @@ BIJECTIVE: Final = "bijective"
 def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether no two coordinates share an offset."""
     if isinstance(m, AffineMap):
-        layout = _as_layout(m, context)
+        layout = as_layout(m, context)
         if layout is None:
             return _formula_is_injective(m, context)
         return replace(_is_injective(layout, relations_of(layout, context)), decider=_DIGITS)
@@ -77,7 +77,7 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether every slot of the buffer holds an element: there is no padding."""
     if isinstance(m, AffineMap):
         _require_buffer(m)
-        layout = _as_layout(m, context)
+        layout = as_layout(m, context)
         if layout is None or not _is_inside(m, context):
             return _formula_is_surjective(m, context)
         return replace(is_surjective(layout), decider=_DIGITS)
@@ -105,7 +105,7 @@ def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     """
     if isinstance(m, AffineMap):
         _require_buffer(m)
-        layout = _as_layout(m, context)
+        layout = as_layout(m, context)
         if layout is not None and _is_inside(m, context):
             return replace(is_bijective(layout), decider=_DIGITS)
         injective = _formula_is_injective(m, context)
@@ -263,7 +263,7 @@ def _after_last(recipe: Recipe) -> Int:
 _DIGITS: Final = "digits and ISL"
 
 
-def _as_layout(m: AffineMap, context: isl.Context) -> IndexMap | None:
+def as_layout(m: AffineMap, context: isl.Context) -> IndexMap | None:
     """Return the map with steps that are proved to give its formula; None without such steps."""
     forms = [canonicalize(form) for form in m.given]
     try:

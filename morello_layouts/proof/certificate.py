@@ -15,8 +15,9 @@ from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.python_text import python_text
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.maps import IndexMap
-from morello_layouts.proof.ask import AnyMap, sizes_of
+from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.proof.ask import AnyMap, isl_budget, sizes_of
+from morello_layouts.proof.bijective import as_layout
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.proof.reading import limits_of
 from morello_layouts.proof.swizzled import is_swizzled
@@ -34,23 +35,33 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
         UnsupportedError: if none was found, which says nothing about the claim.
     """
     _require_no_xor(m)
+    layout = m if isinstance(m, IndexMap) else _layout_of(m, claim)
     found = _statement(claim, m)
-    if not isinstance(m, IndexMap):
-        raise UnsupportedError(
-            f"a certificate that {m} is {claim}: expected a layout's map, got a formula's",
-            "the certificate needs the inverse, which a formula alone does not give",
-            "compare the formula with a layout: certificate(map, layout)",
-        )
-    found["inverse"] = [python_text(expr) for expr in m.inverse.exprs]
+    found["inverse"] = [python_text(expr) for expr in layout.inverse.exprs]
     if claim == "padded":
-        found["padding"] = _size(m.recipe.size - _product(m.recipe.shape), m)
-    if claim == "verified":
+        found["padding"] = _size(layout.recipe.size - _product(layout.recipe.shape), m)
+    if claim == "verified" and isinstance(m, IndexMap):
         limits = limits_of(m.inverse.padding)
         found["limits"] = [[python_text(x), python_text(n)] for x, n in limits]
         tail = m.recipe.tail_padding
         found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
         found["others"] = [python_text(m.reference), _form(_slot(m), m)]
     return certified(found)
+
+
+def _layout_of(m: AffineMap, claim: str) -> IndexMap:
+    """Return the layout that has a formula, for its inverse; the checker trusts neither."""
+    layout = None
+    if len(m.given) == 1 and claim != "verified":
+        with isl_budget() as context:
+            layout = as_layout(m, context)
+    if layout is None:
+        raise UnsupportedError(
+            f"a certificate that {m} is {claim}: no inverse of the formula was found",
+            "only an offset that is a sum of digits in nested strides has one",
+            "compare the formula with a layout: certificate(layout, map)",
+        )
+    return layout
 
 
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:

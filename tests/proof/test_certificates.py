@@ -64,6 +64,29 @@ def test_every_positive_verdict_has_a_certificate(layouts: tuple[Any, ...]) -> N
 
 
 @pytest.mark.slow
+FORMULAS = [
+    (("M", "N"), "M*N", "N*d0 + d1", "bijective"),
+    (("M", "N"), "2*M*N", "N*d0 + d1", "padded"),
+    ((8, 16), 128, "64*(d0//4) + 16*(d0%4) + d1", "surjective"),
+    (("M",), "4*M", "3*d0 + 2*((d0%6)//3)", "injective"),
+]
+
+
+@each_row("shape, size, formula, claim", FORMULAS, ids=[row[2] for row in FORMULAS])
+def test_a_formula_of_one_s_own_has_a_certificate(
+    shape: Any, size: Any, formula: str, claim: Any
+) -> None:
+    m = ml.from_sympy({"shape": shape, "size": size}, formula)
+    assert check(ml.certificate(m, claim=claim)) == claim
+
+
+@each_row("formula", ["2*d0", "d0//2", "d0 + 1"])
+def test_a_wrong_formula_has_none(formula: str) -> None:
+    m = ml.from_sympy({"shape": ("M",), "size": "M"}, formula)
+    with pytest.raises(ml.UnsupportedError):
+        ml.certificate(m, claim="bijective")
+
+
 def test_a_statement_that_isl_leaves_open_has_one() -> None:
     m = ml.index_map("f32[A,B,C,D,E]{4,3,2,1,0:T(*,*,2,*,3)}")
     assert check(ml.certificate(m, claim="verified")) == "verified"
