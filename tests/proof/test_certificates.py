@@ -63,7 +63,6 @@ def test_every_positive_verdict_has_a_certificate(layouts: tuple[Any, ...]) -> N
                 assert check(found) == claim
 
 
-@pytest.mark.slow
 FORMULAS = [
     (("M", "N"), "M*N", "N*d0 + d1", "bijective"),
     (("M", "N"), "2*M*N", "N*d0 + d1", "padded"),
@@ -87,6 +86,7 @@ def test_a_wrong_formula_has_none(formula: str) -> None:
         ml.certificate(m, claim="bijective")
 
 
+@pytest.mark.slow
 def test_a_statement_that_isl_leaves_open_has_one() -> None:
     m = ml.index_map("f32[A,B,C,D,E]{4,3,2,1,0:T(*,*,2,*,3)}")
     assert check(ml.certificate(m, claim="verified")) == "verified"
