@@ -21,7 +21,7 @@ from morello_layouts.gpu.relayouts import (
     register_relayout as relayout_of_registers,
 )
 from morello_layouts.gpu.swizzle import BestSwizzle, best_swizzle_of
-from morello_layouts.gpu.vectors import vector_width_of
+from morello_layouts.gpu.vectors import WIDEST, vector_width_of
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.modes import require_dim
@@ -348,7 +348,8 @@ def _fitted(access: Access, m: IndexMap, bits: int) -> Access:
     """Return an access by a fragment with vectors that the layout has."""
     if not isinstance(access, Fragment):
         return access
-    return replace(access, widest=vector_width_of(m, len(m.recipe.shape) - 1, bits))
+    widest = vector_width_of(m, len(m.recipe.shape) - 1, bits)
+    return access if widest * bits >= WIDEST else replace(access, widest=widest)
 
 
 def _bits(m: IndexMap, bits: int | None) -> int:

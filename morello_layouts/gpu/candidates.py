@@ -100,12 +100,14 @@ class Padded(Candidate):
         return self._strides()
 
     def triton(self) -> str | None:
-        """Return the placement as an attribute of Triton: rows of 2^k elements may have padding."""
+        """Return the placement as an attribute of Triton: sizes must be powers of two."""
         columns, more = self.shape[-1], self.pitch - self.shape[-1]
         order = [*range(len(self.shape))][::-1]
+        if any(n & (n - 1) for n in self.shape):  # Triton's tiles have powers of two
+            return None
         if more == 0:
             return f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {order}}}>"
-        if columns & (columns - 1) or more & (more - 1):
+        if more & (more - 1):
             return None
         where = f"order = {order}, shape = {[*self.shape]}"
         return f"#ttg.padded_shared<[{columns}:+{more}] {{{where}}}>"
@@ -231,7 +233,9 @@ class Swizzle(Candidate):
         """Return the placement as an attribute of Triton, if rows permute their vectors."""
         columns = self.pitch
         low = 1 << self.base + self.shift
-        if columns & (columns - 1) or low < columns or self._block > columns:
+        if any(n & (n - 1) for n in self.shape) or low < columns or self._block > columns:
+            return None
+        if len(self.shape) != 2 or columns != self.shape[-1]:  # phases are those of the last rows
             return None
         order = [*range(len(self.shape))][::-1]
         numbers = (

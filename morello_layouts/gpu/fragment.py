@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from morello_layouts.description import count
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.gpu.access import LANES, Access, Array, Requests, places
 from morello_layouts.layout import Layout
@@ -23,7 +24,8 @@ _WIDEST: Final = 128  # bits of a lane's widest access
 class Fragment(Access):
     """The registers of a fragment, loaded from a tile or stored to it.
 
-    Registers whose elements are neighbours along the last dimension come in one vector.
+    Registers whose elements are neighbours along the last dimension come in one vector, whatever
+    their numbers: a compiler is free to name registers.
 
     Attributes:
         layout: the fragment: a layout with an axis ``lane`` and others, such as ``register``.
@@ -33,7 +35,7 @@ class Fragment(Access):
     >>> from morello_layouts.notations import parse
     >>> pairs = Fragment(parse("SM80_16x8x16_F32F16F16F32_TN A")).requests((16, 16), 16, None)
     >>> pairs.vector, pairs.coordinates[:, 5].tolist()
-    (2, [[1, 2], [9, 2], [1, 10], [9, 10]])
+    (2, [[1, 2], [1, 10], [9, 2], [9, 10]])
     """
 
     layout: Layout
@@ -55,7 +57,7 @@ class Fragment(Access):
                 "a fragment is a part of a tile",
                 "give a layout with as many dimensions",
             )
-        elements, held = _elements(recipe)
+        elements, held = _in_order(*_elements(recipe))
         vector = self._vector(elements, bits)
         first = elements[:, :, ::vector].transpose(0, 2, 1, 3).reshape(-1, LANES, len(block))
         inside = held[:, :, ::vector].transpose(0, 2, 1).reshape(-1, LANES)
@@ -98,7 +100,15 @@ class Fragment(Access):
         return width
 
     def __str__(self) -> str:
-        return f"{'store' if self.is_store else 'load'} {self.layout}"
+        width = "" if self.widest is None else f", up to {count(self.widest, 'element')} at once"
+        return f"{'store' if self.is_store else 'load'} {self.layout}{width}"
+
+
+def _in_order(elements: Array, held: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return places with the registers in the order of the first lane's elements."""
+    first = elements[0, 0]
+    order = np.lexsort(first.T[::-1])
+    return elements[:, :, order], held[:, :, order]
 
 
 def _elements(recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:

@@ -111,6 +111,10 @@ class Task:
         every = self.sample if is_linear else self.asked  # if linear, all are alike
         return tuple(int(each.rounds([candidate]).max(initial=1)) for each in every)
 
+    def rounds(self, candidate: Candidate) -> int:
+        """Return the rounds of all instructions that are looked at."""
+        return sum(int(each.rounds([candidate]).sum()) for each in self.asked)
+
     def is_least(self, ways: Sequence[int]) -> bool:
         """Whether no placement that keeps vectors whole has fewer ways for an access."""
         return all(n <= least for n, least in zip(ways, self.least, strict=True))

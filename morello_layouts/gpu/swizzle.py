@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from morello_layouts.description import count
 from morello_layouts.gpu.access import Access
 from morello_layouts.gpu.asked import Asked
 from morello_layouts.gpu.candidates import PlacedTile
+from morello_layouts.gpu.fragment import Fragment
 from morello_layouts.gpu.placing import Task
+from morello_layouts.gpu.vectors import WIDEST
 from morello_layouts.plain import Displayed
 
 
@@ -94,8 +96,17 @@ def best_swizzle_of(shape: tuple[int, ...], bits: int, accesses: Sequence[Access
         bits: bits of an element.
         accesses: the accesses, each at every place of the tile.
     """
-    task = Task(shape, bits, tuple(Asked.of(access, shape, bits) for access in accesses))
+    task, accesses = _task(shape, bits, accesses), tuple(accesses)
     best, ways = task.best()
+    for widest in (8, 4, 2, 1) if max(ways) > 1 else ():
+        narrow = _narrowed(accesses, widest)
+        if narrow == accesses:
+            continue
+        # Narrower vectors of a fragment take more instructions, but not more rounds.
+        other = _task(shape, bits, narrow)
+        found, fewer = other.best()
+        if max(fewer) < max(ways) and other.rounds(found) <= task.rounds(best):
+            task, accesses, best, ways = other, narrow, found, fewer
     is_least = task.is_least(ways)
     return BestSwizzle(
         shape,
@@ -113,4 +124,18 @@ def best_swizzle_of(shape: tuple[int, ...], bits: int, accesses: Sequence[Access
         is_least or task.is_searched,
         task.tried,
         task.padded(),
+    )
+
+
+def _task(shape: tuple[int, ...], bits: int, accesses: Sequence[Access]) -> Task:
+    return Task(shape, bits, tuple(Asked.of(access, shape, bits) for access in accesses))
+
+
+def _narrowed(accesses: tuple[Access, ...], widest: int) -> tuple[Access, ...]:
+    """Return accesses with fewer elements in the vectors of fragments."""
+    return tuple(
+        replace(each, widest=widest)
+        if isinstance(each, Fragment) and widest < (each.widest or WIDEST)
+        else each
+        for each in accesses
     )

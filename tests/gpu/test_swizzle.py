@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
 
 import morello_layouts as ml
@@ -42,7 +44,7 @@ def better_ones(tile: Tile, ways: int) -> list[str]:
     ]  # fmt: skip
 
 
-@each_row("number", range(6))
+@each_row("number", range(3))
 def test_no_swizzle_of_cute_is_better(number: int) -> None:
     tile = judges.random_tile(Random(f"tile {number}"))
     best = checked(tile)
@@ -98,6 +100,67 @@ def test_48_columns_need_no_padding() -> None:
     best = ml.best_swizzle((64, 48), 16, ["rows.b128", "ldmatrix"])
     assert best.cuda == "row * 48 + (column ^ (((row >> 2) & 1) << 3))"
     assert (best.ways, best.padding, best.cute, best.triton) == ((1, 1), 0, None, None)
+
+
+def of_registers(number: int) -> None:
+    """Two layouts of registers, one stored and the other loaded, have no conflicts between them.
+
+    So no other placement has fewer, Triton's ``optimalSwizzling`` of the two among them.
+    """
+    random = Random(f"registers {number}")
+    total, bits = random.choice((10, 11, 12)), random.choice((8, 16, 32, 64))
+    rows = 1 << random.choice((4, 5, 6))
+    columns, warps = (1 << total) // rows, random.choice((0, 1, 2))
+    pair = [judges.random_registers(random, total, warps) for _ in range(2)]
+    texts = [each.text(columns) for each in pair]
+    best = ml.best_swizzle((rows, columns), bits, [f"store {texts[0]}", texts[1]])
+    assert best.ways == (1, 1), (number, best.ways)
+    offsets = ml.index_map(best.layout)(*np.indices((rows, columns))).tolist()
+    for each, access in zip(pair, best.accesses, strict=True):
+        found = re.search(r"up to (\d+) element", access)
+        widest = int(found[1]) if found else 128 // bits
+        vector = 1
+        while 2 * vector <= widest and vector.bit_length() - 1 in each.register:
+            vector *= 2
+        assert each.ways(columns, bits, vector, lambda i, j: offsets[i][j]) == 1, number
+
+
+@each_row("number", range(5))
+def test_layouts_of_registers_have_no_conflicts(number: int) -> None:
+    of_registers(number)
+
+
+@pytest.mark.slow
+@each_row("number", range(150))
+def test_many_layouts_of_registers_have_no_conflicts(number: int) -> None:
+    of_registers(number)
+
+
+@each_row("number", range(10))
+def test_texts_of_cute_and_triton_are_the_layout(number: int) -> None:
+    tile = judges.random_tile(Random(f"text {number}"))
+    best = ml.best_swizzle((tile.rows, tile.columns), tile.bits, tile.accesses)
+    at = np.indices(best.shape)
+    offsets = ml.index_map(best.layout)(*at)
+    for text in filter(None, (best.cute, best.triton)):
+        shape = best.shape if text == best.triton else None
+        assert np.array_equal(ml.index_map(text, shape)(*at), offsets), text
+    assert best.triton or max(n & (n - 1) for n in best.shape) or best.padding
+
+
+def test_three_accesses_and_a_diagonal_have_a_linear_placement() -> None:
+    accesses = ["rows.b128", "columns.b128", lambda lane: (lane, lane), "ldmatrix"]
+    best = ml.best_swizzle((64, 64), 16, accesses)
+    assert (best.ways, best.cute) == ((1,) * 4, None)
+    assert best.triton
+    at = np.indices((64, 64))
+    assert np.array_equal(ml.index_map(best.triton, (64, 64))(*at), ml.index_map(best.layout)(*at))
+
+
+@pytest.mark.slow
+def test_a_linear_placement_is_proved() -> None:
+    accesses = ["rows.b128", "columns.b128", lambda lane: (lane, lane), "ldmatrix"]
+    assert ml.verify(ml.best_swizzle((64, 64), 16, accesses).layout).holds
 
 
 BITS, BANKS = 5, 2

@@ -165,3 +165,58 @@ def random_tile(random: Random) -> Tile:
         names += ["ldmatrix"] * 3
     chosen = random.sample(names, random.choice((1, 2, 2, 3)))
     return Tile(rows, columns, bits, tuple(dict.fromkeys(chosen)))
+
+
+class Registers(NamedTuple):
+    """A layout of registers: for each bit of a place a bit of the row-major index.
+
+    As Triton's blocked layouts and operands of matrix instructions have them.
+    """
+
+    register: tuple[int, ...]
+    lane: tuple[int, ...]
+    warp: tuple[int, ...]
+
+    def text(self, columns: int) -> str:
+        """The layout in Triton's notation, over rows of 2^k columns."""
+        axes = (
+            f"{name} = {[[*divmod(1 << bit, columns)] for bit in bits]}"
+            for name, bits in self._asdict().items()
+        )
+        return f"#ttg.linear<{{{', '.join(axes)}, block = []}}>"
+
+    def ways(self, columns: int, bits: int, vector: int, place: Placement) -> int:
+        """The rounds of the worst phase if lanes take so many registers at a time."""
+        worst = 1
+        size = max(1, vector * bits // 8)
+        phase = min(32, 128 // max(4, size))
+        held = sorted(_index(self.register, r) for r in range(1 << len(self.register)))
+        for warp in range(1 << len(self.warp)):
+            bases = [_index(self.warp, warp) + _index(self.lane, lane) for lane in range(32)]
+            rows = [[place(*divmod(base + r, columns)) for r in held] for base in bases]
+            for k in range(0, len(rows[0]), vector):
+                assert all(row[k + vector - 1] == row[k] + vector - 1 for row in rows)
+                for start in range(0, 32, phase):
+                    banks: dict[int, set[int]] = {}
+                    for row in rows[start : start + phase]:
+                        for byte in range(row[k] * bits // 8, row[k] * bits // 8 + size):
+                            banks.setdefault(byte // 4 % 32, set()).add(byte // 4)
+                    worst = max(worst, *map(len, banks.values()))
+        return worst
+
+
+def _index(bits: Sequence[int], number: int) -> int:
+    """The index whose given bits are those of a number."""
+    return sum((number >> k & 1) << bit for k, bit in enumerate(bits))
+
+
+def random_registers(random: Random, bits: int, warps: int) -> Registers:
+    """A layout of registers of 2^bits elements in 2^warps warps, often with vectors."""
+    order = random.sample(range(bits), bits)
+    registers = bits - 5 - warps
+    if random.random() < 0.6:
+        start, low = random.choice((0, bits // 2)), random.randint(1, min(registers, 3))
+        kept = range(start, start + low)
+        order = [*kept, *(bit for bit in order if bit not in kept)]
+    lanes = order[registers : registers + 5]
+    return Registers(tuple(order[:registers]), tuple(lanes), tuple(order[registers + 5 :]))
