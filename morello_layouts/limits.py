@@ -253,6 +253,9 @@ SWIZZLE_TRIED: Final = 400
 SCATTERED: Final = 1 << 22
 """Elements and slots of a layout without inverse formula, looked up: tens of megabytes."""
 
+HOLDERS: Final = 1 << 16
+"""Places of one element that are listed: more threads than a cluster of blocks has."""
+
 NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 

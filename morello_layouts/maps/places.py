@@ -7,9 +7,11 @@ from itertools import product
 from typing import Any, Final
 
 from morello_layouts.checks import as_index, spread
-from morello_layouts.errors import ShapeError
+from morello_layouts.description import amount
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.sizes import Int
+from morello_layouts.limits import HOLDERS
 from morello_layouts.recipe import Recipe, delinearize, known, linear_index, physical_coordinates
 
 MEMORY: Final = "offset"
@@ -53,7 +55,17 @@ def names_of_axes(recipe: Recipe) -> tuple[str, ...]:
 
 
 def place_of(recipe: Recipe, coordinate: Sequence[Any]) -> Place:
-    """Return the place of the element at a coordinate, of ints or arrays that broadcast."""
+    """Return the place of the element at a coordinate, of ints or arrays that broadcast.
+
+    Raises:
+        UnsupportedError: if there are too many places to list them.
+    """
+    if recipe.replicas > HOLDERS:
+        raise UnsupportedError(
+            f"each element is on {amount(recipe.replicas)} places",
+            f"up to {HOLDERS:,} holders are listed",
+            "ask for the offset of the first one: m(…)",
+        )
     names, zero = names_of_axes(recipe), coordinate[0] * 0 if coordinate else 0
     shape, (start,) = known(recipe.physical_shape), known((recipe.offset,))
     holders = []

@@ -36,6 +36,14 @@ def test_the_only_warp_needs_no_name() -> None:
         m.element(lane=3)
 
 
+def test_very_many_holders_are_not_listed() -> None:
+    wide = BLOCKED.replace("[4, 8]", f"[{1 << 40}, 8]")
+    m = ml.index_map(f"#ttg.blocked<{{{wide}}}>", (4, 16))
+    assert m(3, 1) == 3 * 16 + 1
+    with pytest.raises(ml.UnsupportedError, match="274,877,906,944 places"):
+        m.place(3, 1)
+
+
 def test_verified_with_several_holders() -> None:
     m = ml.index_map(f"#ttg.blocked<{{{BLOCKED}}}>", (2, 4))
     found = ml.verify(m)
