@@ -143,23 +143,28 @@ class Run:
                 (self.place / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
 
     def go_on(self, every: int, processes: int) -> None:
-        """Run the tests on every n-th mutant, but for those that are known to be killed."""
+        """Run the tests on every n-th mutant that is not known to be killed, and on survivors."""
         self.update()
-        self.python("-c", GENERATE, stdout=subprocess.DEVNULL)
+        self.python("-c", GENERATE, to=subprocess.DEVNULL)
         codes = self.codes
-        asked = self.judged()[::every]
-        left = [name for name in asked if codes[name] is None or codes[name] in SURVIVED]
+        names = self.judged()
+        asked = {*names[::every], *(name for name in names if codes[name] in SURVIVED)}
+        left = [name for name in names if name in asked and codes[name] in (None, *SURVIVED)]
         print(f"{self.module}: {len(codes)} mutants, {len(left)} to run", flush=True)
         if left:
-            self.python("-m", "mutmut", "run", "--max-children", str(processes), *left)
+            to = None if sys.stdout.isatty() else subprocess.PIPE  # a log needs no moving line
+            ran = self.python("-m", "mutmut", "run", "--max-children", str(processes), *left, to=to)
+            if ran.returncode:
+                print((ran.stdout or "").replace("\r", "\n")[-3000:], flush=True)
 
-    def python(self, *arguments: str, stdout: int | None = None) -> None:
+    def python(self, *arguments: str, to: int | None) -> subprocess.CompletedProcess[str]:
         settings = {"HYPOTHESIS_PROFILE": "mutants", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        subprocess.run(
+        return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.place,
             env={**os.environ, **settings},
-            stdout=stdout,
+            stdout=to,
+            text=True,
             check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
         )

@@ -303,7 +303,7 @@ def _rounds(digits: _Axes, size: Int | None) -> list[_Round]:
             continue
         rounds.append((tuple(counts), tuple(sizes)))
         counts = [*(1,) * (k + 1), len(sizes) - k - 1]
-        strides, sizes = [*strides[: k + 1], 1], [*sizes[: k + 1], strides[k]]
+        sizes = [*sizes[: k + 1], strides[k]]
     rounds.append((tuple(counts), tuple(sizes)))
     if size is not None:
         rounds.append(((len(sizes),), (size,)))

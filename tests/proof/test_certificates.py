@@ -15,7 +15,9 @@ import pytest
 import morello_layouts as ml
 from morello_layouts import check as checker
 from morello_layouts.check import check
-from morello_layouts.proof.certificate_digits import Certificate
+from morello_layouts.proof.certificate_digits import Certificate, certified
+from tests.proof.test_checker import recorded
+from tests.support.certificate_judge import size_of
 from tests.support.planted_bugs import LAYOUTS, map_of
 from tests.support.tables import each_row
 
@@ -33,11 +35,16 @@ def certificates() -> list[Certificate]:
         if ml.is_bijective(m).holds:
             found.append(ml.certificate(m))
             found.append(ml.certificate(m, claim="surjective"))
+    return found + of_pairs()
+
+
+def of_pairs() -> list[Certificate]:
+    """Return certificates about two layouts."""
     pairs: list[tuple[Any, Any, Any]] = [
         ("f32[6,8]{1,0:T(6,4)}", "[1, 0, 1 p(4)]", None),
         ("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}", "N <= 128"),
     ]
-    found += [ml.certificate(a, b, assuming=assuming) for a, b, assuming in pairs]
+    found = [ml.certificate(a, b, assuming=assuming) for a, b, assuming in pairs]
     found.append(ml.certificate("f32[4,6]{1,0}", "f32[2,2,3,2]{3,2,1,0}", claim="bitcast"))
     swapped = ("f32[2,3]{1,0}", "f32[3,2]{0,1}")
     found.append(ml.certificate(*swapped, claim="bitcast", transpose=(1, 0)))
@@ -61,6 +68,16 @@ def test_every_positive_verdict_has_a_certificate(layouts: tuple[Any, ...]) -> N
             if question(m).holds:
                 found = json.loads(json.dumps(ml.certificate(m, claim=claim)))
                 assert check(found) == claim
+
+
+def test_certificates_of_pairs_are_those_recorded() -> None:
+    assert of_pairs() == recorded()[-5:]
+
+
+@each_row("given", [x for x in recorded() if size_of(x) < 1000 or (x["sizes"] and x["limits"])])
+def test_digits_are_found_again(given: Certificate) -> None:
+    digits = {"digits", "digits_of_slots"}
+    assert certified({key: x for key, x in given.items() if key not in digits}) == given
 
 
 FORMULAS = [

@@ -44,7 +44,7 @@ def at(polynomial: Any, point: Any) -> int:
     return sum(c * prod(point[atom] for atom in m) for m, c in polynomial.items())
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(POLYNOMIALS, POLYNOMIALS, st.integers(-3, 3), POINTS)
 def test_polynomials_are_computed_as_their_values_are(p: Any, q: Any, k: int, point: Any) -> None:
     checker.LEFT[0] = 10**6
@@ -62,14 +62,14 @@ def test_polynomials_are_computed_as_their_values_are(p: Any, q: Any, k: int, po
         assert at(quotient, point) * b + at(rest, point) == a
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(POLYNOMIALS, POLYNOMIALS.filter(bool))
 def test_a_multiple_is_divided_without_rest(p: Any, q: Any) -> None:
     checker.LEFT[0] = 10**6
     assert checker.divided(checker.product(p, q), q) == (p, {})
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(POLYNOMIALS, st.integers(1, 9))
 def test_no_coefficient_of_a_rest_reaches_the_divisor(p: Any, n: int) -> None:
     checker.LEFT[0] = 10**6

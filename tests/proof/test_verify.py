@@ -202,8 +202,7 @@ def test_elements_that_share_slots_have_no_inverse_to_verify() -> None:
 
 def test_a_certificate_is_about_the_padding_that_users_get() -> None:
     """ISL leaves it open, small sizes do not reach it, and a certificate must not pass it by."""
-    for far in (sympy.Ge(p, 10**6), sympy.Gt(p, 10**6)):
-        assert ml.verify(or_padding(far)(map_of(OPEN))).holds is None
+    assert ml.verify(or_padding(sympy.Gt(p, 10**6))(map_of(OPEN))).holds is None
 
 
 def test_a_budget_for_isl_asks_no_other() -> None:
@@ -248,9 +247,7 @@ NAMED: list[tuple[Spoil, str]] = [
 
 @each_row(("spoil", "part"), NAMED)
 def test_a_fault_in_tiles_of_named_sizes_is_found(spoil: Spoil, part: str) -> None:
-    m = map_of("f32[M,N]{1,0:T(A,B)}")
-    assert ml.verify(m).holds is True
-    answer = ml.verify(spoil(m))
+    answer = ml.verify(spoil(map_of("f32[M,N]{1,0:T(A,B)}")))
     assert answer.holds is False
     assert f", {part} differs from the recipe at" in answer.reason
 
