@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from morello_layouts.diagnostics import (
         compare_hlo as compare_hlo,
         diagnose as diagnose,
+        diagnose_many as diagnose_many,
         memory as memory,
         read_oom as read_oom,
     )
@@ -100,7 +101,7 @@ _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
     " code convert convert_all draw from_sympy index_map is_bijective is_bitcast is_injective"
     " is_surjective pack register_relayout relayout simplify unpack vector_width verify",
-    "diagnostics": "compare_hlo diagnose memory read_oom",
+    "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
     "explanations": "explain",

@@ -183,6 +183,15 @@ OOM_MESSAGES: Final = 50
 OOM_REASONS: Final = 6
 """Reasons that are shown for one allocation, which may be a tuple of many arrays."""
 
+FLEET_ROWS: Final = 200
+"""Rows that are kept of one program of many: its largest costs."""
+
+FLEET_KEYS: Final = 100_000
+"""Source lines, types or programs of a report on many programs: tens of megabytes."""
+
+FLEET_WAITING: Final = 4
+"""Programs that wait for each process, so that none is idle and few are in flight."""
+
 FORCE_STEPS: Final = 40
 """Instructions around a value that are looked at for the one that forces its layout."""
 

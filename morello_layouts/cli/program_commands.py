@@ -25,6 +25,7 @@ from morello_layouts.cli.terminal import (
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
+    from morello_layouts.diagnostics.fleet import FleetReport
     from morello_layouts.diagnostics.report import Report
     from morello_layouts.explorer.server import Server
     from morello_layouts.explorer.subject import Question
@@ -47,6 +48,7 @@ Examples:
   morello-layouts hlo dump.txt --top 3 --tpu v5e --html report.html
   morello-layouts hlo before.txt after.txt
   cat dump.txt | morello-layouts hlo - --json
+  morello-layouts hlo dumps/ --jobs 8 --journal done.jsonl --html fleet.html
 
 \b
 JSON: module, generation, generation_reason, totals (instructions, computations,
@@ -67,6 +69,11 @@ JSON of two dumps: before (as totals), after (as totals), types (type, before (a
 after (as parameters), difference), layouts (instruction, opcode, before, after, before_bytes,
 after_bytes, difference), moves (opcode, effect, operand, result, before, after, moved_bytes,
 difference), warnings. An unknown value is null.
+
+\b
+JSON of many dumps: programs, instructions, reserved_bytes, padding_bytes, written_bytes,
+saved_bytes, undecided, by_source (key, bytes, count, programs), by_shape (as by_source),
+by_kind (as by_source), by_program (as by_source), failures. An unknown value is null.
 """,
 )
 @click.argument("file")
@@ -76,6 +83,10 @@ difference), warnings. An unknown value is null.
     help="The number of most wasteful arrays to show.",
 )  # fmt: skip
 @_generation_option
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes that read many dumps.")
+@click.option("--journal", metavar="FILE", help="Keep what is done there; a new run goes on.")
+@click.option("--dask", metavar="ADDRESS", help="Read many dumps on the workers of a Dask cluster.")
+@click.option("--parquet", metavar="OUT", help="Write the rows about many dumps to a file.")
 @html_option
 @json_option
 def hlo(
@@ -84,18 +95,35 @@ def hlo(
     other: str | None,
     top: int,
     generation: str | None,
+    jobs: int,
+    journal: str | None,
+    dask: str | None,
+    parquet: str | None,
     html: str | None,
     as_json: bool,
 ) -> Status:
     """Report the cost of the layouts of a program: padding, copies, and better layouts.
 
     FILE is HLO text, as the compiler dumps it; - reads standard input. With a second file, report
-    the changes from the first to the second. In Python: diagnose, compare_hlo.
+    the changes from the first to the second. A folder, or a pattern in quotes, gives one table over
+    all its programs. In Python: diagnose, compare_hlo, diagnose_many.
     """
     from morello_layouts.diagnostics import compare_hlo, diagnose
+    from morello_layouts.diagnostics.fleet import is_pattern
 
     report: Report
-    if other is None:
+    if other is None and (is_pattern(file) or _is_folder(file)):
+        many = _many(file, jobs, journal, dask)
+        if parquet is not None:
+            many.write_parquet(parquet)
+        report = many
+    elif journal or dask or parquet:
+        raise LayoutError(
+            "--journal, --dask and --parquet are for many dumps",
+            f"{file} is one file",
+            "give a folder, or a pattern in quotes, such as 'dumps/*.txt'",
+        )
+    elif other is None:
         report = diagnose(read_module(file), generation, top=top)
     elif generation is not None:
         raise LayoutError(
@@ -113,6 +141,33 @@ def hlo(
         report = compare_hlo(read_module(file), read_module(other))
     print_report(report, as_json=as_json, html=html)
     return Status.DONE
+
+
+def _is_folder(file: str) -> bool:
+    try:
+        return Path(file).is_dir()
+    except (OSError, ValueError):  # too long, or no path at all
+        return False
+
+
+def _many(file: str, jobs: int, journal: str | None, dask: str | None) -> FleetReport:
+    """Return the report on many dumps; a terminal shows a bar."""
+    from morello_layouts.diagnostics import diagnose_many
+
+    if not sys.stderr.isatty():
+        return diagnose_many([file], jobs=jobs, journal=journal, dask=dask)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading dumps", total=None)
+        return diagnose_many(
+            [file],
+            jobs=jobs,
+            journal=journal,
+            dask=dask,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
 
 
 @click.command(

@@ -2,16 +2,19 @@
 
 from morello_layouts.diagnostics.comparison import HloComparison, compare_hlo
 from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose
+from morello_layouts.diagnostics.fleet import FleetReport, diagnose_many
 from morello_layouts.diagnostics.memory_report import MemoryReport, memory
 from morello_layouts.diagnostics.oom import OomReport, read_oom
 
 __all__ = [
     "Diagnosis",
+    "FleetReport",
     "HloComparison",
     "MemoryReport",
     "OomReport",
     "compare_hlo",
     "diagnose",
+    "diagnose_many",
     "memory",
     "read_oom",
 ]

@@ -1,0 +1,179 @@
+"""Many dumps: sums over programs, bad files, runs that were stopped, processes and Dask."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from shutil import copy
+
+import pytest
+from click.testing import CliRunner
+
+import morello_layouts as ml
+from morello_layouts.cli.main import commands
+from morello_layouts.diagnostics import fleet
+from morello_layouts.diagnostics.fleet import FleetReport, digest_of, programs_in
+from morello_layouts.errors import LayoutError
+from tests.support import tpu_dumps
+
+NAMES = ("equinox_attention.v5e", "quant_fp8_matmul.v5e", "host_offload_optimizer.v5e")
+
+
+@pytest.fixture
+def dumps(tmp_path: Path) -> Path:
+    """A folder of three programs, one of them in a folder of its own, and files beside them."""
+    inner = tmp_path / "dumps" / "deeper"
+    inner.mkdir(parents=True)
+    for name in NAMES:
+        copy(tpu_dumps.path_of(name), inner.parent if name != NAMES[0] else inner)
+    (inner / "module.before_optimizations.txt").write_text("HloModule m\n")
+    (inner / "notes.txt").write_text("nothing\n")
+    return inner.parent
+
+
+def test_programs_are_found_in_folders_and_behind_patterns(dumps: Path) -> None:
+    assert len(programs_in([dumps])) == 3
+    assert len(programs_in([f"{dumps}/*optimizations.txt"])) == 2
+    assert len(programs_in([f"{dumps}/**/*.txt", dumps])) == 5
+    assert len(programs_in([dumps / "deeper" / "notes.txt"])) == 1
+    with pytest.raises(LayoutError, match="no programs"):
+        programs_in([dumps / "*.hlo"])
+
+
+def test_sums_are_those_of_the_programs(dumps: Path) -> None:
+    report = ml.diagnose_many([dumps])
+    each = [ml.diagnose(tpu_dumps.module(name), top=None) for name in NAMES]
+    assert report.programs == 3
+    assert report.failures == ()
+    everything = [one.totals.parameters + one.totals.results for one in each]
+    assert report.padding_bytes == sum(one.padding_bytes for one in everything)
+    assert report.reserved_bytes == sum(one.reserved_bytes for one in everything)
+    written = sum(move.written_bytes for one in each for move in one.moves)
+    assert report.written_bytes == written
+    kinds = {row.key: row for row in report.by_kind}
+    assert kinds["padding"].bytes == report.padding_bytes
+    assert sum(row.bytes for row in report.by_kind) == report.padding_bytes + written
+    for table in (report.by_source, report.by_shape, report.by_program):
+        assert sum(row.bytes for row in table) == report.padding_bytes + written
+        assert [row.bytes for row in table] == sorted((r.bytes for r in table), reverse=True)
+    assert {Path(row.key).name.split(".")[0] for row in report.by_program} <= {
+        name.split(".")[0] for name in NAMES
+    }
+    text = str(report)
+    assert text.startswith("3 programs\npadding: ")
+    assert "By source line" in report.html()
+
+
+def test_one_bad_file_is_reported_and_loses_nothing(dumps: Path) -> None:
+    bad = dumps / "bad.after_optimizations.txt"
+    bad.write_text("HloModule m\n5 = 7\n")
+    report = ml.diagnose_many([dumps])
+    assert report.programs == 3
+    ((path, why),) = report.failures
+    assert path == str(bad)
+    assert "line 2" in why
+    assert f"warning: {bad}: line 2" in str(report)
+
+
+def test_processes_give_the_same(dumps: Path) -> None:
+    done: list[tuple[int, int]] = []
+    alone = ml.diagnose_many([dumps])
+    several = ml.diagnose_many([dumps], jobs=2, progress=lambda *at: done.append(at))
+    assert several == alone
+    assert done == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_process_that_dies_loses_one_file(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker ends itself over one of the programs."""
+    command = (
+        "import os; from morello_layouts.diagnostics import fleet; good = fleet.digest_of; "
+        "fleet.digest_of = lambda p: os._exit(3) if 'quant' in p else good(p); fleet.serve()"
+    )
+    monkeypatch.setattr(fleet._Worker, "_COMMAND", command)
+    report = ml.diagnose_many([dumps], jobs=1 + 1)
+    assert report.programs == 2
+    ((path, why),) = report.failures
+    assert "quant" in path
+    assert "died" in why
+
+
+def test_a_run_that_was_stopped_goes_on(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = dumps.parent / "done.jsonl"
+    whole = ml.diagnose_many([dumps], journal=journal)
+    lines = journal.read_text().splitlines()
+    assert len(lines) == 4  # the first is empty
+    journal.write_text("\n".join([*lines[:3], lines[3][:50]]))  # stopped inside of a line
+    asked: list[str] = []
+
+    def counting(path: str) -> fleet.Digest:
+        asked.append(path)
+        return digest_of(path)
+
+    monkeypatch.setattr(fleet, "digest_of", counting)
+    assert ml.diagnose_many([dumps], journal=journal).to_dict() == whole.to_dict()
+    assert len(asked) == 1
+    assert ml.diagnose_many([dumps], journal=journal).to_dict() == whole.to_dict()
+    assert len(asked) == 1
+    first = programs_in([dumps])[0]
+    os.utime(first, ns=(1, 1))  # it changed
+    ml.diagnose_many([dumps], journal=journal)
+    assert asked[1:] == [str(first)]
+
+
+def test_a_journal_that_cannot_be_written_is_an_error(dumps: Path) -> None:
+    with pytest.raises(LayoutError, match="existing folder"):
+        ml.diagnose_many([dumps], journal=dumps / "no" / "folder")
+
+
+def test_memory_is_bounded_by_keys(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "FLEET_KEYS", 4)
+    report = ml.diagnose_many([dumps])
+    assert len(report.by_shape) <= 4
+    monkeypatch.undo()
+    largest = ml.diagnose_many([dumps]).by_shape[0]
+    assert report.by_shape[0] == largest
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same(dumps: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    (dumps / "bad.after_optimizations.txt").write_text("no HLO here\n")
+    alone = ml.diagnose_many([dumps])
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=False
+    ) as cluster:
+        found = ml.diagnose_many([dumps], dask=cluster.scheduler_address)
+    assert found == alone
+    assert len(found.failures) == 1
+
+
+def test_parquet(dumps: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    report = ml.diagnose_many([dumps])
+    path = dumps.parent / "rows.parquet"
+    report.write_parquet(path)
+    rows = parquet.read_table(path).to_pylist()
+    assert {row["table"] for row in rows} == {"source", "shape", "kind", "program"}
+    kinds = [row for row in rows if row["table"] == "kind"]
+    assert [(row["key"], row["bytes"]) for row in kinds] == [
+        (row.key, row.bytes) for row in report.by_kind
+    ]
+    with pytest.raises(LayoutError, match="cannot be written"):
+        report.write_parquet(dumps / "no" / "folder")
+
+
+def test_the_command(dumps: Path) -> None:
+    result = CliRunner().invoke(commands, ["hlo", str(dumps), "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json.loads(json.dumps(ml.diagnose_many([dumps]).to_dict()))
+    pattern = CliRunner().invoke(commands, ["hlo", f"{dumps}/**/*after_optimizations.txt"])
+    assert pattern.stdout.startswith("3 programs")
+    wrong = CliRunner().invoke(commands, ["hlo", str(programs_in([dumps])[0]), "--journal", "x"])
+    assert wrong.exit_code == 2
+    assert "for many dumps" in wrong.stderr
+
+
+def test_an_empty_report_prints() -> None:
+    empty = FleetReport(0, 0, 0, 0, 0, 0, 0, (), (), (), (), ())
+    assert str(empty).startswith("0 programs")
