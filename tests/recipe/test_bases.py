@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
 import pytest
+from hypothesis import given
 
 import morello_layouts as ml
 from morello_layouts.recipe import (
@@ -19,12 +20,14 @@ from morello_layouts.recipe import (
     Xor,
     bases_of_recipe,
     delinearize,
+    known,
     linear_index,
     offset_of,
     recipe_of_bases,
 )
+from tests.support.recipes import places, recipes
 
-Bases = dict[str, list[tuple[int, ...]]]
+Bases = Mapping[str, Sequence[Sequence[int]]]
 
 
 def random_layouts(count: int, seed: int = 3) -> Iterator[tuple[tuple[int, ...], Bases]]:
@@ -52,7 +55,7 @@ def random_layouts(count: int, seed: int = 3) -> Iterator[tuple[tuple[int, ...],
 def by_definition(shape: tuple[int, ...], bases: Bases) -> list[int]:
     """The element at each offset, as a row-major number, the offset's bits one by one."""
     elements = [0]
-    for name in reversed(bases):
+    for name in reversed([*bases]):
         for basis in bases[name]:
             elements += [element ^ linear_index(basis, shape, 0) for element in elements]
     return elements
@@ -75,6 +78,37 @@ def test_every_place_holds_what_its_bits_say() -> None:
             places = {offset_of(recipe, at, 0, replica) for replica in replicas}
             assert places == {k for k, x in enumerate(elements) if x == number}
             assert offset_of(recipe, at, 0) == min(places)
+
+
+@given(recipes())
+def test_any_recipe_that_is_linear_comes_back_from_its_bases(recipe: Recipe) -> None:
+    """Place by place; and a recipe without bases is not linear."""
+    shape, size = known(recipe.physical_shape), known((recipe.size,))[0]
+    slots = {p: at for at, held in places(recipe) for p in (_slot(recipe, place) for place in held)}
+    bases = bases_of_recipe(recipe)
+    numbers = [linear_index(slots[p], recipe.shape, 0) if p in slots else -1 for p in range(size)]
+    if bases is None:
+        is_power = size.bit_count() == 1 and all(n.bit_count() == 1 for n in known(recipe.shape))
+        assert not (is_power and _is_linear(numbers))
+    else:
+        assert by_definition(known(recipe.shape), bases) == numbers
+        back = recipe_of_bases(known(recipe.shape), bases)
+        assert {_slot(back, place): at for at, held in places(back) for place in held} == slots
+        assert prod(shape) == size
+
+
+def _slot(recipe: Recipe, place: tuple[int, ...]) -> int:
+    return linear_index(place, known(recipe.physical_shape), 0) + known((recipe.offset,))[0]
+
+
+def _is_linear(numbers: list[int]) -> bool:
+    """Whether each slot's element is the exclusive or of those of its bits."""
+    pairs = ((p, p & -p) for p in range(1, len(numbers)))
+    return (
+        -1 not in numbers
+        and numbers[0] == 0
+        and all(numbers[p] == numbers[p ^ low] ^ numbers[low] for p, low in pairs)
+    )
 
 
 def test_names_are_the_axes() -> None:
