@@ -105,8 +105,9 @@ def advise(
 
     Each change is made by transformation of the function, compiled, and measured: HBM at the peak,
     the bytes of copies and relayouts, the compiler's estimate of cycles. Shown is what makes one of
-    the first two smaller by a percent or more, and neither larger, nor the third by over 3 percent. The best are also tried together.
-    Changed functions are compared with the given one on random arguments on the CPU.
+    the first two smaller by a percent or more, and neither larger, nor the third by over 3 percent.
+    The best are also tried together. Changed functions are compared with the given one on random
+    arguments on the CPU.
 
     Args:
         function: of arrays or trees of arrays, as for :func:`diagnose`.
@@ -135,7 +136,7 @@ def advise(
     candidates = _in_turn([list(kind(program)) for kind in KINDS])
     tried, refused, interrupted = _try_all(trials, program, candidates[:budget])
     good, unfit = _finished(trials, before, tried)
-    together = None if interrupted else _together(trials, good)
+    together = None if interrupted else _together(trials, good, _promising(before, tried))
     refused += unfit
     checks = _Checks(program, as_it_is.layouts, progress)
     advice = [checks.advised(found) for found in good]
@@ -252,14 +253,30 @@ def _finished(
     return good, sum(trial is None for trial in whole)
 
 
-def _together(trials: _Trials, good: Sequence[_Tried]) -> _Tried | None:
-    """Add exact changes to the best one while each makes it better still; None if none does."""
-    good = [found for found in good if found.candidate.exact]
-    if len(good) < 2:
+def _promising(before: Figures, tried: Sequence[_Tried]) -> list[_Tried]:
+    """Return exact changes with a smaller peak or fewer bytes of copies, even if not better."""
+    found = [
+        f for f in tried if f.candidate.exact and _largest_share(before, f.trial.figures) > 0.01
+    ]
+    return sorted(found, key=lambda f: -_largest_share(before, f.trial.figures))
+
+
+def _largest_share(before: Figures, after: Figures) -> float:
+    """Return the larger of the shares that a change saves of the peak and of copies."""
+    pairs = [(before.peak_bytes, after.peak_bytes), (before.moved_bytes, after.moved_bytes)]
+    return max((old - new) / old if old else 0.0 for old, new in pairs)
+
+
+def _together(
+    trials: _Trials, good: Sequence[_Tried], promising: Sequence[_Tried]
+) -> _Tried | None:
+    """Add changes to the best exact one while each makes it better still; None if none does."""
+    best = current = next((found for found in good if found.candidate.exact), None)
+    if best is None or current is None:
         return None
-    best = current = good[0]
     chosen = [best.candidate]
-    for more in good[1 : 1 + ADVICE_TOGETHER]:
+    others = [found for found in promising if found.candidate != best.candidate]
+    for more in others[:ADVICE_TOGETHER]:
         changed = _changed(trials, more.candidate, current.program)
         trial = None if changed is None else changed[1]()
         if changed and trial and is_better(current.trial.figures, trial.figures):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from morello_layouts.description import count
 from morello_layouts.diagnostics.diagnosis import Diagnosis, diagnose as diagnose_program
-from morello_layouts.diagnostics.memory_report import MemoryReport, memory
+from morello_layouts.diagnostics.memory_report import MemoryReport
 from morello_layouts.diagnostics.report import Report, Summary, Table, bytes_text
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
@@ -31,8 +31,7 @@ class Compilation(Report):
         devices: the number of devices that the program runs on.
         figures: its peak, the bytes that it rewrites, its cycles; of each device.
         error: why the compiler refused it, such as a lack of memory; empty if it compiled.
-        memory: its buffer assignment: who is alive at the peak.
-        diagnosis: the cost of its layouts.
+        diagnosis: the cost of its layouts, and its memory.
         program: its HLO after optimization.
     """
 
@@ -42,9 +41,13 @@ class Compilation(Report):
     devices: int
     figures: Figures
     error: str
-    memory: MemoryReport
     diagnosis: Diagnosis
     program: HloModule
+
+    @property
+    def memory(self) -> MemoryReport | None:
+        """The buffer assignment of the program: who is alive at the peak."""
+        return self.diagnosis.memory
 
     def summary(self) -> Summary:
         """Return the verdict, the peak, and the lines of the diagnosis."""
@@ -67,7 +70,8 @@ class Compilation(Report):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of the memory, then those of the diagnosis."""
-        return (*self.memory.tables(), *self.diagnosis.tables())
+        alive = () if self.memory is None else self.memory.tables()
+        return (*alive, *self.diagnosis.tables())
 
 
 def compile_module(
@@ -115,8 +119,7 @@ def read_outcome(
     moved = moved_bytes(diagnosis.moves, loop_trips(program))
     estimated = None if scheduled is None else cycles(read_hlo(scheduled))
     figures = Figures(hbm, vmem, moved, estimated)
-    alive = memory(assignment, program, top=top)
-    return Compilation(generation, devices, figures, outcome.error, alive, diagnosis, program)
+    return Compilation(generation, devices, figures, outcome.error, diagnosis, program)
 
 
 def require_generation(generation: str) -> None:

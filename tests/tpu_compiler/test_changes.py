@@ -62,6 +62,10 @@ def sorted_rows(x: Any, y: Any) -> Any:
     return lax.sort((x, y), dimension=1, num_keys=1, is_stable=True)
 
 
+def sorted_pairs(x: Any, y: Any, z: Any) -> Any:
+    return lax.sort((x, y, z), dimension=0, num_keys=2)
+
+
 def sorted_floats(x: Any) -> Any:
     return jnp.median(x, -1), jnp.sort(jnp.where(x > 1, jnp.nan, x), axis=1)
 
@@ -73,6 +77,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
     (nested, ("f32[4,4]", "f32[4,4]")),
     (differentiated, ("f32[5,4]", "f32[4,3]")),
     (sorted_rows, ("s32[6,9]", "s32[6,9]")),
+    (sorted_pairs, ("s32[9,6]", "u8[9,6]", "f32[9,6]")),
     (sorted_floats, ("f32[6,9]",)),
 ]
 
@@ -82,6 +87,7 @@ def results(program: Any, given: Any) -> list[Any]:
     return [np.asarray(x) for x in program.as_given(*flat)]
 
 
+@pytest.mark.slow
 def test_changed_functions_compute_the_same() -> None:
     """NaN, ties and the order of equal keys too."""
     wrong, kinds = [], set()
@@ -244,3 +250,16 @@ def test_changed_function_that_differs_is_not_shown() -> None:
     trial = _Trial(Figures(1, 0, 0, None), ())
     assert checks.advised(_Tried(candidate, good, trial)).equal is True
     assert checks.advised(_Tried(candidate, bad, trial)).equal is False
+
+
+def test_interrupted_advice_holds_what_was_found() -> None:
+    def interrupt(line: str) -> None:
+        if line.startswith("tried 2 of"):
+            raise KeyboardInterrupt
+
+    fake = Compiler((sys.executable, FAKE, "donation"))
+    function = jax.jit(lambda x: (x * 2, x.sum()))
+    advice = ml.tpu.advise(function, "f32[512,128]", compiler=fake, budget=9, progress=interrupt)
+    assert advice.compiled == 2
+    assert advice.left >= 7
+    assert advice.together is None
