@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         convert as convert,
         convert_all as convert_all,
         draw as draw,
+        fragments as fragments,
         from_sympy as from_sympy,
         index_map as index_map,
         is_bijective as is_bijective,
@@ -99,8 +100,9 @@ __version__ = "0.1.0"
 
 _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
-    " code convert convert_all draw from_sympy index_map is_bijective is_bitcast is_injective"
-    " is_surjective pack register_relayout relayout simplify unpack vector_width verify",
+    " code convert convert_all draw fragments from_sympy index_map is_bijective is_bitcast"
+    " is_injective is_surjective pack register_relayout relayout simplify unpack vector_width"
+    " verify",
     "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

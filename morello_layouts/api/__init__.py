@@ -11,6 +11,7 @@ from morello_layouts.api.gpu import (
     best_swizzle,
     cache_lines,
     coalescing,
+    fragments,
     register_relayout,
     vector_width,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "convert",
     "convert_all",
     "draw",
+    "fragments",
     "from_sympy",
     "index_map",
     "is_bijective",

@@ -25,6 +25,7 @@ from morello_layouts.gpu.vectors import WIDEST, vector_width_of
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.modes import require_dim
+from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.recipe import known
 
 AccessLike: TypeAlias = "str | Access | Layout | Callable[[int], Any]"
@@ -303,6 +304,29 @@ def register_relayout(
     widths = [m.element_type.bits for m in (one, other) if m.element_type is not None]
     width = as_int(bits, "bits", 1, 1024) if bits is not None else next(iter(widths), None)
     return relayout_of_registers(one.recipe, other.recipe, width)
+
+
+def fragments(beginning: str = "") -> tuple[str, ...]:
+    """Return the texts of known fragments: each instruction with each of its operands.
+
+    They are instructions of NVIDIA by their names in PTX and in CuTe, AMD's MFMA and WMMA, and
+    Intel's AMX. :func:`parse` reads each text, and spellings of it in other cases, with modifiers
+    such as ``.satfinite``.
+
+    Args:
+        beginning: the first letters of the texts, in any case.
+
+    >>> fragments("SM80_16x8x16_F32F16")
+    ('SM80_16x8x16_F32F16F16F32_TN A', 'SM80_16x8x16_F32F16F16F32_TN B', \
+'SM80_16x8x16_F32F16F16F32_TN C', 'SM80_16x8x16_F32F16F16F32_TN D')
+    >>> fragments("v_mfma_f32_32x32x8_f16")[0], len(fragments("wgmma")) > 1000
+    ('v_mfma_f32_32x32x8_f16 A', True)
+    """
+    if not isinstance(beginning, str):
+        raise LayoutError(f"beginning: expected a str, got {shown(beginning)}", fix="give a str")
+    found = (each for each in instructions().values())
+    named = (each for each in found if each.name.lower().startswith(beginning.lower()))
+    return tuple(f"{each.name} {operand}" for each in named for operand in each.operands())
 
 
 def _access(access: AccessLike, vector: int = 1) -> Access:

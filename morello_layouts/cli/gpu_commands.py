@@ -1,4 +1,4 @@
-"""``banks``: what accesses cost in the memories of a GPU or in a CPU's cache."""
+"""``banks``: what accesses cost in memory; ``fragments``: the known operands of instructions."""
 
 from __future__ import annotations
 
@@ -122,3 +122,35 @@ def _has_conflicts(answer: object) -> bool:
     if isinstance(answer, BankFormula):
         return max(answer.ways) > 1
     return isinstance(answer, BankConflicts) and answer.has_conflicts
+
+
+@click.command(
+    short_help="List the known operands of matrix instructions.",
+    epilog="""\b
+Examples:
+  morello-layouts fragments SM80_16x8x16
+  morello-layouts fragments v_mfma_f32 --json
+  morello-layouts explain "SM80_16x8x16_F32F16F16F32_TN A"
+
+\b
+Exit status: 1 if none begins so.
+
+\b
+JSON: fragments.
+In Python: fragments.
+""",
+)
+@click.argument("beginning", default="")
+@json_option
+def fragments(beginning: str, as_json: bool) -> Status:
+    """List the operands of instructions whose names begin with BEGINNING, one a line.
+
+    They are NVIDIA's, by their names in PTX and in CuTe, AMD's MFMA and WMMA, and Intel's AMX. Each
+    is the text of a layout.
+    """
+    found = api.fragments(beginning)
+    if as_json:
+        print_json({"fragments": found})
+    else:
+        print_text("\n".join(found))
+    return Status.DONE if found else Status.DISPROVED

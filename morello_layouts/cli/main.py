@@ -13,7 +13,7 @@ import morello_layouts
 from morello_layouts.cli.certificate_commands import check
 from morello_layouts.cli.compiler_commands import tpu_compile
 from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
-from morello_layouts.cli.gpu_commands import banks
+from morello_layouts.cli.gpu_commands import banks, fragments
 from morello_layouts.cli.layout_commands import default, draw, explain
 from morello_layouts.cli.options import Status, error_in_options
 from morello_layouts.cli.program_commands import explore, hlo, memory, oom
@@ -30,7 +30,7 @@ _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Layouts": (explain, draw, convert, default),
     "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
-    "GPUs": (banks,),
+    "GPUs": (banks, fragments),
     "Programs": (hlo, memory, oom, tpu_compile),
     "Browser": (explore,),
 }

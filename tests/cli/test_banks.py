@@ -1,4 +1,4 @@
-"""The command ``banks``."""
+"""The commands ``banks`` and ``fragments``."""
 
 from __future__ import annotations
 
@@ -64,3 +64,19 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(["f32[M,LD]", "column", "--json"], capsys)
     (answer,) = json.loads(out)["answers"]
     assert (answer["pitch"], answer["formula"]) == ("LD", "gcd(LD, 32)")
+
+
+def test_fragments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, status, printed in (
+        (["tdpbf16"], 0, "tdpbf16ps A\ntdpbf16ps B\ntdpbf16ps C\n"),
+        (["tmmultf32ps", "--json"], 0, None),
+        (["SM81"], 1, ""),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(["fragments", *arguments])
+        found = capsys.readouterr().out
+        assert int(end.value.code or 0) == status
+        if printed is None:
+            assert json.loads(found)["fragments"][0] == "tmmultf32ps A"
+        else:
+            assert found.strip() == printed.strip()

@@ -108,6 +108,10 @@ def _flipped(operand: Operand) -> Operand:
 
 # ---- NVIDIA: matrix instructions of a warp
 
+_FP8: Final = tuple(
+    f"{d} {a} {b} {d}" for d, a, b in product(("f32", "f16"), ("e4m3", "e5m2"), ("e4m3", "e5m2"))
+)
+
 _MMA: Final[Sequence[tuple[str, int, str, Sequence[str]]]] = (
     ("75", 16, "8", ["f16 f16 f16 f16", "f32 f16 f16 f32"]),
     ("75", 8, "16", ["s32 s8 s8 s32"]),
@@ -121,19 +125,15 @@ _MMA: Final[Sequence[tuple[str, int, str, Sequence[str]]]] = (
     ("80", 16, "32 64", [f"s32 {a} {b} s32" for a, b in product(("s4", "u4"), repeat=2)]),
     ("80", 8, "128", ["s32 u1 u1 s32"]),
     ("80", 16, "128 256", ["s32 u1 u1 s32"]),
-    (
-        "89",
-        16,
-        "16 32",
-        [
-            f"{d} {a} {b} {d}"
-            for d, a, b in product(("f32", "f16"), ("e4m3", "e5m2"), ("e4m3", "e5m2"))
-        ],
-    ),
+    ("89", 16, "32", _FP8),
+    ("", 16, "16", _FP8),
     ("90", 16, "4 8 16", ["f64 f64 f64 f64", "c64 c64 c64 c64"]),
     ("120", 16, "64", ["f32 e2m1 e2m1 f32"]),
 )
-"""Generation, rows of A, sizes of k, and types of D, A, B and C; B has 8 columns."""
+"""Generation, rows of A, sizes of k, and types of D, A, B and C; B has 8 columns.
+
+CuTe has no names for those without a generation, nor for all mixtures of types.
+"""
 
 _NARROW: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 
@@ -202,7 +202,7 @@ def _warp_instructions() -> Iterator[Instruction]:
                 name = f"SM{generation}_{m}x8x{k}_TN_VS"
             else:
                 name = f"SM{generation}_{m}x8x{k}_{joined}_TN"
-            if d == c or "g" in d:
+            if generation and d == c:
                 yield Instruction(name, "matrix instruction of a warp", operands)
             written = ".".join((d, a, b, c)).replace("u1", "b1")
             name = f"mma.sync.aligned.m{m}n8k{k}.row.col.{written}"
@@ -210,9 +210,9 @@ def _warp_instructions() -> Iterator[Instruction]:
                 ptx.add(name)
                 yield Instruction(name, "matrix instruction of a warp", partial(_by_k, operands))
     yield from _volta_instructions()
-    name = "SM120_16x8x32_TN"
-    operands = partial(_mma, 16, 32, "f32 e4m3 e4m3 f32")
-    yield Instruction(name, "matrix instruction of a warp", operands)
+    for name in ("SM120_16x8x32_TN", "SM120_16x8x32_TN_VS"):
+        operands = partial(_mma, 16, 32, "f32 e4m3 e4m3 f32")
+        yield Instruction(name, "matrix instruction of a warp", operands)
     for d, a, b in product(("f32", "f16"), _NARROW, _NARROW):
         name = f"mma.sync.aligned.m16n8k32.row.col.{d}.{a}.{b}.{d}"
         if name not in ptx:
@@ -366,7 +366,7 @@ def _tensor_memory_copies() -> Iterator[Instruction]:
             shape = "16x32bx2" if (paths, bits) == (16, 32) else f"{paths}x{bits}b"
             name = f"tcgen05.{'ld' if is_load else 'st'}.sync.aligned.{shape}.x{repeats}.b32"
             yield Instruction(name, words, operands, "Dst" if is_load else "Src")
-    for repeats in (32, 64, 128):
+    for repeats in (32, 128):
         operands = partial(_tensor_memory, 32, 32, repeats, True)
         name = f"SM100_TMEM_LOAD_STAT_32dp32b{repeats}x"
         yield Instruction(name, "load from tensor memory with a maximum", operands)

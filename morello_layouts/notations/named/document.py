@@ -34,6 +34,9 @@ def _hwc(k: int) -> _Places:
 _FORMATS: Final[Mapping[str, _Places]] = {
     "mx128x4": ((128, 4), lambda m, k, _, blocks: (
         (m // 128 * _up(blocks, 4) + k // 4) * 512 + m % 32 * 16 + m % 128 // 32 * 4 + k % 4)),
+    # As AMX's tdpbf16ps and tdpbssd read rows of B, pairs and fours of them in 32 bits.
+    "vnni2": ((2, 1), lambda k, n, _, columns: (k // 2 * columns + n) * 2 + k % 2),
+    "vnni4": ((4, 1), lambda k, n, _, columns: (k // 4 * columns + n) * 4 + k % 4),
     "mx8x4": ((8, 4), lambda m, k, _, blocks: (
         (m // 8 * _up(blocks, 4) + k // 4) * 32 + m % 8 * 4 + k % 4)),
     # As Vela's strides are: of rows, bricks, places and channels.

@@ -55,6 +55,15 @@ FORMATS: Final = (
         "FlashInfer and TensorRT-LLM, QuantizationSFLayout::SWIZZLED_8x4",
         ("swizzled_8x4",),
     ),
+    *(
+        Format(
+            f"vnni{n}",
+            f"lambda k, n: (k//{n}, n, k%{n})",
+            f"the right matrix of a product, {n} neighbours of a column in 32 bits",
+            "Intel, Intrinsics Guide, vpdpbusd and vdpbf16ps; Intel AMX, B of tdpbf16ps",
+        )
+        for n in (2, 4)
+    ),
     Format(
         "NHCWB16",
         "lambda n, h, w, c: (n, h, c//16, w, c%16)",

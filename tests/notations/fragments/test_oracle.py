@@ -125,6 +125,46 @@ SAME = [
 ]  # fmt: skip
 
 
+def dot(number: int, width: int) -> str:
+    return f"#ttg.dot_op<{{opIdx = {number}, parent = {MMA}, kWidth = {width}}}>"
+
+
+MMA = (
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], "
+    "instrShape = [16, 8]}>"
+)
+# CuTe's A and C, PTX's B (k by n), and Triton's encodings with one warp.
+VENDORS = [
+    pair
+    for cute, ptx, k, width in (
+        ("SM80_16x8x16_F32F16F16F32_TN", "m16n8k16.row.col.f32.f16.f16.f32", 16, 2),
+        ("SM80_16x8x8_F32TF32TF32F32_TN", "m16n8k8.row.col.f32.tf32.tf32.f32", 8, 1),
+        ("SM80_16x8x32_S32S8S8S32_TN", "m16n8k32.row.col.s32.s8.s8.s32", 32, 4),
+        ("SM89_16x8x32_F32E4M3E4M3F32_TN", "m16n8k32.row.col.f32.e4m3.e4m3.f32", 32, 4),
+    )
+    for pair in (
+        (f"{cute} A", dot(0, width), (16, k)),
+        (f"mma.sync.aligned.{ptx} B", dot(1, width), (k, 8)),
+        (f"{cute} C", MMA, (16, 8)),
+    )
+]
+MFMA = (
+    "#ttg.amd_mfma<{version = 3, warpsPerCTA = [1, 1], instrShape = [32, 32, 8], "
+    "isTransposed = false}>"
+)
+VENDORS += [
+    ("v_mfma_f32_32x32x8_f16 D", MFMA, (32, 32)),
+    ("v_mfma_f32_32x32x8_f16 A", dot(0, 4).replace(MMA, MFMA), (32, 8)),
+    ("v_mfma_f32_32x32x8_f16 B", dot(1, 4).replace(MMA, MFMA), (8, 32)),
+]
+
+
+@pytest.mark.slow
+@each_row("instruction, triton, shape", VENDORS)
+def test_triton_s_encodings(instruction: str, triton: str, shape: tuple[int, int]) -> None:
+    assert ml.are_equivalent(instruction, ml.index_map(triton, shape)).holds
+
+
 @each_row("one, other", SAME)
 def test_the_same_places(one: str, other: str) -> None:
     assert ml.are_equivalent(one, other).holds

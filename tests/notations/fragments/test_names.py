@@ -1,0 +1,101 @@
+"""The list of fragments: every text is read, and says what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.notations.fragments import FragmentLayout
+from morello_layouts.notations.registry import describe
+from tests.support.tables import each_row
+
+# How many instructions have names that begin so. Those of CuTe are as many as CUTLASS has traits
+# (August 2026), those of AMD without sparse ones as many as its calculator has, and CDNA 4's.
+COUNTS = [
+    ("SM50_", 2), ("SM61_", 2), ("SM70_", 8), ("SM75_", 10), ("SM80_", 38), ("SM89_", 8),
+    ("SM90_", 924), ("SM100_", 161), ("SM120_", 3), ("mma.", 118), ("wgmma.", 474),
+    ("ldmatrix.", 12), ("stmatrix.", 9), ("tcgen05.", 74), ("v_mfma", 60), ("gfx11 v_wmma", 12),
+    ("gfx12 v_wmma", 22), ("tdp", 10), ("tmm", 1),
+]  # fmt: skip
+
+
+def instructions(beginning: str) -> set[str]:
+    return {text.rpartition(" ")[0] for text in ml.fragments(beginning)}
+
+
+@each_row("beginning, count", COUNTS)
+def test_how_many_instructions(beginning: str, count: int) -> None:
+    assert len(instructions(beginning)) == count
+
+
+def test_a_beginning_in_any_case() -> None:
+    assert ml.fragments("sm80_16X8x16_f32F16") == ml.fragments("SM80_16x8x16_F32F16")
+    assert ml.fragments("SM99") == ()
+    with pytest.raises(ml.LayoutError, match="beginning: expected a str, got 8"):
+        ml.fragments(8)
+
+
+@each_row("text", ml.fragments()[::29])
+def test_some_texts_are_read(text: str) -> None:
+    layout = ml.parse(text)
+    assert isinstance(layout, FragmentLayout)
+    assert str(layout) == text
+    assert layout.recipe(layout.shape).axis_names[-1] in {"register", "column"}
+
+
+@pytest.mark.slow
+@each_row("text", ml.fragments())
+def test_every_text_is_read(text: str) -> None:
+    layout = ml.parse(text)
+    assert isinstance(layout, FragmentLayout)
+    layout.recipe(layout.shape)
+
+
+WORDS = [
+    ("SM80_16x8x16_F32F16F16F32_TN A",
+     ("A of a matrix instruction of a warp: 16 by 16 of f16, 8 in each lane, 2 in a register of "
+     "32 bits"), "32 lanes: (m%8,(k//2)%4), the first part slowest"),
+    ("SM80_16x8x32_S32S8S8S32_TN B",
+     ("B of a matrix instruction of a warp: 8 by 32 of s8, 8 in each lane, 4 in a register of "
+     "32 bits"), "32 lanes: (n,(k//4)%4), the first part slowest"),
+    ("SM80_8x8x4_F64F64F64F64_TN C",
+     ("C of a matrix instruction of a warp: 8 by 8 of f64, 2 in each lane, each in 2 registers of "
+     "32 bits"), "32 lanes: (m,n//2), the first part slowest"),
+    ("gfx11 v_wmma_f32_16x16x16_f16 A",
+     ("A of a matrix instruction of a wave of 32 lanes of RDNA: 16 by 16 of f16, 16 in each lane, "
+     "2 in a register of 32 bits"), ("32 lanes: i, the first part slowest; 2 lanes hold the same "
+     "element")),
+    ("tdpbssd B",
+     "B of a tile instruction of AMX: 64 by 16 of s8, 64 in each row, 4 in a register of 32 bits",
+     "16 rows: k//4, the first part slowest"),
+]  # fmt: skip
+
+
+@each_row("text, headline, first", WORDS)
+def test_words(text: str, headline: str, first: str) -> None:
+    layout = ml.parse(text)
+    assert isinstance(layout, FragmentLayout)
+    found = describe(layout)
+    assert found.headline == headline
+    assert found.parts[0].meaning == first
+
+
+def test_places_of_an_element() -> None:
+    m = ml.index_map("SM80_16x8x16_F32F16F16F32_TN A")
+    assert dict(m.place(3, 5)) == {"lane": 14, "register": 1}
+    assert m.element(lane=14, register=1) == (3, 5)
+    shared = ml.index_map("gfx11 v_wmma_f32_16x16x16_f16 A").place(3, 5)
+    assert [dict(each) for each in shared.holders] == [
+        {"lane": 3, "register": 5},
+        {"lane": 19, "register": 5},
+    ]
+
+
+def test_quad_pairs_and_op_sel_are_told() -> None:
+    told = {text: ml.parse(text).notes(()) for text in (
+        "SM70_8x8x4_F32F16F16F32_NT C", "gfx11 v_wmma_f16_16x16x16_f16 D",
+        "SM80_16x8x16_F32F16F16F32_TN A", "SM75_U32x1_MOVM_T Dst")}  # fmt: skip
+    assert "quad pair" in told["SM70_8x8x4_F32F16F16F32_NT C"][0]
+    assert "op_sel" in told["gfx11 v_wmma_f16_16x16x16_f16 D"][0]
+    assert told["SM80_16x8x16_F32F16F16F32_TN A"] == ()
+    assert "leave the transpose out" in told["SM75_U32x1_MOVM_T Dst"][0]
