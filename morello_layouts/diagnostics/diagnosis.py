@@ -53,6 +53,13 @@ from morello_layouts.diagnostics.report import (
     table_of,
     text_cell,
 )
+from morello_layouts.diagnostics.sharding import (
+    HloCollective,
+    ShardedParameter,
+    collectives_of,
+    partitions_of,
+    sharded_parameters,
+)
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import read_assignment
@@ -266,6 +273,9 @@ class Diagnosis(Report):
         spaces: arrays by memory space.
         platform: ``TPU``, ``GPU`` or ``CPU``; empty if the text does not tell.
         memory: the memory that the compiler assigned, if its file lies beside the program's.
+        devices: the number of devices that the program runs on together.
+        shardings: the parameters of a program for several devices, and what each device holds.
+        collectives: what devices exchange, the most bytes first.
         warnings: of the reader, such as that the text ends early.
 
     >>> import morello_layouts as ml
@@ -282,6 +292,7 @@ class Diagnosis(Report):
         *("module=name", "generation=generation.name", "generation_reason=generation.reason"),
         *("totals", "wasteful_count", "wasteful", "move_sums", "moves", "layouts"),
         *("memory_spaces=spaces", "platform", "saved_bytes", "undecided", "hbm_bytes=memory.total"),
+        *("devices", "shardings", "collectives"),
         *("warnings",),
     )
 
@@ -296,6 +307,9 @@ class Diagnosis(Report):
     warnings: tuple[str, ...]
     platform: str = ""
     memory: MemoryReport | None = None
+    devices: int = 1
+    shardings: tuple[ShardedParameter, ...] = ()
+    collectives: tuple[HloCollective, ...] = ()
 
     @property
     def saved_bytes(self) -> int:
@@ -338,6 +352,12 @@ class Diagnosis(Report):
             yield f"copies and relayouts write {bytes_text(written)}{more}"
         if self.saved_bytes:
             yield f"parameters and outputs could take {bytes_text(self.saved_bytes)} less"
+        if self.devices > 1 or self.collectives:
+            sent = sum(each.sent_bytes for each in self.collectives)
+            yield (
+                f"{count(self.devices, 'device')}, each with the bytes of this report; "
+                f"collectives send {bytes_text(sent)} from each"
+            )
         if self.undecided:
             yield f"moves whose effect is not decided: {self.undecided:,}"
 
@@ -367,6 +387,20 @@ class Diagnosis(Report):
                 "Copies, transposes, reshapes and bitcasts", _MOVE_SUM_COLUMNS, self.move_sums
             ),
             self._moves_table(),
+            table_of(
+                "Collectives",
+                _COLLECTIVE_COLUMNS,
+                self.collectives,
+                _collective_details,
+                limit=REPORT_CHANGES,
+            ),
+            table_of(
+                "Parameters on several devices",
+                _SHARDING_COLUMNS,
+                self.shardings,
+                note="bytes that each device holds",
+                limit=REPORT_CHANGES,
+            ),
             table_of(
                 "Layouts", _sum_columns("layout"), [(u.bytes, u.layout) for u in self.layouts]
             ),
@@ -433,6 +467,27 @@ _MOVE_COLUMNS: Final[Columns[list[HloMove]]] = (
     ("opcode", lambda group: text_cell(group[0].opcode)),
     ("result", lambda group: text_cell(group[0].verdict.result)),
 )
+
+
+_COLLECTIVE_COLUMNS: Final[Columns[HloCollective]] = (
+    ("sent", lambda each: bytes_cell(each.sent_bytes)),
+    ("buffer", lambda each: bytes_cell(each.buffer_bytes)),
+    ("padding", lambda each: bytes_cell(each.padding_bytes)),
+    ("devices", lambda each: text_cell(each.devices or "?")),
+    ("collective", lambda each: text_cell(each.opcode)),
+)
+
+_SHARDING_COLUMNS: Final[Columns[ShardedParameter]] = (
+    ("held", lambda each: bytes_cell(each.held_bytes)),
+    ("part", lambda each: text_cell(each.shape)),
+    ("whole", lambda each: text_cell(f"{each.place.instruction}: {each.sharding}")),
+)
+
+
+def _collective_details(each: HloCollective) -> Iterator[str]:
+    if each.copy_before is not None:
+        yield f"its layout forces {each.copy_before} before it"
+    yield f"at {each.place.text}"
 
 
 def _written(group: Sequence[HloMove]) -> int:
@@ -527,18 +582,22 @@ def diagnose(
     buffers = tuple(buffers_of(module, fused))
     wasteful, wasteful_count = _wasteful_arrays(module, buffers, cache, chosen.name, top)
     layouts, spaces = layout_uses(buffers, cache)
+    moves = tuple(moves_of(module, fused, VerdictCache()))
     return Diagnosis(
         module.name,
         chosen,
         totals_of(module, fused, buffers, cache),
         wasteful,
         wasteful_count,
-        tuple(moves_of(module, fused, VerdictCache())),
+        moves,
         layouts,
         spaces,
         module.warnings,
         platform_of(module),
         _memory_beside(program, module),
+        partitions_of(module),
+        tuple(sharded_parameters(module, cache)),
+        collectives_of(module, moves, cache),
     )
 
 

@@ -225,7 +225,10 @@ def _forcing(instruction: HloInstruction) -> HloInstruction | None:
         return instruction
     inner = _fused(instruction)
     every: Iterable[HloInstruction] = () if inner is None else reversed(inner.instructions)
-    return next((each for each in every if each.opcode in FORCING), None)
+    asking = [each for each in every if each.opcode in FORCING]
+    # A collective runs beside the work of the fusion that carries it.
+    asking.sort(key=lambda each: each.opcode.startswith(("all-", "collective-", "reduce-scatter")))
+    return asking[0] if asking else None
 
 
 def _force(found: HloInstruction, relation: str, holder: HloInstruction) -> Force:

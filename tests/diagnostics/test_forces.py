@@ -88,6 +88,7 @@ def test_the_report_says_why_a_copy_is_there() -> None:
         # What the user found by compiling variants: the matrix product forces it, not the shape.
         ("a9_batchlast_einsum.v5e", "copy.1", "convolution"),
         ("sharded_fsdp_tp_train.v5e", "copy.4", "convolution.11 of convolution_bitcast_fusion"),
+        ("sharded_fsdp_tp_train.v5e", "fusion.45", "convolution.13 of fusion.45 makes it"),
         ("kv_decode_head80_mqa.v5e", "copy.30", "convolution-base-dilated.7 of fusion.109 reads"),
     ],
 )

@@ -1,0 +1,234 @@
+"""Programs for several devices: what each device holds, and what collectives move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, Final
+
+from morello_layouts.description import count, listed
+from morello_layouts.diagnostics.buffers import WasteCache
+from morello_layouts.diagnostics.forces import Neighbours
+from morello_layouts.diagnostics.moves import HloMove, Place
+from morello_layouts.diagnostics.origin import origin_of
+from morello_layouts.hlo import HloInstruction, HloModule
+from morello_layouts.hlo.module import number_of
+from morello_layouts.notations.xla import XlaTuple
+
+# The bytes that a device sends for each byte of its larger side, times n/(n-1) for n devices.
+_RING: Final = {
+    "all-reduce": 2,
+    "all-gather": 1,
+    "reduce-scatter": 1,
+    "all-to-all": 1,
+    "ragged-all-to-all": 1,
+    "collective-permute": 1,
+    "collective-broadcast": 1,
+}
+
+_DEVICES: Final = re.compile(
+    r"devices=\[([0-9,]{1,200})\](?:<=\[([0-9,]{1,200})\])?(?:T\([0-9,]*\))?([0-9,]*)", re.ASCII
+)
+_LAST_DIMS: Final = re.compile(r"last_tile_dims=\{([a-z, ]{0,100})\}", re.ASCII)
+_MESH_AXIS: Final = re.compile(r"'(\w{1,60})'=([0-9]{1,9})", re.ASCII)
+_USED_AXIS: Final = re.compile(r"'(\w{1,60})'(?::\([0-9]+\)([0-9]{1,9}))?", re.ASCII)
+_FIRST_GROUP: Final = re.compile(r"\{\{([0-9, ]*)\}", re.ASCII)
+_IOTA_GROUPS: Final = re.compile(r"\[([0-9]{1,9}),([0-9]{1,9})\]<=", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """How an array lies on the devices.
+
+    Attributes:
+        text: as the dump writes it.
+        parts: the number of parts along each dimension; empty if it is not split.
+        replicas: the devices that hold each part; None if the text does not say.
+
+    >>> str(sharding_of("{devices=[2,1,1,2]<=[4] last_tile_dim_replicate}"))
+    'split in 2 along dimension 0, each part on 2 devices'
+    >>> str(sharding_of("{replicated}")), str(sharding_of("{maximal device=3}"))
+    ('whole on every device', 'whole on one device')
+    """
+
+    json_keys: ClassVar = ("text", "parts", "replicas", "words=words")
+
+    text: str
+    parts: tuple[int, ...]
+    replicas: int | None
+
+    @property
+    def shards(self) -> int:
+        """The number of parts in all."""
+        return prod(self.parts)
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        split = [f"in {n} along dimension {dim}" for dim, n in enumerate(self.parts) if n > 1]
+        if split:
+            each = f", each part on {count(self.replicas, 'device')}" if self.replicas else ""
+            return f"split {listed(split)}{each}"
+        if "maximal" in self.text:
+            return "whole on one device"
+        return (
+            "as the program says, device by device"
+            if "manual" in self.text
+            else ("whole on every device")
+        )
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def sharding_of(text: str) -> Sharding:
+    """Return the sharding in an attribute's text; of a tuple that of the first array."""
+    match = _DEVICES.search(text)
+    if match is None:
+        return Sharding(text, (), None)
+    sizes = tuple(int(n) for n in match[1].split(",") if n)
+    last = _LAST_DIMS.search(text)
+    hidden = len(last[1].split(",")) if last and last[1] else 0
+    hidden = 1 if "last_tile_dim_replicate" in text else hidden
+    kept = sizes[: len(sizes) - hidden] if hidden else sizes
+    return Sharding(text, kept, prod(sizes[len(kept) :]) if hidden else 1)
+
+
+def group_size_of(groups: str) -> int | None:
+    """Return how many devices work together; None if the text does not say.
+
+    >>> [group_size_of(t) for t in ("{{0,2},{1,3}}", "[2,4]<=[8]", "mesh['x'=2,'y'=4] {'y'}")]
+    [2, 4, 4]
+    """
+    if groups.startswith("mesh["):
+        sizes = {match[1]: int(match[2]) for match in _MESH_AXIS.finditer(groups)}
+        used = _USED_AXIS.finditer(groups[groups.rfind("{") :])
+        return prod(int(m[2]) if m[2] else sizes.get(m[1], 1) for m in used)
+    if match := _IOTA_GROUPS.match(groups):
+        return int(match[2])
+    if match := _FIRST_GROUP.match(groups):
+        return match[1].count(",") + 1 if match[1].strip() else None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class HloCollective:
+    """A collective: devices exchange the parts of arrays.
+
+    Attributes:
+        place: its place in the program.
+        opcode: such as ``all-gather``.
+        groups: the groups of devices, as the dump writes them.
+        devices: the devices of a group; None if the text does not say.
+        buffer_bytes: the bytes of its larger side on each device, padding included.
+        padding_bytes: those of them that hold no data.
+        copy_before: the copy or relayout that makes its operand, or None.
+    """
+
+    json_keys: ClassVar = (
+        *("*place", "groups", "devices", "buffer_bytes", "padding_bytes", "sent_bytes"),
+        "copy_before",
+    )
+
+    place: Place
+    opcode: str
+    groups: str
+    devices: int | None
+    buffer_bytes: int
+    padding_bytes: int
+    copy_before: str | None
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes that each device sends at least: of n devices it keeps one n-th."""
+        n = self.devices or 2
+        times = _RING.get(self.opcode.removesuffix("-start"), 1)
+        if "permute" in self.opcode or "broadcast" in self.opcode:
+            return self.buffer_bytes
+        return times * self.buffer_bytes * (n - 1) // n
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedParameter:
+    """A parameter of a program for several devices.
+
+    Attributes:
+        place: its place in the program.
+        shape: the part that one device holds, as text.
+        held_bytes: the bytes of this part.
+        sharding: how the whole array lies on the devices.
+    """
+
+    json_keys: ClassVar = ("*place", "shape", "held_bytes", "sharding")
+
+    place: Place
+    shape: str
+    held_bytes: int
+    sharding: Sharding
+
+
+def collectives_of(
+    module: HloModule, moves: tuple[HloMove, ...], cache: WasteCache
+) -> tuple[HloCollective, ...]:
+    """Return the collectives of a program, each channel once, the most bytes first."""
+    near, found = Neighbours(module), dict[object, HloCollective]()
+    relayouts = {move.name for move in moves if move.verdict.effect != "free"}
+    for computation in module.computations:
+        for i in computation.instructions:
+            if i.opcode.removesuffix("-start") in _RING:
+                each = _collective(i, computation.name, near, relayouts, cache)
+                key = i.attributes.get("channel_id", i.name)
+                kept = found.get(key)
+                if kept is None or (kept.copy_before is None and each.copy_before is not None):
+                    found[key] = each
+    return tuple(sorted(found.values(), key=lambda each: -each.sent_bytes))
+
+
+def _collective(
+    i: HloInstruction, computation: str, near: Neighbours, relayouts: set[str], cache: WasteCache
+) -> HloCollective:
+    results = i.shape.shapes[1:2] if isinstance(i.shape, XlaTuple) else (i.shape,)
+    sides = [cache.sum_of(array for r in results for _, array in r.arrays())]
+    operands = [each for each in i.operands if not isinstance(each, str)]
+    sides.append(cache.sum_of(array for each in operands for _, array in each.shape.arrays()))
+    largest = max(sides, key=lambda side: side.reserved_bytes)
+    maker = near.producer(i)
+    direct = next((each.name for each in operands if each.name in relayouts), None)
+    metadata, groups = origin_of(i), i.attributes.get("replica_groups", "")
+    return HloCollective(
+        Place(i.name, i.opcode, computation, i.line, metadata.op_name, metadata.source),
+        i.opcode,
+        groups,
+        group_size_of(groups),
+        largest.reserved_bytes,
+        largest.padding_bytes,
+        direct or (maker.name if maker is not None and maker.name in relayouts else None),
+    )
+
+
+def partitions_of(module: HloModule) -> int:
+    """Return the number of devices that a program runs on together.
+
+    >>> from morello_layouts.hlo import read_hlo
+    >>> partitions_of(read_hlo("HloModule m, num_partitions=4, replica_count=2"))
+    8
+    """
+    attributes = module.attributes
+    counts = (number_of(attributes.get(n)) or 1 for n in ("num_partitions", "replica_count"))
+    return prod(counts)
+
+
+def sharded_parameters(module: HloModule, cache: WasteCache) -> Iterator[ShardedParameter]:
+    """Yield the parameters that have a sharding, in a program for several devices."""
+    entry = next((c for c in module.computations if c.is_entry), None)
+    if entry is None or partitions_of(module) == 1:
+        return
+    for i in entry.parameters:
+        text = i.attributes.get("sharding")
+        if text is not None:
+            held = cache.sum_of(array for _, array in i.shape.arrays()).reserved_bytes
+            m = i.metadata
+            place = Place(i.name, i.opcode, entry.name, i.line, m.op_name, m.source)
+            yield ShardedParameter(place, str(i.shape), held, sharding_of(text))
