@@ -43,9 +43,10 @@ def banks_of(m: IndexMap, text: str) -> Banks:
         LayoutError: if the text is not an access, or the layout does not have its vectors.
 
     >>> found = banks_of(api.index_map("f32[32,32]"), "column")
-    >>> found.verdict, found.rows[0].text, found.dots[:2]
-    ('32-way conflict', 'the word of a lane lies in bank 0: words 0, 32, 64, 96, …', \
-((0, 0), (1, 0)))
+    >>> found.verdict, found.rows[0].text
+    ('32-way conflict', 'bank 0 gives one after the other the words 0, 32, 64, 96, …')
+    >>> found.dots[:2]
+    ((0, 0), (1, 0))
     """
     typed = _BITS.fullmatch(text)
     if typed is not None:
@@ -66,7 +67,7 @@ def _rows(found: BankConflicts) -> list[Row]:
         return rows
     words = [str(each.word) for each in found.collisions]
     shown = ", ".join(words if len(words) <= 8 else [*words[:4], "…"])
-    where = f"the word of a lane lies in bank {found.bank}: words {shown}"
+    where = f"bank {found.bank} gives one after the other the words {shown}"
     lanes = ", ".join(str(each.lanes[0]) for each in found.collisions)
     return [Row("bank", where, "red"), Row("lanes", lanes), *rows]
 

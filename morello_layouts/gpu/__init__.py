@@ -7,6 +7,7 @@
 
 from morello_layouts.gpu.access import Access, Copy, Lanes, Matrices, Requests
 from morello_layouts.gpu.banks import BankConflicts, Collision
+from morello_layouts.gpu.candidates import PlacedTile
 from morello_layouts.gpu.fragment import Fragment
 from morello_layouts.gpu.lines import CacheLines, Coalescing, Touched
 from morello_layouts.gpu.pitches import BankFormula
@@ -25,6 +26,7 @@ __all__ = [
     "Fragment",
     "Lanes",
     "Matrices",
+    "PlacedTile",
     "RegisterRelayout",
     "Requests",
     "Touched",

@@ -311,6 +311,9 @@ def _pad(shape: Sequence[int], pitch: int) -> list[Step]:
 class PlacedTile(Layout):
     """A tile in a placement, as a layout that every function takes.
 
+    Attributes:
+        placement: the swizzle or the padding.
+
     >>> str(PlacedTile(Padded((4, 8), 9)))
     '(4,8):(9,1)'
     """

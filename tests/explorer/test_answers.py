@@ -487,7 +487,7 @@ def test_bank_conflicts_of_an_access() -> None:
     found = asked("(32,32):(32,1)", access="column, 16 bits")
     banks = found["banks"]
     assert banks["verdict"] == "16-way conflict"
-    assert texts(banks["rows"])["bank"].startswith("the word of a lane lies in bank 0: words 0, 32")
+    assert texts(banks["rows"])["bank"].startswith("bank 0 gives one after the other")
     assert found["picture"]["markup"].count('class="dot"') >= 8
     assert found["errors"] == []
     assert asked("(32,32):(34,1)", access="column, 16 bits")["banks"]["verdict"] == "no conflicts"
