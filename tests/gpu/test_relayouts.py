@@ -102,6 +102,7 @@ def test_the_shuffles_bring_every_element() -> None:
         found = register_relayout(source, target, 32)
         kinds.add((found.are_xors, found.is_least))
         before, after = elements(source), elements(target)
+        assert [*found.rounds()] == [*found.rounds(warp=0, block=0)]
         _, blocks, warps = None, *target.physical_shape[:2]
         for block, warp in product(range(blocks), range(warps)):
             rounds = [*found.rounds(warp, block)]

@@ -200,6 +200,24 @@ def test_written(source: str, shape: tuple[int, ...] | None, text: str) -> None:
     assert ml.are_equivalent(source, found, sizes).holds
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("f32[]", "#ttg.shared_linear<{offset = []}>"),
+        ("f32[8]", "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"),
+        ("f32[1,8]", "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>"),
+    ],
+)
+def test_small_arrays_are_written(source: str, text: str) -> None:
+    assert str(ml.convert(source, "triton")) == text
+
+
+def test_an_xor_that_is_no_swizzle_stays_linear() -> None:
+    """Row 1 changes two bits of the column at once: no vec does that."""
+    text = "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 3], [2, 0]]}>"
+    assert str(ml.convert(text, "triton", (4, 4))) == text
+
+
 @pytest.mark.parametrize("source", ["f32[6,8]", "f32[3,5]{1,0:T(2,2)}", "f32[M,8]"])
 def test_not_written(source: str) -> None:
     with pytest.raises(ml.NoTranslationError, match="powers of two"):
