@@ -179,7 +179,9 @@ def test_a_wrong_inverse_of_the_recipe_is_found(
 
     monkeypatch.setattr(relations, "logical_coordinates", lying)
     assert ml.is_surjective(TILED).holds is None
-    assert ml.verify(TILED).holds is False
+    answer = ml.verify(TILED)
+    assert answer.holds is False
+    assert answer.reason == "the recipe read backwards is not its inverse"
 
 
 def test_quotients_by_a_symbolic_size_need_a_smaller_value() -> None:

@@ -102,6 +102,18 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
             20,
         ),
         (
+            or_padding(sympy.Le(p, 0)),
+            "the padding of the inverse differs from the recipe at slot 0",
+            "ISL",
+            0,
+        ),
+        (
+            or_padding(sympy.Ge(30 * sympy.Mod(p, 2), 30)),
+            "the padding of the inverse differs from the recipe at slot 1",
+            "ISL",
+            1,
+        ),
+        (
             padding(sympy.false),
             "the padding of the inverse differs from the recipe at slot 9",
             "ISL",
@@ -227,7 +239,7 @@ SWIZZLED: list[tuple[Spoil, str, Any]] = [
 
 @each_row(("spoil", "part", "at"), SWIZZLED)
 def test_a_fault_in_a_swizzle_is_found(spoil: Spoil, part: str, at: Any) -> None:
-    assert ml.verify(swizzled()).holds is True
+    assert ml.verify(swizzled()).decider == "digits and bits, and ISL"
     assert ml.verify(or_padding(sympy.Ge(p, 16))(swizzled())).holds is True
     answer = ml.verify(spoil(swizzled()))
     assert answer.holds is False
