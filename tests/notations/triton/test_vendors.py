@@ -103,6 +103,7 @@ def check_words(bits: int, base: int, shift: int, columns: int) -> None:
     cute, triton, shape = swizzled(bits, base, shift, columns)
     assert ml.are_equivalent(cute, triton, shape).holds
     assert str(ml.convert(cute, "triton")) == triton
+    assert str(ml.convert(triton, "cute", shape)) == cute
 
 
 @each_row(("vec", "per_phase", "most", "columns"), product((1, 2, 8), (1, 2, 4), (2, 4, 8), (64,)))
