@@ -15,8 +15,15 @@ from typing import Any, Final
 sys.path.append(str(Path(__file__).parents[1]))
 
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.affine import Digit
-from morello_layouts.expr.rules import DIGIT_RULES, LAST_RULES, READABLE_RULES, SUM_RULES, Rule
+from morello_layouts.expr.affine import BitXor, Digit
+from morello_layouts.expr.rules import (
+    DIGIT_RULES,
+    LAST_RULES,
+    READABLE_RULES,
+    SUM_RULES,
+    XOR_RULES,
+    Rule,
+)
 from tests.support.expr_rule_cases import ENTRIES, Example
 
 FAR: Final = 24
@@ -25,6 +32,7 @@ FAR: Final = 24
 TABLES: Final[dict[str, tuple[Rule[Any], ...]]] = {
     "Rules for digits": DIGIT_RULES,
     "Rules for sums": SUM_RULES,
+    "Rules for exclusive ors": XOR_RULES,
     "When nothing else applies": LAST_RULES,
     "For the readable target only": READABLE_RULES,
 }
@@ -35,8 +43,8 @@ Each rule is an identity with a condition. Each has an example that it rewrites,
 its condition that it must leave alone. [The simplifier](../simplifier.md) says how the rules are
 applied, and why that ends.
 
-x, y, r, u are expressions and v is a variable; s, t, n, m, g, k are positive integers; c, e, q are
-integers; `[x]` is the interval of values of x. "mod n" may be absent.
+x, y, z, r, u are expressions and v is a variable; s, t, n, m, g, k are positive integers; c, e,
+p, q are integers; `[x]` is the interval of values of x. "mod n" may be absent.
 
 The page is made from the rule tables. Each example was given to the rule itself, and both sides
 were compared at every value of the variables. Variables without bounds ran from -{FAR} to {FAR}.
@@ -66,9 +74,10 @@ def difference(a: AffineExpr, b: AffineExpr) -> dict[str, int] | None:
 
 
 def applied(rule: Rule[Any], form: AffineExpr) -> AffineExpr | None:
-    """Return the result of a rule on a form, or on its digit if the rule is for digits."""
-    node = form.as_atom() if rule in DIGIT_RULES else form
-    assert not (rule in DIGIT_RULES and not isinstance(node, Digit)), f"{form} is not a digit"
+    """Return the result of a rule on a form, or on its atom if the rule is for atoms."""
+    is_for_atoms = rule in (*DIGIT_RULES, *XOR_RULES)
+    node = form.as_atom() if is_for_atoms else form
+    assert isinstance(node, Digit | BitXor) or not is_for_atoms, f"{form} is not an atom"
     return rule.apply(node)
 
 

@@ -41,7 +41,9 @@ def draw(
         other: a second layout of the same array, drawn beside the first; elements that lie
             elsewhere in it are marked. A tuple or list of sizes is the shape.
         shape: the sizes, for a layout that carries none.
-        colour: ``"tile"``: one colour for each outermost tile; ``"word"``: one for each word.
+        colour: ``"tile"``: one colour for each outermost tile; ``"word"``: one for each word;
+            ``"bank"``: one for each of the 32 banks of shared memory, where word k lies in bank
+            k mod 32; or the name of an axis, such as ``"lane"``: one for each place along it.
         word_bits: bits of a word.
         element_bits: bits of an element; by default those of the layout's element type.
         dots: coordinates of cells to mark with a dot.

@@ -269,14 +269,14 @@ def _picture(
 def _drawn(maps: list[IndexMap], dots: list[tuple[int, ...]], banks: Banks | None) -> Picture:
     """Return the picture of one or two maps, as large as a browser draws at once.
 
-    If banks are asked for, elements of one word of memory have one colour.
+    If banks are asked for, elements of one bank have one colour.
     """
     rows, columns = _ONE_SLICE if len(maps[0].shape) <= 2 else _EACH_SLICE
     return api.draw(
         maps[0],
         maps[1] if len(maps) > 1 else None,
         dots=dots,
-        colour="tile" if banks is None else "word",
+        colour="tile" if banks is None else "bank",
         element_bits=None if banks is None else banks.bits,
         max_rows=rows,
         max_columns=columns,

@@ -188,7 +188,7 @@ NOTATIONS: Final = (
         "an operand of a matrix instruction",
         re.compile(
             r"\s*(SM\d+(_|::)|(wgmma|mma|ldmatrix|stmatrix|movmatrix|tcgen05)\s*\.|"
-            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z]*\bover\b)",
+            r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z\s][^a-z]*\bover\b)",
             re.IGNORECASE,
         ),
         parse_fragment,

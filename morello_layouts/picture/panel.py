@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, Literal, get_args
+from typing import Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.maps import IndexMap
@@ -45,8 +45,12 @@ def _between(before: Line, after: Line) -> list[int | None]:
     return [through if a is None or b is None else next(found) for a, b in pairs]
 
 
-Colour = Literal["tile", "word"]
-"""Cells of one colour share the outermost tile, or a word of memory."""
+Colour: TypeAlias = str
+"""Cells of one colour share the outermost tile (``tile``), a ``word`` of memory, a ``bank`` of
+shared memory, or the place along a named axis, such as ``lane`` or ``register``."""
+
+BANKS: Final = 32
+"""The banks of shared memory: word k lies in bank k mod 32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Style:
     """The colours and the marks of a picture.
 
     Attributes:
-        colour: ``"tile"``, or ``"word"``.
+        colour: ``"tile"``, ``"word"``, ``"bank"``, or the name of an axis.
         word_bits: bits of a word.
         element_bits: bits of an element; None if unknown.
         dots: coordinates of the cells with a dot.
@@ -79,23 +83,30 @@ class Style:
         """The coordinates of all marked cells, without repetition."""
         return tuple(dict.fromkeys((*self.dots, *self.boxes)))
 
+    @property
+    def has_words(self) -> bool:
+        """Whether the number of a word or of a bank stands below each offset."""
+        return self.colour in ("word", "bank")
+
     def words_of(self, offset: int) -> tuple[int, int]:
         """Return the first and the last word that the element at an offset touches."""
         bits = self.element_bits or self.word_bits
         return offset * bits // self.word_bits, (offset * bits + bits - 1) // self.word_bits
 
 
-def check_style(style: Style, shape: Sequence[int], levels: int) -> None:
-    """Check a style for an array with a number of levels of tiles.
+def check_style(style: Style, shape: Sequence[int], levels: int, axes: Sequence[str] = ()) -> None:
+    """Check a style for an array with a number of levels of tiles and names of axes.
 
     Raises:
         LayoutError: if it is not valid.
     """
-    if style.colour not in get_args(Colour):
+    colours = ("tile", "word", "bank", *axes)
+    if style.colour not in colours:
+        expected = f"{', '.join(map(repr, colours[:-1]))} or {colours[-1]!r}"
         raise LayoutError(
-            f"colour: expected 'tile' or 'word', got {style.colour!r}",
-            "cells of one colour share a tile or a word",
-            'give colour="tile" or colour="word"',
+            f"colour: expected {expected}, got {style.colour!r}",
+            "cells of one colour share a tile, a word, a bank, or a place along a named axis",
+            'give colour="tile", for example',
         )
     for name, bits in (("word_bits", style.word_bits), ("element_bits", style.element_bits)):
         if bits is not None and bits < 1:
@@ -104,10 +115,10 @@ def check_style(style: Style, shape: Sequence[int], levels: int) -> None:
                 "a word or an element has at least one bit",
                 "give 32, for example",
             )
-    if style.colour == "word" and style.element_bits is None:
+    if style.has_words and style.element_bits is None:
         raise LayoutError(
             "the bits of an element are unknown",
-            "they decide which elements share a word",
+            f"they decide which elements share a {style.colour}",
             "name a type, as in bf16[32,256], or give element_bits=16",
         )
     if not 0 <= style.box_tiles <= levels:
@@ -160,10 +171,13 @@ DARK: Final = Paper(
 )  # fmt: skip
 
 
-def key_of(place: Cell | Slot, style: Style) -> Hashable:
-    """Return the tile or word that gives a place its colour."""
-    if style.colour == "word":
-        return style.words_of(place.offset)[0]
+def key_of(place: Cell | Slot, style: Style, view: View) -> Hashable:
+    """Return the tile, word, bank or place along an axis that gives a place its colour."""
+    if style.has_words:
+        first = style.words_of(place.offset)[0]
+        return first if style.colour == "word" else first % BANKS
+    if style.colour != "tile":
+        return view.place(place.offset)[style.colour]
     return place.tiles[0] if place.tiles else ()
 
 
@@ -188,12 +202,12 @@ def _keys(view: View, style: Style) -> Iterator[tuple[Hashable, tuple[Hashable |
         above: dict[int, Hashable] = {}
         left, current = None, -1
         for row, column, cell in grid.shown():
-            key = key_of(cell, style)
+            key = key_of(cell, style, view)
             yield key, (left if row == current else None, above.get(column))
             above[column], left, current = key, key, row
     before: Hashable | None = None
     for slot in view.slots():
-        key = key_of(slot, style)
+        key = key_of(slot, style, view)
         yield key, (before,)
         before = key
 
@@ -233,16 +247,24 @@ class Panel:
     def colour(self, place: Cell | Slot) -> int | None:
         """Return the number of a place's pastel; None for padding."""
         is_padding = place.is_padding if isinstance(place, Cell) else place.coordinate is None
-        return None if is_padding else self.colours[key_of(place, self.style)]
+        return None if is_padding else self.colours[key_of(place, self.style, self.view)]
 
     def place_of(self, coordinate: tuple[int, ...]) -> str:
-        """Return a sentence with the offset of a marked element."""
-        return f"{coordinate_text(coordinate)} lies at offset {self.map(*coordinate)}"
+        """Return a sentence with the place of a marked element."""
+        return f"{coordinate_text(coordinate)} lies at {self._at(self.map(*coordinate))}"
+
+    def _at(self, offset: int) -> str:
+        """Return a place in words: the offset, or the coordinates along named axes."""
+        place = ", ".join(f"{name} {x}" for name, x in self.view.place(offset).items())
+        return place or f"offset {offset}"
 
     def word_text(self, offset: int) -> str:
-        """Return the word that an element lies in, such as ``w3``."""
+        """Return the word or the bank that an element lies in, such as ``w3`` or ``b3``."""
         first, last = self.style.words_of(offset)
-        return f"w{first}" if first == last else f"w{first}-{last}"
+        if self.style.colour == "bank":
+            first, last = first % BANKS, last % BANKS
+        word = f"{self.style.colour[0]}{first}"
+        return word if first == last else f"{word}-{last}"
 
     def described(self, place: Cell | Slot) -> str:
         """Return a description of a place, over several lines."""
@@ -256,11 +278,13 @@ class Panel:
         elif is_padding:
             yield f"offset {place.offset}: padding, {coordinate_text(coordinate)} is outside"
         else:
-            yield f"{coordinate_text(coordinate)} lies at offset {place.offset}"
+            yield f"{coordinate_text(coordinate)} lies at {self._at(place.offset)}"
         for level, tile in zip(self.view.levels, place.tiles, strict=False):
             yield f"tile {level}: number {coordinate_text(tile)}"
         if self.style.colour == "word":
             yield f"{self.style.word_bits}-bit word {self.word_text(place.offset)[1:]}"
+        if self.style.colour == "bank":
+            yield f"bank {self.word_text(place.offset)[1:]}"
         if coordinate is not None and coordinate in self.elsewhere:
             yield f"in the other layout at offset {self.elsewhere[coordinate]}"
 

@@ -8,7 +8,7 @@ from typing import Final
 from zlib import crc32
 
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture.panel import DARK, LIGHT, Panel, Paper
+from morello_layouts.picture.panel import BANKS, DARK, LIGHT, Panel, Paper
 from morello_layouts.picture.svg_parts import (
     Drawn,
     GridDrawing,
@@ -48,10 +48,18 @@ def legend(panel: Panel, x: float, y: float, room: float) -> Drawn:
 
 def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
     view, style = panel.view, panel.style
+    if view.axes:
+        replicas = panel.map.recipe.replicas
+        first = f"the first of {replicas} places" if replicas > 1 else "its place"
+        yield "b2", f"in a cell: {':'.join(view.long_axes)}, {first}"
     for k, level in enumerate(view.levels):
         yield f"b{min(k, 2)}", f"border of a tile {level}"
     if style.colour == "word":
         yield "c0", f"one colour, one number w: one {style.word_bits}-bit word"
+    elif style.colour == "bank":
+        yield "c0", f"one colour, one number b: one of {BANKS} banks of {style.word_bits} bits"
+    elif style.colour != "tile":
+        yield "c0", f"one colour: one {style.colour}"
     elif view.levels:
         yield "c0", f"one colour: one tile {view.levels[0]}"
     if any(cell.is_padding for cell in view.cells()) or any(
@@ -145,7 +153,7 @@ def _panel(panel: Panel, x: float, y: float) -> Drawn:
     room = max(width, _NARROWEST)
     strip_room = room
     if strip is not None:
-        whole = len(strip.slots) * slot_width(strip) + 1
+        whole = len(strip.slots) * slot_width(panel, strip) + 1
         strip_room = max(room, min(whole, _STRIP))
         room = max(room, strip_room if whole > room else whole)
     stack = _Stack(y)

@@ -119,9 +119,9 @@ def cell_width(panel: Panel) -> float:
     """Return the width that every cell of a panel has."""
     filled = [cell for cell in panel.view.cells() if not cell.is_padding]
     indices = [str(i) for grid in panel.view.grids for i in grid.columns if i is not None]
-    has_words = panel.style.colour == "word"
+    has_words = panel.style.has_words
     texts = (
-        ([str(cell.offset) for cell in filled], 13, 12),
+        ([panel.view.place_text(cell.offset) for cell in filled], 13, 12),
         (indices, 11, 8),
         ([panel.word_text(cell.offset) for cell in filled] if has_words else [], 10, 8),
     )
@@ -139,7 +139,7 @@ class GridDrawing:
         down = [f"{self.names[0]} ↓"] if self.has_rows else []
         self.labels = max((text_width(label, 11) for label in rows + down), default=0) + 8
         self.top = y + (16 if grid.at else 0)
-        height = _TALL if panel.style.colour == "word" else _HEIGHT
+        height = _TALL if panel.style.has_words else _HEIGHT
         above = _LABELS if self.has_columns else 0
         self.xs = _edges(grid.columns, x + self.labels, width)
         self.ys = _edges(grid.rows, self.top + above, height)
@@ -193,8 +193,9 @@ class GridDrawing:
                 rect(_fill(panel, cell), x, y, width, height),
             ]
             if not cell.is_padding:
-                parts.append(text(cell.offset, "o", x + width / 2, y + 18.5))
-                if panel.style.colour == "word":
+                shown = panel.view.place_text(cell.offset)
+                parts.append(text(shown, "o", x + width / 2, y + 18.5))
+                if panel.style.has_words:
                     parts.append(text(panel.word_text(cell.offset), "w", x + width / 2, y + 32.5))
             at = ",".join(map(str, cell.coordinate))
             yield element("g", *parts, class_="cell", data_c=at, data_o=str(cell.offset))
@@ -386,18 +387,19 @@ _STRIP_HEIGHT: Final = 24
 _LINE: Final = 50  # with the offsets above
 
 
-def slot_width(strip: Strip) -> float:
+def slot_width(panel: Panel, strip: Strip) -> float:
     """Return the width of each slot: room for its coordinate inside and its offset above."""
     inside = max((len(slot.text) for slot in strip.shown()), default=1)
-    above = max((len(str(slot.offset)) for slot in strip.shown()), default=1)
+    above = max((len(panel.view.place_text(slot.offset)) for slot in strip.shown()), default=1)
     return max(24, text_width("0" * inside, 11) + 9, text_width("0" * above, 10) + 6)
 
 
 def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> Drawn:
     """Draw the strip, its upper left corner at (x, y), in lines that fit the room."""
-    width = slot_width(strip)
+    width = slot_width(panel, strip)
     count = slots_per_line(strip, int(room // width))
-    title = f"memory: {strip.size:,} {'slot' if strip.size == 1 else 'slots'}"
+    named = ":".join(panel.view.long_axes)
+    title = f"{named or 'memory'}: {strip.size:,} {'slot' if strip.size == 1 else 'slots'}"
     title += f", {len(list(strip.shown())):,} of them shown" if strip.is_cut else ""
     parts = [text(title, "t", x, y + 11)]
     lines = [strip.slots[k : k + count] for k in range(0, len(strip.slots), count)]
@@ -412,7 +414,7 @@ def draw_strip(panel: Panel, strip: Strip, x: float, y: float, room: float) -> D
 
 def _border(panel: Panel, before: Slot | None, slot: Slot | None) -> int | None:
     """Return the level of the border between slots; between words if colours show words."""
-    if panel.style.colour != "word" or before is None or slot is None:
+    if not panel.style.has_words or before is None or slot is None:
         return border_between(before, slot)
     words = panel.style.words_of(before.offset), panel.style.words_of(slot.offset)
     return None if words[0] == words[1] else 0
@@ -442,7 +444,7 @@ def _slot(panel: Panel, slot: Slot, x: float, y: float, width: float) -> str:
     parts = [
         element("title", escaped(panel.described(slot))),
         rect(_fill(panel, slot), x, y, width, _STRIP_HEIGHT),
-        text(slot.offset, "n", x + width / 2, y - 4),
+        text(panel.view.place_text(slot.offset), "n", x + width / 2, y - 4),
     ]
     if slot.text:
         parts.append(text(slot.text, "s", x + width / 2, y + 16))

@@ -70,7 +70,7 @@ def terminal_lines(
         if grid.at:
             at = ", ".join(f"{name}={x}" for name, x in zip(names, grid.at, strict=False))
             lines.append(Text(at, style="bold"))
-        lines += _TextGrid(grid, names[len(grid.at) :], glyphs, marks or {}).lines()
+        lines += _TextGrid(picture, grid, names[len(grid.at) :], glyphs, marks or {}).lines()
     if hidden := picture.hidden_slices:
         lines.append(Text(f"{amount(hidden)} more slice{'s' * (hidden > 1)}", style="dim"))
     if any(cell.is_padding for cell in picture.cells()):
@@ -83,12 +83,13 @@ class _TextGrid:
 
     def __init__(
         self,
+        view: View,
         grid: Grid,
         names: Sequence[str],
         glyphs: Glyphs,
         marks: Mapping[tuple[int, ...], str],
     ) -> None:
-        self.grid, self.glyphs, self.marks = grid, glyphs, marks
+        self.view, self.grid, self.glyphs, self.marks = view, grid, glyphs, marks
         self.has_rows = len(names) > 1
         down = f"{names[0]} {glyphs.down} " if self.has_rows else ""
         across = f"{names[-1]} {glyphs.arrow}" if names else ""
@@ -121,7 +122,7 @@ class _TextGrid:
         return self.glyphs.padding * self.width if cell.is_padding else self.offset_text(cell)
 
     def offset_text(self, cell: Cell) -> str:
-        return f"{self.marks.get(cell.coordinate, '')}{cell.offset}"
+        return f"{self.marks.get(cell.coordinate, '')}{self.view.place_text(cell.offset)}"
 
     def line(self, label: str, texts: Sequence[str], row: int | None) -> Text:
         """Return a row of cells; the header, where only whole borders show, if ``row`` is None."""
@@ -186,7 +187,7 @@ def fitted_view(m: IndexMap, names: Sequence[str], width: int) -> View:
         if excess <= 0 or columns == _FEWEST_COLUMNS:
             return picture
         shown = max(len(grid.columns) for grid in picture.grids) if picture.grids else 0
-        cell = len(str(max((c.offset for c in picture.cells()), default=0))) + 3
+        cell = max((len(picture.place_text(c.offset)) for c in picture.cells()), default=1) + 3
         columns = max(_FEWEST_COLUMNS, min(columns, shown) - max(1, excess // cell))
 
 
@@ -231,7 +232,9 @@ def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
     for mark, marked in ((glyphs.dot, panel.style.dots), (glyphs.box, panel.style.boxes)):
         for coordinate in marked[:_MOST_MARKS]:
             yield Text(f"{mark} {panel.place_of(coordinate)}")
-    if panel.style.colour == "word":
+    if panel.view.axes:
+        yield Text(f"in a cell: {':'.join(panel.view.long_axes)}", style="dim")
+    if panel.style.has_words:
         yield Text(
             f"{panel.style.word_bits}-bit words hold elements of {panel.style.element_bits} bits"
         )
@@ -248,7 +251,7 @@ def _strip(view: View, width: int, glyphs: Glyphs) -> Iterator[Text]:
         return
     slots = _few(strip)
     inside = [glyphs.gap if slot is None else slot.text for slot in slots]
-    above = [glyphs.gap if slot is None else str(slot.offset) for slot in slots]
+    above = [glyphs.gap if slot is None else view.place_text(slot.offset) for slot in slots]
     each = max(map(len, (*inside, *above)), default=1)
     edges = sum(border_between(a, b) == 0 for a, b in pairwise(slots))
     spacing = 3 if 4 * edges > len(slots) else 1.5  # a border adds two characters

@@ -293,6 +293,7 @@ class View:
         grids: the slices shown.
         slices: the number of all slices.
         strip: the memory strip; None if it was not asked for.
+        axes: the names and sizes of the physical axes; none for memory.
     """
 
     shape: tuple[int, ...]
@@ -301,8 +302,26 @@ class View:
     grids: tuple[Grid, ...]
     slices: int
     strip: Strip | None = None
+    axes: tuple[tuple[str, int], ...] = ()
 
     json_keys: ClassVar[tuple[str, ...]] = ("slices", "grids")
+
+    @property
+    def long_axes(self) -> tuple[str, ...]:
+        """The names of the axes with more than one value; of the last one if there are none."""
+        return tuple(name for name, n in self.axes if n > 1) or tuple(n for n, _ in self.axes[-1:])
+
+    def place(self, offset: int) -> dict[str, int]:
+        """Return the coordinate along each named axis at an offset."""
+        at = delinearize(offset, tuple(n for _, n in self.axes))
+        return dict(zip((name for name, _ in self.axes), at, strict=False))
+
+    def place_text(self, offset: int) -> str:
+        """Return what stands for an offset: itself, or its coordinates along named axes."""
+        if not self.axes:
+            return str(offset)
+        place = self.place(offset)
+        return ":".join(str(place[name]) for name in self.long_axes)
 
     @property
     def hidden_slices(self) -> int:
@@ -364,7 +383,9 @@ def view_of(
     first = (delinearize(k, lead) for k in range(min(max_slices, slices)))
     grids = tuple(_grid(m, levels, at, rows, columns) for at in first)
     strip = None if max_slots is None else strip_of(m, levels, max_slots)
-    return View(shape, tiles.extents, levels, grids, slices, strip)
+    sizes = known(m.recipe.physical_shape)
+    axes = tuple(zip(m.recipe.axis_names, sizes, strict=False))
+    return View(shape, tiles.extents, levels, grids, slices, strip, axes)
 
 
 def _grid(

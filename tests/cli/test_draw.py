@@ -118,7 +118,7 @@ def test_help_has_examples_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     text = run("--help").output
     examples = [shlex.split(line)[2:] for line in text.splitlines() if "  morello-layouts " in line]
-    assert len(examples) == 5
+    assert len(examples) == 6
     for arguments in examples:
         if not arguments[-1].endswith(".png"):
             assert run(*arguments).exit_code == 0, arguments

@@ -298,7 +298,7 @@ def test_undecided_is_neither_right_nor_wrong() -> None:
     said = exercise("2*(N*d0 + d1) + (N*d0 + d1) % 2")
     assert said.right is None
     assert not said
-    assert str(said).startswith("Not decided: no collision at small sizes")
+    assert str(said).startswith("Not decided: injective at small sizes")
 
 
 def test_questions_for_a_short_formula() -> None:

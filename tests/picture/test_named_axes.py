@@ -1,0 +1,83 @@
+"""Pictures of layouts with named axes, and of banks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.recipe import Merge, Pad, Recipe, Replicate, Split, Transpose, Xor, offset_of
+
+FRAGMENT = "SM80_16x8x16_F32F16F16F32_TN C"
+BLOCKED = "sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]"
+SWIZZLED = "Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)"
+
+
+def cells(svg: str) -> dict[str, tuple[str, str, str]]:
+    """The description, the fill and the first text of the cell at each coordinate."""
+    found = re.findall(
+        r'class="cell" data-c="([\d,]+)".*?<title>([^<]*)</title><rect class="(\w+)".*?'
+        r'<text class="o"[^>]*>([^<]*)<', svg)  # fmt: skip
+    return {at: (title, fill, text) for at, title, fill, text in found}
+
+
+def test_a_cell_shows_lane_and_register() -> None:
+    picture = ml.draw(FRAGMENT, colour="lane")
+    found, m = cells(picture.svg()), ml.index_map(FRAGMENT)
+    assert len(found) == 128
+    for at, (title, _, text) in found.items():
+        i, j = map(int, at.split(","))
+        place = m.place(i, j)
+        assert text == f"{place['lane']}:{place['register']}"
+        assert f"lies at lane {place['lane']}, register {place['register']}" in title
+    assert "one colour: one lane" in picture.svg()
+    assert "in a cell: lane:register" in str(picture)
+    fills = {
+        (m.place(*map(int, at.split(",")))["lane"], fill) for at, (_, fill, _) in found.items()
+    }
+    assert len(fills) == 32  # one fill for each lane
+
+
+def test_a_replicated_element_shows_its_first_place() -> None:
+    picture = ml.draw(f"#ttg.blocked<{{{BLOCKED}}}>", (16, 16), colour="warp", dots=[(3, 5)])
+    assert cells(picture.svg())["3,5"][2] == "0:13:1"
+    assert "warp:lane:register, the first of 2 places" in picture.svg()
+    assert "(3, 5) lies at warp 0, lane 13, register 1" in str(picture)
+
+
+def test_colours_of_banks() -> None:
+    found, m = cells(ml.draw(SWIZZLED, colour="bank").svg()), ml.index_map(SWIZZLED)
+    by_bank: dict[int, set[str]] = {}
+    for at, (title, fill, _) in found.items():
+        bank = m(*map(int, at.split(","))) * 16 // 32 % 32
+        assert f"bank {bank}" in title.splitlines()
+        by_bank.setdefault(bank, set()).add(fill)
+    assert len(by_bank) == 32
+    assert all(len(fills) == 1 for fills in by_bank.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "colour", "what"),
+    [
+        (FRAGMENT, "thread", "expected 'tile', 'word', 'bank', 'lane' or 'register'"),
+        ("f32[2,3]", "lane", "expected 'tile', 'word' or 'bank', got 'lane'"),
+    ],
+)
+def test_colours_that_do_not_exist(text: str, colour: str, what: str) -> None:
+    with pytest.raises(ml.LayoutError, match=re.escape(what)):
+        ml.draw(text, colour=colour)
+
+
+def test_the_page_says_what_the_new_steps_do() -> None:
+    recipe = Recipe(
+        (4, 6),
+        (Pad((4, 8)), Xor(1, 0), Split((None, 4)), Replicate((2,)), Transpose((3, 0, 1, 2)),
+         Merge((2, 2))),
+        axis_names=("lane", "register"),
+    )  # fmt: skip
+    zero = ml.expr.AffineExpr((), 0)
+    m = ml.maps.IndexMap.of(recipe, lambda at, _: offset_of(recipe, at, zero), "mine")
+    page = ml.draw(m).html()
+    assert "places move within axis 1, by the bits of their place in axis 0" in page
+    assert "each place is there 2 times" in page
