@@ -72,12 +72,12 @@ class _Trials:
         kept = None if self.memory is None else self.memory / f"{key}.json"
         if kept is not None and kept.is_file():
             read = json.loads(kept.read_text())
-            found = read and _Trial(Figures(**read["figures"]), tuple(read["layouts"]))
+            found: _Trial | None = _Trial(Figures(**read["figures"]), tuple(read["layouts"]))
         else:
             found = self._compiled(module, devices, replace(self.compiler, until=until))
-            if kept is not None:
+            if kept is not None and found is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(json.dumps(None if found is None else asdict(found)))
+                kept.write_text(json.dumps(asdict(found)))
         self.known[key] = found
         return found
 

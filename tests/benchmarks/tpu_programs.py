@@ -126,7 +126,7 @@ def programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "scan over small matrices": (scan_matrices, (_f32(100_000, 3, 3), _f32(3, 3))),
         "odd head sizes": (odd_heads, (_f32(8, 1000, 360), *weights, _f32(5, 72, 360))),
         "NCHW convolution": (convolution, (_f32(64, 3, 225, 225), _f32(40, 3, 7, 7))),
-        "sort of triples": (sort_triples, ("s32[200000,3]",)),
+        "sort of triples": (sort_triples, ("s32[20000,3]",)),
         "KV cache decode": (decode, (cache, cache, (head, head, head), "s32[]")),
         "embedding, odd vocabulary": (embedding, (_f32(50_257, 300), "s32[4,257]", "s32[4,257]")),
         "stacked trajectory": (trajectory, (_f32(30, 3), _f32(30, 3))),
