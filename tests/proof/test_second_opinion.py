@@ -112,6 +112,15 @@ def test_each_part_that_is_wrong_is_named(layout: Any, spoil: Any, words: str, a
     assert found[1] == at
 
 
+def test_verify_says_that_the_document_disagrees() -> None:
+    other = ml.index_map("f32[3,5]{0,1:T(2,2)}")
+    answer = ml.verify(replace(ml.index_map(TILED), origin=other.origin))
+    assert answer.holds is False
+    assert answer.decider == "the document"
+    assert answer.reason == "the simplified formula gives (0, 1) offset 1, the document 2"
+    assert answer.counterexample == (0, 1)
+
+
 def test_a_large_array_is_asked_between_its_corners() -> None:
     m = ml.index_map("f32[300,300]{1,0:T(8,128)}")
     inside = sympy.floor((d0 + 298) / 299) - sympy.floor(d0 / 299)  # 1 in rows 1 to 298
