@@ -93,18 +93,27 @@ def test_any_bases_are_some_swizzles(bases: str, expected: str) -> None:
 
 
 class Skewed(ml.Layout):
-    """Blocks of three elements, in an order that is no swizzle of their offsets."""
+    """The second coordinate, or the last one, changed by the one before it."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
 
     def recipe(self, shape: Sequence[Any]) -> ml.Recipe:
-        return ml.Recipe(tuple(shape), (Xor(1, 0),))
+        return ml.Recipe(tuple(shape), (Xor(self.target, self.target - 1),))
 
-    def reference(self, coordinates: Sequence[Any], _: Sequence[Any]) -> Any:
-        i, j, k = coordinates
-        return 12 * i + 3 * (j ^ i % 4) + k
+    def reference(self, coordinates: Sequence[Any], shape: Sequence[Any]) -> Any:
+        at, t = list(coordinates), self.target
+        at[t] ^= at[t - 1] % shape[t]
+        return (at[0] * shape[1] + at[1]) * shape[2] + at[2]
+
+
+def test_of_an_axis_with_others_before_it_only_its_own_bits_are_read() -> None:
+    found = ml.convert(ml.index_map(Skewed(2), (4, 2, 8)), "cute")
+    assert str(found) == "Sw<1,0,3> o 0 o (4,2,8):(16,8,1)"
 
 
 def test_exclusive_ors_of_offsets_that_are_no_bits() -> None:
-    m = ml.index_map(Skewed(), (8, 4, 3))
+    m = ml.index_map(Skewed(1), (8, 4, 3))
     assert m(1, 2, 1) == 12 + 3 * 3 + 1
     with pytest.raises(ml.TranslationNotFoundError, match="exclusive ors are not those of CuTe's"):
         ml.convert(m, "cute")

@@ -51,8 +51,21 @@ def test_the_tables_are_complete() -> None:
     assert len(CALCULATOR) == 339
 
 
+SOME = [row for row in TRAITS if "TMEM" not in row[1]] + [row for row in TRAITS if "b4x" in row[1]]
+
+
+@each_row("kind, name, operand, text", SOME, ids=lambda value: value)
+def test_some_traits(kind: str, name: str, operand: str, text: str) -> None:
+    check_trait(kind, name, operand, text)
+
+
+@pytest.mark.slow
 @each_row("kind, name, operand, text", TRAITS, ids=lambda value: value)
 def test_traits(kind: str, name: str, operand: str, text: str) -> None:
+    check_trait(kind, name, operand, text)
+
+
+def check_trait(kind: str, name: str, operand: str, text: str) -> None:
     layout = fragment(f"{name} {operand}")
     found = elements(layout)
     # CuTe accepts one more pair of parentheses around the strides of one row.
@@ -71,10 +84,22 @@ def test_traits(kind: str, name: str, operand: str, text: str) -> None:
     assert (found == offsets).all()
 
 
-@each_row(
-    "row", CALCULATOR, ids=lambda row: f"{row['arch']} {row['name']} {row['matrix']} {row['wave']}"
-)
+def name_of(row: dict[str, Any]) -> str:
+    return f"{row['arch']} {row['name']} {row['matrix']} {row['wave']}"
+
+
+@each_row("row", CALCULATOR[::4], ids=name_of)
+def test_some_rows_of_amd_calculator(row: dict[str, Any]) -> None:
+    check_amd(row)
+
+
+@pytest.mark.slow
+@each_row("row", CALCULATOR, ids=name_of)
 def test_amd_calculator(row: dict[str, Any]) -> None:
+    check_amd(row)
+
+
+def check_amd(row: dict[str, Any]) -> None:
     generation = {"rdna3": "gfx11 ", "rdna4": "gfx12 "}.get(row["arch"], "")
     wave = " wave64" if generation and row["wave"] == 64 else ""
     layout = fragment(f"{generation}{row['name']} {row['matrix']}{wave}")
@@ -190,6 +215,19 @@ def test_vnni_packing_of_amx() -> None:
     m = ml.index_map("tdpbf16ps B")
     assert [m(k, n) for k, n in ((0, 0), (1, 0), (0, 1), (2, 0))] == [0, 1, 2, 32]
     assert fragment("tdpbssd B").shape == (64, 16)
+
+
+VERIFIED = [
+    "SM70_8x8x4_F32F16F16F32_NT C", "SM80_16x8x32_S32S8S8S32_TN A", "SM100_U8x8_LDSM_T Src",
+    "SM75_U16x4_LDSM_T Dst", "SM100_TMEM_LOAD_16dp64b2x Dst", "SM100_TMEM_LOAD_16dp32b2x Src",
+    "v_mfma_f32_4x4x4_16b_f16 D", "gfx12 v_wmma_f32_16x16x16_f16 A wave64", "tdpbssd B",
+    "((4,8,4),(2,2,2)):((128,1,16),(64,8,512)) over 64x16",
+]  # fmt: skip
+
+
+@each_row("text", VERIFIED)
+def test_formulas_agree_with_steps_and_document(text: str) -> None:
+    assert ml.verify(text).holds
 
 
 @pytest.mark.slow
