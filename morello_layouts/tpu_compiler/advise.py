@@ -279,13 +279,13 @@ def _together(
     for more in others[:ADVICE_TOGETHER]:
         changed = _changed(trials, more.candidate, current.program)
         trial = None if changed is None else changed[1]()
-        if changed and trial and is_better(current.trial.figures, trial.figures):
+        if not (changed and trial and is_better(current.trial.figures, trial.figures)):
+            continue
+        whole = trials.of(changed[0])()
+        if whole and is_better(current.trial.figures, whole.figures):
             chosen.append(more.candidate)
-            current = _Tried(_joined(chosen), changed[0], trial)
-    whole = trials.of(current.program)() if len(chosen) > 1 else None
-    if whole is None or not is_better(best.trial.figures, whole.figures):
-        return None
-    return replace(current, trial=whole)
+            current = _Tried(_joined(chosen), changed[0], whole)
+    return current if len(chosen) > 1 else None
 
 
 def _joined(chosen: Iterable[Candidate]) -> Candidate:
