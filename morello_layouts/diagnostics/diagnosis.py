@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import ClassVar, Final
 from morello_layouts.checks import as_int
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import (
-    Buffer,
     Bytes,
     LayoutUse,
     SpaceUse,
@@ -23,12 +21,9 @@ from morello_layouts.diagnostics.buffers import (
     entry_arrays,
     fused_names,
     layout_uses,
-    output_names,
     space_name,
     totals_of,
-    without_memory_space,
 )
-from morello_layouts.diagnostics.forces import Force, Neighbours
 from morello_layouts.diagnostics.memory_report import MemoryReport, memory_of
 from morello_layouts.diagnostics.moves import (
     HloMove,
@@ -38,7 +33,6 @@ from morello_layouts.diagnostics.moves import (
     effect_text,
     move_sums,
     moves_of,
-    place_of,
 )
 from morello_layouts.diagnostics.report import (
     Columns,
@@ -48,7 +42,6 @@ from morello_layouts.diagnostics.report import (
     byte_columns,
     bytes_cell,
     bytes_text,
-    factor_cell,
     number_cell,
     table_of,
     text_cell,
@@ -60,202 +53,14 @@ from morello_layouts.diagnostics.sharding import (
     partitions_of,
     sharded_parameters,
 )
+from morello_layouts.diagnostics.wasteful import WastefulArray, wasteful_arrays
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import read_assignment
 from morello_layouts.hlo.dumps import assignment_beside
 from morello_layouts.hlo.kinds import platform_of
-from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES, REPORT_PLACES_SHOWN
-from morello_layouts.notations.xla import XlaShape
-from morello_layouts.tpu import Suggestion, Waste, suggest
+from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES_SHOWN
 from morello_layouts.tpu.layouts import Generation, generation_of
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A layout that takes fewer bytes than an array does, or the reason why there is none.
-
-    Attributes:
-        suggestion: the best order, folding and tile, or None.
-        reason: why there is no suggestion; empty if there is one.
-
-    >>> from morello_layouts.notations import parse
-    >>> print(alternative_to(parse("f32[8,128]{1,0:T(8,128)}"), "v5e"))
-    no order or folding takes fewer bytes
-    """
-
-    suggestion: Suggestion | None
-    reason: str = ""
-
-    def __str__(self) -> str:
-        best = self.suggestion
-        if best is None:
-            return self.reason
-        return f"better: {best.shape}, {factor_cell(best.waste).text}: {stored_hint(best)}"
-
-
-_INSIDE: Final = "for a value inside"
-
-
-def stored_hint(best: Suggestion) -> str:
-    """Return advice for an array that is stored between programs, in words.
-
-    >>> from morello_layouts.tpu import suggest
-    >>> print(stored_hint(suggest("f32", (9, 1024), "v5e")[0]))
-    write jnp.reshape(a, (9216,)): dimensions 0 and 1 become one of 9,216; a relayout follows where
-    the program computes with it
-    """
-    words = best.hint.partition(f"; {_INSIDE}")[0]
-    follows = "a relayout follows where the program computes with it" if best.changes else ""
-    return f"{words}; {follows}" if follows else words
-
-
-INSIDE_REASON: Final = (
-    "the layout of a value inside a program is not the user's: it follows from the instructions "
-    "that make and read it"
-)
-
-
-def alternative_to(shape: XlaShape, generation: str, *, is_stored: bool = True) -> Alternative:
-    """Return the best layout of an array on a generation, if it takes fewer bytes.
-
-    For a value inside a program there is none: a reshape or transpose there changes no layout. A
-    tile that the compiler does not choose by itself is not offered, as most programs with one fail
-    to compile.
-
-    >>> from morello_layouts.notations import parse
-    >>> print(alternative_to(parse("s32[1024,8,4]{2,1,0:T(8,128)}"), "v5e").suggestion.shape)
-    s32[1024,8,4]{0,2,1:T(4,128)}
-    """
-    if not is_stored:
-        return Alternative(None, INSIDE_REASON)
-    if any(shape.dynamic_dimensions):
-        return Alternative(None, "nothing is suggested for sizes that change while a program runs")
-    try:
-        every = suggest(shape.element_type, shape.shape, generation, limit=None)
-    except LayoutError as error:
-        return Alternative(None, f"nothing is suggested: {error.what}")
-    best = next((each for each in every if "tile" not in each.changes), None)
-    if best is not None and best.byte_size < shape.byte_size:
-        return Alternative(best)
-    return Alternative(None, "no order or folding takes fewer bytes")
-
-
-@dataclass(frozen=True, slots=True)
-class WastefulArray:
-    """A type and layout with padding, and its places in the program.
-
-    Attributes:
-        waste: its bytes, and the reasons for them; without a memory space.
-        spaces: the memory spaces that hold it, and how often.
-        alternative: a layout that takes fewer bytes.
-        places: the first places where it is defined, in the order of the dump.
-        count: the number of all places.
-        stored: how many of these are parameters or outputs of the program.
-        force: the instruction that the layout of the largest value inside follows from, or None.
-        producer: the instruction that makes its first operand, or None.
-        readers: the instructions that read the first of them.
-
-    >>> from morello_layouts import diagnose, read_hlo
-    >>> found = diagnose(read_hlo("%a = f32[7,3,128]{2,1,0:T(8,128)} add(%b, %c)")).wasteful[0]
-    >>> found.waste.factor, found.count, found.places[0].instruction
-    (2.6666666666666665, 1, 'a')
-    """
-
-    json_keys: ClassVar = (
-        *("*waste", "total_padding", "alternative=alternative.suggestion", "count", "stored"),
-        *("memory_spaces", "producer", "readers", "because", "places"),
-    )
-
-    waste: Waste
-    spaces: tuple[tuple[int, int], ...]
-    alternative: Alternative
-    places: tuple[Place, ...]
-    count: int
-    stored: int = 0
-    force: Force | None = None
-    producer: str | None = None
-    readers: tuple[str, ...] = ()
-
-    @property
-    def total_padding(self) -> int:
-        """The padding of all of them together; they may share memory."""
-        return self.waste.padding_bytes * self.count
-
-    @property
-    def because(self) -> str | None:
-        """What the layout follows from, in words; None if it is not known."""
-        return None if self.force is None else str(self.force)
-
-    @property
-    def saved_bytes(self) -> int:
-        """The bytes that the parameters and outputs among them could take less."""
-        best = self.alternative.suggestion
-        return 0 if best is None else self.stored * (self.waste.reserved_bytes - best.byte_size)
-
-    @property
-    def memory_spaces(self) -> tuple[dict[str, int], ...]:
-        """The memory spaces and their counts by name."""
-        return tuple({"space": space, "count": n} for space, n in self.spaces)
-
-
-def _wasteful_arrays(
-    module: HloModule,
-    buffers: Iterable[Buffer],
-    cache: WasteCache,
-    generation: str,
-    top: int | None,
-) -> tuple[tuple[WastefulArray, ...], int]:
-    """Return the arrays that pad most in all, each type and layout once, and how many pad."""
-    by_shape: dict[XlaShape, list[Buffer]] = {}
-    for buffer in buffers:
-        if cache.bytes_of(buffer.shape).padding_bytes > 0:
-            by_shape.setdefault(buffer.shape, []).append(buffer)
-    groups: dict[XlaShape, list[Buffer]] = {}
-    for shape, defined in by_shape.items():
-        groups.setdefault(without_memory_space(shape), []).extend(defined)
-    every = [(cache[shape], defined) for shape, defined in groups.items()]
-    known = [(found, defined) for found, defined in every if found is not None]
-    known.sort(key=lambda pair: -pair[0].padding_bytes * len(pair[1]))
-    near, outputs = Neighbours(module), output_names(module)
-    arrays = (
-        _wasteful(found, sorted(defined, key=_line), near, outputs, generation)
-        for found, defined in known[:top]
-    )
-    return tuple(arrays), len(known)
-
-
-def _wasteful(
-    found: Waste,
-    defined: Sequence[Buffer],
-    near: Neighbours,
-    outputs: frozenset[str],
-    generation: str,
-) -> WastefulArray:
-    stored = [b for b in defined if b.is_parameter or b.instruction.name in outputs]
-    inside = next((b.instruction for b in defined if b not in stored), None)
-    producer = None if inside is None else near.producer(inside)
-    return WastefulArray(
-        found,
-        _space_counts(defined),
-        alternative_to(found.shape, generation, is_stored=bool(stored)),
-        tuple(map(place_of, defined[:REPORT_PLACES])),
-        len(defined),
-        len(stored),
-        None if inside is None else near.force(inside),
-        None if producer is None else producer.name,
-        () if inside is None else tuple(i.name for i in near.readers(inside)[:REPORT_PLACES]),
-    )
-
-
-def _line(buffer: Buffer) -> int:
-    return buffer.instruction.line
-
-
-def _space_counts(buffers: Iterable[Buffer]) -> tuple[tuple[int, int], ...]:
-    layouts = (buffer.shape.layout for buffer in buffers)
-    found = Counter(layout.memory_space for layout in layouts if layout is not None)
-    return tuple(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -565,7 +370,7 @@ def diagnose(
             of arrays.
 
     >>> from morello_layouts import diagnose
-    >>> found = diagnose("%a = s32[1024,8,4]{2,1,0:T(8,128)} add(%b, %c)", "v5e").wasteful[0]
+    >>> found = diagnose("%a = s32[1024,8,4]{2,1,0:T(8,128)} parameter(0)", "v5e").wasteful[0]
     >>> found.waste.reasons[0].text
     'minor dimension 2 of size 4 is padded to 128: tiles (8,128) have 128 columns'
     >>> print(found.alternative.suggestion.shape, found.alternative.suggestion.factor)
@@ -580,7 +385,7 @@ def diagnose(
     fused = fused_names(module)
     cache = WasteCache(is_tpu=platform_of(module) == "TPU")
     buffers = tuple(buffers_of(module, fused))
-    wasteful, wasteful_count = _wasteful_arrays(module, buffers, cache, chosen.name, top)
+    wasteful, wasteful_count = wasteful_arrays(module, buffers, cache, chosen.name, top)
     layouts, spaces = layout_uses(buffers, cache)
     moves = tuple(moves_of(module, fused, VerdictCache()))
     return Diagnosis(

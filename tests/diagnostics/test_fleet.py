@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 import morello_layouts as ml
 from morello_layouts.cli.main import commands
-from morello_layouts.diagnostics import fleet
-from morello_layouts.diagnostics.fleet import FleetReport, digest_of, programs_in
+from morello_layouts.diagnostics import digests, fleet
+from morello_layouts.diagnostics.digests import Digest, digest_of
+from morello_layouts.diagnostics.fleet import FleetReport, programs_in
 from morello_layouts.errors import LayoutError
 from tests.support import tpu_dumps
 
@@ -87,10 +88,10 @@ def test_processes_give_the_same(dumps: Path) -> None:
 def test_a_process_that_dies_loses_one_file(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends itself over one of the programs."""
     command = (
-        "import os; from morello_layouts.diagnostics import fleet; good = fleet.digest_of; "
-        "fleet.digest_of = lambda p: os._exit(3) if 'quant' in p else good(p); fleet.serve()"
+        "import os; from morello_layouts.diagnostics import digests; good = digests.digest_of; "
+        "digests.digest_of = lambda p: os._exit(3) if 'quant' in p else good(p); digests.serve()"
     )
-    monkeypatch.setattr(fleet._Worker, "_COMMAND", command)
+    monkeypatch.setattr(digests.Worker, "_COMMAND", command)
     report = ml.diagnose_many([dumps], jobs=1 + 1)
     assert report.programs == 2
     ((path, why),) = report.failures
@@ -106,7 +107,7 @@ def test_a_run_that_was_stopped_goes_on(dumps: Path, monkeypatch: pytest.MonkeyP
     journal.write_text("\n".join([*lines[:3], lines[3][:50]]))  # stopped inside of a line
     asked: list[str] = []
 
-    def counting(path: str) -> fleet.Digest:
+    def counting(path: str) -> Digest:
         asked.append(path)
         return digest_of(path)
 

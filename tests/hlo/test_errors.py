@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from morello_layouts.diagnostics import diagnose
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.hlo import read_hlo
+from morello_layouts.hlo.kinds import platform_of
 from tests.support import fuzz_hlo
 from tests.support.hlo_xla import programs
 from tests.support.tables import each_row
@@ -284,3 +286,21 @@ def test_the_fuzzer_finds_what_is_wrong(
     assert kind.startswith("AssertionError")
     assert text.count("\\n") <= 3
     assert "rsqrt(" in text
+
+
+@each_row(
+    ("text", "platform"),
+    [
+        ("%a = f32[8]{0:T(128)} add(%b, %c)\n", "TPU"),
+        ("%a = f32[8]{0:S(1)} add(%b, %c)\n", "TPU"),
+        ('HloModule m, frontend_attributes={fingerprint_before_lhs="ab"}\n', "GPU"),
+        ('%a = f32[8] custom-call(%b), custom_call_target="__cublas$gemm"\n', "GPU"),
+        ("HloModule m, is_scheduled=true\n", "CPU"),
+        ("HloModule m\n", ""),
+    ],
+)
+def test_the_platform_is_told_by_layouts_and_attributes(text: str, platform: str) -> None:
+    module = read_hlo(text)
+    assert platform_of(module) == platform
+    words = f"compiled for a {platform}: its layouts have no tiles of a TPU"
+    assert (words in str(diagnose(module))) is (platform in ("CPU", "GPU"))
