@@ -265,10 +265,10 @@ def xor_split(x: BitXor) -> AffineExpr | None:
     right at most one has two parts that are not 0: bits that no two parts share become a sum.
     """
     for g in _powers_of_two_in(x.parts):
-        halves = [_halves(part, g) for part in x.parts]
-        if all(half is not None for half in halves):
-            high = [half[0] for half in halves if half is not None and half[0] != _ZERO]
-            low = [half[1] for half in halves if half is not None and half[1] != _ZERO]
+        halves = [half for part in x.parts if (half := _halves(part, g)) is not None]
+        if len(halves) == len(x.parts):
+            high = [y for y, _ in halves if y != _ZERO]
+            low = [r for _, r in halves if r != _ZERO]
             if high and min(len(high), len(low)) < 2:
                 return _xor(high) * g + _xor(low)
     return None

@@ -50,6 +50,10 @@ EQUIVALENT = {
     "_reduced: factor > 0 -> factor >= 0": "no factor is 0",
     "_reduced: factor > 0 -> factor > -1": "no factor is 0",
     "best: not at_lo and (not at_hi) -> False": LEFT,
+    "_xor: some[0] -> some[-1]": "there is only one",
+    "xor_equal: len(left) == len(x.parts) -> _is_near(len(left), len(x.parts))": (
+        "equal parts go in pairs"
+    ),
     "best: k + 1 -> k": LEFT,
     "best: k + 1 -> 1": LEFT,
     "best: k + 1 -> k + 0": LEFT,

@@ -369,7 +369,7 @@ def bounded(pick: Pick, name: str = "y", lo: int = -6) -> AffineExpr:
     return variable(name, pick(lo, 3), pick(4, 9))
 
 
-def _of_xor(pick: Pick, s: int, n: Int | None) -> Digit:
+def _of_xor(pick: Pick, s: Int, n: Int | None) -> Digit:
     return take(bounded(pick) * nonzero(pick, 3) ^ bounded(pick, "z") + pick(-3, 3), s, n)
 
 
@@ -378,7 +378,7 @@ def push_digit(pick: Pick) -> Digit:
 
 
 def push_other_numbers(pick: Pick) -> Digit:
-    other = [3, 5, 6, 12][pick(0, 3)]
+    other: Int = [3, 5, 12, 4 * SizeExpr.named("N")][pick(0, 3)]
     if pick(0, 1):
         return _of_xor(pick, other, maybe(pick, 4))
     return _of_xor(pick, 2 ** pick(0, 3), other)
@@ -425,7 +425,8 @@ def xor_once(pick: Pick) -> BitXor:
 
 def xor_two_numbers(pick: Pick) -> BitXor:
     numbers = [AffineExpr((), pick(-4, 9)), AffineExpr((), pick(0, 9))]
-    return BitXor((*numbers, bounded(pick)) if pick(0, 1) else numbers)
+    others = [bounded(pick), AffineExpr((), SizeExpr.named("N"))]
+    return BitXor((*numbers, *others[: pick(0, 2)]))
 
 
 def xor_zero(pick: Pick) -> BitXor:
@@ -433,7 +434,8 @@ def xor_zero(pick: Pick) -> BitXor:
 
 
 def xor_one_number(pick: Pick) -> BitXor:
-    return BitXor((bounded(pick), AffineExpr((), nonzero(pick, 9))))
+    size = [AffineExpr((), SizeExpr.named("N"))]
+    return BitXor((bounded(pick), AffineExpr((), nonzero(pick, 9)), *size[: pick(0, 1)]))
 
 
 # xor-split
@@ -474,7 +476,13 @@ def split_both(pick: Pick) -> BitXor:
 
 
 def split_odd_factor(pick: Pick) -> BitXor:
-    return BitXor((bounded(pick) * [3, 5, 7, -3][pick(0, 3)], variable("r", 0, pick(1, 2))))
+    factor: Int = [3, 5, -3, 4 * SizeExpr.named("N")][pick(0, 3)]
+    return BitXor((bounded(pick) * factor, variable("r", 0, pick(1, 2))))
+
+
+def split_of_shifted(pick: Pick) -> BitXor:
+    g = 2 ** pick(1, 4)  # the constant is a multiple, but no value reaches g
+    return BitXor((variable("r", -g, -1) + g, variable("z", 0, g - 1)))
 
 
 def split_of_unit(pick: Pick) -> BitXor:
