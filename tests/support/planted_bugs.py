@@ -25,7 +25,7 @@ from morello_layouts.notations.morello import lowering as morello
 from morello_layouts.notations.named import NamedLayout, layout as named
 from morello_layouts.notations.xla import layout as xla_layout, lowering as xla
 from morello_layouts.proof import isl
-from morello_layouts.recipe import readings
+from morello_layouts.recipe import has_inverse, readings
 
 __all__ = ["BUGS", "LAYOUTS", "Bug", "is_wrong", "map_of"]
 
@@ -124,6 +124,8 @@ def _is_wrong_at(m: ml.IndexMap, origin: Origin, sizes: Mapping[str, int]) -> bo
         values = {**sizes, **{f"d{k}": x for k, x in enumerate(at)}}
         if _by_sympy(m.expr, values) != offsets[at]:
             return True
+    if not has_inverse(m.recipe):
+        return False  # nor has the user a formula of it
     back = {p: at for at, p in offsets.items()}
     return any(_coordinate(m, {**sizes, "p": p}) != back.get(p) for p in range(size))
 
