@@ -17,8 +17,9 @@ from morello_layouts.errors import LayoutError, ParseError, UnsupportedError
 from morello_layouts.limits import FRAGMENT_PLACES, MAP_TEXT
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.reader import parse_plain
-from morello_layouts.notations.fragments.instructions import Instruction, instructions
+from morello_layouts.notations.fragments.instructions import instructions
 from morello_layouts.notations.fragments.layout import Axis, Digit, FragmentLayout
+from morello_layouts.notations.fragments.operands import Instruction
 from morello_layouts.notations.grammar import integer
 
 _FORM: Final = (
