@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from morello_layouts.checks import as_int
 from morello_layouts.description import listed
@@ -31,6 +31,8 @@ from morello_layouts.tpu_compiler.figures import Figures
 from morello_layouts.tpu_compiler.operations import OPERATION_KINDS
 from morello_layouts.tpu_compiler.process import Compiler, Progress, libtpu_compiler, run_in
 from morello_layouts.tpu_compiler.program import Program, bytecode, key_of, trace
+
+T = TypeVar("T")
 
 KINDS: Final = (*OPERATION_KINDS, *ARGUMENT_KINDS)
 """Every kind of change: a function from a program to its candidates."""
@@ -189,8 +191,12 @@ def _saved(before: Figures, after: Figures) -> int:
     return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
 
 
-def _in_turn(kinds: Sequence[list[Candidate]]) -> list[Candidate]:
-    """Return the first candidate of each kind, then the second of each, and so on."""
+def _in_turn(kinds: Sequence[list[T]]) -> list[T]:
+    """Return the first of each kind, then the second of each, and so on.
+
+    >>> _in_turn([[1, 2, 3], [4], [5, 6]])
+    [1, 4, 5, 2, 6, 3]
+    """
     longest = max(map(len, kinds), default=0)
     return [kind[k] for k in range(longest) for kind in kinds if k < len(kind)]
 
@@ -254,11 +260,12 @@ def _finished(
 
 
 def _promising(before: Figures, tried: Sequence[_Tried]) -> list[_Tried]:
-    """Return exact changes with a smaller peak or fewer bytes of copies, even if not better."""
-    found = [
-        f for f in tried if f.candidate.exact and _largest_share(before, f.trial.figures) > 0.01
-    ]
-    return sorted(found, key=lambda f: -_largest_share(before, f.trial.figures))
+    """Return exact changes that save something, even if not better: the best of each kind first."""
+    kinds: dict[str, list[_Tried]] = {}
+    for found in sorted(tried, key=lambda f: -_largest_share(before, f.trial.figures)):
+        if found.candidate.exact and _largest_share(before, found.trial.figures) > 0.01:
+            kinds.setdefault(found.candidate.kind, []).append(found)
+    return _in_turn(list(kinds.values()))
 
 
 def _largest_share(before: Figures, after: Figures) -> float:
