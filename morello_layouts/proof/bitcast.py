@@ -21,7 +21,7 @@ from morello_layouts.proof.ask import isl_budget
 from morello_layouts.proof.equivalent import are_equivalent
 from morello_layouts.proof.tile_view import tile_view
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import Recipe, has_inverse
+from morello_layouts.recipe import Recipe, has_inverse, offset_of
 from morello_layouts.recipe.digits import has_digits, major_order
 
 Kind: TypeAlias = Literal["same", "retile", "reshape", "transpose", "padding", "copy", "unknown"]
@@ -275,10 +275,16 @@ def _is_bitcast(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Bit
     candidate, same = best
     if correspondence == "any" and not same.holds and (a.recipe.names or b.recipe.names):
         return _any_at_some_sizes(a, b, candidate, same)
-    if skipped and not same.holds:
+    if skipped and not same.holds and not _starts_apart(a, b):
         # The skipped candidate may be free.
         return Bitcast(BITCAST, None, _SKIPPED, correspondence=candidate.correspondence)
     return _answer(candidate, same)
+
+
+def _starts_apart(a: IndexMap, b: IndexMap) -> bool:
+    """Whether the first elements, which correspond in every way, have different slots."""
+    one, other = (offset_of(m.recipe, (0,) * len(m.recipe.shape), 0) for m in (a, b))
+    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _in_parts(m: IndexMap, bits: int) -> IndexMap:
