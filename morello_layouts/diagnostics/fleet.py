@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from glob import glob
 from importlib import import_module
 from pathlib import Path
@@ -217,15 +217,7 @@ class FleetReport(Report):
             ) from None
         names = ("source", "shape", "kind", "program")
         rows = [
-            {
-                "table": name,
-                "key": r.key,
-                "bytes": r.bytes,
-                "count": r.count,
-                "programs": r.programs,
-            }
-            for name in names
-            for r in getattr(self, f"by_{name}")
+            {"table": name, **asdict(row)} for name in names for row in getattr(self, f"by_{name}")
         ]
         try:
             parquet.write_table(pyarrow.Table.from_pylist(rows, _schema(pyarrow)), os.fspath(path))
@@ -285,7 +277,7 @@ class _Fleet:
         """Return the report."""
         tables = (
             tuple(
-                FleetRow(key, each.bytes, each.count, each.programs)
+                FleetRow(key, **asdict(each))
                 for key, each in sorted(table.items(), key=lambda pair: (-pair[1].bytes, pair[0]))
             )
             for table in self.tables

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from morello_layouts.diagnostics.origin import origin_of
-from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
+from morello_layouts.diagnostics.origin import inner_computation, origin_of
+from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.hlo.module import number_of
 from morello_layouts.limits import FORCE_STEPS
 
@@ -104,10 +104,7 @@ class Neighbours:
         """Return the instructions that read a value, behind those that only name it."""
         found: dict[str, HloInstruction] = {}
         pending = deque(self._readers[instruction.name])
-        for _ in range(FORCE_STEPS):
-            if not pending:
-                break
-            each = pending.popleft()
+        for each in _taken(pending):
             if each.opcode in _NAMES and not each.is_root:
                 pending += self._readers[each.name]
             else:
@@ -132,10 +129,7 @@ class Neighbours:
     def _above(self, instruction: HloInstruction) -> Iterator[Force]:
         """Yield the forces on the way up from a value, the nearest first."""
         pending, seen = deque([instruction]), {instruction.name}
-        for _ in range(FORCE_STEPS):
-            if not pending:
-                return
-            at = pending.popleft()
+        for at in _taken(pending):
             if (found := _forcing(at)) is not None:
                 yield _force(found, "makes", at)
             if at.opcode in _STOPS and at is not instruction:
@@ -147,10 +141,7 @@ class Neighbours:
 
     def _below(self, instruction: HloInstruction) -> Iterator[Force]:
         pending, seen = deque([instruction]), {instruction.name}
-        for _ in range(FORCE_STEPS):
-            if not pending:
-                return
-            at = pending.popleft()
+        for at in _taken(pending):
             for reader in self._readers[at.name]:
                 if reader.name in seen:
                     continue
@@ -168,7 +159,7 @@ class Neighbours:
         """Yield the parts of a loop's state that are a value, inside the loop's body."""
         index = str(state.operand_names.index(at.name))
         for loop in self._readers[state.name]:
-            body = _body(loop)
+            body = inner_computation(loop, "while")
             for parameter in () if body is None else body.parameters:
                 for part in self._readers[parameter.name]:
                     if part.attributes.get("index") == index:
@@ -180,15 +171,12 @@ class Neighbours:
         """Return what forces an operand's layout: the reader, or what reads it in a fusion."""
         if reader.opcode != "fusion":
             return reader if reader.opcode in FORCING else None
-        inner = _fused(reader)
+        inner = inner_computation(reader)
         places = [k for k, name in enumerate(reader.operand_names) if name == value.name]
         if inner is None or not places:
             return None
         pending = deque(i for i in inner.parameters if i.parameter_number in places)
-        for _ in range(FORCE_STEPS):
-            if not pending:
-                break
-            at = pending.popleft()
+        for at in _taken(pending):
             for each in self._readers[at.name]:
                 if each.opcode in FORCING:
                     return each
@@ -196,22 +184,18 @@ class Neighbours:
         return None
 
 
-def _fused(instruction: HloInstruction) -> HloComputation | None:
-    called = instruction.called_computations if instruction.opcode == "fusion" else ()
-    inner = called[0] if called else None
-    return inner if isinstance(inner, HloComputation) and inner.instructions else None
-
-
-def _body(instruction: HloInstruction) -> HloComputation | None:
-    called = instruction.called_computations if instruction.opcode == "while" else ()
-    body = called[0] if called else None
-    return body if isinstance(body, HloComputation) and body.instructions else None
+def _taken(pending: deque[HloInstruction]) -> Iterator[HloInstruction]:
+    """Take instructions from a queue that may grow meanwhile, so many at most."""
+    for _ in range(FORCE_STEPS):
+        if not pending:
+            return
+        yield pending.popleft()
 
 
 def _carried_out(instruction: HloInstruction) -> Iterator[HloInstruction]:
     """Yield what a loop's body returns for a part of the loop's result."""
     loop = instruction.operands[0] if instruction.opcode == "get-tuple-element" else ""
-    body = None if isinstance(loop, str) else _body(loop)
+    body = None if isinstance(loop, str) else inner_computation(loop, "while")
     index = number_of(instruction.attributes.get("index")) if body is not None else None
     if body is not None and index is not None and index < len(body.root.operands):
         part = body.root.operands[index]
@@ -223,7 +207,7 @@ def _forcing(instruction: HloInstruction) -> HloInstruction | None:
     """Return the instruction that forces a result's layout: itself, or one inside a fusion."""
     if instruction.opcode in FORCING:
         return instruction
-    inner = _fused(instruction)
+    inner = inner_computation(instruction)
     every: Iterable[HloInstruction] = () if inner is None else reversed(inner.instructions)
     asking = [each for each in every if each.opcode in FORCING]
     # A collective runs beside the work of the fusion that carries it.

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Final
 from morello_layouts.checks import as_int
 from morello_layouts.diagnostics.buffers import Bytes, WasteCache, space_name, sums
 from morello_layouts.diagnostics.heap import Heap, heap_of, heap_svg, live_values
-from morello_layouts.diagnostics.moves import Place
-from morello_layouts.diagnostics.origin import origin_of
+from morello_layouts.diagnostics.moves import Place, instruction_place
 from morello_layouts.diagnostics.report import (
     Columns,
     Report,
@@ -40,7 +39,13 @@ from morello_layouts.hlo.kinds import platform_of
 from morello_layouts.hlo.liveness import Schedule
 from morello_layouts.notations.xla import XlaShape
 
-_KINDS: Final = ("parameter", "output", "temporary", "constant", "thread-local")
+_KINDS: Final = {
+    "parameter": "parameters",
+    "output": "outputs",
+    "temporary": "temporaries",
+    "constant": "constants",
+    "thread-local": "thread_local",
+}  # and their names in JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +72,9 @@ class SpaceMemory:
         return space_name(self.space)
 
     @property
-    def by_kind_names(self) -> _Kinds:
+    def by_kind_names(self) -> dict[str, int]:
         """The bytes of each kind, as JSON names them."""
-        return _Kinds(*(self.by_kind.get(kind, 0) for kind in _KINDS))
-
-
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    parameters: int
-    outputs: int
-    temporaries: int
-    constants: int
-    thread_local: int
+        return {name: self.by_kind.get(kind, 0) for kind, name in _KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +188,7 @@ class MemoryReport(Report):
     def tables(self) -> tuple[Table, ...]:
         """Return who is alive at the peak, by line, by operation and by value, and the spaces."""
         return (
-            self._sums_table("Alive at the peak, by source line", self.by_source),
+            table_of("Alive at the peak, by source line", _SUMS, self.by_source, limit=self.shown),
             table_of(
                 "Alive at the peak, by value",
                 _ALIVE,
@@ -200,12 +196,9 @@ class MemoryReport(Report):
                 lambda each: (f"at {each.place.text}",),
                 note=f"{len(self.alive[: self.shown]):,} of {len(self.alive):,}",
             ),
-            self._sums_table("Alive at the peak, by operation", self.by_op_name),
+            table_of("Alive at the peak, by operation", _SUMS, self.by_op_name, limit=self.shown),
             table_of("Memory spaces", _SPACES, self.spaces, note="bytes that are reserved"),
         )
-
-    def _sums_table(self, title: str, found: tuple[Share, ...]) -> Table:
-        return table_of(title, _SUMS, found, limit=self.shown)
 
     def figure(self) -> str:
         """Return a chart of each heap over the program, as SVG."""
@@ -217,13 +210,7 @@ class MemoryReport(Report):
         )
 
 
-_PLURALS: Final = {
-    "parameter": "parameters",
-    "output": "outputs",
-    "temporary": "temporaries",
-    "constant": "constants",
-    "thread-local": "inside reductions",
-}
+_PLURALS: Final = {**_KINDS, "thread-local": "inside reductions"}
 
 _PADDING, _RESERVED, _, _FACTOR = byte_columns(attrgetter("bytes"))
 _ALIVE: Final[Columns[LiveValue]] = (
@@ -366,14 +353,11 @@ def _alive(
     module: HloModule, assignment: BufferAssignment, schedule: Schedule, at: int
 ) -> tuple[Place, tuple[LiveValue, ...]]:
     """Return where the peak of HBM is, and the values that take HBM then."""
-    computation_of = {i.name: c.name for c in module.computations for i in c.instructions}
     cache = WasteCache(is_tpu=platform_of(module) == "TPU")
-    instructions = {i.name: i for c in module.computations for i in c.instructions}
+    instructions = {i.name: (i, c.name) for c in module.computations for i in c.instructions}
 
     def place(name: str, shown: str) -> Place:
-        i = instructions[name]
-        m = origin_of(i)
-        return Place(shown, i.opcode, computation_of[name], i.line, m.op_name, m.source)
+        return instruction_place(*instructions[name], shown)
 
     found: list[LiveValue] = []
     for kind, value in _values_at(assignment, schedule, at):

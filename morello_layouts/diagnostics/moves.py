@@ -70,13 +70,15 @@ class Place:
         return name if self.source is None else f"{name} ({self.source})"
 
 
+def instruction_place(i: HloInstruction, computation: str, name: str = "") -> Place:
+    """Return the place of an instruction, by default by its own name."""
+    origin = origin_of(i)
+    return Place(name or i.name, i.opcode, computation, i.line, origin.op_name, origin.source)
+
+
 def place_of(defined: Buffer | HloMove) -> Place:
     """Return the place of a buffer or a move."""
-    i = defined.instruction
-    metadata = origin_of(i)
-    return Place(
-        defined.name, i.opcode, defined.computation, i.line, metadata.op_name, metadata.source
-    )
+    return instruction_place(defined.instruction, defined.computation, defined.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,17 +31,16 @@ def origin_of(instruction: HloInstruction) -> HloMetadata:
     for _ in range(ORIGIN_STEPS):
         if found.source is not None or at.opcode not in _ADDED:
             break
-        after = _inside(at) or (at.operands[0] if at.operands else "")
+        inner = inner_computation(at)
+        after = inner.root if inner is not None else at.operands[0] if at.operands else ""
         if isinstance(after, str):
             break
         at, found = after, after.metadata
     return found if found.source is not None or own.op_name is None else own
 
 
-def _inside(instruction: HloInstruction) -> HloInstruction | None:
-    """Return the root of a fusion's computation."""
-    if instruction.opcode != "fusion":
-        return None
-    called = instruction.called_computations
+def inner_computation(instruction: HloInstruction, opcode: str = "fusion") -> HloComputation | None:
+    """Return the first computation that a fusion, or a loop (``while``), calls; None for others."""
+    called = instruction.called_computations if instruction.opcode == opcode else ()
     inner = called[0] if called else None
-    return inner.root if isinstance(inner, HloComputation) and inner.instructions else None
+    return inner if isinstance(inner, HloComputation) and inner.instructions else None

@@ -11,8 +11,7 @@ from typing import ClassVar, Final
 from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import WasteCache
 from morello_layouts.diagnostics.forces import Neighbours
-from morello_layouts.diagnostics.moves import HloMove, Place
-from morello_layouts.diagnostics.origin import origin_of
+from morello_layouts.diagnostics.moves import HloMove, Place, instruction_place
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.hlo.module import number_of
 from morello_layouts.notations.xla import XlaTuple
@@ -60,11 +59,6 @@ class Sharding:
     replicas: int | None
 
     @property
-    def shards(self) -> int:
-        """The number of parts in all."""
-        return prod(self.parts)
-
-    @property
     def words(self) -> str:
         """The same in words."""
         split = [f"in {n} along dimension {dim}" for dim, n in enumerate(self.parts) if n > 1]
@@ -73,11 +67,8 @@ class Sharding:
             return f"split {listed(split)}{each}"
         if "maximal" in self.text:
             return "whole on one device"
-        return (
-            "as the program says, device by device"
-            if "manual" in self.text
-            else ("whole on every device")
-        )
+        is_manual = "manual" in self.text
+        return "as the program says, device by device" if is_manual else "whole on every device"
 
     def __str__(self) -> str:
         return self.words
@@ -196,9 +187,9 @@ def _collective(
     largest = max(sides, key=lambda side: side.reserved_bytes)
     maker = near.producer(i)
     direct = next((each.name for each in operands if each.name in relayouts), None)
-    metadata, groups = origin_of(i), i.attributes.get("replica_groups", "")
+    groups = i.attributes.get("replica_groups", "")
     return HloCollective(
-        Place(i.name, i.opcode, computation, i.line, metadata.op_name, metadata.source),
+        instruction_place(i, computation),
         i.opcode,
         groups,
         group_size_of(groups),
@@ -229,6 +220,5 @@ def sharded_parameters(module: HloModule, cache: WasteCache) -> Iterator[Sharded
         text = i.attributes.get("sharding")
         if text is not None:
             held = cache.sum_of(array for _, array in i.shape.arrays()).reserved_bytes
-            m = i.metadata
-            place = Place(i.name, i.opcode, entry.name, i.line, m.op_name, m.source)
+            place = instruction_place(i, entry.name)
             yield ShardedParameter(place, str(i.shape), held, sharding_of(text))

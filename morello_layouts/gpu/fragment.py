@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,11 @@ from numpy.typing import NDArray
 from morello_layouts.description import count
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.gpu.access import LANES, Access, Array, Requests, places
+from morello_layouts.gpu.vectors import WIDEST
 from morello_layouts.layout import Layout
 from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.recipe.readings import logical_coordinates
-
-_WIDEST: Final = 128  # bits of a lane's widest access
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,7 +85,7 @@ class Fragment(Access):
 
     def _vector(self, elements: Array, bits: int) -> int:
         """Return how many registers after each other hold neighbours along the last dimension."""
-        count, most = elements.shape[2], max(1, _WIDEST // bits)
+        count, most = elements.shape[2], max(1, WIDEST // bits)
         width = 1
         while 2 * width <= min(most, self.widest or most) and count % (2 * width) == 0:
             groups = elements.reshape(*elements.shape[:2], -1, 2 * width, elements.shape[3])

@@ -45,10 +45,10 @@ class Advised:
     equal: bool | None = None
     note: str = "not compared"
 
-    def saved(self, before: Figures) -> int:
-        """Return the bytes that it saves: at the peak, and of copies and relayouts."""
-        after = self.after
-        return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
+
+def saved(before: Figures, after: Figures) -> int:
+    """Return the bytes that a change saves: at the peak, and of copies and relayouts."""
+    return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
 
 
 def is_better(before: Figures, after: Figures, least: float = 0.01) -> bool:

@@ -23,7 +23,7 @@ from morello_layouts.limits import (
     ADVICE_JOBS,
     ADVICE_TOGETHER,
 )
-from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better
+from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better, saved
 from morello_layouts.tpu_compiler.arguments import ARGUMENT_KINDS
 from morello_layouts.tpu_compiler.candidate import Candidate
 from morello_layouts.tpu_compiler.compilation import compile_module, require_generation
@@ -187,10 +187,6 @@ def _as_it_is(trials: _Trials, program: Program) -> _Trial:
     )
 
 
-def _saved(before: Figures, after: Figures) -> int:
-    return before.peak_bytes - after.peak_bytes + before.moved_bytes - after.moved_bytes
-
-
 def _in_turn(kinds: Sequence[list[T]]) -> list[T]:
     """Return the first of each kind, then the second of each, and so on.
 
@@ -255,7 +251,7 @@ def _finished(
         whole = [each.result() for each in work]
     pairs = zip(first.values(), whole, strict=True)
     good = [replace(f, trial=t) for f, t in pairs if t and is_better(before, t.figures)]
-    good.sort(key=lambda found: -_saved(before, found.trial.figures))
+    good.sort(key=lambda found: -saved(before, found.trial.figures))
     return good, sum(trial is None for trial in whole)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better
+from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better, saved
 from morello_layouts.tpu_compiler.compare import argument, difference
 from morello_layouts.tpu_compiler.figures import Figures
 
@@ -37,7 +37,7 @@ def test_report_of_advice() -> None:
     nothing = Advice("f", "v5e", 1, BEFORE, (), None, 9, 0, 9, 0)
     assert nothing.summary().title == "f: no change that was tried makes it better"
     assert nothing.to_dict()["before"]["peak_bytes"] == 100 * MIB
-    assert one.saved(BEFORE) == 70 * MIB
+    assert saved(BEFORE, one.after) == 70 * MIB
 
 
 def test_differences_of_results() -> None:
