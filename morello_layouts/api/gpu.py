@@ -363,8 +363,8 @@ def _not_an_access(access: object) -> LayoutError:
     return LayoutError(
         f"access: expected the name of an access or a function, got {shown(access)}",
         "an access says which elements the lanes of a warp touch",
-        'give for example "column", "row.b128", "store row", "ldmatrix.x4", a fragment, or '
-        "lambda lane: (lane, 0)",
+        "the names are row, rows, column and columns, also as row.b64 or row.b128, ldmatrix.x1, "
+        ".x2 or .x4, stmatrix.x4 and fragments; a function in Python is lambda lane: (lane, 0)",
     )
 
 

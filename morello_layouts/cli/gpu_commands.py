@@ -91,7 +91,7 @@ def banks(
         raise LayoutError(
             f"no access of {layout}",
             "an access says which elements the lanes of a warp touch",
-            "write for example: banks LAYOUT row column",
+            "give accesses behind the layout: row, column, row.b128, ldmatrix, or a fragment",
         )
     m = api.index_map(layout, shape, assuming=assuming)
     ask = partial(_QUESTIONS[memory], m, bits=bits, at=at)
@@ -105,10 +105,11 @@ def banks(
 
 def _best(accesses: Sequence[str], shape: Shape | None, bits: int | None, as_json: bool) -> Status:
     if shape is None or bits is None:
+        missing = {"the shape of the tile": shape, "the bits of an element": bits}
         raise LayoutError(
-            "the tile is missing",
-            "a swizzle is found for a tile of a shape, and elements of some bits",
-            "give shape=(64, 64), bits=16 and the accesses",
+            f"missing: {' and '.join(name for name, value in missing.items() if value is None)}",
+            "the best swizzle depends on the sizes of the tile and on the bits of its elements",
+            "give for example shape=(64, 64) and bits=16, beside the accesses",
         )
     found = api.best_swizzle(tuple(shape), bits, accesses)
     if as_json:

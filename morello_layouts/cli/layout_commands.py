@@ -240,7 +240,7 @@ Examples:
   morello-layouts draw "[1, 0, 1 p(4)]" --shape 6x8 -o packed.svg
   morello-layouts draw "f32[3,5]{1,0:T(2,2)}" "{1,0}" -o both.html
   morello-layouts draw "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}" --colour word -o words.svg
-  morello-layouts draw "SM80_16x8x16_F32F16F16F32_TN C" --colour lane -o lanes.svg
+  morello-layouts draw "SM80_16x8x16_F32F16F16F32_TN C" -o lanes.svg
   morello-layouts draw "bf16[8,8]{1,0:T(2,4)(2,1,1,1)}" --mark 6,5 -o dot.png
 
 \b
@@ -259,9 +259,9 @@ In Python: draw.
     "--colour",
     "--color",
     metavar="UNIT",
-    default="tile",
-    show_default=True,
-    help="The unit of one colour: tile, word, bank, or an axis: lane, register.",
+    default="",
+    help="What a colour stands for: tile, word, bank, or an axis, such as register. By default the "
+    "lane of a fragment, and else the tile.",
 )
 @click.option("--word-bits", type=int, default=32, show_default=True, help="Bits of a word.")
 @click.option("--element-bits", type=int, help="Bits of an element, if no text names its type.")

@@ -188,7 +188,7 @@ class OomReport(Report):
         """Return the use of the memory, what it means, and the next step."""
         title = "Out of memory"
         if self.memory_space is not None:
-            title += f" in {self.memory_space}"
+            title += f" in {self.memory_space.upper()}"
         first = self.messages[0] if self.messages else None
         if first is not None and first.needed is not None and first.available is not None:
             title += f": {bytes_text(first.needed)} needed of {bytes_text(first.available)}"

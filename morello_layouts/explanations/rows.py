@@ -52,8 +52,13 @@ def place_rows(report: ArrayReport) -> list[Row]:
     rows: list[Row] = []
     words, m = report.description, report.index
     if m is not None:
-        rows.append(Row("shape", _physical_shape(m.recipe.physical_shape)))
-    if words.axes and any(axis.size != 1 for axis in words.axes):
+        names = f": {', '.join(m.recipe.axis_names)}" if m.recipe.axis_names else ""
+        rows.append(Row("shape", _physical_shape(m.recipe.physical_shape) + names))
+    if (
+        not (m is not None and m.recipe.axis_names)
+        and words.axes
+        and any(axis.size != 1 for axis in words.axes)
+    ):
         coordinates = [axis.label for axis in words.axes if axis.size != 1]
         rows.append(Row("axes", ", ".join(coordinates)))
     if words.word is not None:
@@ -156,10 +161,24 @@ def formula_rows(m: IndexMap, words: Description) -> list[Row]:
     reference, simplified = str(m.reference_form), str(m.form)
     rows = [Row("where", ", ".join(renamed))] if renamed else []
     rows += [Row(name, str(form)) for name, form in named_forms(m.recipe, m.form)]
+    if len(m.recipe.axis_names) > 1:
+        rows.append(Row("slot", _slot(m.recipe.axis_names, m.recipe.physical_shape)))
     if reference == simplified:
         same = Row("reference", "the same formula: it is already the simplest")
         return [*rows, Row("formula", simplified, style="bold"), same]
     return [*rows, Row("reference", reference), Row("simplified", simplified, style="bold")]
+
+
+def _slot(names: Sequence[str], sizes: Sequence[Int]) -> str:
+    """Return the number of a place along named axes, which the formulas below give.
+
+    >>> _slot(("warp", "lane", "register"), (4, 32, 8))
+    '8*(32*warp + lane) + register; in coordinates:'
+    """
+    text = names[0]
+    for name, n in zip(names[1:], sizes[1:], strict=True):
+        text = f"{n}*{text if text.isalpha() else f'({text})'} + {name}"
+    return f"{text}; in coordinates:"
 
 
 def proof_rows(proofs: Proofs) -> list[Row]:
@@ -199,11 +218,12 @@ def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Row]]]:
     """Yield the sections of a report: a title, and its rows."""
     words = report.description
     yield "Text", word_rows(words)
-    yield "Memory", [*place_rows(report), *size_rows(report)]
+    has_axes = report.index is not None and bool(report.index.recipe.axis_names)
+    yield "Axes" if has_axes else "Memory", [*place_rows(report), *size_rows(report)]
     if report.tpu is not None:
         yield "TPU", tpu_rows(report.tpu)
     if report.index is not None:
-        yield "Offset", formula_rows(report.index, words)
+        yield "Place" if has_axes else "Offset", formula_rows(report.index, words)
     if report.derivation is not None:
         lines = (*report.document_steps, *str(report.derivation).splitlines())
         yield "Derivation", [Row("", line) for line in lines]
@@ -212,7 +232,7 @@ def sections_of(report: ArrayReport) -> Iterator[tuple[str, list[Row]]]:
     yield "Note", [Row("", note) for note in report.notes]
 
 
-_WIDEST_LABEL: Final = 22
+_WIDEST_LABEL: Final = 24
 _NARROWEST_TEXT: Final = 10
 
 
@@ -309,8 +329,9 @@ def _array_lines(report: ArrayReport, place: str, medium: Medium) -> Iterator[Te
         yield from section_lines(title, rows, medium)
     if report.index is None or report.sizes is None:
         return
-    yield line("Offsets", medium, "bold")
     view = fitted_view(report.index, words.names, medium.picture_width)
+    title = f"Places, {':'.join(view.long_axes)}" if view.axes else "Offsets"
+    yield line(title, medium, "bold")
     for found in terminal_lines(view, words.names, medium.glyphs):
         found.pad_left(2)
         yield found

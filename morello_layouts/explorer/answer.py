@@ -276,7 +276,7 @@ def _drawn(maps: list[IndexMap], dots: list[tuple[int, ...]], banks: Banks | Non
         maps[0],
         maps[1] if len(maps) > 1 else None,
         dots=dots,
-        colour="tile" if banks is None else "bank",
+        colour="" if banks is None else "bank",
         element_bits=None if banks is None else banks.bits,
         max_rows=rows,
         max_columns=columns,

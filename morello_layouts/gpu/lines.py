@@ -140,7 +140,8 @@ class CacheLines(Displayed):
     @property
     def verdict(self) -> str:
         """The answer in words."""
-        least = "the fewest" if self.lines.worst == self.lines.least else f"{self.lines.least} do"
+        fewest = self.lines.worst == self.lines.least
+        least = "the fewest" if fewest else f"{self.lines.least} at best"
         return f"{count(self.lines.worst, 'line')} of {self.lines.unit} bytes: {least}"
 
     def __str__(self) -> str:

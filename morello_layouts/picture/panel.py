@@ -58,7 +58,8 @@ class Style:
     """The colours and the marks of a picture.
 
     Attributes:
-        colour: ``"tile"``, ``"word"``, ``"bank"``, or the name of an axis.
+        colour: ``"tile"``, ``"word"``, ``"bank"``, or the name of an axis; empty for ``"lane"`` if
+            the layout has lanes, and else ``"tile"``.
         word_bits: bits of a word.
         element_bits: bits of an element; None if unknown.
         dots: coordinates of the cells with a dot.
@@ -67,10 +68,10 @@ class Style:
         formula: whether the formula is shown above the picture.
 
     >>> Style().colour, Style(colour="word", element_bits=16).words_of(5)
-    ('tile', (2, 2))
+    ('', (2, 2))
     """
 
-    colour: Colour = "tile"
+    colour: Colour = ""
     word_bits: int = 32
     element_bits: int | None = None
     dots: tuple[tuple[int, ...], ...] = ()

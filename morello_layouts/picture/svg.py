@@ -50,8 +50,8 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
     view, style = panel.view, panel.style
     if view.axes:
         replicas = panel.map.recipe.replicas
-        first = f"the first of {replicas} places" if replicas > 1 else "its place"
-        yield "b2", f"in a cell: {':'.join(view.long_axes)}, {first}"
+        first = f", the first of {replicas} places" if replicas > 1 else ""
+        yield "cell", f"in each cell: {':'.join(view.long_axes)}{first}"
     for k, level in enumerate(view.levels):
         yield f"b{min(k, 2)}", f"border of a tile {level}"
     if style.colour == "word":
@@ -59,7 +59,7 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
     elif style.colour == "bank":
         yield "c0", f"one colour, one number b: one of {BANKS} banks of {style.word_bits} bits"
     elif style.colour != "tile":
-        yield "c0", f"one colour: one {style.colour}"
+        yield "c0", f"cells of one {style.colour} have one colour"
     elif view.levels:
         yield "c0", f"one colour: one tile {view.levels[0]}"
     if any(cell.is_padding for cell in view.cells()) or any(
@@ -83,6 +83,8 @@ def _sample(kind: str, x: float, y: float) -> str:
             return path(kind, [f"M{x + 2:g} {y + 8:g}h16"])
         case "dot":
             return dot(x + 10, y + 8, 4)
+        case "cell":
+            return text("0:0", "l", x - 2, y + 12)
         case "moved":
             return path(kind, [f"M{x + 6:g} {y + 4:g}h8l-8 8z"])
         case _:

@@ -87,7 +87,7 @@ def test_places_are_lines_of_the_dump(dump: str) -> None:
 def test_standard_input() -> None:
     assert run("hlo", "-", stdin=PROGRAM).stdout == f"{ml.diagnose(PROGRAM)}\n"
     assert run("hlo", "-", stdin="a = f32[8]{0} b(c)").exit_code == 0
-    assert run("oom", "-", stdin=WHOLE).stdout.startswith("Out of memory in hbm: 41.74 GiB needed")
+    assert run("oom", "-", stdin=WHOLE).stdout.startswith("Out of memory in HBM: 41.74 GiB needed")
 
 
 def test_two_dumps(tmp_path: Path) -> None:

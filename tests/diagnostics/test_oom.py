@@ -165,7 +165,7 @@ def test_a_whole_report() -> None:
     assert several.reserved_bytes == 1024 + 1024 + 4096
     assert [d.field for d in several.differences] == ["Size"]
     text = str(report)
-    assert "Out of memory in hbm: 41.74 GiB needed of 16.00 GiB" in text
+    assert "Out of memory in HBM: 41.74 GiB needed of 16.00 GiB" in text
     assert "numbers that agree with the layout: 13; that differ: 1; without a layout: 1" in text
     assert "14. HLO temp fusion.1668 (a/b c.py:12)" in text
 

@@ -66,7 +66,7 @@ def test_values_read_well() -> None:
     assert repr(moved).startswith("<Coalescing: not coalesced: 12% of the bytes moved are used")
     assert json.loads(json.dumps(plain(moved)))["sectors"]["worst"] == 32
     cached = ml.cache_lines("f32[64,64]", "column", lanes=16)
-    assert cached.verdict == "16 lines of 64 bytes: 1 do"
+    assert cached.verdict == "16 lines of 64 bytes: 1 at best"
     assert json.loads(json.dumps(plain(cached)))["efficiency"] == 0.0625
 
 

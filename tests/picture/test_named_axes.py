@@ -23,7 +23,7 @@ def cells(svg: str) -> dict[str, tuple[str, str, str]]:
 
 
 def test_a_cell_shows_lane_and_register() -> None:
-    picture = ml.draw(FRAGMENT, colour="lane")
+    picture = ml.draw(FRAGMENT)  # by lane, as vendors draw it
     found, m = cells(picture.svg()), ml.index_map(FRAGMENT)
     assert len(found) == 128
     for at, (title, _, text) in found.items():
@@ -31,8 +31,8 @@ def test_a_cell_shows_lane_and_register() -> None:
         place = m.place(i, j)
         assert text == f"{place['lane']}:{place['register']}"
         assert f"lies at lane {place['lane']}, register {place['register']}" in title
-    assert "one colour: one lane" in picture.svg()
-    assert "in a cell: lane:register" in str(picture)
+    assert "cells of one lane have one colour" in picture.svg()
+    assert "in each cell: lane:register" in str(picture)
     fills = {
         (m.place(*map(int, at.split(",")))["lane"], fill) for at, (_, fill, _) in found.items()
     }

@@ -27,7 +27,7 @@ _FORM: Final = (
 )
 _EXAMPLE: Final = (
     "write for example SM80_16x8x16_F32F16F16F32_TN A, "
-    "or ((4,8),(2,2,2)):((32,1),(16,8,128)) over 16x16"
+    "or ((4,8),(2,2,2)):((32,1),(16,8,128)) over 16x16; fragments lists all names"
 )
 # Parts of names that change the arithmetic, and not the fragments.
 _IGNORED: Final = re.compile(
@@ -73,6 +73,8 @@ def parse_fragment(text: str) -> FragmentLayout:
     places = [at[words.start(k)] for k in (2, 3)]
     if operand.lower().startswith("wave"):
         operand, wave, places = wave, operand, places[::-1]
+    if name.isalpha() and name.lower() not in instructions():  # such as mma m16n8k16 f16 A
+        raise _unknown(name.lower(), text.strip(), text, range(len(text)))
     if wave.lower() not in ("", "wave32", "wave64"):
         raise _error(f"expected the end of the text, found {shown(wave)}", text, places[1])
     if words.end() < len(squeezed):
@@ -104,7 +106,9 @@ def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseErro
     near = bisect_left(keys, name)
     length = max(_shared(name, each) for each in keys[max(0, near - 1) : near + 1])
     like = get_close_matches(name[:_LONGEST], _beginning_alike(name[:length]), 3, 0.5)
-    fix = f"the nearest are {listed([names[bisect_left(keys, each)] for each in like], 'and')}"
+    like = like or _with_all_parts(written)
+    nearest = listed([names[bisect_left(keys, each)] for each in like], "and")
+    fix = f"the nearest {'is' if len(like) == 1 else 'are'} {nearest}"
     what = f"no instruction has the name {shown(written)}"
     if name.startswith("vwmma"):
         what = "the generation: expected gfx11 or gfx12 before the name, got none"
@@ -118,6 +122,18 @@ def _unknown(name: str, written: str, text: str, at: Sequence[int]) -> ParseErro
         position=at[min(length, len(at) - 1)],
         reached=-1 if is_word else None,
     )
+
+
+def _with_all_parts(text: str) -> list[str]:
+    """Three keys that begin with the first part of a text and hold the others, as often as can be.
+
+    >>> _with_all_parts("mma m16n8k16 bf16 A")
+    ['mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32']
+    """
+    parts = [part for part in re.split(r"[\s._]+", text[:_LONGEST].lower()) if len(part) > 1]
+    found = [each for each in _names()[0] if parts and each.startswith(parts[0])]
+    found = [each for each in found if all(part in each for part in parts)]
+    return sorted(found, key=lambda each: -sum(map(each.count, parts)))[:3]
 
 
 def _shared(one: str, other: str) -> int:
