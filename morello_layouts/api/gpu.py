@@ -10,7 +10,7 @@ from morello_layouts import notations
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.gpu.access import Access, Lanes, access_of_text
 from morello_layouts.gpu.banks import BankConflicts, conflicts_of
 from morello_layouts.gpu.fragment import Fragment
@@ -83,7 +83,7 @@ at (0, 0)
     >>> print(bank_conflicts("f32[32,LD]", "column").verdict)
     gcd(LD, 32)-way conflict
     """
-    m = index_map(shared, shape, assuming=assuming, notation=notation)
+    m = _with_dims(index_map(shared, shape, assuming=assuming, notation=notation))
     width = _bits(m, bits)
     asked = _fitted(_access(access, vector), m, width)
     if m.recipe.names:
@@ -133,7 +133,7 @@ def coalescing(
     >>> coalescing("f32[64,64]", "row").sectors.worst
     4
     """
-    m = index_map(layout, shape, notation=notation)
+    m = _with_dims(index_map(layout, shape, notation=notation))
     width = _bits(m, bits)
     return coalescing_of(m, _fitted(_access(access, vector), m, width), width, _place(m, at))
 
@@ -175,7 +175,7 @@ def cache_lines(
     >>> cache_lines("f32[64,64]{1,0:T(4,4)}", "column").lines.worst    # tiles of 64 bytes
     16
     """
-    m = index_map(layout, shape, notation=notation)
+    m = _with_dims(index_map(layout, shape, notation=notation))
     asked = with_lanes(_access(access, vector), lanes, known(m.recipe.shape))
     return lines_of(m, asked, _bits(m, bits), _place(m, at), as_int(line, "line", 1, 1 << 20))
 
@@ -374,6 +374,17 @@ def _fitted(access: Access, m: IndexMap, bits: int) -> Access:
         return access
     widest = vector_width_of(m, len(m.recipe.shape) - 1, bits)
     return access if widest * bits >= WIDEST else replace(access, widest=widest)
+
+
+def _with_dims(m: IndexMap) -> IndexMap:
+    """Return an array that has rows: not a single number."""
+    if not m.recipe.shape:
+        raise ShapeError(
+            f"{m.source or m.shape}: expected one dimension or more, got none",
+            "an access goes along the dimensions of an array",
+            "give a shape such as (64, 64)",
+        )
+    return m
 
 
 def _bits(m: IndexMap, bits: int | None) -> int:

@@ -423,11 +423,14 @@ def digit(operand: AffineExpr, divisor: Int, modulus: Int | None) -> AffineExpr:
 
 
 def xor(*parts: AffineExpr) -> AffineExpr:
-    """Return the form ``x ^ y ^ …`` without any rewriting.
+    """Return the form ``x ^ y ^ …`` without any rewriting; a number if all parts are numbers.
 
     >>> print(8 * xor(variable("i", 0, 7), variable("j", 0, 7)) + 1)
     8*(i ^ j) + 1
     """
+    numbers = [part.const for part in parts if not part.terms and isinstance(part.const, int)]
+    if len(numbers) == len(parts):
+        return AffineExpr((), reduce(operator.xor, numbers, 0))
     return AffineExpr(((BitXor(parts), 1),), 0)
 
 

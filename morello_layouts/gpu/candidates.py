@@ -70,8 +70,8 @@ class Candidate(ABC):
 
     def _strides(self) -> str:
         """Return shape and strides in CuTe's notation."""
-        sizes = (*self.shape[1:-1], self.pitch)
-        strides = [prod(sizes[k:]) for k in range(len(sizes))] + [1]
+        sizes = (*self.shape[:-1], self.pitch)
+        strides = [prod(sizes[k:]) for k in range(1, len(sizes))] + [1]
         return f"({','.join(map(str, self.shape))}):({','.join(map(str, strides))})"
 
 

@@ -173,6 +173,8 @@ class Task:
         sizes = (*self.shape, self.bits)
         if any(n & (n - 1) for n in sizes) or self.bits > 128 or self.base is None:
             return None
+        if prod(sizes) < 8 * WORD:  # less than a word
+            return None
         found: set[Space] = set()
         for each in self.sample:
             some = spaces_of(each.index, each.phase_lanes, each.requests)

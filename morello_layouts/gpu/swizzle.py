@@ -36,7 +36,8 @@ class BestSwizzle(Displayed):
         is_best: whether it is known that none is better, among all linear placements if sizes are
             powers of two, and among those of the reason if not.
         tried: the placements that were tried.
-        padded: the smallest pitch without conflicts, if there is one.
+        padded: the smallest pitch with as few ways as vectors that stay whole allow, if there is
+            one: without conflicts unless an access is down a column and another one is wide.
     """
 
     json_keys: ClassVar = ("verdict", "*", "padding_bytes")

@@ -106,6 +106,15 @@ def test_simplified_text(row: tuple[str, str]) -> None:
     assert str(canonicalize(form)) == simple
 
 
+def test_numbers_become_one_number() -> None:
+    """SymPy evaluates no exclusive or of numbers that stands inside of another by itself."""
+    text = "((i ^ j) % 2) ^ ((3 ^ 8) ^ (r + 15))"
+    bounds = {"i": (0, 31), "j": (0, 63), "r": (-5, 9)}
+    found = ml.simplify(text, bounds, target="cheapest")
+    i, j, r = sorted(found.free_symbols, key=str)
+    assert found.subs({i: 2, j: 7, r: 8}) == 1 ^ 11 ^ 23
+
+
 def test_latex() -> None:
     form = 8 * X + xor(Y, X % 8)
     assert latex(form) == r"8 i + \left(j \oplus \left(i \bmod 8\right)\right)"

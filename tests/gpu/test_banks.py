@@ -193,6 +193,8 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
         (("f32[8,N]", "row"), {"at": (0, 0)}, "in an array of symbolic sizes"),
         (("f32[8,N]", "column.b128"), {}, "not aligned for every value of N"),
         (("f32[8,N]{0,1}", "row.b128"), {}, "are not one vector"),
+        (("f32[]", "row"), {}, "expected one dimension or more"),
+        (("f32[]", lambda _: ()), {}, "expected one dimension or more"),
         (("f32[8,8]", lambda _: None), {"vector": 0}, "expected an integer from 1 to 128"),
     ],
 )

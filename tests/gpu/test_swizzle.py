@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.gpu import BankConflicts
 from morello_layouts.gpu.spaces import Search, echelon
 from morello_layouts.plain import plain
 from tests.support import swizzle_judges as judges
@@ -206,6 +207,23 @@ def test_none_exists_where_it_is_said() -> None:
     assert best.reason == "no linear placement is better: the search was complete"
     fewer = ml.best_swizzle((16, 4), 32, accesses[:-1])
     assert (set(fewer.ways), fewer.is_best) == ({1}, True)
+
+
+def test_tiles_of_less_than_a_word_and_of_one_dimension() -> None:
+    for shape, bits in [((1, 2), 8), ((2, 1), 8), ((2,), 16), ((1, 1), 4), ((64,), 32)]:
+        best = ml.best_swizzle(shape, bits, ["row", "column"])
+        assert max(best.ways) == 1
+        assert best.cute is not None
+        assert ml.are_equivalent(best.cute, best.layout).holds, best.cute
+    assert ml.best_swizzle((64,), 32, "row").cute == "(64):(1)"
+
+
+def test_the_smallest_pitch_has_as_few_ways_as_vectors_allow() -> None:
+    best = ml.best_swizzle((64, 8), 64, ["column", "ldmatrix"])
+    assert (best.ways, best.padded) == ((2, 1), 10)
+    padded = ml.bank_conflicts("(64,8):(10,1)", "column", bits=64)
+    assert isinstance(padded, BankConflicts)
+    assert padded.ways == 2
 
 
 def test_values_read_well() -> None:

@@ -282,7 +282,7 @@ ENTRIES = {
         Example(i ^ 0, "i", i ^ 1, "the bits of 1 change those of i", i),
         (
             (xor(i, AffineExpr((), 5), AffineExpr((), 6)), "(i ^ 3)"),
-            (xor(AffineExpr((), 5), AffineExpr((), 5)), "0"),
+            (xor(i, AffineExpr((), 5), AffineExpr((), 5)), "i"),
         ),
     ),
     "xor-split": Entry(
