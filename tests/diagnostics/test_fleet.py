@@ -77,6 +77,7 @@ def test_one_bad_file_is_reported_and_loses_nothing(dumps: Path) -> None:
     assert f"warning: {bad}: line 2" in str(report)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same(dumps: Path) -> None:
     done: list[tuple[int, int]] = []
     alone = ml.diagnose_many([dumps])
@@ -85,6 +86,7 @@ def test_processes_give_the_same(dumps: Path) -> None:
     assert done == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_loses_one_file(dumps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker ends itself over one of the programs."""
     command = (

@@ -97,6 +97,7 @@ def test_recorded_programs(program: str, name: str, words: str) -> None:
     assert words in str(near.force(near.find(name)))
 
 
+@pytest.mark.slow
 @each_row("program", [n for n in tpu_dumps.names() if "lbfgs" not in n])
 def test_no_shape_is_offered_inside_and_no_tile_anywhere(program: str) -> None:
     report = ml.diagnose(tpu_dumps.module(program), top=None)

@@ -79,6 +79,7 @@ def test_a_conversion_says_whether_the_order_changes() -> None:
         assert found.text == "converts the type, and rewrites the array"
 
 
+@pytest.mark.slow
 def test_bitcasts_of_programs_are_free() -> None:
     """By HLO's rules and by the buffer assignment they take no memory; so says the proof."""
     data = lzma.decompress((DATA / "tpu_bitcasts_of_programs.tsv.xz").read_bytes()).decode()

@@ -50,6 +50,7 @@ def test_counts_and_bytes_are_those_of_xla(name: str) -> None:
     assert totals.fused_computations == len(fused)
 
 
+@pytest.mark.slow
 @each_row("name", NAMES)
 def test_sums_agree(name: str) -> None:
     found = diagnosis(name)

@@ -37,7 +37,7 @@ def map_of(recipe: Recipe) -> IndexMap:
     return IndexMap.of(recipe, lambda at, _: offset_of(recipe, at, AffineExpr((), 0)), "a recipe")
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(recipes())
 def test_random_layouts_with_names(recipe: Recipe) -> None:
     shape = known(recipe.physical_shape)

@@ -57,6 +57,7 @@ def test_formula_and_inverse_are_those_of_numbers(text: str, shape: Any, full: s
             assert (x == y).all(), names
 
 
+@pytest.mark.slow
 @each_row("text, shape, full", LAYOUTS)
 def test_what_holds_for_all_sizes(text: str, shape: Any, full: str) -> None:
     m = ml.index_map(text, shape)

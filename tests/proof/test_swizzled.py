@@ -49,7 +49,7 @@ def has_new_steps(recipe: Recipe) -> bool:
     return any(isinstance(step, Xor | Replicate) for step in recipe.steps)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(recipes())
 def test_random_layouts(recipe: Recipe) -> None:
     assume(has_new_steps(recipe))
@@ -66,7 +66,7 @@ def test_random_layouts(recipe: Recipe) -> None:
     assert ml.verify(m).holds is True
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(recipes(), recipes(), st.booleans())
 def test_random_pairs(one: Recipe, other: Recipe, same: bool) -> None:
     if same:

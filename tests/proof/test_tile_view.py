@@ -22,6 +22,7 @@ LAYOUTS = (
 )
 
 
+@pytest.mark.slow
 @each_row(("one", "other"), [*product(LAYOUTS, LAYOUTS)])
 def test_a_view_is_split_transpose_merge_and_crop(one: str, other: str) -> None:
     a, b = ml.index_map(one), ml.index_map(other)

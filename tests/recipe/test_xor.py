@@ -41,7 +41,7 @@ def slots(recipe: Recipe) -> dict[int, tuple[int, ...]]:
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(recipes())
 def test_coordinates_and_their_inverse(recipe: Recipe) -> None:
     for element, holders in places(recipe):
@@ -56,7 +56,7 @@ def test_coordinates_and_their_inverse(recipe: Recipe) -> None:
         assert expected.get(slot) == (at if all(x < n for x, n in limits) else None)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(recipes())
 def test_arrays_and_their_buffers(recipe: Recipe) -> None:
     expected = slots(recipe)

@@ -55,6 +55,7 @@ def test_formula_and_inverse_are_those_of_every_tile(text: str, shape: Any) -> N
             assert ((found == x) | (x < 0)).all(), names
 
 
+@pytest.mark.slow
 @each_row("text, shape", LAYOUTS)
 def test_what_holds_for_all_sizes(text: str, shape: Any) -> None:
     m = ml.index_map(text, shape)
