@@ -170,7 +170,7 @@ def cache_lines(
         UnsupportedError: if sizes are symbolic, or a lane's elements do not follow each other.
 
     >>> print(cache_lines("f32[64,64]", "column"))
-    64 lines of 64 bytes: 4 do: load column of f32[64,64]{1,0}, 32 bits
+    64 lines of 64 bytes: 4 at best: load column of f32[64,64]{1,0}, 32 bits
       262,144 bytes moved for 16,384 wanted by 64 runs: 6%
     >>> cache_lines("f32[64,64]{1,0:T(4,4)}", "column").lines.worst    # tiles of 64 bytes
     16

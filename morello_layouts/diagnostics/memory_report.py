@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -393,17 +392,3 @@ def _whole(allocation: Allocation) -> PlacedValue:
     """Return the value of an allocation that stays, such as the parameter itself."""
     values: Iterable[PlacedValue] = allocation.values
     return max(values, key=lambda value: value.size)
-
-
-_USAGE: Final = re.compile(
-    r"Memory Space: (\S+) \(color=([0-9]{1,9})\)\s*\nTotal bytes: ([0-9]{1,18})\b", re.ASCII
-)
-
-
-def usage_totals(text: str) -> dict[int, int]:
-    r"""Return the bytes of each memory space in a memory usage report.
-
-    >>> usage_totals("Memory Space: vmem (color=1)\nTotal bytes: 96 (96B)\n")
-    {1: 96}
-    """
-    return {int(match[2]): int(match[3]) for match in _USAGE.finditer(text)}

@@ -47,29 +47,34 @@ class Touched:
         """Whether no instruction touches more units than it must."""
         return self.total == self.total_least
 
+    @property
+    def at_best(self) -> str:
+        """How many units hold what the worst instruction asks for, in words."""
+        return "the fewest" if self.worst == self.least else f"{self.least} at best"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Coalescing(Displayed):
-    """What an access of a warp moves from global memory.
+class CacheLines(Displayed):
+    """The lines of a cache that an access touches.
 
     Attributes:
         access: the access in words.
-        layout: the layout in global memory.
+        layout: the layout in memory.
         bits: bits of an element.
-        sectors: the 32-byte sectors that it touches.
-        lines: the 128-byte lines.
+        lines: the lines that it touches: of a GPU 128 bytes each.
         wanted_bytes: different bytes that all instructions ask for, each for itself.
-        instructions: the instructions of the access.
+        instructions: the instructions of the access; for a CPU runs, its rows or columns, or
+            vectors of lanes.
         counted: those that were looked at: all, unless there are very many.
-        at: the coordinate of the first lane of the instruction with most sectors.
+        at: the coordinate of the first lane of the worst instruction, or run.
     """
 
-    json_keys: ClassVar = ("verdict", "*", "moved_bytes", "efficiency")
+    json_keys: ClassVar[tuple[str, ...]] = ("verdict", "*", "efficiency")
+    instruction: ClassVar = "run"
 
     access: str
     layout: str
     bits: int
-    sectors: Touched
     lines: Touched
     wanted_bytes: int
     instructions: int
@@ -78,8 +83,8 @@ class Coalescing(Displayed):
 
     @property
     def moved_bytes(self) -> int:
-        """The bytes of the sectors that all instructions touch."""
-        return self.sectors.total * SECTOR
+        """The bytes of the units that all instructions touch."""
+        return self.lines.total * self.lines.unit
 
     @property
     def efficiency(self) -> float:
@@ -89,71 +94,57 @@ class Coalescing(Displayed):
     @property
     def verdict(self) -> str:
         """The answer in words."""
-        if self.sectors.is_best:
-            return "coalesced"
-        return f"not coalesced: {self.efficiency:.0%} of the bytes moved are used"
+        lines = self.lines
+        return f"{count(lines.worst, 'line')} of {lines.unit} bytes: {lines.at_best}"
+
+    def _units(self) -> list[str]:
+        """Return lines of text about the units of the worst instruction."""
+        return []
 
     def __str__(self) -> str:
-        lines = [f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits"]
-        for name, each in (("sector", self.sectors), ("line", self.lines)):
-            at_best = "the fewest" if each.worst == each.least else f"{each.least} at best"
-            lines.append(
-                f"  {count(each.worst, name)} of {each.unit} bytes in the worst instruction"
-                f"{'' if self.instructions == 1 else f', at {self.at}'}: {at_best}"
-            )
-        lines.append(f"  {_moved(self.wanted_bytes, self.moved_bytes, self)}")
-        return "\n".join(lines)
+        head = f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits"
+        asked = count(self.counted, self.instruction)
+        if self.counted < self.instructions:
+            asked = f"the first {asked} of {amount(self.instructions)}"
+        moved = f"{self.moved_bytes:,} bytes moved for {self.wanted_bytes:,} wanted by {asked}"
+        return "\n  ".join([head, *self._units(), f"{moved}: {self.efficiency:.0%}"])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CacheLines(Displayed):
-    """The lines of a CPU's cache that an access touches.
+class Coalescing(CacheLines):
+    """What an access of a warp moves from global memory; the worst instruction has most sectors.
 
     Attributes:
-        access: the access in words.
-        layout: the layout in memory.
-        bits: bits of an element.
-        lines: the lines that it touches.
-        wanted_bytes: different bytes that all runs ask for, each for itself.
-        instructions: the runs of the access: its rows or columns, or vectors of lanes.
-        counted: those that were looked at: all, unless there are very many.
-        at: the first coordinate of the run with most lines.
+        sectors: the 32-byte sectors that it touches; the other attributes are as in CacheLines.
     """
 
-    json_keys: ClassVar = ("verdict", "*", "efficiency")
+    json_keys: ClassVar = (
+        *("verdict", "access", "layout", "bits", "sectors", "lines", "wanted_bytes"),
+        *("instructions", "counted", "at", "moved_bytes", "efficiency"),
+    )
+    instruction: ClassVar = "instruction"
 
-    access: str
-    layout: str
-    bits: int
-    lines: Touched
-    wanted_bytes: int
-    instructions: int
-    counted: int
-    at: tuple[int, ...]
+    sectors: Touched
 
     @property
-    def efficiency(self) -> float:
-        """The part of the lines' bytes that is asked for; 1 if there are no lines."""
-        moved = self.lines.total * self.lines.unit
-        return self.wanted_bytes / moved if moved else 1.0
+    def moved_bytes(self) -> int:
+        """The bytes of the sectors that all instructions touch."""
+        return self.sectors.total * SECTOR
 
     @property
     def verdict(self) -> str:
         """The answer in words."""
-        fewest = self.lines.worst == self.lines.least
-        least = "the fewest" if fewest else f"{self.lines.least} at best"
-        return f"{count(self.lines.worst, 'line')} of {self.lines.unit} bytes: {least}"
+        if self.sectors.is_best:
+            return "coalesced"
+        return f"not coalesced: {self.efficiency:.0%} of the bytes moved are used"
 
-    def __str__(self) -> str:
-        head = f"{self.verdict}: {self.access} of {self.layout}, {self.bits} bits"
-        return f"{head}\n  {_moved(self.wanted_bytes, self.lines.total * self.lines.unit, self)}"
-
-
-def _moved(wanted: int, moved: int, of: Coalescing | CacheLines) -> str:
-    asked = count(of.counted, "instruction" if isinstance(of, Coalescing) else "run")
-    if of.counted < of.instructions:
-        asked = f"the first {asked} of {amount(of.instructions)}"
-    return f"{moved:,} bytes moved for {wanted:,} wanted by {asked}: {of.efficiency:.0%}"
+    def _units(self) -> list[str]:
+        where = "" if self.instructions == 1 else f", at {self.at}"
+        return [
+            f"{count(each.worst, name)} of {each.unit} bytes in the worst instruction{where}: "
+            f"{each.at_best}"
+            for name, each in (("sector", self.sectors), ("line", self.lines))
+        ]
 
 
 def coalescing_of(m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None) -> Coalescing:
@@ -161,7 +152,7 @@ def coalescing_of(m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | 
     requests, first, last = _bytes(m, access, bits, at)
     sectors, wanted, worst = _touched(first, last, requests.active, SECTOR)
     lines, _, _ = _touched(first, last, requests.active, LINE)
-    return Coalescing(*_head(m, access, bits), sectors, lines, wanted, *_tail(requests, worst))
+    return Coalescing(*_head(m, access, bits), lines, wanted, *_tail(requests, worst), sectors)
 
 
 def lines_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -28,12 +27,10 @@ def program_name(path: Path) -> str:
 
 def assignment_beside(path: Path) -> Path | None:
     """Return the buffer assignment that lies beside a program; None without one."""
-    return _first(path, _named(path, "buffer-assignment"))
-
-
-def usage_report_beside(path: Path) -> Path | None:
-    """Return the memory usage report that lies beside a program; None without one."""
-    return _first(path, _named(path, "memory-usage-report"))
+    name = program_name(path)
+    beside = (f"{name}.{stage}-buffer-assignment.txt" for stage in _COMPILED)
+    names = (f"{path.stem}-buffer-assignment.txt", *beside)
+    return _first(path, (*names, f"{name}.buffer-assignment.txt", f"{name}-buffer-assignment.txt"))
 
 
 def program_beside(path: Path) -> Path | None:
@@ -44,15 +41,6 @@ def program_beside(path: Path) -> Path | None:
     return _first(path, (f"{stem}.txt", *(f"{name}.{stage}.txt" for stage in stages)))
 
 
-def _named(path: Path, what: str) -> Iterator[str]:
-    name = program_name(path)
-    yield f"{path.stem}-{what}.txt"
-    for stage in _COMPILED:
-        yield f"{name}.{stage}-{what}.txt"
-    yield f"{name}.{what}.txt"
-    yield f"{name}-{what}.txt"
-
-
-def _first(path: Path, names: Iterator[str] | tuple[str, ...]) -> Path | None:
+def _first(path: Path, names: tuple[str, ...]) -> Path | None:
     others = (path.with_name(name) for name in names)
     return next((other for other in others if other != path and other.is_file()), None)

@@ -126,16 +126,6 @@ def kernel(columns: Iterable[int]) -> tuple[int, ...]:
     return Span(columns).relations
 
 
-def solve(columns: Iterable[int], value: int) -> int | None:
-    """Return a vector that the matrix takes to the value; None if there is none.
-
-    >>> solve((0b01, 0b11), 0b10), solve((0b01, 0b01), 0b10)
-    (3, None)
-    """
-    rest, used = Span(columns).reduced(value)
-    return None if rest else used
-
-
 def inverse(columns: Sequence[int]) -> tuple[int, ...] | None:
     """Return the inverse of a square matrix; None if it has none.
 

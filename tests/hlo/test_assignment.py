@@ -13,7 +13,6 @@ from morello_layouts.hlo.dumps import (
     assignment_beside,
     program_beside,
     program_name,
-    usage_report_beside,
 )
 from morello_layouts.hlo.liveness import Schedule
 from morello_layouts.notations.xla import XlaShape
@@ -140,9 +139,6 @@ def test_files_beside_a_program_are_found(tmp_path: Path) -> None:
     assert assignment_beside(program) == assigned
     assert assignment_beside(tmp_path / f"{name}.oom_intermediate_module.txt") == assigned
     assert program_beside(assigned) == program
-    report = usage_report_beside(program)
-    assert report is not None
-    assert "usage" in report.name
 
 
 def test_lines_of_other_kinds_are_skipped_and_wrong_types_reported() -> None:
