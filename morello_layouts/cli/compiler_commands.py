@@ -109,7 +109,7 @@ def tpu_compile(
     """Compile a JAX function for a TPU, without one, and report on the program.
 
     The file is run as Python, and the compiler in a process of its own. It needs JAX and libtpu:
-    pip install 'morello_layouts[tpu]'. In Python: tpu.diagnose, tpu.advise.
+    pip install '.[tpu]' in the clone. In Python: tpu.diagnose, tpu.advise.
     """
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX would look for a TPU
     from morello_layouts.tpu_compiler import advise, diagnose

@@ -36,6 +36,11 @@ OTHER_TEXTS: Final = (
     _kind(r"BufferAssignment:", "a buffer assignment", _MEMORY),
     _kind(r"Memory Space: ", "a memory usage report", _MEMORY),
     _kind(
+        r"(?:\w++(?:\.\w++)*+: )?RESOURCE_EXHAUSTED\b|(?:E\d{4}: )|.*\b[Rr]an out of memory\b",
+        "an out-of-memory message",
+        "ask morello-layouts oom FILE, or ml.read_oom",
+    ),
+    _kind(
         r'module\b(?!\s*+[=:])|"?builtin\.module|func\.func|#[a-z]\w*+\s*+=|vhlo\.|stablehlo\.',
         "StableHLO or other MLIR, which the compiler has not laid out",
         f"print it as HLO with lowered.compile().as_text(), or {_DUMP}",

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.places import named_forms
 from morello_layouts.picture.view import Cell, Slot, View
 
 Line = Sequence[Cell | None]
@@ -243,7 +244,15 @@ class Panel:
     @property
     def headings(self) -> tuple[str, ...]:
         """The lines above: the title, and the formula if the style has it."""
-        return (self.title, str(self.map)) if self.style.formula else (self.title,)
+        if not self.style.formula:
+            return (self.title,)
+        left, _, offset = str(self.map).partition(" -> ")
+        named = [
+            f"{name} {form}"
+            for name, form in named_forms(self.map.recipe, self.map.form)
+            if name in self.view.long_axes
+        ]
+        return self.title, f"{left} -> {', '.join(named) or offset}"
 
     def colour(self, place: Cell | Slot) -> int | None:
         """Return the number of a place's pastel; None for padding."""

@@ -69,9 +69,9 @@ def libtpu_compiler() -> Compiler:
     missing = [name for name in ("jax", "jaxlib", "libtpu") if find_spec(name) is None]
     if missing:
         raise LayoutError(
-            f"the TPU compiler is not here: {' and '.join(missing)} not installed",
+            f"the TPU compiler is not installed: no {', '.join(missing)}",
             "libtpu holds the compiler, and JAX calls it; neither needs a TPU",
-            "pip install 'morello_layouts[tpu]', on Linux",
+            "on Linux, python -m pip install 'jax>=0.10.2,<0.11' libtpu flatbuffers",
         )
     return Compiler((sys.executable, _CHILD))
 

@@ -108,6 +108,8 @@ def test_replica_groups_of_a_mesh_are_read(groups: str) -> None:
     [
         ("BufferAssignment:\nallocation 0: size 512\n", "buffer assignment", "memory"),
         ("\nMemory Space: default (color=0)\n", "memory usage report", "memory"),
+        ("JaxRuntimeError: RESOURCE_EXHAUSTED: no room\n", "out-of-memory message", "oom FILE"),
+        ("XlaRuntimeError: Ran out of memory on HBM\n", "out-of-memory message", "oom FILE"),
         ("module @jit_f attributes {a = 1} {\n", "MLIR", "as_text()"),
         ("#loc = loc(unknown)\nmodule {\n", "MLIR", "as_text()"),
         ("func.func @f() {\n", "MLIR", "as_text()"),
