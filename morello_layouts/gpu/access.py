@@ -223,7 +223,8 @@ class Lanes(Access):
             if given is None:
                 continue
             values = (given,) if whole(given) is not None else given
-            if not isinstance(values, tuple | list | np.ndarray):
+            is_flat = isinstance(values, tuple | list) or np.ndim(values) == 1
+            if not is_flat or any(np.ndim(x) for x in values):
                 raise LayoutError(
                     f"the access at lane {lane}: expected a coordinate, got {shown(given)}",
                     "the function returns one int for each dimension, or None",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
-from morello_layouts.checks import as_index, spread
+from morello_layouts.checks import as_index, shown, spread
 from morello_layouts.description import amount
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize
@@ -100,7 +100,7 @@ def slot_of(recipe: Recipe, place: Mapping[str, Any]) -> Any:
         inside = (x >= 0) & (x < n)
         if not (inside if isinstance(inside, bool) else inside.all()):
             raise ShapeError(
-                f"{name}={x} is outside of the axis",
+                f"{name}={shown(x)} is outside of the axis",
                 f"{name} has {n} values",
                 f"give a number from 0 to {n - 1}",
             )

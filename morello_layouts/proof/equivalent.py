@@ -11,7 +11,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.limits import ISL_OPERATIONS
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof import named_tiles, swizzled
+from morello_layouts.proof import axes, named_tiles, swizzled
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
@@ -70,10 +70,12 @@ EQUIVALENT: Final = "equivalent"
 def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Decide whether two maps over one shape give each coordinate the same offset.
 
+    Layouts whose axes have names must give it the same coordinates along them.
+
     Raises:
         ShapeError: if the shapes differ.
     """
-    answer = _decided(a, b, budget=budget)
+    answer = axes.with_places(_decided(a, b, budget=budget), a, b)
     if answer.holds is not None:
         return answer
     with isl_budget(-(-(budget or ISL_OPERATIONS) // 4)):
@@ -174,11 +176,11 @@ def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:
     recipes = [a.recipe, b.recipe]
     space = Space.of(a.recipe.shape, context, parameters_of(recipes, assumptions))
     try:
-        axes = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
+        values = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
         if recipes[0].offset != recipes[1].offset:
             one, other = (offset_value(r, space) for r in recipes)
             return OffsetDifference((one - other,), space)
-        return OffsetDifference.of(axes[0], axes[1], space)
+        return OffsetDifference.of(values[0], values[1], space)
     except NotAffineError:
         one, other = (linear_offset(r, space) for r in recipes)
         return OffsetDifference((one - other,), space)

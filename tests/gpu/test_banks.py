@@ -186,6 +186,12 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
         (("f32[8,8]", lambda lane: (lane, 0)), {}, "coordinate 0 is 8"),
         (("f32[32,8]", lambda lane: (lane, 0)), {"at": (1, 0)}, "lanes leave the tile"),
         (("f32[32,8]", lambda _: "x"), {}, "expected a coordinate, got 'x'"),
+        (
+            ("f32[32,8]", lambda lane: ((lane, lane), 0)),
+            {},
+            "expected a coordinate, got ((0, 0), 0)",
+        ),
+        (("f32[32,8]", lambda lane: (x for x in (lane, 0))), {}, "expected a coordinate, got <gen"),
         (("f32[32,8]", lambda lane: 1 // lane), {}, "ZeroDivisionError"),
         (("f32[32,8]", lambda lane: lane), {}, "1 coordinates for 2 dimensions"),
         (("f32[8,8]", "row.b128"), {"at": (0, 1)}, "expected a multiple of 4 at the end, got 1"),

@@ -172,3 +172,25 @@ def test_symbolic_padding_has_a_condition() -> None:
 def test_certificates_say_that_they_have_no_exclusive_or() -> None:
     with pytest.raises(ml.UnsupportedError, match="certificates have no \\^"):
         ml.certificate(swizzled(8), claim="verified")
+
+
+BASES = "#ttg.linear<{{register = {}, lane = {}, warp = {}}}>".format
+
+
+def test_equal_offsets_on_other_axes_are_other_places() -> None:
+    """Lanes of two registers, and twice as many lanes of one, count the same offsets."""
+    pairs = [
+        (BASES([[1]], [[2], [4]], []), BASES([], [[1], [2], [4]], []), (8,), (1,)),
+        (BASES([[1]], [[2], [0]], []), BASES([], [[1], [2], [0]], []), (4,), None),
+        (BASES([], [[1], [2]], [[0]]), BASES([], [[1], [2], [0]], []), (4,), None),
+    ]
+    for one, other, shape, where in pairs:
+        proof = ml.are_equivalent(one, other, shape)
+        assert proof.holds is False
+        a, b = (ml.index_map(text, shape) for text in (one, other))
+        at = proof.counterexample
+        assert where in (None, at)
+        assert set(map(str, a.place(*at).holders)) != set(map(str, b.place(*at).holders))
+    alone = ml.index_map(BASES([], [[1]], []), (2,))
+    unnamed = replace(alone, recipe=replace(alone.recipe, steps=(), axis_names=("lane",)))
+    assert ml.are_equivalent(alone, unnamed).holds
