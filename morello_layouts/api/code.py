@@ -23,9 +23,9 @@ from morello_layouts.expr import (
     readable,
     variable,
 )
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, as_layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse

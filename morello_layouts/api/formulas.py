@@ -18,7 +18,6 @@ from morello_layouts.expr import (
     coordinate_variables,
     readable,
 )
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import (
     form_from_sympy,
     number_from_sympy,
@@ -26,6 +25,7 @@ from morello_layouts.expr.conversions import (
     to_sympy,
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap
 
 if TYPE_CHECKING:

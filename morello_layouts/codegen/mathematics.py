@@ -20,9 +20,9 @@ from morello_layouts.codegen.printer import Printer, fresh_names
 from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
-from morello_layouts.expr.affine import replace_atoms, replace_digits
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import latex, latex_int, to_sympy
+from morello_layouts.expr.substitution import replace_atoms, replace_digits
 
 _INDEX: Final = Widths(unsigned=False)
 

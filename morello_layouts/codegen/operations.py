@@ -9,7 +9,7 @@ from math import gcd
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Interval, Var
-from morello_layouts.expr.affine import printing_order, replace_digits
+from morello_layouts.expr.affine import printing_order
 from morello_layouts.expr.sizes import (
     Int,
     Monomial,
@@ -20,6 +20,7 @@ from morello_layouts.expr.sizes import (
     is_nonnegative,
     sign,
 )
+from morello_layouts.expr.substitution import replace_digits
 
 
 class Op(Enum):

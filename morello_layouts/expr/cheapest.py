@@ -17,9 +17,6 @@ from morello_layouts.expr.affine import (
     Var,
     digit,
     floors_of,
-    replace_atoms,
-    replace_digits,
-    substitute,
     variable,
     xor,
 )
@@ -32,6 +29,7 @@ from morello_layouts.expr.digit_choices import (
 )
 from morello_layouts.expr.simplify import canonicalize
 from morello_layouts.expr.sizes import Int, SizeExpr, absolute, sign
+from morello_layouts.expr.substitution import replace_atoms, replace_digits, substitute
 from morello_layouts.limits import SEARCH_COMBINATIONS, SEARCH_TERMS
 
 _SHARING_TOLERANCE: Final = 1

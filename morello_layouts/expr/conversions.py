@@ -14,7 +14,6 @@ from morello_layouts.expr.affine import (
     Var,
     digit,
     printing_order,
-    substitute,
     xor,
 )
 from morello_layouts.expr.bounds import Interval
@@ -30,6 +29,7 @@ from morello_layouts.expr.sizes import (
     is_nonnegative,
     join_signed,
 )
+from morello_layouts.expr.substitution import substitute
 
 if TYPE_CHECKING:
     import sympy

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, replace_atoms
+from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var
 from morello_layouts.expr.conversions import latex
 from morello_layouts.expr.rules import (
     DIGIT_RULES,
@@ -22,6 +22,7 @@ from morello_layouts.expr.rules import (
     Node,
     Rule,
 )
+from morello_layouts.expr.substitution import replace_atoms
 
 
 @dataclass(frozen=True, slots=True)

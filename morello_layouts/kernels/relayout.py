@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import latex_map, to_sympy
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType
 from morello_layouts.maps import IndexMap, Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, numpy_type

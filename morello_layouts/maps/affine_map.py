@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morello_layouts.checks import checked_coordinate, spread
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, variable
-from morello_layouts.expr.affine import Digit, map_ints, substitute
+from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes, meet_all
 from morello_layouts.expr.conversions import latex_map, public_size, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.maps.symbolic import (
     bounds_of,
     coordinate_with,

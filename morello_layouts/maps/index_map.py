@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, coordinate_variables
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
     public_size,
@@ -19,6 +18,7 @@ from morello_layouts.expr.conversions import (
 )
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.inverse import Inverse

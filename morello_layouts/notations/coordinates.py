@@ -27,10 +27,10 @@ from morello_layouts.expr import (
     canonicalize,
     coordinate_variables,
 )
-from morello_layouts.expr.affine import map_ints, substitute
 from morello_layouts.expr.assumptions import apply_divisibility
 from morello_layouts.expr.bounds import range_of_xor
 from morello_layouts.expr.sizes import Int, evaluated, is_nonnegative, round_up
+from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import Layout
 from morello_layouts.notations.tree import by_formulas
 from morello_layouts.recipe import Recipe

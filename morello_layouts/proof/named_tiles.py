@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, Quotient, SizeExpr, is_nonnegative
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import SymbolicQuestion
 from morello_layouts.proof.reading import Reading, limits_of

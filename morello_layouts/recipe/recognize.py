@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
-from morello_layouts.expr.affine import floors_of, substitute
+from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,

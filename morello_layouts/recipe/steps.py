@@ -9,8 +9,9 @@ from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.affine import AffineExpr, map_ints
+from morello_layouts.expr.affine import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.expr.substitution import map_ints
 from morello_layouts.plain import Displayed
 
 Shape: TypeAlias = tuple[Int, ...]

@@ -10,7 +10,7 @@ from hypothesis import assume, given, strategies as st
 from morello_layouts.codegen import Formulas, print_formulas
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, cheapest, readable, variable
-from morello_layouts.expr.affine import substitute
+from morello_layouts.expr.substitution import substitute
 from tests.codegen.test_python import Lane, function_of, triton
 
 BOUNDS = st.sampled_from([

@@ -15,8 +15,8 @@ from morello_layouts.checks import require_rank
 from morello_layouts.description import dimension_names
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import AffineExpr, canonicalize
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.mlir.types import bits_of

@@ -11,9 +11,9 @@ from morello_layouts.checks import shown
 from morello_layouts.description import dimension_names
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.affine import substitute
 from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.expression import parse_function
 from morello_layouts.notations.named.document import by_name
