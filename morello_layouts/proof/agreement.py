@@ -13,7 +13,7 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import cropped
 from morello_layouts.plain import Displayed
 from morello_layouts.proof.access import Access, covers, fits
-from morello_layouts.proof.equivalent import EQUIVALENT, are_equivalent
+from morello_layouts.proof.equivalent import EQUIVALENT, have_equal_offsets
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample, sizes_text
 
 
@@ -224,7 +224,7 @@ def agree(producer: Access, consumer: Access) -> Agreement:
         offsets = Proof(EQUIVALENT, False, widths, decider="")
         definition = replace(offsets, claim="defined", holds=None)
     else:
-        offsets = are_equivalent(one, other)
+        offsets = have_equal_offsets(one, other)
         definition = covers(producer, consumer, offsets)
     shapes = ""
     if producer.sizes != consumer.sizes:

@@ -75,7 +75,21 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     Raises:
         ShapeError: if the shapes differ.
     """
-    answer = axes.with_places(_decided(a, b, budget=budget), a, b)
+    return axes.with_places(_offsets(a, b, budget), a, b)
+
+
+@about_formulas
+def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
+    """Decide whether two maps give each coordinate the same offset, whatever axes are named.
+
+    Raises:
+        ShapeError: if the shapes differ.
+    """
+    return _offsets(a, b, budget)
+
+
+def _offsets(a: AnyMap, b: AnyMap, budget: int | None) -> Proof:
+    answer = _decided(a, b, budget=budget)
     if answer.holds is not None:
         return answer
     with isl_budget(-(-(budget or ISL_OPERATIONS) // 4)):

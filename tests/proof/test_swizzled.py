@@ -191,6 +191,8 @@ def test_equal_offsets_on_other_axes_are_other_places() -> None:
         at = proof.counterexample
         assert where in (None, at)
         assert set(map(str, a.place(*at).holders)) != set(map(str, b.place(*at).holders))
+    one, other, shape, _ = pairs[0]
+    assert ml.agree(one, other, shape).offsets.holds  # memory has no lanes
     alone = ml.index_map(BASES([], [[1]], []), (2,))
     unnamed = replace(alone, recipe=replace(alone.recipe, steps=(), axis_names=("lane",)))
     assert ml.are_equivalent(alone, unnamed).holds
