@@ -67,8 +67,8 @@ def summed_products(program: Program) -> Iterator[Candidate]:
     for site in _costliest(small):
         yield Candidate(
             "product as sums",
-            "write the product of small matrices as sums, (a[..., :, :, None] * b[..., None, :, "
-            f":]).sum(-2), for {_types(site)}",
+            "write the product of small matrices as sums, sum(a[..., :, k, None] * b[..., k, None, "
+            f":] for k in range({_terms(site.equation, *site.operands)})), for {_types(site)}",
             where_of(site),
             partial(replaced, signature=site.signature, by=summed_dot),
         )
