@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -47,11 +48,9 @@ def main() -> None:
     table = [head, "|---|---|---|---|---|---|"]
     for generation in ("v5e", "v6e"):
         table += rows(generation, memory)
-    text = PAGE.read_text()
-    start = text.index(MARK) + len(MARK)
-    rest = text[start:].lstrip("\n").splitlines(keepends=True)
-    after = [line for line in rest if not line.startswith("|")]
-    PAGE.write_text(text[:start] + "\n".join(table) + "\n\n" + "".join(after).lstrip("\n"))
+    before, _, rest = PAGE.read_text().partition(MARK)
+    after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
+    PAGE.write_text(before + MARK + "\n".join(table) + "\n" + "".join(after))
 
 
 if __name__ == "__main__":
