@@ -55,7 +55,8 @@ def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]
     layout = f"major_to_minor={order}"
     if "tile" in changes:
         layout = f"Layout({layout}, tiling={x.layout.tiles}) of {_MODULE}"
-        return f"{use}; the compiler takes this tile only if told to: {layout}"
+        told = "the compiler takes this tile only if told to, and some programs then do not compile"
+        return f"{use}; {told}: {layout}"
     if "order" in changes and is_row_major:
         layout = f"Layout({layout}) of {_MODULE}"
         return (
