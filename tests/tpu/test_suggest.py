@@ -78,7 +78,8 @@ def test_the_padded_third_report_fits_without_padding() -> None:
             1,
             (
                 "keep the shape; the compiler takes this tile only if told to, and some programs "
-                "then do not compile: Layout(major_to_minor=(0, 1), tiling=((1, 128),)) of jax.experimental.layout"
+                "then do not compile: "
+                "Layout(major_to_minor=(0, 1), tiling=((1, 128),)) of jax.experimental.layout"
             ),
         ),
     ],
@@ -98,7 +99,8 @@ def test_the_hint_of_everything_at_once() -> None:
     assert hint_of(x, groups, ("fold", "order", "tile")) == (
         "write jnp.reshape(a, (24, 24)): dimensions 0, 1 and 2 become one of 24; dimensions 3 and "
         "4 become one of 24; the compiler takes this tile only if told to, and some programs "
-        "then do not compile: Layout(major_to_minor=(1, 0), tiling=((8, 128),)) of jax.experimental.layout"
+        "then do not compile: "
+        "Layout(major_to_minor=(1, 0), tiling=((8, 128),)) of jax.experimental.layout"
     )
 
 
