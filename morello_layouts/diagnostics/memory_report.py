@@ -290,7 +290,7 @@ def _assignment(
     if isinstance(source, str) and "\n" in source:
         return read_assignment(source), None
     path = Path(source)
-    if "buffer-assignment" in path.name:
+    if "buffer-assignment" in path.name or _begins_an_assignment(path):
         return read_assignment(path), path
     found = assignment_beside(path)
     if found is None:
@@ -300,6 +300,16 @@ def _assignment(
             "compile with XLA_FLAGS=--xla_dump_to=DIR, and give a file of that folder",
         )
     return read_assignment(found), found
+
+
+def _begins_an_assignment(path: Path) -> bool:
+    """Whether a file holds a buffer assignment under another name."""
+    head = b"BufferAssignment:"
+    try:
+        with path.open("rb") as file:
+            return file.read(len(head)) == head
+    except OSError:
+        return False
 
 
 def memory_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from morello_layouts.cli.main import commands, main
 from morello_layouts.cli.options import Status, status_of
 from morello_layouts.notations.expression import parse_shape
 from morello_layouts.proof import Proof
+from tests.support import tpu_dumps
 from tests.support.tables import each_row
 
 PROOF_KEYS = {
@@ -246,6 +248,32 @@ REPORT = """  1. Size: 32.00G
 """
 
 
+def write_dump(folder: Path) -> None:
+    """Write a program and its buffer assignment, as the compiler does, and a model."""
+    folder.mkdir(exist_ok=True)
+    program = tpu_dumps.path_of("out_of_memory.v5e")
+    for path in (program, program.with_stem(f"{program.stem}-buffer-assignment")):
+        end = path.name.removeprefix("out_of_memory.v5e.")
+        shutil.copy(path, folder / f"module.{end}")
+    (folder / "model.py").write_text(MODEL, encoding="utf-8")
+
+
+def dumped(name: str) -> str:
+    """Return the file of the dump that holds what a file of this name does."""
+    kind = "-buffer-assignment" if "assignment" in name else ""
+    return f"module.after_optimizations{kind}.txt"
+
+
+MODEL = """import jax.numpy as jnp
+
+example = (jnp.ones((8, 128)),)
+
+
+def step(x, y=1.0):
+    return x @ y if getattr(y, "ndim", 0) else x + y
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("line", examples())
 def test_the_examples_of_the_help_work(
@@ -256,10 +284,14 @@ def test_the_examples_of_the_help_work(
 
     monkeypatch.chdir(tmp_path)
     name, *arguments = shlex.split(line)
+    if arguments[0] == "tpu-compile":
+        pytest.importorskip("libtpu", reason="the extra [tpu] is not installed")
+    write_dump(tmp_path / "dumps")
     for argument in arguments:
         if argument.endswith(".txt"):
-            text = REPORT if arguments[0] == "oom" else PROGRAM
-            Path(argument).write_text(text, encoding="utf-8")
+            texts = {"oom": REPORT, "memory": Path("dumps", dumped(argument)).read_text()}
+            Path(argument).write_text(texts.get(arguments[0], PROGRAM), encoding="utf-8")
+            write_dump(tmp_path)
         if argument == "proof.json" and arguments[0] == "check":
             run("prove", "[1, 0, 1 p(4)]", "--shape", "6x8", "--certificate", argument)
     assert name == "morello-layouts"
