@@ -58,7 +58,8 @@ nitpick_ignore_regex = [
     # Type variables, and types that only the package itself passes to constructors.
     (
         "py:class",
-        r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
+        r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer"
+        r"|gpu\.candidates\.Candidate|gpu\.relayouts\.Matrices)",
     ),
     (
         "py:class",
