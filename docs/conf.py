@@ -58,9 +58,9 @@ nitpick_ignore_regex = [
     # Type variables, and types that only the package itself passes to constructors.
     (
         "py:class",
-        r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer"
-        r"|gpu\.candidates\.Candidate|gpu\.relayouts\.Matrices)",
+        r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
     ),
+    ("py:class", r"morello_layouts\.gpu\.(candidates\.Candidate|relayouts\.Matrices)"),
     (
         "py:class",
         r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",
