@@ -415,5 +415,5 @@ def _memory_beside(
     try:
         path = assignment_beside(Path(program))
         return None if path is None else memory_of(module, read_assignment(path))
-    except (LayoutError, OSError, ValueError):  # the text is no path, or the file another one
+    except (LayoutError, OSError, ValueError):  # the text is not a path, or the file another one
         return None

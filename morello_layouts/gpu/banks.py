@@ -58,7 +58,7 @@ class BankConflicts(Displayed):
         access: the access in words.
         layout: the layout in shared memory.
         bits: bits of an element.
-        ways: the rounds of the worst phase: 1 is no conflict.
+        ways: the rounds of the worst phase: 1 means no conflict.
         wavefronts: the rounds of all instructions together.
         phases: the rounds that they need without conflicts.
         instructions: the instructions of the access.

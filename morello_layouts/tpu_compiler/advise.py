@@ -200,7 +200,7 @@ def _in_turn(kinds: Sequence[list[T]]) -> list[T]:
 def _try_all(
     trials: _Trials, program: Program, candidates: Sequence[Candidate]
 ) -> tuple[list[_Tried], int, int]:
-    """Compile changed programs, some at once: what compiled, what was refused, what is left."""
+    """Compile changed programs, some at once: what compiled, what was refused, what remains."""
     tried: dict[int, _Tried] = {}
     refused = 0
     with ThreadPoolExecutor(ADVICE_JOBS) as pool:

@@ -1,4 +1,4 @@
-"""Bank conflicts against counting lane by lane, and against what is known of the hardware."""
+"""Bank conflicts against counting lane by lane, and against facts of the hardware."""
 
 from __future__ import annotations
 

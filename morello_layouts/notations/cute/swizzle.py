@@ -86,7 +86,7 @@ class Swizzle(Displayed):
     def steps(self) -> tuple[list[int], list[Xor]]:
         """Sizes to split an axis by, one after the other, and the xors of the axes that result.
 
-        The first axis is what is left over. A bit that is changed must be read before: of groups
+        The first axis holds the other bits. A bit that is changed must be read before: of groups
         that overlap, each bit is an axis of its own.
 
         >>> Swizzle(2, 1, 3).steps
