@@ -1,0 +1,1 @@
+"""Resharding: what must move between two shardings of one array, and how it moves."""
