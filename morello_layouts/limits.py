@@ -34,6 +34,11 @@ SEARCH_MOVES: Final = 16
 SEARCH_PAIRS: Final = 256
 """Pairs of floors of one operand, about, that moves look at: of more floors only neighbors."""
 
+# Shardings
+
+DEVICE_IDS: Final = 1 << 16
+"""Devices that a mesh lists one by one: a text of so many is 400 kB."""
+
 # Proofs
 
 ISL_OPERATIONS: Final = 2_000_000

@@ -1,0 +1,392 @@
+"""Shardings as values: a mesh of devices, and how each dimension is cut along its axes.
+
+All systems cut a dimension into digits of its coordinate. XLA, JAX and Shardy have one digit for
+each dimension, of ``ceil(n / devices)`` elements, and split its number over mesh axes. DTensor's
+``Shard`` is the same for one axis, ``_StridedShard`` cuts first into pieces that stay local.
+ScaLAPACK's cyclic blocks are pieces of ``nb * P`` elements that stay local, cut into P blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from morello_layouts.checks import as_int, as_tuple, shown
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
+from morello_layouts.limits import DEVICE_IDS
+from morello_layouts.recipe import delinearize, linear_index
+
+LocalRule: TypeAlias = Literal["padded", "own"]
+"""How large a device's buffer is: as the largest part, or as its own part."""
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Devices in a box of named axes.
+
+    Attributes:
+        axes: pairs (name, size), the most major first: the position of a device is the row-major
+            number of its coordinate. A size may be symbolic.
+        ids: the device at each position; empty if the position is the device.
+        devices: the number of all devices; by default those of the mesh, or up to the last of
+            ``ids``.
+
+    Raises:
+        LayoutError: if two axes or two devices are the same, or sizes do not fit.
+
+    >>> mesh = Mesh((("x", 2), ("y", 4)))
+    >>> mesh.count, mesh.device((1, 2)), mesh.coordinate(6)
+    (8, 6, (1, 2))
+    """
+
+    axes: tuple[tuple[str, Int], ...]
+    ids: tuple[int, ...] = ()
+    devices: Int = 0
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.axes]
+        for k, (name, size) in enumerate(self.axes):
+            if name in names[:k]:
+                raise LayoutError(
+                    f"axis {name} of the mesh: expected one, got two",
+                    "each axis of a mesh has its own name",
+                    "rename one of them",
+                    part=("axes", k),
+                )
+            if not isinstance(size, SizeExpr):
+                why = "an axis has a device or more"
+                as_int(size, f"the size of axis {name}", 1, part=("axes", k), why=why)
+        self._require_ids()
+        least = max(self.ids) + 1 if self.ids else self.count
+        if not self.devices or isinstance(least, SizeExpr):
+            object.__setattr__(self, "devices", self.devices or least)
+        elif not isinstance(self.devices, SizeExpr) and self.devices < least:
+            raise LayoutError(
+                f"the number of devices: expected {least} or more, got {self.devices}",
+                "a mesh has no device twice",
+                f"give {least} devices",
+                part=("devices",),
+            )
+
+    def _require_ids(self) -> None:
+        if not self.ids:
+            return
+        as_int(len(self.ids), "the number of listed devices", 1, DEVICE_IDS, part=("ids",))
+        if len(self.ids) != self.count:
+            raise LayoutError(
+                f"devices: expected {self.count}, got {len(self.ids)}",
+                "a mesh has one device at each position",
+                "list a device for each position, the last axis fastest",
+                part=("ids",),
+            )
+        seen = set[int]()
+        for k, device in enumerate(self.ids):
+            as_int(device, "a device", part=("ids", k))
+            if device in seen:
+                raise LayoutError(
+                    f"device {device} stands at two positions",
+                    "each device has one position in the mesh",
+                    "list each device once",
+                    part=("ids", k),
+                )
+            seen.add(device)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return tuple(name for name, _ in self.axes)
+
+    @cached_property
+    def sizes(self) -> tuple[Int, ...]:
+        """The sizes of the axes."""
+        return tuple(size for _, size in self.axes)
+
+    @cached_property
+    def count(self) -> Int:
+        """The number of positions."""
+        return prod(self.sizes)
+
+    @cached_property
+    def positions(self) -> Mapping[int, int]:
+        """The position of each listed device."""
+        return {device: k for k, device in enumerate(self.ids)}
+
+    def size(self, axis: str) -> Int:
+        """Return the size of an axis.
+
+        Raises:
+            LayoutError: if the mesh has no such axis.
+        """
+        for name, size in self.axes:
+            if name == axis:
+                return size
+        raise LayoutError(
+            f"axis: expected one of the mesh ({', '.join(self.names) or 'none'}), got {axis!r}",
+            "a dimension is cut along axes of the mesh",
+            "give the name of an axis, or add it to the mesh",
+        )
+
+    def device(self, coordinate: Sequence[Any]) -> Any:
+        """Return the device at a coordinate of ints, arrays or symbols.
+
+        Raises:
+            LayoutError: if the devices are listed and the coordinate is not of numbers.
+        """
+        position = linear_index(tuple(coordinate), self.sizes, 0)
+        if not self.ids:
+            return position
+        if isinstance(position, int):
+            return self.ids[position]
+        import numpy as np
+
+        return np.asarray(self.ids)[position]
+
+    def coordinate(self, device: Any) -> tuple[Any, ...] | None:
+        """Return the coordinate of a device; None if it is not in the mesh."""
+        position = self.positions.get(device) if self.ids else device
+        is_outside = isinstance(position, int) and isinstance(self.count, int)
+        if position is None or (is_outside and not 0 <= position < self.count):
+            return None
+        return delinearize(position, self.sizes)
+
+    def __str__(self) -> str:
+        axes = ", ".join(f"{name}: {size}" for name, size in self.axes)
+        listed = f" of devices {shown(list(self.ids))}" if self.ids else ""
+        return f"mesh ({axes}){listed}"
+
+
+class Level(NamedTuple):
+    """One cut of an extent into blocks of equal size, of which the last ones may be padding.
+
+    Attributes:
+        axes: the mesh axes that hold the number of the block, the most major first; empty if all
+            blocks stay on the device.
+        block: the elements of a block; None to make ``parts`` of them: ``ceil(extent / parts)``.
+        parts: the number of blocks if they stay on the device; by default as many as the extent
+            needs. Along axes, it is the number of their devices.
+        first: the coordinate along the axes of the device that has block 0; the next block is on
+            the next device, and after the last one on device 0.
+    """
+
+    axes: tuple[str, ...] = ()
+    block: Int | None = None
+    parts: Int | None = None
+    first: int = 0
+
+
+Cut: TypeAlias = tuple[Level, ...]
+"""How a dimension is cut: its levels, outermost first; none if it is whole on each device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """A level at an extent: ``number = rest // block``, and inside of the block ``rest % block``.
+
+    Attributes:
+        block: the elements of a block.
+        count: the number of blocks.
+        axes: the mesh axes that hold the number; empty if it stays on the device.
+        first: as in :class:`Level`.
+    """
+
+    block: Int
+    count: Int
+    axes: tuple[str, ...]
+    first: int
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How an array lies on the devices of a mesh.
+
+    Mesh axes that no dimension uses hold copies of the array's parts.
+
+    Attributes:
+        mesh: the devices.
+        cuts: how each dimension is cut.
+        local_rule: what a device's buffer is if parts differ in size: ``"padded"`` has the size of
+            the largest part on each device (XLA, JAX), ``"own"`` that of the device's part (torch,
+            ScaLAPACK).
+
+    Raises:
+        LayoutError: if a cut uses an axis that the mesh has not, or an axis twice.
+
+    >>> mesh = Mesh((("x", 2), ("y", 4)))
+    >>> rows = Sharding(mesh, ((Level(("y",)),), ()))
+    >>> rows.local_dims((10, 16)), rows.replicated_axes, rows.local_shape((10, 16), 3)
+    ((3, 16), ('x',), (1, 16))
+    >>> cyclic = Sharding(Mesh((("p", 2),)), ((Level((), 4), Level(("p",), 2)),), "own")
+    >>> cyclic.local_dims((7,)), [cyclic.local_shape((7,), p) for p in range(2)]
+    ((4,), [(4,), (3,)])
+    """
+
+    mesh: Mesh
+    cuts: tuple[Cut, ...]
+    local_rule: LocalRule = "padded"
+
+    def __post_init__(self) -> None:
+        cuts = as_tuple(self.cuts, "cuts", "give a tuple of levels for each dimension", ("cuts",))
+        object.__setattr__(self, "cuts", tuple(tuple(cut) for cut in cuts))
+        used = set[str]()
+        for k, level in ((k, level) for k, cut in enumerate(self.cuts) for level in cut):
+            for axis in level.axes:
+                self.mesh.size(axis)
+                if axis in used:
+                    raise LayoutError(
+                        f"axis {axis} of the mesh is used twice",
+                        "an axis holds the blocks of one dimension",
+                        "use each axis once, or two axes",
+                        part=("cuts", k, axis),
+                    )
+                used.add(axis)
+            if level.block is None and level.parts is None and not level.axes:
+                raise LayoutError(
+                    f"level of dimension {k}: expected axes, a block or parts, got none",
+                    "a level says into how many blocks, or into how large ones",
+                    "give Level(('x',)) or Level(block=64)",
+                    part=("cuts", k),
+                )
+
+    @cached_property
+    def replicated_axes(self) -> tuple[str, ...]:
+        """The mesh axes along which devices hold the same."""
+        used = {axis for cut in self.cuts for level in cut for axis in level.axes}
+        return tuple(name for name in self.mesh.names if name not in used)
+
+    @property
+    def replicas(self) -> Int:
+        """The number of devices that hold each element."""
+        return prod(self.mesh.size(axis) for axis in self.replicated_axes)
+
+    def digits(self, dim: int, extent: Int) -> tuple[Digit, ...]:
+        """Return the levels of a dimension of so many elements, outermost first.
+
+        Raises:
+            ShapeError: if blocks of a given size are too few for the extent.
+
+        >>> mesh = Mesh((("x", 2), ("y", 4)))
+        >>> Sharding(mesh, ((Level(("x", "y")),),)).digits(0, 100)
+        (Digit(block=13, count=8, axes=('x', 'y'), first=0),)
+        """
+        found = list[Digit]()
+        within = extent
+        for level in self.cuts[dim]:
+            count = level.parts
+            if level.axes:
+                count = prod(self.mesh.size(axis) for axis in level.axes)
+            if level.block is not None:
+                block = level.block
+                needed = ceil_quotient(within, block)
+                count = needed if count is None else count
+                _require_blocks(dim, within, block, needed, count)
+            else:
+                assert count is not None
+                block = ceil_quotient(within, count)
+                self._require_even(dim, extent, found, count)
+            found.append(Digit(block, count, level.axes, level.first))
+            within = block
+        return tuple(found)
+
+    def local_dims(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the sizes of the largest part, to which a padded buffer is rounded up."""
+        return tuple(self._local_dim(dim, n) for dim, n in enumerate(shape))
+
+    def _local_dim(self, dim: int, extent: Int) -> Int:
+        size: Int = 1
+        for digit in self.digits(dim, extent):
+            size = size if digit.axes else size * digit.count
+            extent = digit.block
+        return size * extent
+
+    def local_shape(self, shape: Sequence[int], device: int) -> tuple[int, ...]:
+        """Return how many elements of each dimension a device holds.
+
+        Raises:
+            LayoutError: if the mesh does not have the device.
+        """
+        found = self.mesh.coordinate(device)
+        if found is None:
+            raise LayoutError(
+                f"device: expected one of {self.mesh}, got {shown(device)}",
+                "devices outside of the mesh hold nothing",
+                "give a device of the mesh",
+            )
+        at = dict(zip(self.mesh.names, found, strict=True))
+        return tuple(self.held(dim, n, at) for dim, n in enumerate(shape))
+
+    def held(
+        self,
+        dim: int,
+        extent: Int,
+        at: Mapping[str, Any],
+        *,
+        least: Callable[[Any, Any], Any] = min,
+        most: Callable[[Any, Any], Any] = max,
+        convert: Callable[[Int], Any] = lambda n: n,
+    ) -> Any:
+        """Return how many elements of a dimension are on a device, by its mesh coordinates.
+
+        Args:
+            dim: the dimension.
+            extent: its size.
+            at: the coordinate along each axis of the mesh.
+            least: the minimum of two values of the kind of the coordinates, such as ``sympy.Min``.
+            most: the maximum.
+            convert: makes a value of this kind from a size.
+        """
+
+        def below(digits: Sequence[Digit], end: Any) -> Any:
+            if not digits:
+                return end
+            block = convert(digits[0].block)
+            if digits[0].axes:
+                here = end - self.number(digits[0], at, convert) * block
+                return below(digits[1:], most(least(here, block), 0))
+            return end // block * below(digits[1:], block) + below(digits[1:], end % block)
+
+        return below(self.digits(dim, extent), convert(extent))
+
+    def number(
+        self, digit: Digit, at: Mapping[str, Any], convert: Callable[[Int], Any] = lambda n: n
+    ) -> Any:
+        """Return the number of the block that a mesh coordinate holds.
+
+        >>> mesh = Mesh((("p", 3),))
+        >>> late = Sharding(mesh, ((Level(("p",), first=1),),))
+        >>> [late.number(late.digits(0, 9)[0], {"p": p}) for p in range(3)]
+        [2, 0, 1]
+        """
+        sizes = [convert(self.mesh.size(axis)) for axis in digit.axes]
+        number = linear_index([at[axis] for axis in digit.axes], sizes, 0)
+        return (number - digit.first) % convert(digit.count) if digit.first else number
+
+    def _require_even(self, dim: int, extent: Int, outer: Sequence[Digit], parts: Int) -> None:
+        """Refuse blocks of a part that torch cuts by the part's own size, where it is another."""
+        if self.local_rule == "padded" or not outer or not outer[-1].axes:
+            return
+        block = outer[-1].block
+        if not all(isinstance(n, int) for n in (extent, block, parts)):
+            return
+        for before in outer:
+            extent = extent % before.block
+        if extent and ceil_quotient(extent, parts) != ceil_quotient(block, parts):
+            raise UnsupportedError(
+                f"dimension {dim}: parts of {block} and of {extent} elements are cut again in "
+                f"{parts}",
+                "the second cut is by the size of each part, so blocks have two sizes",
+                "make the dimension a multiple of all devices along it, or shard it once",
+            )
+
+
+def _require_blocks(dim: int, extent: Int, block: Int, needed: Int, count: Int) -> None:
+    if isinstance(needed, int) and isinstance(count, int) and needed > count:
+        raise ShapeError(
+            f"dimension {dim}: expected up to {count} blocks of {block} in {extent} elements, "
+            f"got {needed}",
+            "without a cycle, each device has one block",
+            f"give blocks of {ceil_quotient(extent, count)} or more, or make them cyclic",
+        )

@@ -1,0 +1,97 @@
+"""Shardings as values: what a device holds, counted element by element."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from random import Random
+
+import pytest
+
+from morello_layouts import LayoutError
+from morello_layouts.notations.sharding import Digit, Level, Mesh, Sharding
+from morello_layouts.recipe import known
+
+
+def devices(digit: Digit) -> int:
+    return known((digit.count,))[0]
+
+
+def held_by_counting(sharding: Sharding, dim: int, n: int, at: dict[str, int]) -> int:
+    """Elements of a dimension whose digits are those of a device, each looked at by itself."""
+    found = 0
+    for x in range(n):
+        rest, is_here = x, True
+        for digit in sharding.digits(dim, n):
+            number, rest = divmod(rest, known((digit.block,))[0])
+            wanted = 0
+            for axis in digit.axes:
+                (size,) = known((sharding.mesh.size(axis),))
+                wanted = wanted * size + at[axis]
+            is_here &= not digit.axes or (number + digit.first - wanted) % devices(digit) == 0
+        found += is_here
+    return found
+
+
+def random_cut(random: Random, mesh: Mesh, axes: tuple[str, ...]) -> tuple[Level, ...]:
+    kind = random.randrange(4)
+    if not axes:
+        return ()
+    devices = prod(known(tuple(mesh.size(axis) for axis in axes)))
+    block = random.randrange(1, 6)
+    return (
+        (Level(axes),),
+        (Level((), block * devices), Level(axes, block, None, random.randrange(devices))),
+        (Level((), None, random.randrange(1, 5)), Level(axes)),
+        tuple(Level((axis,)) for axis in axes),
+    )[kind]
+
+
+def test_held_parts_are_counted_element_by_element() -> None:
+    random, wrong = Random(1), []
+    for _ in range(120):
+        sizes = [random.randrange(1, 4) for _ in range(3)]
+        mesh = Mesh(tuple(zip("xyz", sizes, strict=True)))
+        axes = tuple(random.sample("xyz", random.randrange(4)))
+        sharding, n = Sharding(mesh, (random_cut(random, mesh, axes),)), random.randrange(1, 40)
+        total = 0
+        for place in product(*map(range, sizes)):
+            at = dict(zip("xyz", place, strict=True))
+            found, wanted = sharding.held(0, n, at), held_by_counting(sharding, 0, n, at)
+            total += found
+            if found != wanted or found > sharding.local_dims((n,))[0]:
+                wrong.append((sharding, n, at, found, wanted))
+        if total != n * sharding.replicas:
+            wrong.append((sharding, n, {}, total, n))
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Mesh((("x", 2), ("x", 3))),
+        lambda: Mesh((("x", 0),)),
+        lambda: Mesh((("x", 2),), (0, 0)),
+        lambda: Mesh((("x", 2),), (0, 1, 2)),
+        lambda: Mesh((("x", 2),), devices=1),
+        lambda: Sharding(Mesh((("x", 2),)), ((Level(("y",)),),)),
+        lambda: Sharding(Mesh((("x", 2),)), ((Level(("x",)),), (Level(("x",)),))),
+        lambda: Sharding(Mesh((("x", 2),)), ((Level(),),)),
+        lambda: Sharding(Mesh((("x", 2),)), ((Level(("x",), 3),),)).digits(0, 7),
+        lambda: Sharding(Mesh((("x", 2),)), ((),)).local_shape((3,), 2),
+    ],
+)
+def test_wrong_values_are_refused_with_three_lines(make) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(LayoutError) as refused:
+        make()
+    assert all((refused.value.what, refused.value.why, refused.value.fix))
+
+
+def test_own_parts_of_two_sizes_are_not_cut_by_one_block() -> None:
+    mesh = Mesh((("x", 2), ("y", 2)))
+    cuts = ((Level(("x",)), Level(("y",))),)
+    # torch cuts 5 into 3 and 2, and these into 2 + 1 and 1 + 1.
+    with pytest.raises(LayoutError, match="parts of 3 and of 2"):
+        Sharding(mesh, cuts, "own").digits(0, 5)
+    assert [Sharding(mesh, cuts).local_shape((5,), k) for k in range(4)] == [(2,), (1,), (2,), (0,)]
+    assert Sharding(mesh, cuts, "own").local_shape((8,), 3) == (2,)
