@@ -28,7 +28,7 @@ from morello_layouts.kernels.plan import Kernel
 from morello_layouts.kernels.threads import run_parts
 from morello_layouts.limits import COMPILER_MESSAGE, COMPILER_SECONDS, KERNELS_KEPT
 
-FLAGS: Final = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared")
+FLAGS: Final = ("-std=c11", "-O2", "-march=native", "-fPIC", "-shared")
 
 _OTHER_COMPILER: Final = "set CC to another C compiler, or to nothing to do without one"
 

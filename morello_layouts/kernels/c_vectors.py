@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import files
 from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -24,17 +26,40 @@ Hoist: TypeAlias = Callable[[Int], str]
 # each load and store then moves by equal steps from block to block, which processors prefetch.
 _MOST_UNROLLED: Final = 16
 
+_WORD: Final = re.compile(r"\w+")
 _PARAMETERS: Final = "size_t n0, size_t s0, size_t n1, size_t s1, size_t s2"
 _NAMES: Final = "n0, s0, n1, s1, s2"
 
 
-def head_text() -> str:
-    """Return the head of every kernel's file: macros, vector types, and copies of runs.
+# The names that a part of the head defines: macros, types, and functions.
+_DEFINED: Final = re.compile(
+    r"^#define (?!__)(\w+)|^typedef .*?(\w+)(?: __attribute__.*)?;|^RELAYOUT_INLINE .*?(\w+)\(",
+    re.MULTILINE,
+)
 
-    >>> head_text().splitlines()[0]
-    '#include <stddef.h>'
+
+@cache
+def _head_parts() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return the parts of the head, and the names that each defines; none if all files need it."""
+    text = files("morello_layouts.kernels").joinpath("relayout.h").read_text("utf-8")
+    parts = re.split(r"\n\n(?=\S)", text.rstrip("\n"))
+    return tuple((part, frozenset(filter(None, sum(_DEFINED.findall(part), ())))) for part in parts)
+
+
+def head_text(body: str) -> str:
+    """Return the head of a file: the macros, vector types and copies of runs that its text names.
+
+    >>> head_text("RELAYOUT_LEAST(n, 8)").splitlines()[-1]
+    '#define RELAYOUT_LEAST(a, b) ((a) < (size_t)(b) ? (a) : (size_t)(b))'
+    >>> "relayout_strip" in head_text("RELAYOUT_LEAST(n, 8)")
+    False
     """
-    return files("morello_layouts.kernels").joinpath("relayout.h").read_text("utf-8")
+    names, kept = set(_WORD.findall(body)), list[str]()
+    for part, defined in reversed(_head_parts()):  # a part names only parts before it
+        if not defined or defined & names:
+            kept.append(part)
+            names.update(_WORD.findall(part))
+    return "\n\n".join(reversed(kept)) + "\n"
 
 
 class Helper(NamedTuple):

@@ -49,7 +49,8 @@ def join(files: Sequence[CFile]) -> str:
     """Return one file of several kernels."""
     helpers = dict.fromkeys(helper for file in files for helper in file.helpers)
     functions = (file.function for file in files)
-    return "\n".join([head_text(), *(helper.text for helper in helpers), *functions])
+    body = "\n".join([*(helper.text for helper in helpers), *functions])
+    return f"{head_text(body)}\n{body}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,20 @@
 #include <stdint.h>
 #include <string.h>
 
-#if !defined(RELAYOUT_INLINE)
-#if defined(__GNUC__)
+#if !defined(RELAYOUT_INLINE) && defined(__GNUC__)
 #define RELAYOUT_INLINE static inline __attribute__((always_inline, unused))
-#else
+#elif !defined(RELAYOUT_INLINE)
 #define RELAYOUT_INLINE static inline
-#endif
 #endif
 
 /* Bytes of the processor's vectors; 0 without the extensions of gcc 12 or clang. */
+#if !defined(__has_builtin)
+#define __has_builtin(name) 0
+#endif
 #if !defined(RELAYOUT_VECTOR)
+#if !__has_builtin(__builtin_shufflevector)
 #define RELAYOUT_VECTOR 0
-#if defined(__GNUC__) && defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#undef RELAYOUT_VECTOR
-#if defined(__AVX512BW__)
+#elif defined(__AVX512BW__)
 #define RELAYOUT_VECTOR 64
 #elif defined(__AVX2__)
 #define RELAYOUT_VECTOR 32
@@ -24,21 +23,36 @@
 #define RELAYOUT_VECTOR 16
 #endif
 #endif
-#endif
-#endif
 
-/* Non-temporal stores, which bypass the caches: for targets larger than these. */
-#if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
-#include <immintrin.h>
-#define RELAYOUT_FENCE() _mm_sfence()
-#define RELAYOUT_STREAM_16(t, v) _mm_stream_si128((__m128i *)(void *)(t), (__m128i)(v))
-#define RELAYOUT_STREAM_32(t, v) _mm256_stream_si256((__m256i *)(void *)(t), (__m256i)(v))
-#define RELAYOUT_STREAM_64(t, v) _mm512_stream_si512((__m512i *)(void *)(t), (__m512i)(v))
-#else
-#define RELAYOUT_FENCE() ((void)0)
+/* Non-temporal stores, which bypass the caches: for targets larger than these. They are builtins,
+   since a compiler takes a quarter of a second to read immintrin.h. */
+#if RELAYOUT_VECTOR == 0 || !defined(__SSE2__)
 #define RELAYOUT_STREAM_16(t, v) memcpy((t), &(v), 16)
 #define RELAYOUT_STREAM_32(t, v) memcpy((t), &(v), 32)
 #define RELAYOUT_STREAM_64(t, v) memcpy((t), &(v), 64)
+#else
+typedef long long relayout_s64_16 __attribute__((vector_size(16)));
+typedef long long relayout_s64_32 __attribute__((vector_size(32)));
+typedef long long relayout_s64_64 __attribute__((vector_size(64)));
+#if defined(__clang__)
+#define RELAYOUT_STORE(n, t, v) \
+    __builtin_nontemporal_store((relayout_s64_##n)(v), (relayout_s64_##n *)(void *)(t))
+#define RELAYOUT_STREAM_16(t, v) RELAYOUT_STORE(16, t, v)
+#define RELAYOUT_STREAM_32(t, v) RELAYOUT_STORE(32, t, v)
+#define RELAYOUT_STREAM_64(t, v) RELAYOUT_STORE(64, t, v)
+#else
+#define RELAYOUT_STORE(n, t, v) ((relayout_s64_##n *)(void *)(t), (relayout_s64_##n)(v))
+#define RELAYOUT_STREAM_16(t, v) __builtin_ia32_movntdq RELAYOUT_STORE(16, t, v)
+#define RELAYOUT_STREAM_32(t, v) __builtin_ia32_movntdq256 RELAYOUT_STORE(32, t, v)
+#define RELAYOUT_STREAM_64(t, v) __builtin_ia32_movntdq512 RELAYOUT_STORE(64, t, v)
+#endif
+#endif
+
+/* Non-temporal stores end before the function does. */
+#if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
+#define RELAYOUT_FENCE() __builtin_ia32_sfence()
+#else
+#define RELAYOUT_FENCE() ((void)0)
 #endif
 
 #if defined(__GNUC__)
@@ -47,15 +61,24 @@
 #define RELAYOUT_AHEAD(s) ((void)0)
 #endif
 
-/* The first pragma keeps a loop from being unrolled, the second unrolls it completely. The barrier
-   keeps the order of loads and stores. */
+/* Keep a loop from being unrolled. */
 #if defined(__GNUC__)
 #define RELAYOUT_LOOP _Pragma("GCC unroll 1")
-#define RELAYOUT_WHOLE _Pragma("GCC unroll 8")
-#define RELAYOUT_KEEP() __asm__ volatile("" ::: "memory")
 #else
 #define RELAYOUT_LOOP
+#endif
+
+/* Unroll a loop completely. */
+#if defined(__GNUC__)
+#define RELAYOUT_WHOLE _Pragma("GCC unroll 8")
+#else
 #define RELAYOUT_WHOLE
+#endif
+
+/* Keep the order of loads and stores. */
+#if defined(__GNUC__)
+#define RELAYOUT_KEEP() __asm__ volatile("" ::: "memory")
+#else
 #define RELAYOUT_KEEP() ((void)0)
 #endif
 
@@ -87,18 +110,28 @@
 #if RELAYOUT_VECTOR >= 16
 typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
 #endif
+
 #if RELAYOUT_VECTOR >= 32
 typedef uint64_t relayout_u64_32 __attribute__((vector_size(32)));
 #endif
+
 #if RELAYOUT_VECTOR >= 64
 typedef uint64_t relayout_u64_64 __attribute__((vector_size(64)));
+#endif
+
+#if RELAYOUT_VECTOR >= 64
 typedef relayout_u64_64 relayout_vector;
-#define RELAYOUT_STREAM RELAYOUT_STREAM_64
 #elif RELAYOUT_VECTOR >= 32
 typedef relayout_u64_32 relayout_vector;
-#define RELAYOUT_STREAM RELAYOUT_STREAM_32
 #elif RELAYOUT_VECTOR >= 16
 typedef relayout_u64_16 relayout_vector;
+#endif
+
+#if RELAYOUT_VECTOR >= 64
+#define RELAYOUT_STREAM RELAYOUT_STREAM_64
+#elif RELAYOUT_VECTOR >= 32
+#define RELAYOUT_STREAM RELAYOUT_STREAM_32
+#else
 #define RELAYOUT_STREAM RELAYOUT_STREAM_16
 #endif
 
@@ -122,11 +155,18 @@ RELAYOUT_INLINE relayout_u64_32 relayout_rows_32(const unsigned char *s, size_t 
 #if RELAYOUT_VECTOR >= 64
 RELAYOUT_INLINE relayout_u64_64 relayout_rows_64(const unsigned char *s, size_t step)
 {
-#if defined(__AVX512DQ__) /* gcc shuffles registers; these load into lanes */
-    __m512i a = _mm512_castsi128_si512(_mm_loadu_si128((const void *)s));
-    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + step)), 1);
-    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + 2 * step)), 2);
-    a = _mm512_inserti64x2(a, _mm_loadu_si128((const void *)(s + 3 * step)), 3);
+#if defined(__AVX512DQ__) && __has_builtin(__builtin_ia32_inserti64x2_512_mask)
+    typedef long long quads __attribute__((vector_size(64))); /* loads into lanes, not shuffles */
+    typedef long long pair __attribute__((vector_size(16)));
+    quads a = {0};
+#define RELAYOUT_LANE(k) \
+    a = __builtin_ia32_inserti64x2_512_mask( \
+        a, (pair)relayout_rows_16(s + k * step, 0), k, a, (unsigned char)-1)
+    RELAYOUT_LANE(0);
+    RELAYOUT_LANE(1);
+    RELAYOUT_LANE(2);
+    RELAYOUT_LANE(3);
+#undef RELAYOUT_LANE
     return (relayout_u64_64)a;
 #else
     const relayout_u64_32 a = relayout_rows_32(s, step), b = relayout_rows_32(s + 2 * step, step);

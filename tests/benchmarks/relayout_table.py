@@ -35,6 +35,8 @@ from relayout_cases import (
     torchs,
 )
 
+from morello_layouts.kernels.build import FLAGS
+
 PAGE = Path(__file__).parents[2] / "docs" / "relayout_kernels.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 WHO = ("kernel", "oneDNN", "torch", "NumPy")
@@ -167,7 +169,7 @@ def machine() -> str:
     parts = [
         model,
         "; ".join(caches),
-        f"{gcc.splitlines()[0] if gcc else 'no gcc'}, -O3 -march=native",
+        f"{gcc.splitlines()[0] if gcc else 'no gcc'}, {FLAGS[1]} {FLAGS[2]}",
         ", ".join([*versions, found or "no oneDNN"]),
     ]
     return "\n".join(wrap("Machine: " + ". ".join(parts) + ".", 100))
