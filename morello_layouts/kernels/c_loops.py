@@ -11,8 +11,14 @@ from morello_layouts.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Digit
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
-from morello_layouts.kernels.c_vectors import Helper, interleave_call, transposition_lines
+from morello_layouts.kernels.c_vectors import (
+    Helper,
+    interleave_call,
+    transposition_lines,
+    turn_call,
+)
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
+from morello_layouts.kernels.images import image_of
 from morello_layouts.kernels.nests import (
     CACHE_LINE,
     CopyElement,
@@ -24,6 +30,7 @@ from morello_layouts.kernels.nests import (
     LoopTree,
     Nest,
     Transposition,
+    Turn,
     fuse_loops,
 )
 from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
@@ -152,6 +159,8 @@ def tree_lines(
     at: tuple[str, str] = ("t", "s"),
     depth: int = 0,
     divided: int | None = None,
+    *,
+    far: bool = False,
 ) -> list[str]:
     """Return the loops of a tree.
 
@@ -161,26 +170,42 @@ def tree_lines(
         at: the texts of the addresses at which target and source start.
         depth: the number of loops around the tree.
         divided: the number of the loop that threads divide, 0 for the outermost.
+        far: whether the target lies beyond the caches.
     """
     if isinstance(tree, FusedLoop):
-        return _fused_lines(tree, hoist, at, depth, divided)
+        return _fused_lines(tree, hoist, at, depth, divided, far=far)
     at = f"{at[0]} + {hoist(tree.target)}", f"{at[1]} + {hoist(tree.source)}"
     if tree.prefetch != 0:
         return _prefetching_lines(tree, hoist, at, depth, divided)
-    heads, (t, s) = _heads(tree.loops, at, depth, hoist, divided)
+    heads, (t, s) = _heads(
+        tree.loops[: len(tree.loops) - tree.inner_loops], at, depth, hoist, divided
+    )
+    if tree.image:
+        return nested(heads, _image_lines(tree, hoist, (t, s), depth + len(heads)))
+    shared = divided == depth + len(tree.loops)
     unrolled = _unrolled(tree)
     if unrolled is not None:
         heads[unrolled] = f"RELAYOUT_UNROLL {heads[unrolled]}"
     reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
-    return nested(heads, [*reads, f"unsigned char *t0 = {t};", *_micro_lines(tree, hoist)])
+    micro = _micro_lines(tree, hoist, far=far, shared=shared)
+    return nested(heads, [*reads, f"unsigned char *t0 = {t};", *micro])
 
 
 def _fused_lines(
-    tree: FusedLoop, hoist: Hoisted, at: tuple[str, str], depth: int, divided: int | None
+    tree: FusedLoop,
+    hoist: Hoisted,
+    at: tuple[str, str],
+    depth: int,
+    divided: int | None,
+    *,
+    far: bool,
 ) -> list[str]:
     """Return a loop of several nests; one test guards all nests over the ends of rows."""
     heads, at = _heads((tree.axis,), at, depth, hoist, divided)
-    texts = [(_ends(part), tree_lines(part, hoist, at, depth + 1, divided)) for part in tree.body]
+    texts = [
+        (_ends(part), tree_lines(part, hoist, at, depth + 1, divided, far=far))
+        for part in tree.body
+    ]
     always = [line for ends, text in texts if not ends for line in text]
     rest = [line for ends, text in texts if ends for line in text]
     ends = [counts for part, _ in texts for counts in part]
@@ -204,7 +229,9 @@ def _ends(tree: LoopTree) -> list[tuple[Int, ...]]:
     return [counts for part in inner for counts in part] if all(inner) else []
 
 
-def staged_lines(part: StagedBlocks, hoist: Hoisted, divided: int | None = None) -> list[str]:
+def staged_lines(
+    part: StagedBlocks, hoist: Hoisted, divided: int | None = None, *, far: bool = False
+) -> list[str]:
     """Return the loops over blocks and the moves into and out of the staging buffer within.
 
     Threads may divide one of the loops.
@@ -213,9 +240,10 @@ def staged_lines(part: StagedBlocks, hoist: Hoisted, divided: int | None = None)
     heads, (t, s) = _heads(part.loops, at, 0, hoist, divided)
     depth = len(part.loops)
     body = [f"_Alignas({CACHE_LINE}) unsigned char block[{part.size}];"]
-    for way, buffers in ((part.into, ("block", "from")), (part.out, ("to", "block"))):
+    ways = (part.into, ("block", "from"), False), (part.out, ("to", "block"), far)
+    for way, buffers, to_far in ways:
         for tree in fuse_loops(way):
-            body += tree_lines(tree, hoist, buffers, depth)
+            body += tree_lines(tree, hoist, buffers, depth, far=to_far)
     starts = [f"const unsigned char *from = {s};", f"unsigned char *to = {t};"]
     return nested(heads, [*starts, *body])
 
@@ -224,7 +252,7 @@ def _prefetching_lines(
     nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int, divided: int | None
 ) -> list[str]:
     """Return loops that copy a strip of the source to a prefetch buffer, and the loops over it."""
-    outer = len(nest.loops) - nest.prefetch_loops
+    outer = len(nest.loops) - nest.inner_loops
     around, at = _heads(nest.loops[:outer], at, depth, hoist, divided)
     fixed, start = isinstance(nest.prefetch, int), at[1]
     from_strip = at[0], "strip" if fixed else "from"
@@ -232,7 +260,7 @@ def _prefetching_lines(
     body = [
         f"const unsigned char *s0 = {s};",
         f"unsigned char *t0 = {t};",
-        *_micro_lines(nest, hoist),
+        *_micro_lines(nest, hoist, far=False),
         "RELAYOUT_KEEP();",
     ]
     room = nest.prefetch if fixed else MOST_PREFETCHED
@@ -255,7 +283,7 @@ def _unrolled(nest: Nest) -> int | None:
     """Return the loop to unroll: the one that compilers would if they knew its count."""
     if not isinstance(nest.micro, Interleave | Deinterleave):
         return None
-    if nest.non_temporal or nest.micro.rows > 4:
+    if nest.micro.rows > 4:
         return None
     steps = 1
     for k, axis in reversed(list(enumerate(nest.loops))):
@@ -309,20 +337,33 @@ def nested(heads: list[str], body: list[str]) -> list[str]:
     return lines + [INDENT * k + "}" for k in reversed(range(len(heads)))]
 
 
-def _micro_lines(nest: Nest, hoist: Hoisted) -> list[str]:
-    stream = "stream" if nest.non_temporal else "0"
+def _micro_lines(nest: Nest, hoist: Hoisted, *, far: bool, shared: bool = False) -> list[str]:
     match nest.micro:
+        case Turn():
+            return [turn_call(nest.micro, hoist, shared=shared)]
         case Transposition():
-            return transposition_lines(nest.micro, stream, hoist)
+            return transposition_lines(nest.micro, hoist)
         case CopyRun(size):
-            copy = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
-            return [f"{copy}(t0, s0, {hoist(size)}, {stream});"]
+            near = "relayout_copy" if isinstance(size, int) else "relayout_copy_row"
+            return [f"{'relayout_put' if far else near}(t0, s0, {hoist(size)});"]
         case CopyElement(size):
             return [f"memcpy(t0, s0, {size});"]
         case FillRun(size):
             return [f"relayout_fill(t0, {hoist(size)}, fill_item, sizeof fill_item);"]
         case micro:
-            return [interleave_call(micro, stream, hoist)]
+            return [interleave_call(micro, hoist)]
+
+
+def _image_lines(nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int) -> list[str]:
+    """Return loops that fill an image, and those that write its runs to the target."""
+    image = image_of(nest)
+    heads, (t, s) = _heads(image.fill.loops, ("image", at[1]), depth, hoist, None)
+    reads = [f"const unsigned char *s0 = {s};", f"unsigned char *t0 = {t};"]
+    fill = nested(heads, [*reads, *_micro_lines(image.fill, hoist, far=False)])
+    steps = [LoopAxis(count, apart, stride) for count, stride, apart in image.runs]
+    heads, (t, s) = _heads(tuple(steps), (at[0], "image"), depth, hoist, None)
+    put = nested(heads, [f"relayout_put({t}, {s}, {hoist(image.run)});"])
+    return [f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}];", *fill, *put]
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +426,7 @@ class DirectTransposition:
             f"        const size_t y = RELAYOUT_LEAST(j1, {rows} - {unit});",
             f"        {self.helpers[-1].name}(",
             f"            {t} + x * {column} + y * {e}, {s} + y * {row} + x * {e}, {row},",
-            f"            {across}, {column}, {1 << 20}, 0, 0, 0);",
+            f"            {across}, {column}, {1 << 20}, 0, 0);",
             "    }",
             "}",
         ]

@@ -11,11 +11,13 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.nests import (
+    CACHE_LINE,
     Deinterleave,
     Interleave,
     Levels,
     MicroKernel,
     Transposition,
+    Turn,
     offsets,
 )
 
@@ -66,13 +68,14 @@ class Helper(NamedTuple):
     """A function in C that moves one block in registers.
 
     Attributes:
-        kind: ``"across"`` is a transposition without a staging buffer.
+        kind: ``"across"`` is a transposition without a staging buffer, ``"turn"`` one to a target
+            beyond the caches.
         element: bytes of an element.
         rows: rows that are interleaved; of a transposition those of 16 bytes.
         width: bytes of a vector.
     """
 
-    kind: Literal["zip", "unzip", "transpose", "across"]
+    kind: Literal["zip", "unzip", "transpose", "across", "turn"]
     element: int
     rows: int
     width: int
@@ -84,18 +87,23 @@ class Helper(NamedTuple):
         >>> Helper("zip", 2, 4, 64).name, Helper("across", 2, 8, 16).name
         ('relayout_zip_2x4_64', 'relayout_across_2_16')
         """
+        if self.kind == "turn":
+            return f"relayout_turn_{self.element}"
         rows = f"x{self.rows}" if self.kind in ("zip", "unzip") else ""
         return f"relayout_{self.kind}_{self.element}{rows}_{self.width}"
 
     @property
     def text(self) -> str:
         """The definition of the function, for vectors of its width, of half of it, and for none."""
+        if self.kind == "turn":
+            text = files("morello_layouts.kernels").joinpath("relayout_turn.h").read_text("utf-8")
+            return text.replace("SIZE", str(self.element))
         transposes = self.kind in ("transpose", "across")
         body = self._transpose() if transposes else self._interleave()
         row = "size_t row, " if transposes else ""
         text = (
             f"RELAYOUT_INLINE void {self.name}(\n    unsigned char *t, const unsigned char *s, "
-            f"{row}{_PARAMETERS}, int stream)\n{{\n#if RELAYOUT_VECTOR >= {self.width}\n"
+            f"{row}{_PARAMETERS})\n{{\n#if RELAYOUT_VECTOR >= {self.width}\n"
             f"{_vector_type(self.element, self.width)}{body.vector}"
         )
         half = self.width // 2
@@ -103,10 +111,10 @@ class Helper(NamedTuple):
             row = "row, " if transposes else ""
             below = self._replace(width=half).name
             text += (
-                f"#elif RELAYOUT_VECTOR > 0\n    {below}(t, s, {row}{_NAMES}, stream);\n"
-                f"    {below}({body.second_half}, {row}{_NAMES}, stream);\n"
+                f"#elif RELAYOUT_VECTOR > 0\n    {below}(t, s, {row}{_NAMES});\n"
+                f"    {below}({body.second_half}, {row}{_NAMES});\n"
             )
-        return f"{text}#else\n    (void)stream;\n{body.scalar}#endif\n}}\n"
+        return f"{text}#else\n{body.scalar}#endif\n}}\n"
 
     def _interleave(self) -> _Body:
         _, element, rows, width = self
@@ -206,11 +214,7 @@ def _rounds(rows: int, picks: Sequence[list[int]], *, inverse: bool = False) -> 
 def _stores(places: Sequence[str], rows: int, width: int) -> str:
     """Return the stores of the last round's vectors."""
     last = int(log2(rows))
-    return "".join(
-        f"    if (stream) RELAYOUT_STREAM_{width}(t + {at}, a{last}_{r});\n"
-        f"    else memcpy(t + {at}, &a{last}_{r}, {width});\n"
-        for r, at in enumerate(places)
-    )
+    return "".join(f"    memcpy(t + {at}, &a{last}_{r}, {width});\n" for r, at in enumerate(places))
 
 
 def _scalar(loops: tuple[str, str], target: str, source: str, element: int) -> str:
@@ -232,18 +236,43 @@ def helpers_of(micro: MicroKernel) -> list[Helper]:
         case Transposition():
             kind: Literal["across", "transpose"] = "across" if micro.direct else "transpose"
             widest = Helper(kind, micro.element, 16 // micro.element, micro.width)
+        case Turn(element=element):
+            tile = Transposition(element, CACHE_LINE, ((CACHE_LINE, 0),), ((CACHE_LINE, 0),))
+            return [*helpers_of(tile), Helper("turn", element, 16 // element, CACHE_LINE)]
         case _:
             return []
     return [widest._replace(width=w) for w in (16, 32, 64) if micro.element < w <= micro.width]
 
 
-def interleave_call(micro: Interleave | Deinterleave, stream: str, hoist: Hoist = str) -> str:
+def interleave_call(micro: Interleave | Deinterleave, hoist: Hoist = str) -> str:
     """Return the call that interleaves from ``s0`` to ``t0``, or the other way round."""
     levels = micro.source if isinstance(micro, Interleave) else micro.target
-    return f"{helpers_of(micro)[-1].name}(t0, s0, {_levels(levels, hoist)}, {stream});"
+    return f"{helpers_of(micro)[-1].name}(t0, s0, {_levels(levels, hoist)});"
 
 
-def transposition_lines(micro: Transposition, stream: str, hoist: Hoist = str) -> list[str]:
+def turn_call(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> str:
+    """Return the call that transposes from ``s0`` to ``t0``, or a thread's share of the columns."""
+    rows, columns = hoist(micro.rows), hoist(micro.columns)
+    places = [
+        f"{n}, {_digits(x, hoist)}" for n, x in ((rows, micro.source), (columns, micro.target))
+    ]
+    share = f"0, {columns}"
+    if shared:
+        share = ", ".join(
+            f"RELAYOUT_SHARE({columns}, {part}, parts)" for part in ("part", "part + 1")
+        )
+    return f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share});"
+
+
+def _digits(levels: tuple[tuple[Int, Int], ...], hoist: Hoist) -> str:
+    """Return levels as arguments of a turn, whose items may be of any number."""
+    if len(levels) == 1:
+        return f"0, {hoist(levels[0][1])}, 0, 0, 0"
+    (n0, s0), (n1, s1), (_, s2) = (*levels, (1, 0))[:3]
+    return ", ".join(map(hoist, (n0, s0, n1, s1, s2)))
+
+
+def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
     """Return a transposition from ``s0`` to ``t0``, in two steps unless it is direct.
 
     First the rows are divided into pieces of 16 bytes. A unit of the staging buffer is ``width``
@@ -251,18 +280,17 @@ def transposition_lines(micro: Transposition, stream: str, hoist: Hoist = str) -
     Then blocks of ``across`` units are transposed within their lanes.
     """
     if micro.direct:
-        return _direct_lines(micro, stream, hoist)
+        return _direct_lines(micro, hoist)
     across, lanes = 16 // micro.element, micro.width // 16
     pieces, groups = micro.columns // across, micro.rows // (across * lanes)
     group = pieces * across * micro.width
-    far = int(stream == "stream")
     lines = [
         f"_Alignas({micro.width}) unsigned char stage[{groups * group}];",
-        *_staging_lines(micro, groups, far, hoist),
+        *_staging_lines(micro, groups, hoist),
         "const unsigned char *column = stage;",
     ]
     levels = _pieces(micro)
-    unroll = "RELAYOUT_WHOLE " * (not far and pieces * groups <= _MOST_UNROLLED)
+    unroll = "RELAYOUT_WHOLE " * (pieces * groups <= _MOST_UNROLLED)
     for depth, k in enumerate(range(len(levels), 0, -1)):
         lines.append(
             f"{'    ' * depth}{unroll}for (size_t j{k} = 0; j{k} < {levels[k - 1][0]}; j{k}++) {{"
@@ -273,7 +301,7 @@ def transposition_lines(micro: Transposition, stream: str, hoist: Hoist = str) -
     body = [
         f"unsigned char *t1 = t0{terms};",
         f"{unroll}for (size_t g = 0; g < {groups}; g++) {{",
-        f"    {name}({places}, {micro.width}, {to}, {stream});",
+        f"    {name}({places}, {micro.width}, {to});",
         *(["    RELAYOUT_KEEP();"] if unroll else []),
         "}",
         f"column += {across * micro.width};",
@@ -282,7 +310,7 @@ def transposition_lines(micro: Transposition, stream: str, hoist: Hoist = str) -
     return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
 
 
-def _staging_lines(micro: Transposition, groups: int, far: int, hoist: Hoist) -> list[str]:
+def _staging_lines(micro: Transposition, groups: int, hoist: Hoist) -> list[str]:
     """Return the copy of a block's rows to the staging buffer, which prefetches the next block."""
     across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces, lines = micro.columns // across, list[str]()
@@ -303,7 +331,7 @@ def _staging_lines(micro: Transposition, groups: int, far: int, hoist: Hoist) ->
         row = f"g * {across * lanes} + {lane * across} + i"
         row = f"rows[{row}]" if listed else f"({row}) * {hoist(micro.source[0][1])}"
         lines.append(f"    const unsigned char *r{lane} = s0 + {row};")
-        if micro.prefetch_distance != 0 and (far or 1 < micro.element < most):
+        if micro.prefetch_distance != 0 and 1 < micro.element < most:
             ahead = [hoist(micro.prefetch_distance + at) for at in range(0, pieces * 16, 64)]
             lines += [f"    RELAYOUT_AHEAD(r{lane} + {at});" for at in ahead]
     piece = 0
@@ -311,7 +339,7 @@ def _staging_lines(micro: Transposition, groups: int, far: int, hoist: Hoist) ->
         unit = f"u + {piece * across * width}"
         if lanes == 4 and piece + 4 <= pieces:
             from_rows = ", ".join(f"r{lane} + {piece * 16}" for lane in range(4))
-            lines.append(f"    relayout_lanes({unit}, {across * width}, {from_rows}, {far});")
+            lines.append(f"    relayout_lanes({unit}, {across * width}, {from_rows});")
             piece += 4
             continue
         for lane in range(lanes):
@@ -320,7 +348,7 @@ def _staging_lines(micro: Transposition, groups: int, far: int, hoist: Hoist) ->
     return [*lines, "}"]
 
 
-def _direct_lines(micro: Transposition, stream: str, hoist: Hoist) -> list[str]:
+def _direct_lines(micro: Transposition, hoist: Hoist) -> list[str]:
     """Return a direct transposition: each piece of 16 bytes of all rows, in the target's order.
 
     The last piece, and the last vector of a row, start early if they do not divide it.
@@ -337,7 +365,7 @@ def _direct_lines(micro: Transposition, stream: str, hoist: Hoist) -> list[str]:
     places = f"t0 + x * {hoist(column)} + y * {element}, s0 + y * {hoist(row)} + x * {element}"
     to = _levels(((16 // element, column),), hoist)
     name = helpers_of(micro)[-1].name
-    return [*lines, f"        {name}({places}, {hoist(row)}, {to}, {stream});", "    }", "}"]
+    return [*lines, f"        {name}({places}, {hoist(row)}, {to});", "    }", "}"]
 
 
 def _pieces(micro: Transposition) -> Levels:

@@ -16,12 +16,11 @@ from morello_layouts.kernels.c_loops import (
     tree_lines,
 )
 from morello_layouts.kernels.c_vectors import Helper, head_text, helpers_of
-from morello_layouts.kernels.nests import CACHE_LINE, Transposition
 from morello_layouts.kernels.plan import (
-    STREAM_FROM,
     TRANSPOSITION_GAIN,
     Kernel,
     KernelPlan,
+    beyond_caches,
     plan_kernel,
 )
 from morello_layouts.kernels.threads import longest_loop, phases_of
@@ -92,7 +91,7 @@ class CallArguments:
 
 
 def c_file(
-    kernel: Kernel, stream_from: int = STREAM_FROM, *, fill: bool = False, share: bool = False
+    kernel: Kernel, stream_from: int | None = None, *, fill: bool = False, share: bool = False
 ) -> CFile:
     """Return the kernel as a C function ``void name(void *target, const void *source)``.
 
@@ -100,18 +99,15 @@ def c_file(
 
     Args:
         kernel: the kernel to be written.
-        stream_from: bytes of a target from which stores are non-temporal.
+        stream_from: bytes of a target beyond the caches; by default the machine's caches decide.
         fill: whether the bytes of an item of padding are an argument, not the kernel's own.
         share: whether a call does one share of the work; see :class:`CallArguments`.
     """
     extra = CallArguments(kernel.names, fill, share)
     if kernel.names:
-        return _sized_file(kernel, stream_from, extra)
+        return _sized_file(kernel, stream_from or beyond_caches(), extra)
     plan, name = plan_kernel(kernel, stream_from), kernel.name
-    body = []
-    if plan.is_streaming:
-        body = _streaming_call(f"(uintptr_t)target % {CACHE_LINE} == 0", f"{name}_loops", extra, 1)
-    body.append(f"{name}_loops(target, source{extra.passed}, 0);")
+    body = [f"{name}_loops(target, source{extra.passed});"]
     lines = [*_loops(f"{name}_loops", plan, extra), *_function(kernel, body, extra)]
     return CFile(_helpers(plan), "\n".join(lines), _phases(plan, extra))
 
@@ -123,44 +119,26 @@ def _phases(plan: KernelPlan, extra: CallArguments) -> tuple[bool, ...]:
     return (True, *[False] * (len(phases_of(plan)) - 1), *[True] * bool(plan.elementwise))
 
 
-def _streaming_call(condition: str, function: str, extra: CallArguments, level: int) -> list[str]:
-    """Return the call of loops with non-temporal stores, if a condition holds."""
-    call = f"{function}(target, source{extra.passed}, {level});"
-    return nested([f"if ({condition}) {{"], [call, "RELAYOUT_FENCE();", "return;"])
-
-
 def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile:
     """Return one function for all sizes: loops for targets within the caches, and beyond them."""
     name, hoist = kernel.name, Hoisted()
-    near, far = (plan_kernel(kernel, stream_from, large=large) for large in (False, True))
-    streaming = [nest for nest in far.all_nests if nest.non_temporal]
-    transposes = {isinstance(nest.micro, Transposition) for nest in streaming}
-    plans = ([(nest.micro, nest.prefetch) for nest in plan.all_nests] for plan in (near, far))
-    differ = next(plans) != next(plans)
-    has_far, has_near = differ or bool(streaming), differ or not streaming
-    reach = hoist(kernel.target.size * kernel.itemsize) if has_far else ""
-    whole = " | ".join(["(uintptr_t)target", *map(hoist, far.alignment)])
-    soon = stream_from // TRANSPOSITION_GAIN
+    near, far = (plan_kernel(kernel, far=is_far) for is_far in (False, True))
+    least = stream_from // TRANSPOSITION_GAIN if far.turns else stream_from
 
     def run(condition: str, loops: str) -> list[str]:
-        call = f"{name}_{loops}(target, source{extra.passed}, 0);"
+        call = f"{name}_{loops}(target, source{extra.passed});"
         return nested([f"if ({condition}) {{"], [call, "return;"]) if condition else [call]
 
-    body = []
-    for level, is_transposition, least in ((2, False, stream_from), (1, True, soon)):
-        if is_transposition in transposes:
-            condition = f"{reach} >= {least} && ({whole}) % {CACHE_LINE} == 0"
-            body += _streaming_call(condition, f"{name}_far", extra, level)
-    body += run(f"{reach} >= {soon}", "far") if differ else []
+    body = run(f"{hoist(kernel.target.size * kernel.itemsize)} >= {least}", "far")
     direct = None if extra.share else direct_transposition(kernel)
     body += run(direct.condition(hoist), "direct") if direct is not None else []
-    body += run("", "near" if has_near else "far")
+    body += run("", "near")
     lines, called = [], [*_helpers(far), *_helpers(near)]
     if direct is not None:
         lines += _loops_of(f"{name}_direct", extra, direct.lines)
         called += direct.helpers
-    lines += _loops(f"{name}_far", far, extra) if has_far else []
-    lines += _loops(f"{name}_near", near, extra) if has_near else []
+    lines += _loops(f"{name}_far", far, extra)
+    lines += _loops(f"{name}_near", near, extra)
     lines += _function(kernel, [*hoist.lines, *body], extra)
     phases = max((_phases(plan, extra) for plan in (near, far)), key=len)
     return CFile(tuple(dict.fromkeys(called)), "\n".join(lines), phases)
@@ -187,23 +165,23 @@ def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
     if extra.share:
         body = _shared_lines(plan, hoist)
     else:
-        body = [line for tree in plan.trees for line in tree_lines(tree, hoist)]
-        body += [line for part in plan.staged for line in staged_lines(part, hoist)]
+        body = [x for tree in plan.trees for x in tree_lines(tree, hoist, far=plan.far)]
+        body += [x for part in plan.staged for x in staged_lines(part, hoist, far=plan.far)]
         body += elementwise_lines(plan.elementwise, plan.itemsize) if plan.elementwise else []
     if plan.fills and plan.fill is not None:
         body[:0] = _fill_lines(plan.fill, at_call=extra.fill)
-    return body
+    return [*body, "RELAYOUT_FENCE();"] if plan.far else body
 
 
 def _loops_of(name: str, extra: CallArguments, write: Callable[[Hoisted], list[str]]) -> list[str]:
-    """Return a function of buffers and other arguments, one of them whether to stream."""
+    """Return a function of buffers and other arguments."""
     hoist = Hoisted()
     body = write(hoist)
     head = "unsigned char *restrict t, const unsigned char *restrict s"
-    names = ["t", "s", "stream", *(name for _, name in extra.arguments)]
+    names = ["t", "s", *(name for _, name in extra.arguments)]
     unused = ", ".join(f"(void){name}" for name in names)
     return [
-        f"RELAYOUT_INLINE void {name}(\n    {head}{extra.declared}, const int stream)",
+        f"RELAYOUT_INLINE void {name}(\n    {head}{extra.declared})",
         "{",
         f"{INDENT}{unused};",
         *(INDENT + line for line in (*hoist.lines, *body)),
@@ -218,13 +196,13 @@ def _shared_lines(plan: KernelPlan, hoist: Hoisted) -> list[str]:
     for tasks in phases_of(plan):
         lines = []
         for k, task in enumerate(tasks):
-            text = tree_lines(task.tree, hoist, divided=task.loop)
+            text = tree_lines(task.tree, hoist, divided=task.loop, far=plan.far)
             alone = [f"if (part == {k} % parts) {{"]
             lines += text if task.loop is not None else nested(alone, text)
         phases.append(lines)
     for part in plan.staged:  # no two blocks share places
         divided = longest_loop([axis.count for axis in part.loops])
-        text = staged_lines(part, hoist, divided)
+        text = staged_lines(part, hoist, divided, far=plan.far)
         phases[0] += nested(["if (part == 0) {"], text) if divided is None else text
     if plan.elementwise:  # the domains that are filled before may hold elements
         divided = longest_loop(plan.elementwise.source.shape)

@@ -69,7 +69,7 @@ class Deinterleave:
 
 @dataclass(frozen=True, slots=True)
 class Transposition:
-    """Transpose a block: runs of the source become columns, runs of the target become rows.
+    """Transpose a block within the caches: runs of the source become columns, and rows runs.
 
     Rows that lie a power of two apart evict one another from the caches. They are first copied side
     by side to a staging buffer. Then registers transpose the block, 16 bytes of ``width / element``
@@ -110,7 +110,42 @@ class Transposition:
         return prod(count for count, _ in self.target)
 
 
-MicroKernel: TypeAlias = CopyRun | CopyElement | FillRun | Interleave | Deinterleave | Transposition
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Transpose rows of any number and length to a target beyond the caches, as whole lines.
+
+    Attributes:
+        element: bytes of an element, at most 8.
+        source: the addresses of the rows of the source, which are the columns of the target.
+        target: the addresses of the rows of the target.
+    """
+
+    element: int
+    source: tuple[tuple[Int, Int], ...]
+    target: tuple[tuple[Int, Int], ...]
+
+    @property
+    def rows(self) -> Int:
+        """The number of rows of the source.
+
+        >>> Turn(4, ((8, 512), (3, 4096)), ((32, 4096),)).rows
+        24
+        """
+        return prod(count for count, _ in self.source)
+
+    @property
+    def columns(self) -> Int:
+        """The number of rows of the target.
+
+        >>> Turn(4, ((8, 512), (3, 4096)), ((32, 4096),)).columns
+        32
+        """
+        return prod(count for count, _ in self.target)
+
+
+MicroKernel: TypeAlias = (
+    CopyRun | CopyElement | FillRun | Interleave | Deinterleave | Transposition | Turn
+)
 
 
 def offsets(levels: Levels) -> list[Int]:
@@ -125,10 +160,9 @@ def offsets(levels: Levels) -> list[Int]:
     return found
 
 
-# Bytes of a block along the source, and along a target that exceeds the caches or fits in them.
+# Bytes of a block along the source, and along the target.
 SOURCE_BLOCK: Final = 128
 TARGET_BLOCK: Final = 256
-SMALL_BLOCK: Final = 128
 CACHE_LINE: Final = 64  # bytes, as many as the widest vector has
 MOST_LEVELS: Final = 3  # as many as the helpers in C take
 
@@ -141,22 +175,22 @@ class Nest:
         source, target: the offsets at which it starts, in bytes.
         loops: from the outermost to the innermost, strides in bytes.
         micro: the micro-kernel in the innermost loop.
-        non_temporal: whether its stores may bypass the caches if the target starts at a cache line.
         domain: the number of its iteration domain. Nests of one domain may write a place twice.
             None if no other nest writes to its places.
         prefetch: bytes of the source that are first copied to a prefetch buffer; 0 for none. If
             only the call knows how many, they are copied if they are at most ``MOST_PREFETCHED``.
-        prefetch_loops: how many of the innermost loops read the prefetch buffer.
+        image: bytes of the image, a buffer that collects long runs of the target; 0 for none.
+        inner_loops: how many of the innermost loops read the prefetch buffer, or fill the image.
     """
 
     source: Int
     target: Int
     loops: tuple[LoopAxis, ...]
     micro: MicroKernel
-    non_temporal: bool = False
     domain: int | None = None
     prefetch: Int = 0
-    prefetch_loops: int = 0
+    image: int = 0
+    inner_loops: int = 0
 
 
 def dense_chain(axes: list[LoopAxis], start: int, *, source: bool) -> list[LoopAxis]:
@@ -217,7 +251,7 @@ def _cost_per_byte(micro: MicroKernel) -> float:
             return max(1.0, _ELEMENT_COST / size)
         case CopyRun(size):
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
-        case Transposition():
+        case Transposition() | Turn():
             return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / _bytes_per_step(micro))
         case _:
             return 1.0
@@ -234,8 +268,8 @@ def bytes_moved(nest: Nest) -> int:
 
 def _bytes_per_step(micro: MicroKernel) -> int:
     match micro:
-        case Transposition(element=element):
-            return micro.rows * micro.columns * element
+        case Transposition(element=element) | Turn(element=element):
+            return estimate(micro.rows * micro.columns) * element
         case Interleave(rows=rows, width=width) | Deinterleave(rows=rows, width=width):
             return rows * width
         case _:
@@ -301,7 +335,7 @@ def fuse_loops(nests: Sequence[Nest]) -> tuple[LoopTree, ...]:
 def _without_loop(nest: Nest, wanted: tuple[LoopAxis, ...]) -> Nest | None:
     """Return the nest without the wanted loop, if there is one; None if the nest lacks it."""
     for loop in wanted:
-        for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.prefetch_loops]):
+        for k, axis in enumerate(nest.loops[: len(nest.loops) - nest.inner_loops]):
             if axis.clamp != loop.clamp or (axis.clamp and axis.count != loop.count):
                 continue
             if axis.count % loop.count != 0:

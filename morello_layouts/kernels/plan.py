@@ -1,15 +1,15 @@
-"""Plan a relayout kernel: its domains, their loop nests, staged blocks and non-temporal stores."""
+"""Plan a relayout kernel: its domains, their loop nests, staged blocks, images of a target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from typing import Final
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.chains import chains_of, chains_to_read, shared_digits
 from morello_layouts.kernels.domains import (
     Domain,
@@ -18,20 +18,12 @@ from morello_layouts.kernels.domains import (
     estimate,
     padding_domains,
 )
+from morello_layouts.kernels.images import with_image
 from morello_layouts.kernels.nests import (
-    CACHE_LINE,
     ELEMENTWISE_COST,
-    SMALL_BLOCK,
-    TARGET_BLOCK,
-    CopyElement,
-    CopyRun,
-    Deinterleave,
-    Interleave,
     LoopTree,
-    MicroKernel,
     Nest,
-    Transposition,
-    bytes_moved,
+    Turn,
     cost_of,
     fuse_loops,
 )
@@ -40,10 +32,25 @@ from morello_layouts.kernels.vectorize import fill_nest, vectorize, with_prefetc
 from morello_layouts.recipe import Recipe, known, require_own_slots
 from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dims
 
-# Bytes of a target from which stores are non-temporal: they bypass the caches. Transpositions write
-# to many rows by turns, and gain from that at a quarter of the bytes.
-STREAM_FROM: Final = 1 << 23
+# How much smaller a target is beyond the caches if it is transposed: a transposition writes to many
+# rows by turns, and stores that bypass the caches gain more.
 TRANSPOSITION_GAIN: Final = 4
+_SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
+
+
+@cache
+def beyond_caches() -> int:
+    """Return the bytes of a target that lies beyond the caches: four times the second one.
+
+    >>> beyond_caches() >= 1 << 18
+    True
+    """
+    try:
+        size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not Linux with glibc
+        size = 0
+    return 4 * (size if size > 0 else _SECOND_CACHE)
+
 
 # The cost, as a multiple of a copy's, from which staged blocks are tried.
 _STAGED_FROM: Final = 2.2
@@ -115,8 +122,7 @@ class KernelPlan:
         nests: nests over elements.
         staged: blocks that pass through a staging buffer, instead of ``nests``.
         elementwise: the recipes, if no nests over common digits exist.
-        alignment: strides that must be multiples of the cache line for non-temporal stores; the
-            call checks them.
+        far: whether the target lies beyond the caches: runs of it are written as whole lines.
     """
 
     itemsize: int
@@ -125,7 +131,7 @@ class KernelPlan:
     nests: tuple[Nest, ...]
     staged: tuple[StagedBlocks, ...]
     elementwise: Elementwise | None
-    alignment: tuple[Int, ...] = ()
+    far: bool = False
 
     @property
     def trees(self) -> tuple[LoopTree, ...]:
@@ -133,9 +139,9 @@ class KernelPlan:
         return fuse_loops((*self.fills, *self.nests))
 
     @property
-    def is_streaming(self) -> bool:
-        """Whether some stores are non-temporal if the target starts at a cache line."""
-        return any(nest.non_temporal for nest in self.all_nests)
+    def turns(self) -> bool:
+        """Whether some nest transposes to a target beyond the caches."""
+        return any(isinstance(nest.micro, Turn) for nest in self.all_nests)
 
     @property
     def all_nests(self) -> tuple[Nest, ...]:
@@ -171,53 +177,56 @@ def domains_of(source: Recipe, target: Recipe) -> tuple[list[Domain] | None, lis
 
 
 def plan_kernel(
-    kernel: Kernel, stream_from: int = STREAM_FROM, *, large: bool | None = None
+    kernel: Kernel, stream_from: int | None = None, *, far: bool | None = None
 ) -> KernelPlan:
     """Plan the loops from one layout's buffer to the other's.
 
     Args:
         kernel: the kernel to be written.
-        stream_from: bytes of a target from which stores are non-temporal.
-        large: whether the target exceeds the caches; by default its size decides.
+        stream_from: bytes of a target beyond the caches; by default the machine's caches decide.
+        far: whether the target lies beyond the caches; by default its size decides.
     """
+    least = beyond_caches() if stream_from is None else stream_from
+    reach = estimate(kernel.target.size * kernel.itemsize)
+    if far is None:
+        if reach * TRANSPOSITION_GAIN < least:
+            return _plan(kernel, far=False)
+        plan = _plan(kernel, far=True)
+        return plan if reach >= least or plan.turns else _plan(kernel, far=False)
+    return _plan(kernel, far=far)
+
+
+def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
     itemsize, fill = kernel.itemsize, kernel.fill
     elements, padding = domains_of(kernel.source, kernel.target)
-    reach = kernel.target.size * itemsize
-    if large is None:
-        large = estimate(reach) * TRANSPOSITION_GAIN >= stream_from
-    block = TARGET_BLOCK if large else SMALL_BLOCK
     nests = [
         replace(nest, domain=k)
         for k, domain in enumerate(elements or ())
-        for nest in vectorize(domain, itemsize, block)
+        for nest in vectorize(domain, itemsize, far=far)
     ]
     fills = () if fill is None else tuple(fill_nest(domain, itemsize) for domain in padding)
+    cost = None if elements is None else cost_of(nests)
     staged: tuple[StagedBlocks, ...] = ()
-    if elements is None or cost_of(nests) > _STAGED_FROM * estimate(reach):
-        cost = None if elements is None else cost_of(nests)
-        staged = _cheaper_blocks(kernel, cost, padding, block)
-    nests = [] if staged else nests if large else [with_prefetch(nest) for nest in nests]
-    alignment: list[Int] = []
-    if large:
-        alignment = _alignment([*nests, *(_placed(part, n) for part in staged for n in part.out)])
-
-        def is_far(nest: Nest) -> bool:
-            return _is_non_temporal(nest, reach, stream_from, alignment)
-
-        nests = [replace(nest, non_temporal=is_far(nest)) for nest in nests]
+    if cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
+        staged = _cheaper_blocks(kernel, cost, padding, far=far)
+    if staged:
+        nests = []
+    elif far:
+        nests = [part for nest in nests for part in with_image(nest)]
+    else:
+        nests = [with_prefetch(nest) for nest in nests]
+    if far:
         staged = tuple(
-            replace(part, out=tuple(
-                replace(nest, non_temporal=is_far(_placed(part, nest))) for nest in part.out
-            ))
+            replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))
             for part in staged
-        )  # fmt: skip
+        )
     is_elementwise = elements is None and not staged and 0 not in kernel.source.shape
     elementwise = Elementwise(kernel.source, kernel.target) if is_elementwise else None
-    return KernelPlan(itemsize, fill, fills, tuple(nests), staged, elementwise, tuple(alignment))
+    return KernelPlan(itemsize, fill, fills, tuple(nests), staged, elementwise, far)
 
 
 def _cheaper_blocks(
-    kernel: Kernel, cost: float | None, padding: list[Domain], block: int
+    kernel: Kernel, cost: float | None, padding: list[Domain], *, far: bool
 ) -> tuple[StagedBlocks, ...]:
     """Return the staged blocks that cost less than the direct nests, whose cost may be None."""
     source, target = kernel.source, kernel.target
@@ -227,42 +236,5 @@ def _cheaper_blocks(
             return ()  # the domains of padding hold elements too
         cost = ELEMENTWISE_COST * held
     a, b = chains_to_read(source), chains_of(target)
-    found = staged_blocks(a, b, kernel.itemsize, block) if a and b else None
+    found = staged_blocks(a, b, kernel.itemsize, far=far) if a and b else None
     return found if found and sum(part.cost for part in found) < cost else ()
-
-
-def _placed(part: StagedBlocks, nest: Nest) -> Nest:
-    """Return a nest out of a staging buffer, with the loops over blocks around it."""
-    return replace(nest, target=nest.target + part.target, loops=(*part.loops, *nest.loops))
-
-
-def _alignment(nests: Sequence[Nest]) -> list[Int]:
-    """Return the strides that the call must check, for the largest nest to be non-temporal."""
-    left = {nest: _unaligned(nest) for nest in nests}
-    alignable = [n for n, found in left.items() if not any(isinstance(x, int) for x in found)]
-    return left[max(alignable, key=bytes_moved)] if alignable else []
-
-
-def _is_non_temporal(nest: Nest, reach: Int, stream_from: int, alignment: list[Int]) -> bool:
-    """Whether stores may bypass the caches; if the reach is symbolic, the call decides."""
-    gain = TRANSPOSITION_GAIN if isinstance(nest.micro, Transposition) else 1
-    is_far = not isinstance(reach, int) or reach * gain >= stream_from
-    return is_far and all(number in alignment for number in _unaligned(nest))
-
-
-def _unaligned(nest: Nest) -> list[Int]:
-    """Return the distances within the target that are not known multiples of a cache line."""
-    strides = [nest.target, *(axis.target for axis in nest.loops), *_distances(nest.micro)]
-    return list(dict.fromkeys(stride for stride in strides if stride % CACHE_LINE != 0))
-
-
-def _distances(micro: MicroKernel) -> list[Int]:
-    """Return the bytes between the stores of a micro-kernel."""
-    match micro:
-        case CopyRun(size) | CopyElement(size):
-            return [size]
-        case Interleave(width=width):
-            return [width]
-        case Deinterleave(width=width) | Transposition(width=width):
-            return [width, *(stride for count, stride in micro.target if count > 1)]
-    return [1]

@@ -55,10 +55,13 @@ typedef long long relayout_s64_64 __attribute__((vector_size(64)));
 #define RELAYOUT_FENCE() ((void)0)
 #endif
 
+/* Load a line of the source into the caches, the first one or only the second. */
 #if defined(__GNUC__)
 #define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
+#define RELAYOUT_SOON(s) __builtin_prefetch((s), 0, 2)
 #else
 #define RELAYOUT_AHEAD(s) ((void)0)
+#define RELAYOUT_SOON(s) ((void)0)
 #endif
 
 /* Keep a loop from being unrolled. */
@@ -102,7 +105,9 @@ typedef long long relayout_s64_64 __attribute__((vector_size(64)));
 /* The first step of a part of n steps. */
 #define RELAYOUT_SHARE(n, part, parts) ((size_t)(n) * (part) / (parts))
 
-/* The offset of item i of a chain of at most three axes. */
+/* The offset of item i of a chain of at most three axes; n0 is 0 for a chain of one. */
+#define RELAYOUT_PLACE(i, n0, s0, n1, s1, s2) \
+    ((n0) == 0 ? (i) * (s0) : RELAYOUT_AT(i, (n0) + ((n0) == 0), s0, n1, s1, s2))
 #define RELAYOUT_AT(i, n0, s0, n1, s1, s2) \
     ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \
      + (size_t)(i) / (n0) / (n1) * (s2))
@@ -193,21 +198,38 @@ RELAYOUT_INLINE void relayout_strip(unsigned char *t, const unsigned char *s, si
     memcpy(t, s, n);
 }
 
-RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n, int stream)
+RELAYOUT_INLINE void relayout_copy(unsigned char *t, const unsigned char *s, size_t n)
 {
-#if RELAYOUT_VECTOR > 0
-    if (stream && n % RELAYOUT_VECTOR == 0) {
-        for (size_t i = 0; i < n; i += RELAYOUT_VECTOR) {
-            relayout_vector v;
-            memcpy(&v, s + i, RELAYOUT_VECTOR);
-            RELAYOUT_STREAM(t + i, v);
-        }
-        return;
-    }
-#endif
-    (void)stream;
     if (n <= 2048) relayout_strip(t, s, n);
     else memcpy(t, s, n);
+}
+
+/* Copy at most a cache line, as two copies that may overlap. */
+RELAYOUT_INLINE void relayout_part(unsigned char *t, const unsigned char *s, size_t n)
+{
+    if (n >= 32) memcpy(t, s, 32), memcpy(t + n - 32, s + n - 32, 32);
+    else if (n >= 16) memcpy(t, s, 16), memcpy(t + n - 16, s + n - 16, 16);
+    else if (n >= 8) memcpy(t, s, 8), memcpy(t + n - 8, s + n - 8, 8);
+    else if (n >= 4) memcpy(t, s, 4), memcpy(t + n - 4, s + n - 4, 4);
+    else if (n > 0) t[0] = s[0], t[n / 2] = s[n / 2], t[n - 1] = s[n - 1];
+}
+
+/* Copy a run to a target beyond the caches: whole cache lines by non-temporal stores, and the parts
+   of lines at either end by others. */
+RELAYOUT_INLINE void relayout_put(unsigned char *t, const unsigned char *s, size_t n)
+{
+#if RELAYOUT_VECTOR > 0
+    const size_t head = RELAYOUT_LEAST(n, (64 - (uintptr_t)t % 64) % 64), end = n - (n - head) % 64;
+    relayout_part(t, s, head);
+    for (size_t i = head; i < end; i += RELAYOUT_VECTOR) {
+        relayout_vector v;
+        memcpy(&v, s + i, RELAYOUT_VECTOR);
+        RELAYOUT_STREAM(t + i, v);
+    }
+    relayout_part(t + end, s + end, n - end);
+#else
+    memcpy(t, s, n);
+#endif
 }
 
 /* Fill with padding: items of n bytes, one after the other. */
@@ -222,11 +244,10 @@ RELAYOUT_INLINE void relayout_fill(
 }
 
 /* Copy a row whose length only the call knows. */
-RELAYOUT_INLINE void relayout_copy_row(
-    unsigned char *t, const unsigned char *s, size_t n, int stream)
+RELAYOUT_INLINE void relayout_copy_row(unsigned char *t, const unsigned char *s, size_t n)
 {
 #if RELAYOUT_VECTOR > 0
-    if (n >= RELAYOUT_VECTOR && n <= 1024 && !stream) {
+    if (n >= RELAYOUT_VECTOR && n <= 1024) {
         relayout_vector v;
         for (size_t i = 0; i < n - RELAYOUT_VECTOR; i += RELAYOUT_VECTOR) {
             memcpy(&v, s + i, RELAYOUT_VECTOR);
@@ -237,38 +258,35 @@ RELAYOUT_INLINE void relayout_copy_row(
         return;
     }
 #endif
-    relayout_copy(t, s, n, stream);
+    relayout_copy(t, s, n);
 }
 
 /* Copy 64 bytes of four rows to units of the staging buffer: 16 bytes of each row, a step from unit
-   to unit. Shuffles are faster within the caches, short loads if rows come from memory. */
+   to unit. */
 RELAYOUT_INLINE void relayout_lanes(
     unsigned char *t, size_t step, const unsigned char *s0, const unsigned char *s1,
-    const unsigned char *s2, const unsigned char *s3, int far)
+    const unsigned char *s2, const unsigned char *s3)
 {
 #if RELAYOUT_VECTOR >= 64
-    if (!far) {
-        relayout_vector a0, a1, a2, a3;
-        memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
-        const relayout_vector
-            b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
-            b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
-            b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
-            b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
-            c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
-            c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
-            c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
-            c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
-        memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
-        memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
-        return;
-    }
-#endif
-    (void)far;
+    relayout_vector a0, a1, a2, a3;
+    memcpy(&a0, s0, 64), memcpy(&a1, s1, 64), memcpy(&a2, s2, 64), memcpy(&a3, s3, 64);
+    const relayout_vector
+        b0 = __builtin_shufflevector(a0, a1, 0, 1, 2, 3, 8, 9, 10, 11),
+        b1 = __builtin_shufflevector(a0, a1, 4, 5, 6, 7, 12, 13, 14, 15),
+        b2 = __builtin_shufflevector(a2, a3, 0, 1, 2, 3, 8, 9, 10, 11),
+        b3 = __builtin_shufflevector(a2, a3, 4, 5, 6, 7, 12, 13, 14, 15),
+        c0 = __builtin_shufflevector(b0, b2, 0, 1, 4, 5, 8, 9, 12, 13),
+        c1 = __builtin_shufflevector(b0, b2, 2, 3, 6, 7, 10, 11, 14, 15),
+        c2 = __builtin_shufflevector(b1, b3, 0, 1, 4, 5, 8, 9, 12, 13),
+        c3 = __builtin_shufflevector(b1, b3, 2, 3, 6, 7, 10, 11, 14, 15);
+    memcpy(t, &c0, 64), memcpy(t + step, &c1, 64);
+    memcpy(t + 2 * step, &c2, 64), memcpy(t + 3 * step, &c3, 64);
+#else
     for (size_t k = 0; k < 4; k++) {
         memcpy(t + k * step, s0 + k * 16, 16);
         memcpy(t + k * step + 16, s1 + k * 16, 16);
         memcpy(t + k * step + 32, s2 + k * 16, 16);
         memcpy(t + k * step + 48, s3 + k * 16, 16);
     }
+#endif
 }

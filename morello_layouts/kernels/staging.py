@@ -23,7 +23,7 @@ from morello_layouts.kernels.domains import (
     nonzero,
     upper_bound,
 )
-from morello_layouts.kernels.nests import SMALL_BLOCK, Nest, cost_of, loop_order
+from morello_layouts.kernels.nests import Nest, cost_of, loop_order
 from morello_layouts.kernels.vectorize import vectorize
 from morello_layouts.limits import KERNEL_BLOCK
 from morello_layouts.recipe.digits import AxisDigit
@@ -61,14 +61,14 @@ class StagedBlocks:
 
 
 def staged_blocks(
-    source: DigitChains, target: DigitChains, itemsize: int, block: int
+    source: DigitChains, target: DigitChains, itemsize: int, *, far: bool
 ) -> tuple[StagedBlocks, ...] | None:
     """Return the blocks of an array, through the order of dimensions that costs least.
 
     Returns:
         None if a block of whole tiles of both layouts is too large, or if no order has nests.
     """
-    blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, block)
+    blocks = _Blocks(source, target, _lengths(source, target, itemsize), itemsize, far)
     if prod(blocks.lengths) * itemsize > KERNEL_BLOCK:
         return None
     order = blocks.best_order()
@@ -104,14 +104,14 @@ def _lengths(source: DigitChains, target: DigitChains, itemsize: int) -> list[in
 class _Blocks:
     """An array in blocks: the digits of both buffers, and the length of a block along each axis.
 
-    ``block`` is how many bytes along the target are transposed at once.
+    ``far`` is whether the target lies beyond the caches.
     """
 
     source: DigitChains
     target: DigitChains
     lengths: Sequence[int]
     itemsize: int
-    block: int
+    far: bool
 
     def best_order(self) -> tuple[int, ...] | None:
         """Return the order of a staging buffer by which whole blocks cost least."""
@@ -145,8 +145,8 @@ class _Blocks:
             DigitChains(within, tuple(chains))
             for chains in (self.source.chains, plain, self.target.chains)
         )
-        into = _nests(a, stage, self.itemsize, SMALL_BLOCK)
-        out = _nests(stage, b, self.itemsize, self.block)
+        into = _nests(a, stage, self.itemsize, far=False)
+        out = _nests(stage, b, self.itemsize, far=self.far)
         return self._placed(runs, into, out) if into and out else None
 
     def _placed(
@@ -174,13 +174,13 @@ def _runs(size: Int, length: int) -> list[_Run]:
 
 
 @lru_cache(maxsize=64)  # the plans for near and for far targets have most nests in common
-def _nests(a: DigitChains, b: DigitChains, itemsize: int, block: int) -> tuple[Nest, ...]:
+def _nests(a: DigitChains, b: DigitChains, itemsize: int, *, far: bool) -> tuple[Nest, ...]:
     shared = shared_digits(a, b)
     domains = None if shared is None else element_domains(a.sizes, shared)
     return tuple(
         replace(nest, domain=k)
         for k, domain in enumerate(domains or ())
-        for nest in vectorize(domain, itemsize, block)
+        for nest in vectorize(domain, itemsize, far=far)
     )
 
 

@@ -18,6 +18,7 @@ from morello_layouts.kernels.nests import (
     FusedLoop,
     LoopTree,
     Nest,
+    Turn,
     fuse_loops,
     nests_in,
 )
@@ -45,8 +46,11 @@ class Task:
     @property
     def steps(self) -> int:
         """The estimated steps of the divided loop."""
-        _, loops = next(nests_in(self.tree))
-        return 0 if self.loop is None else estimate(loops[self.loop].count)
+        nest, loops = next(nests_in(self.tree))
+        if self.loop is None:
+            return 0
+        columns = [nest.micro.columns] if isinstance(nest.micro, Turn) else []
+        return estimate([*(axis.count for axis in loops), *columns][self.loop])
 
 
 def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
@@ -60,7 +64,7 @@ def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
     ...     r = relayout("[0, 1]", "[1, 0]", shape)
     ...     return phases_of(plan_kernel(Kernel(r.source.recipe, r.target.recipe, 4)))
     >>> [len(tasks) for tasks in of((1024, 1024))], [len(tasks) for tasks in of((1000, 1000))]
-    ([1], [1, 1, 1])
+    ([1], [1, 1])
     """
     whole = (*plan.fills, *plan.nests)
     nests = [part for nest in whole for part in _chunks(nest, plan.itemsize)]
@@ -98,7 +102,12 @@ def _chunks(nest: Nest, itemsize: int) -> list[Nest]:
 def _tasks(tree: LoopTree) -> Iterator[Task]:
     """Return the tree, or each nest by itself if the loop that several share is short."""
     if isinstance(tree, Nest):
-        yield Task(tree, _divided(tree.loops, tree))
+        loop = _divided(
+            tree.loops[: len(tree.loops) - (tree.inner_loops if tree.image else 0)], tree
+        )
+        if isinstance(tree.micro, Turn) and Task(tree, loop).steps < _ENOUGH:
+            loop = len(tree.loops)  # threads share the columns
+        yield Task(tree, loop)
         return
     inner = [task for part in tree.body for task in _tasks(part)]
     alone = _divided((tree.axis,), tree)

@@ -22,7 +22,6 @@ from morello_layouts.kernels.domains import (
 from morello_layouts.kernels.nests import (
     CACHE_LINE,
     MOST_LEVELS,
-    SMALL_BLOCK,
     SOURCE_BLOCK,
     TARGET_BLOCK,
     CopyElement,
@@ -33,6 +32,7 @@ from morello_layouts.kernels.nests import (
     MicroKernel,
     Nest,
     Transposition,
+    Turn,
     dense_chain,
     items_per_step,
     levels_of,
@@ -45,21 +45,20 @@ _LEAST_PREFETCHED: Final = 1 << 10
 MOST_PREFETCHED: Final = 1 << 14
 # Bytes of the staging buffer of a transposition, in the first cache beside source and target.
 _STAGE: Final = 1 << 15
-# Rows of the source that a direct transposition reads by turns: for a target within the caches, one
-# cache line of each stays in the first cache.
+# Rows of the source that a direct transposition reads by turns: one cache line of each stays in the
+# first cache.
 SMALL_ROWS: Final = 384
-_LARGE_ROWS: Final = 512
 # Rows that one interleaving takes: as many registers.
 _MOST_ROWS: Final = 16
 
 
-def vectorize(domain: Domain, itemsize: int, block: int = TARGET_BLOCK) -> list[Nest]:
+def vectorize(domain: Domain, itemsize: int, *, far: bool = True) -> list[Nest]:
     """Return the loop nests that move the elements of a domain.
 
     Args:
         domain: the domain in elements.
         itemsize: bytes of an element.
-        block: bytes along the target that are transposed at once.
+        far: whether the target lies beyond the caches.
 
     >>> domain = Domain(0, 0, (LoopAxis(8, 1000, 128), LoopAxis(128, 1, 1)))
     >>> (nest,) = vectorize(domain, 4)
@@ -71,7 +70,7 @@ def vectorize(domain: Domain, itemsize: int, block: int = TARGET_BLOCK) -> list[
     if word < itemsize:  # an item that no register holds is a run of words
         axes.append(LoopAxis(itemsize // word, word, word))
     start, end = domain.source * itemsize, domain.target * itemsize
-    return list(_nests(Domain(start, end, tuple(axes)), word, block))
+    return list(_nests(Domain(start, end, tuple(axes)), word, far=far))
 
 
 def axes_in_bytes(domain: Domain, itemsize: int) -> list[LoopAxis]:
@@ -120,7 +119,7 @@ def _continues(inner: LoopAxis, outer: LoopAxis) -> bool:
     )
 
 
-def _nests(domain: Domain, element: int, block: int) -> Iterator[Nest]:
+def _nests(domain: Domain, element: int, *, far: bool) -> Iterator[Nest]:
     axes = fuse_axes(list(domain.axes))
     domain = replace(domain, axes=tuple(axes))
     run = next((a for a in axes if a.source == a.target == element), None)
@@ -128,20 +127,20 @@ def _nests(domain: Domain, element: int, block: int) -> Iterator[Nest]:
         size = run.count * element
         rest = [a for a in axes if a is not run]
         if isinstance(size, int) and size <= 16 and size & (size - 1) == 0:
-            yield from _nests(replace(domain, axes=tuple(rest)), size, block)
+            yield from _nests(replace(domain, axes=tuple(rest)), size, far=far)
             return
         yield _blocked(domain, rest, CopyRun(size), size)
         return
     found = (
         _interleave(domain, axes, element, source=True)
         or _interleave(domain, axes, element, source=False)
-        or _transpose(domain, axes, element, block)
+        or (_turn if far else _transpose)(domain, axes, element)
     )
     if isinstance(found, Nest):
         yield found
         return
     for part in found or ():
-        yield from _nests(part, element, block)
+        yield from _nests(part, element, far=far)
     if not found:
         yield _blocked(domain, axes, CopyElement(element), element)
 
@@ -204,20 +203,39 @@ def _interleave(
     return nest_of(domain, [*sorted(rest, key=loop_order), inner], micro)
 
 
-def _transpose(
-    domain: Domain, axes: list[LoopAxis], element: int, block: int
-) -> Nest | list[Domain] | None:
-    """Transpose blocks of ``block`` bytes along the target; results as of ``_interleave``."""
+def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
+    """Transpose whole axes; None if there are no two chains of them."""
+    if element > 8:
+        return None
+    whole = [axis for axis in axes if axis.clamp is None]
+    x_chain, y_chain = (dense_chain(whole, element, source=side) for side in (True, False))
+    if not x_chain or not y_chain:
+        return None
+    y = _until(y_chain, [(x_chain[0], 0)])[:MOST_LEVELS]
+    x = _until(x_chain, [(axis, 0) for axis in y])[:MOST_LEVELS]
+    least = 16 // element
+    sizes = [upper_bound(prod(axis.count for axis in chain)) for chain in (x, y)]
+    if any(most is not None and most < least for most in sizes):
+        return None
+    taken = [*x, *y]
+    loops = sorted(strip_mined([a for a in axes if all(a is not b for b in taken)]), key=loop_order)
+    source = tuple((axis.count, axis.source) for axis in y)
+    target = tuple((axis.count, axis.target) for axis in x)
+    return nest_of(domain, loops, Turn(element, source, target))
+
+
+def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | list[Domain] | None:
+    """Transpose blocks of ``SOURCE_BLOCK`` bytes on both sides; results as of ``_interleave``."""
     if element > 8:
         return None
     x_chain, y_chain = (dense_chain(axes, element, source=side) for side in (True, False))
-    direct = _transpose_directly(domain, axes, x_chain, y_chain, element, large=block > SMALL_BLOCK)
+    direct = _transpose_directly(domain, axes, x_chain, y_chain, element)
     if direct is not None:
         return direct
     least = _block(x_chain, 16 // element, 16 // element) or []
     y_chain = _until(y_chain, least)
     for width in (64, 32, 16):
-        y = _block(y_chain, block // element, width // element)
+        y = _block(y_chain, SOURCE_BLOCK // element, width // element)
         if y is None or (width == 32 and (upper_bound(y[-1][0].count) or 64) * element < 64):
             continue
         rows = prod(count for _, count in y)
@@ -250,8 +268,6 @@ def _transpose_directly(
     x_chain: list[LoopAxis],
     y_chain: list[LoopAxis],
     element: int,
-    *,
-    large: bool,
 ) -> Nest | list[Domain] | None:
     """Transpose without a staging buffer; results as of ``_interleave``.
 
@@ -270,7 +286,8 @@ def _transpose_directly(
     width = next((w for w in (64, 16) if w // element <= height), 0)
     if width == 0:
         return None
-    rows, columns = _direct_block(x.count, height, element, width, large=large)
+    unit, blocks, columns = width // element, -(-height // SMALL_ROWS), estimate(x.count)
+    rows = height if blocks == 1 else -(-height // blocks // unit) * unit
     if min(rows, SMALL_ROWS) > _rows_in_cache(y.source):
         return None
     for axis, count, unit in ((x, columns, across), (y, rows, width // element)):
@@ -280,19 +297,6 @@ def _transpose_directly(
     loops = sorted(remaining_axes(axes, [(x, columns), (y, rows)]), key=loop_order)
     levels = ((rows, y.source),), ((columns, x.target),)
     return nest_of(domain, loops, Transposition(element, width, *levels, direct=True))
-
-
-def _direct_block(
-    columns: Int, rows: int, element: int, width: int, *, large: bool
-) -> tuple[int, int]:
-    """Return the rows and columns of the source that make a block of a direct transposition."""
-    assert isinstance(columns, int)
-    unit = width // element
-    if large:
-        rows = min(rows, _LARGE_ROWS if element == 1 else 2 * unit)
-        return rows, min(columns, SOURCE_BLOCK // element)
-    blocks = -(-rows // SMALL_ROWS)
-    return (rows if blocks == 1 else -(-rows // blocks // unit) * unit), columns
 
 
 def _rows_in_cache(stride: Int) -> int:
@@ -351,7 +355,7 @@ def with_prefetch(nest: Nest) -> Nest:
     >>> counts = ((32, 8192, 8192), (4, 2048, 512), (4, 256, 2048), (4, 64, 128))
     >>> loops = tuple(LoopAxis(*one) for one in counts)
     >>> nest = with_prefetch(Nest(0, 0, loops, Interleave(2, 2, 64, ((2, 1024),))))
-    >>> nest.prefetch, nest.prefetch_loops, [axis.target for axis in nest.loops]
+    >>> nest.prefetch, nest.inner_loops, [axis.target for axis in nest.loops]
     (8192, 3, [8192, 2048, 512, 128])
     """
     match nest.micro:
@@ -387,7 +391,7 @@ def _prefetching(nest: Nest, first: int, size: Int) -> Nest:
     """Return the nest with a prefetch buffer for its loops from one on, in the target's order."""
     inner = sorted(nest.loops[first:], key=lambda axis: -estimate(axis.target))
     loops = (*nest.loops[:first], *inner)
-    return replace(nest, loops=loops, prefetch=size, prefetch_loops=len(inner))
+    return replace(nest, loops=loops, prefetch=size, inner_loops=len(inner))
 
 
 def _contiguous(run: int, axes: list[LoopAxis]) -> int:

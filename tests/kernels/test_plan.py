@@ -13,8 +13,15 @@ import morello_layouts as ml
 from morello_layouts.kernels.chains import DigitChains, chains_of, shared_digits
 from morello_layouts.kernels.domains import Domain, LoopAxis, element_domains, padding_domains
 from morello_layouts.kernels.emit_cuda import _in_words
-from morello_layouts.kernels.nests import CopyRun, Deinterleave, Interleave, Nest, Transposition
-from morello_layouts.kernels.plan import Kernel, KernelPlan, _is_non_temporal, plan_kernel
+from morello_layouts.kernels.nests import (
+    CopyRun,
+    Deinterleave,
+    Interleave,
+    Nest,
+    Transposition,
+    Turn,
+)
+from morello_layouts.kernels.plan import Kernel, KernelPlan, plan_kernel
 from morello_layouts.kernels.vectorize import vectorize, with_prefetch
 from morello_layouts.recipe.digits import AxisDigit
 
@@ -125,23 +132,24 @@ def moves(
     return plan_kernel(Kernel(*recipes, itemsize), to)
 
 
-@pytest.mark.parametrize("start", range(0, 129, 16))
-def test_non_temporal_stores_start_at_cache_lines(start: int) -> None:
-    """Rows are whole cache lines; their start may lie within one."""
-    nest = Nest(0, start, (LoopAxis(8, 1000, 512),), CopyRun(512))
-    assert _is_non_temporal(nest, 1 << 30, 0, []) == (start % 64 == 0)
+def test_targets_beyond_the_caches_are_written_as_whole_lines() -> None:
+    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).far
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).far
+    size = 64 * 256 * 4  # a transposition gains from there on
+    assert moves("[0, 1]", "[1, 0]", (64, 256), 4, to=4 * size).far
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).far
 
 
-def test_non_temporal_stores_are_of_whole_cache_lines() -> None:
-    assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).is_streaming
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).is_streaming
-    assert not moves("[0, 1]", "[1, 0]", (401, 399), 4, to=0).is_streaming
+@pytest.mark.parametrize("shape", [(401, 399), (256, 256), (17, 4000), (4000, 17)])
+def test_a_turn_has_rows_of_any_number_and_length(shape: tuple[int, int]) -> None:
+    (nest,) = moves("[0, 1]", "[1, 0]", shape, 2, to=0).nests
+    assert isinstance(nest.micro, Turn)
+    assert (nest.micro.rows, nest.micro.columns, nest.loops) == (*shape, ())
 
 
-@pytest.mark.parametrize("to", [0, 1 << 60])
-def test_rows_off_cache_lines_are_transposed_directly(to: int) -> None:
+def test_rows_off_cache_lines_are_transposed_directly() -> None:
     def direct(shape: tuple[int, int], itemsize: int) -> set[bool]:
-        found = [nest.micro for nest in moves("[0, 1]", "[1, 0]", shape, itemsize, to=to).nests]
+        found = [n.micro for n in moves("[0, 1]", "[1, 0]", shape, itemsize, to=1 << 60).nests]
         assert all(isinstance(micro, Transposition) for micro in found)
         return {micro.direct for micro in found if isinstance(micro, Transposition)}
 
@@ -153,7 +161,7 @@ def test_rows_off_cache_lines_are_transposed_directly(to: int) -> None:
 
 def test_prefetch_buffers_are_contiguous_in_the_source() -> None:
     found = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=1 << 60).nests
-    assert [(nest.prefetch, nest.prefetch_loops) for nest in found] == [(8192, 3)]
+    assert [(nest.prefetch, nest.inner_loops) for nest in found] == [(8192, 3)]
     far = moves("[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2, to=0).nests
     assert [nest.prefetch for nest in far] == [0]
     gap = Nest(
