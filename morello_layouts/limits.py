@@ -39,6 +39,12 @@ SEARCH_PAIRS: Final = 256
 DEVICE_IDS: Final = 1 << 16
 """Devices that a mesh lists one by one: a text of so many is 400 kB."""
 
+SHARDING_TEXT: Final = 1 << 19
+"""Characters of a sharding, which may list each device."""
+
+NUMBER_JUMPS: Final = 256
+"""Jumps in a formula of renumbered devices: each is a floor."""
+
 # Proofs
 
 ISL_OPERATIONS: Final = 2_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import Any, Final
 
 from morello_layouts.checks import as_index, shown, spread
@@ -60,16 +61,17 @@ def place_of(recipe: Recipe, coordinate: Sequence[Any]) -> Place:
     Raises:
         UnsupportedError: if there are too many places to list them.
     """
-    if recipe.replicas > HOLDERS:
+    replicas = known(recipe.replica_sizes)
+    if prod(replicas) > HOLDERS:
         raise UnsupportedError(
-            f"each element is on {amount(recipe.replicas)} places",
+            f"each element is on {amount(prod(replicas))} places",
             f"up to {HOLDERS:,} holders are listed",
             "ask for the offset of the first one: m(…)",
         )
     names, zero = names_of_axes(recipe), coordinate[0] * 0 if coordinate else 0
     shape, (start,) = known(recipe.physical_shape), known((recipe.offset,))
     holders = []
-    for replica in product(*map(range, recipe.replica_sizes)):
+    for replica in product(*map(range, replicas)):
         at = physical_coordinates(recipe, coordinate, zero, replica)
         if not recipe.axis_names:
             at = (linear_index(at, shape, zero) + start,)

@@ -37,6 +37,8 @@ from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.named.reader import parse_named
 from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
 from morello_layouts.notations.onednn.reader import parse_onednn
+from morello_layouts.notations.sharding import ShardedLayout, words as sharding_words
+from morello_layouts.notations.sharding.reader import STARTS, parse_sharding
 from morello_layouts.notations.strided import MemoryFormat, StridedLayout, words as strided_words
 from morello_layouts.notations.strided.reader import parse_strided
 from morello_layouts.notations.triton import TritonLayout, words as triton_words
@@ -195,6 +197,15 @@ NOTATIONS: Final = (
         (FragmentLayout,),
         fragment_words.describe,
         "SM80_16x8x16_F32F16F16F32_TN A",
+    ),
+    Notation(
+        "sharding",
+        "a sharding",
+        STARTS,
+        parse_sharding,
+        (ShardedLayout,),
+        sharding_words.describe,
+        "f32[10,16]{1,0:T(8,128)}, {devices=[4,2]<=[8]}",
     ),
 )
 """All notations. If several readers refuse a text and got equally far, the first one answers."""

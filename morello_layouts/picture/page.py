@@ -22,6 +22,7 @@ from morello_layouts.recipe import (
     Merge,
     Pad,
     Recipe,
+    Renumber,
     Replicate,
     Scatter,
     Split,
@@ -120,6 +121,8 @@ def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
             return f"each place gets the number {form}"
         case Xor(target, source):
             return f"places move within axis {target}, by the bits of their place in axis {source}"
+        case Renumber(axis):
+            return f"places get other numbers along axis {axis}"
         case Replicate(sizes):
             return f"each place is there {prod(sizes)} times; the first one comes first"
 

@@ -18,6 +18,7 @@ from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Recipe,
+    Renumber,
     Replicate,
     Scatter,
     Split,
@@ -155,12 +156,12 @@ def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
 
 
 def has_digits(recipe: Recipe) -> bool:
-    """Return whether each physical axis is made of digits: nothing scatters, xors or replicates.
+    """Return whether each physical axis is made of digits: nothing else than digits moves.
 
     >>> has_digits(Recipe((4, 6), (Merge((2,)),)))
     True
     """
-    return not any(isinstance(step, Scatter | Xor | Replicate) for step in recipe.steps)
+    return not any(isinstance(step, Scatter | Xor | Renumber | Replicate) for step in recipe.steps)
 
 
 def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
@@ -195,6 +196,12 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
             raise UnsupportedError(
                 f"{step} is not digits in nested strides",
                 "an axis after it depends on two digits at once",
+                "ask for offsets, coordinates or proofs, which need no digits",
+            )
+        case Renumber():
+            raise UnsupportedError(
+                f"{step} is not digits in nested strides",
+                "its places lie in an order without strides",
                 "ask for offsets, coordinates or proofs, which need no digits",
             )
         case Replicate():

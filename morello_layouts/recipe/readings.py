@@ -21,6 +21,7 @@ from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Recipe,
+    Renumber,
     Replicate,
     Scatter,
     Shape,
@@ -46,6 +47,8 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
                 array = array.reshape(after)
             case Xor():
                 array = _xored(step, array)
+            case Renumber(axis):
+                array = np.take(array, step.inverse.numbers, axis)
             case Replicate(sizes):
                 array = np.broadcast_to(array.reshape(*before, *(1,) * len(sizes)), after)
             case Scatter():
@@ -94,6 +97,8 @@ def _undo(step: Step, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
             return array.reshape(shape)
         case Xor():
             return _xored(step, array)
+        case Renumber(axis, numbers):
+            return np.take(array, numbers, axis)
         case Replicate(sizes):
             return array[(slice(None),) * len(shape) + (0,) * len(sizes)]
         case Scatter():
@@ -194,6 +199,8 @@ def physical_coordinates(
                 at = [linear_index([at[i] for i in r], [shape[i] for i in r], zero) for r in runs]
             case Xor(target):
                 at[target] = step.new_target(at, shape)
+            case Renumber(axis):
+                at[axis] = step.value(at[axis])
             case Replicate(sizes):
                 at += islice(replicas, len(sizes))
             case Scatter(form):
@@ -273,6 +280,8 @@ def logical_coordinates(recipe: Recipe, physical: Sequence[Any]) -> tuple[tuple[
                 at = [digit for x, sizes in groups for digit in delinearize(x, sizes)]
             case Xor(target):
                 at[target] = step.new_target(at, before)
+            case Renumber(axis):
+                at[axis] = step.inverse.value(at[axis])
             case Replicate(sizes):
                 at = at[: len(at) - len(sizes)]
             case Scatter():
@@ -347,7 +356,7 @@ def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int6
         UnsupportedError: if sizes are symbolic, or there are too many.
     """
     shape, (size,) = known(recipe.shape), known((recipe.size,))
-    sizes = (*shape, *recipe.replica_sizes)
+    sizes = known((*shape, *recipe.replica_sizes))
     if max(size, prod(sizes)) > SCATTERED:
         raise UnsupportedError(
             f"{recipe} has more than {SCATTERED} slots or elements",
@@ -358,7 +367,7 @@ def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int6
     slots = np.asarray(offset_of(recipe, at[: len(shape)], 0, at[len(shape) :]))
     slots = np.broadcast_to(slots, sizes).reshape(-1)
     first = np.full(size, -1)
-    first[slots[::-1]] = np.arange(slots.size)[::-1] // recipe.replicas
+    first[slots[::-1]] = np.arange(slots.size)[::-1] // prod(sizes[len(shape) :])
     return first, np.bincount(slots, minlength=size)
 
 

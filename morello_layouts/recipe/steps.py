@@ -1,10 +1,11 @@
-"""Recipes: pad, split, transpose, merge, xor, replicate and scatter steps over axes."""
+"""Recipes: pad, split, transpose, merge, xor, renumber, replicate and scatter steps over axes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -12,6 +13,7 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import map_ints
+from morello_layouts.limits import NUMBER_JUMPS
 from morello_layouts.plain import Displayed
 
 Shape: TypeAlias = tuple[Int, ...]
@@ -235,6 +237,70 @@ class Xor:
 
 
 @dataclass(frozen=True, slots=True)
+class Renumber:
+    """Give the places along one axis other numbers: place k becomes place ``numbers[k]``.
+
+    Attributes:
+        axis: the axis.
+        numbers: for each of its places the new number, a permutation.
+
+    >>> Renumber(1, (2, 0, 1)).apply((6, 3)), [Renumber(1, (2, 0, 1)).value(k) for k in range(3)]
+    ((6, 3), [2, 0, 1])
+    """
+
+    axis: int
+    numbers: tuple[int, ...]
+    name: ClassVar[str] = "renumber"
+
+    def apply(self, shape: Shape) -> Shape:
+        """Return the shape after the step, which is the one before it."""
+        size = shape[self.axis] if self.axis in range(len(shape)) else None
+        _require(size == len(self.numbers), self, shape)
+        _require(sorted(self.numbers) == list(range(len(self.numbers))), self, shape)
+        return shape
+
+    @property
+    def inverse(self) -> Renumber:
+        """The step that takes each place back."""
+        places = range(len(self.numbers))
+        return Renumber(self.axis, tuple(sorted(places, key=self.numbers.__getitem__)))
+
+    def value(self, place: Any) -> Any:
+        """Return the new number of a place, of any kind of coordinate.
+
+        As a formula it is the place and a jump of ``floor((place + n - k) / n)`` at each place k
+        whose number is not the one after that of place k - 1.
+
+        >>> from morello_layouts.expr import canonicalize, variable
+        >>> print(canonicalize(Renumber(0, (2, 3, 0, 1)).value(variable("d0", 0, 3))))
+        (d0 + 2)%4
+        """
+        size = len(self.numbers)
+        if isinstance(place, int):  # slots at the ends of a buffer may be past the axis
+            return self.numbers[min(max(place, 0), size - 1)]
+        if hasattr(place, "dtype"):
+            import numpy as np
+
+            return np.asarray(self.numbers).take(place.astype(np.int64), mode="clip")
+        jumps = [b - a - 1 for a, b in pairwise(self.numbers)]
+        found = place + self.numbers[0]
+        if sum(map(bool, jumps)) > NUMBER_JUMPS:
+            raise UnsupportedError(
+                f"{size} devices in an order of {sum(map(bool, jumps))} jumps",
+                f"a formula has up to {NUMBER_JUMPS} jumps",
+                "ask for coordinates that are numbers, or give the order as digits: <=[4,2]T(1,0)",
+            )
+        for k, jump in enumerate(jumps, 1):
+            if jump:
+                found = found + (place + (size - k)) // size * jump
+        return found
+
+    def __str__(self) -> str:
+        shown = ",".join(map(str, self.numbers[:16])) + (",…" if len(self.numbers) > 16 else "")
+        return f"renumber axis {self.axis} as {shown}"
+
+
+@dataclass(frozen=True, slots=True)
 class Replicate:
     """Append axes that no coordinate fixes: each element is at every place along them.
 
@@ -247,16 +313,16 @@ class Replicate:
     (3, 4, 2)
     """
 
-    sizes: tuple[int, ...]
+    sizes: Shape
     name: ClassVar[str] = "replicate"
 
     def apply(self, shape: Shape) -> Shape:
         """Return the shape after the step."""
-        _require(all(isinstance(n, int) and n >= 1 for n in self.sizes), self, shape)
+        _require(all(is_nonnegative(n - 1) for n in self.sizes), self, shape)
         return (*shape, *self.sizes)
 
 
-Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter | Xor | Replicate
+Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter | Xor | Renumber | Replicate
 
 
 @dataclass(frozen=True, repr=False)
@@ -307,12 +373,12 @@ class Recipe(Displayed):
             )
 
     @cached_property
-    def replica_sizes(self) -> tuple[int, ...]:
+    def replica_sizes(self) -> Shape:
         """The sizes of all axes that no coordinate fixes, in the order of the steps."""
         return tuple(n for s in self.steps if isinstance(s, Replicate) for n in s.sizes)
 
     @cached_property
-    def replicas(self) -> int:
+    def replicas(self) -> Int:
         """The number of places that hold each element."""
         return prod(self.replica_sizes)
 
@@ -390,6 +456,8 @@ class Recipe(Displayed):
                     return Split(tuple(t if t is None else change(t) for t in tiles))
                 case Scatter(form, size):
                     return Scatter(map_ints(form, change), change(size))
+                case Replicate(sizes):
+                    return Replicate(tuple(map(change, sizes)))
             return step
 
         shape, steps = tuple(map(change, self.shape)), tuple(map(changed, self.steps))
@@ -417,7 +485,9 @@ class Recipe(Displayed):
         for step, shape in zip(self.steps, self.shapes[1:], strict=True):
             slots = f"{step.form} in " if isinstance(step, Scatter) else ""
             parts.append(
-                str(step) if isinstance(step, Xor) else f"{step.name} {slots}{brackets(shape)}"
+                str(step)
+                if isinstance(step, Xor | Renumber)
+                else f"{step.name} {slots}{brackets(shape)}"
             )
         if self.axis_names:
             parts[-1] += f" ({', '.join(self.axis_names)})"

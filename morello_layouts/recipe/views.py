@@ -9,11 +9,14 @@ from math import prod
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
+from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.readings import offset_of
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
     Recipe,
+    Renumber,
     Replicate,
     Scatter,
     Shape,
@@ -130,7 +133,7 @@ def _of_one_element(recipe: Recipe) -> Recipe:
     return replace(recipe, shape=(1,), steps=steps)
 
 
-def with_ignored_dims(recipe: Recipe, sizes: Sequence[int]) -> Recipe:
+def with_ignored_dims(recipe: Recipe, sizes: Sequence[Int]) -> Recipe:
     """Return a recipe for more dimensions at the end, along which elements share their slots.
 
     >>> print(with_ignored_dims(Recipe((3, 4), (Transpose((1, 0)),)), (2,)))
@@ -196,7 +199,7 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
                 steps.append(Transpose((*order, len(order))))
             case Merge(counts):
                 steps.append(Merge((*counts, 1)))
-            case Xor():
+            case Xor() | Renumber():
                 steps.append(step)
             case Replicate(sizes):
                 rank, new = len(before), len(sizes)
@@ -207,3 +210,35 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
                 steps += (Scatter(form * size + part, slots * size), Split((size,)))
     shape, tail, offset = (*recipe.shape, size), recipe.tail_padding * size, recipe.offset * size
     return Recipe(shape, tuple(steps), tail, offset)
+
+
+def with_outer_axis(recipe: Recipe, size: Int) -> Recipe:
+    """Return a recipe for arrays side by side, along a new outermost dimension.
+
+    Its axes have no names, and the padding at the ends of the buffer is left out.
+
+    >>> print(with_outer_axis(Recipe((3, 4), (Transpose((1, 0)),)), 2))
+    [2,3,4] → transpose [2,4,3]
+    """
+    steps: list[Step] = []
+    for step, before in zip(recipe.steps, recipe.shapes, strict=False):
+        match step:
+            case Pad(sizes, cut):
+                steps.append(Pad((size, *sizes), cut))
+            case Split(tiles):
+                steps.append(Split((None, *tiles)))
+            case Transpose(order):
+                steps.append(Transpose((0, *(axis + 1 for axis in order))))
+            case Merge(counts):
+                steps.append(Merge((1, *counts)))
+            case Xor(target, source, shift):
+                steps.append(Xor(target + 1, source + 1, shift))
+            case Renumber(axis, numbers):
+                steps.append(Renumber(axis + 1, numbers))
+            case Replicate():
+                steps.append(step)
+            case Scatter(form, slots):
+                outer, *others = coordinate_variables((size, *before))
+                inner = substitute(form, {f"d{k}": x for k, x in enumerate(others)})
+                steps += (Scatter(outer * slots + inner, slots * size), Split((slots,)))
+    return Recipe((size, *recipe.shape), tuple(steps))

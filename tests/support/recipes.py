@@ -7,7 +7,18 @@ from math import prod
 import numpy as np
 from hypothesis import strategies as st
 
-from morello_layouts.recipe import Merge, Pad, Recipe, Replicate, Split, Step, Transpose, Xor, known
+from morello_layouts.recipe import (
+    Merge,
+    Pad,
+    Recipe,
+    Renumber,
+    Replicate,
+    Split,
+    Step,
+    Transpose,
+    Xor,
+    known,
+)
 
 LARGEST = 4096
 
@@ -30,7 +41,7 @@ def recipes(draw: st.DrawFn, *, pad_last: bool = True) -> Recipe:
 def steps_on(draw: st.DrawFn, recipe: Recipe, *, pad_last: bool) -> Step | None:
     """A step that fits behind a recipe, or None."""
     shape = tuple(n for n in recipe.physical_shape if isinstance(n, int))
-    kind = draw(st.sampled_from([Pad, Split, Transpose, Merge, Xor, Xor, Replicate]))
+    kind = draw(st.sampled_from([Pad, Split, Transpose, Merge, Xor, Xor, Replicate, Renumber]))
     room = LARGEST // prod(shape)
     if kind is Pad and (pad_last or not any(isinstance(s, Xor) for s in recipe.steps)):
         k = draw(st.integers(0, len(shape) - 1))
@@ -46,6 +57,9 @@ def steps_on(draw: st.DrawFn, recipe: Recipe, *, pad_last: bool) -> Step | None:
         return Merge((*(1,) * k, 2, *(1,) * (len(shape) - k - 2)))
     if kind is Replicate and recipe.replicas == 1 and room >= 2:
         return Replicate(tuple(draw(st.lists(st.integers(1, 2), min_size=1, max_size=2))))
+    if kind is Renumber:
+        k = draw(st.integers(0, len(shape) - 1))
+        return Renumber(k, tuple(draw(st.permutations(range(shape[k])))))
     targets = [k for k, n in enumerate(shape) if n.bit_count() == 1]
     if kind is Xor and targets and len(shape) > 1:
         target = draw(st.sampled_from(targets))
@@ -84,6 +98,8 @@ def _moved(step: Step, shape: tuple[int, ...], at: tuple[int, ...]) -> list[tupl
         case Xor(target, source, shift):
             low = (at[source] >> shift) & (shape[target] - 1)
             return [(*at[:target], at[target] ^ low, *at[target + 1 :])]
+        case Renumber(axis, numbers):
+            return [(*at[:axis], numbers[at[axis]], *at[axis + 1 :])]
         case Replicate(sizes):
-            return [(*at, *copy) for copy in product(*(range(n) for n in sizes))]
+            return [(*at, *copy) for copy in product(*map(range, known(sizes)))]
     raise AssertionError(step)

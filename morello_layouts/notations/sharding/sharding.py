@@ -170,12 +170,15 @@ class Level(NamedTuple):
             needs. Along axes, it is the number of their devices.
         first: the coordinate along the axes of the device that has block 0; the next block is on
             the next device, and after the last one on device 0.
+        own: whether a smaller part is cut by its own size, as ``torch.chunk`` of a chunk does.
+            Blocks are then of one size only where this makes no difference.
     """
 
     axes: tuple[str, ...] = ()
     block: Int | None = None
     parts: Int | None = None
     first: int = 0
+    own: bool = False
 
 
 Cut: TypeAlias = tuple[Level, ...]
@@ -286,10 +289,24 @@ class Sharding:
             else:
                 assert count is not None
                 block = ceil_quotient(within, count)
-                self._require_even(dim, extent, found, count)
+                if level.own:
+                    _require_even(dim, extent, found, count)
             found.append(Digit(block, count, level.axes, level.first))
             within = block
         return tuple(found)
+
+    def is_uneven(self, dim: int, extent: int) -> bool:
+        """Return whether some blocks of a dimension are not full.
+
+        >>> rows = Sharding(Mesh((("x", 4),)), ((Level(("x",)),),))
+        >>> rows.is_uneven(0, 12), rows.is_uneven(0, 10)
+        (False, True)
+        """
+        for digit in self.digits(dim, extent):
+            if digit.block * digit.count != extent:
+                return True
+            extent = digit.block  # type: ignore[assignment]
+        return False
 
     def local_dims(self, shape: Sequence[Int]) -> tuple[Int, ...]:
         """Return the sizes of the largest part, to which a padded buffer is rounded up."""
@@ -364,22 +381,21 @@ class Sharding:
         number = linear_index([at[axis] for axis in digit.axes], sizes, 0)
         return (number - digit.first) % convert(digit.count) if digit.first else number
 
-    def _require_even(self, dim: int, extent: Int, outer: Sequence[Digit], parts: Int) -> None:
-        """Refuse blocks of a part that torch cuts by the part's own size, where it is another."""
-        if self.local_rule == "padded" or not outer or not outer[-1].axes:
-            return
-        block = outer[-1].block
-        if not all(isinstance(n, int) for n in (extent, block, parts)):
-            return
-        for before in outer:
-            extent = extent % before.block
-        if extent and ceil_quotient(extent, parts) != ceil_quotient(block, parts):
-            raise UnsupportedError(
-                f"dimension {dim}: parts of {block} and of {extent} elements are cut again in "
-                f"{parts}",
-                "the second cut is by the size of each part, so blocks have two sizes",
-                "make the dimension a multiple of all devices along it, or shard it once",
-            )
+
+def _require_even(dim: int, extent: Int, outer: Sequence[Digit], parts: Int) -> None:
+    """Refuse blocks of a part that is cut by its own size, where it is another one's."""
+    numbers = (extent, parts, *(digit.block for digit in outer))
+    if not outer or not all(isinstance(n, int) for n in numbers):
+        return
+    for before in outer:
+        extent = extent % before.block
+    block = outer[-1].block
+    if extent and ceil_quotient(extent, parts) != ceil_quotient(block, parts):
+        raise UnsupportedError(
+            f"dimension {dim}: parts of {block} and of {extent} elements are cut again in {parts}",
+            "the second cut is by the size of each part, so blocks have two sizes",
+            "make the dimension a multiple of all devices along it, or shard it once",
+        )
 
 
 def _require_blocks(dim: int, extent: Int, block: Int, needed: Int, count: Int) -> None:

@@ -89,9 +89,15 @@ def test_wrong_values_are_refused_with_three_lines(make) -> None:  # type: ignor
 
 def test_own_parts_of_two_sizes_are_not_cut_by_one_block() -> None:
     mesh = Mesh((("x", 2), ("y", 2)))
-    cuts = ((Level(("x",)), Level(("y",))),)
+    cuts = ((Level(("x",)), Level(("y",), own=True)),)
     # torch cuts 5 into 3 and 2, and these into 2 + 1 and 1 + 1.
     with pytest.raises(LayoutError, match="parts of 3 and of 2"):
         Sharding(mesh, cuts, "own").digits(0, 5)
-    assert [Sharding(mesh, cuts).local_shape((5,), k) for k in range(4)] == [(2,), (1,), (2,), (0,)]
+    padded = ((Level(("x",)), Level(("y",))),)
+    assert [Sharding(mesh, padded).local_shape((5,), k) for k in range(4)] == [
+        (2,),
+        (1,),
+        (2,),
+        (0,),
+    ]
     assert Sharding(mesh, cuts, "own").local_shape((8,), 3) == (2,)

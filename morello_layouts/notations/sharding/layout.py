@@ -1,0 +1,189 @@
+"""Sharded arrays as layouts: the device is the outermost axis, then comes its own buffer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from morello_layouts.checks import require_rank
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.layout import Arrays, ElementType, Layout
+from morello_layouts.notations.sharding import lowering
+from morello_layouts.notations.sharding.sharding import Sharding
+from morello_layouts.notations.xla import XlaLayout
+from morello_layouts.recipe import Recipe
+
+
+class Placement(ABC):
+    """What a system writes about an array on devices; its text is the system's own."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sharding(self, rank: int) -> Sharding:
+        """Return the sharding of an array of so many dimensions.
+
+        Raises:
+            ShapeError: if it is one of another number of dimensions.
+        """
+
+    @abstractmethod
+    def document(
+        self, coordinate: Sequence[int], shape: Sequence[int]
+    ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """Return an element's first device, its coordinate there, and the sizes of the buffer.
+
+        Plain integers, by the system's own document alone.
+        """
+
+    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:  # noqa: ARG002
+        """Return what a reader should know: how sizes that do not divide are treated."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShardedLayout(Layout):
+    """An array on devices: its places are a device and the offset in the device's own buffer.
+
+    The offset that the map itself gives is ``device * L + offset``, for buffers of L elements.
+
+    Attributes:
+        placement: which device holds what, in the words of a system.
+        shape: the sizes of the array; None if they are given beside it.
+        local: the layout of a device's buffer; None for row-major order.
+        type: the type of the elements.
+        array: the text of the array.
+
+    >>> from morello_layouts import index_map
+    >>> m = index_map("f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}")
+    >>> m.place(7, 9)["device"], m.place(7, 9)["offset"], m.element(device=5, offset=129)
+    (5, 129, (7, 9))
+    """
+
+    placement: Placement
+    shape: tuple[Int, ...] | None = None
+    local: Layout | None = None
+    type: ElementType | None = None
+    array: str = ""
+
+    def __post_init__(self) -> None:
+        if self.shape is not None:
+            self.recipe(self.shape)
+
+    def _parts(self, shape: Sequence[Int]) -> tuple[Sharding, Layout, tuple[Int, ...]]:
+        rank = len(shape) if self.shape is None else len(self.shape)
+        require_rank(shape, rank, str(self))
+        sharding = self.placement.sharding(len(shape))
+        local = self.local or XlaLayout.descending(len(shape))
+        return sharding, local, sharding.local_dims(shape)
+
+    def local_recipe(self, shape: Sequence[Int]) -> Recipe:
+        """Return the layout of a device's buffer, at the sizes of the largest part."""
+        _, local, dims = self._parts(shape)
+        found = local.recipe(dims)
+        if found.offset != 0:
+            raise UnsupportedError(
+                f"{local} begins with {found.offset} slots of padding",
+                "a device's buffer begins with its first element",
+                "give the layout without an offset",
+            )
+        return found
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the steps to the axes ``device`` and ``offset``, or those of the local layout."""
+        sharding, *_ = self._parts(shape)
+        return lowering.full_recipe(sharding, shape, self.local_recipe(shape))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
+        """Return the device's number times the size of a buffer, plus the offset in it."""
+        sharding, local, dims = self._parts(shape)
+        device, at = lowering.local_coordinates(sharding, coordinates, shape)
+        # The buffer's formula is that of its own coordinates.
+        within = local.reference(at, dims)
+        found: AffineExpr = device * self.local_recipe(shape).size + within
+        return found
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return the place on the first device, and the places on all devices."""
+        sharding, local, _ = self._parts(shape)
+        if sharding.mesh.ids and sharding.replicas != 1:
+            return None  # the first device of the mesh is not the one of the lowest number
+        device, at, dims = self.placement.document(coordinate, shape)
+        found = local.by_document(at, dims)
+        if found is None or not isinstance(sharding.mesh.devices, int):
+            return None
+        return device * found[1] + found[0], sharding.mesh.devices * found[1]
+
+    @property
+    def sizes(self) -> tuple[Int | None, ...] | None:
+        """The sizes of the array, if the text gives them."""
+        return self.shape
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type of the array."""
+        return self.type
+
+    def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:
+        """Return the divisibility that parts of parts need where each is cut by its own size."""
+        sharding, *_ = self._parts(shape)
+        found = []
+        for dim, n in enumerate(shape):
+            name = n.as_atom() if isinstance(n, SizeExpr) else None
+            if any(level.own for level in sharding.cuts[dim]) and isinstance(name, str):
+                parts = prod(digit.count for digit in sharding.digits(dim, n))
+                if isinstance(parts, int):
+                    found.append(Assumption(name, divisor=parts))
+        return tuple(found)
+
+    def with_numbers(self, values: Mapping[str, int], /) -> ShardedLayout:
+        """Return the layout with numbers in place of names in the local layout."""
+        local = None if self.local is None else self.local.with_numbers(values)
+        return self if local is self.local else replace(self, local=local)
+
+    def notes(self, shape: Sequence[Int], /) -> tuple[str, ...]:
+        """Return how uneven sizes are treated, and what the local layout says."""
+        sharding, local, dims = self._parts(shape)
+        found = list(self.placement.notes(shape))
+        own = [
+            dim
+            for dim, n in enumerate(shape)
+            if isinstance(n, int) and dim and sharding.is_uneven(dim, n)
+        ]
+        if sharding.local_rule == "own" and self.local is None and own:
+            found.append(
+                f"offsets are those in buffers of the largest part, "
+                f"[{', '.join(map(str, dims))}]; a device with a smaller part has smaller strides"
+            )
+        return (*found, *local.notes(dims))
+
+    def __str__(self) -> str:
+        text = str(self.placement)
+        return f"{self.array}, {text}" if self.array else text
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShardedTuple(Arrays):
+    """Several arrays, each with its sharding.
+
+    Attributes:
+        parts: the arrays, with the position of each.
+        text: as it was written.
+    """
+
+    parts: tuple[tuple[tuple[int, ...], ShardedLayout], ...]
+    text: str
+
+    def arrays(self) -> Iterator[tuple[tuple[int, ...], Layout]]:
+        """Yield each array's layout with its position."""
+        yield from self.parts
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,592 @@
+"""What each system writes about an array on devices, as values: their text is the system's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from morello_layouts.checks import as_int, as_permutation, require_rank
+from morello_layouts.description import listed
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.layout import Layout
+from morello_layouts.notations.sharding import document
+from morello_layouts.notations.sharding.layout import Placement
+from morello_layouts.notations.sharding.sharding import Cut, Level, Mesh, Sharding
+from morello_layouts.recipe import Pad, Recipe, Transpose, known
+
+USES: Final = {
+    "replicated": "",
+    "manual": "along manual axes each device has an array of its own: the program says which",
+    "unreduced": "along unreduced axes devices hold parts of a sum",
+}
+"""What devices hold along axes that cut no dimension, with a note of what is not copies."""
+
+
+@dataclass(frozen=True)
+class HloSharding(Placement):
+    """XLA's sharding as HLO prints it: tiles, and the devices in their order.
+
+    Attributes:
+        tiles: the number of tiles along each dimension, then along each of ``uses``; empty for an
+            array that is whole on each device.
+        reshape: the box of devices 0, 1, 2, … before it is transposed, as ``<=[4,2]``.
+        transpose: the order of its axes, as ``T(1,0)``.
+        devices: the devices in the order of the tiles, if they are written out; of a maximal
+            sharding the only one.
+        uses: what devices hold along the last axes of ``tiles``.
+        count: the number of all devices if the text says it beside the sharding.
+
+    Raises:
+        LayoutError: if sizes do not fit, or a device appears twice.
+
+    >>> x = HloSharding((2, 1, 4), (4, 2), (1, 0), uses=("replicated",))
+    >>> print(x, x.sharding(2).mesh)
+    {devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate} mesh (m0: 4, m1: 2)
+    """
+
+    tiles: tuple[int, ...] = ()
+    reshape: tuple[int, ...] = ()
+    transpose: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()
+    uses: tuple[str, ...] = ()
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        for field in ("tiles", "reshape"):
+            for k, n in enumerate(getattr(self, field)):
+                as_int(n, f"{field}[{k}]", 1, part=(field, k), why="an axis has 1 or more devices")
+        for k, use in enumerate(self.uses):
+            if use not in USES:
+                raise LayoutError(
+                    f"last_tile_dims: expected {listed([*USES], 'or')}, got {use}",
+                    "the last tile dimensions cut no dimension of the array",
+                    "write last_tile_dims={replicated}",
+                    part=("uses", k),
+                )
+        if self.transpose:
+            fix = "leave T(…) out, or name each axis of the box once"
+            rank = len(self.reshape)
+            as_permutation(self.transpose, "T", rank, part=("transpose",), fix=fix)
+        given = prod(self.reshape) if self.reshape else len(self.devices)
+        if self.tiles and given != prod(self.tiles):
+            raise LayoutError(
+                f"devices of {prod(self.tiles)} tiles: expected {prod(self.tiles)}, got {given}",
+                "each tile has one device",
+                f"write <=[{prod(self.tiles)}], or as many devices",
+                part=("reshape",) if self.reshape else ("devices",),
+            )
+        self._mesh()  # raises if a device appears twice
+
+    def _mesh(self) -> tuple[Mesh, tuple[tuple[str, ...], ...]]:
+        """The mesh, and its axes along each dimension of the tiles."""
+        if not self.tiles:
+            ids = self.devices
+            return Mesh(() if ids else (("all", self.count or 1),), ids, self.count), ()
+        order = self.transpose or tuple(range(len(self.reshape)))
+        runs = common_digits(self.tiles, [(self.reshape[k], k) for k in order])
+        if not self.reshape or runs is None:
+            ids = self.devices or tuple(self._listed(order))
+            axes = tuple((f"m{k}", n) for k, n in enumerate(self.tiles) if n > 1)
+            used = tuple((f"m{k}",) if n > 1 else () for k, n in enumerate(self.tiles))
+            return Mesh(axes, () if ids == (*range(len(ids)),) else ids, self.count), used
+        # The digits of a device's number are the axes, the most major first.
+        names = {run: f"m{k}" for k, run in enumerate(sorted(runs, key=lambda run: run.within))}
+        mesh = Mesh(tuple((name, run.size) for run, name in names.items()), (), self.count)
+        dims = range(len(self.tiles))
+        return mesh, tuple(tuple(names[run] for run in runs if run.tile == k) for k in dims)
+
+    def _listed(self, order: Sequence[int]) -> Iterator[int]:
+        """Yield the devices in the order of the tiles."""
+        steps = [prod(self.reshape[k + 1 :]) for k in order]
+        for at in product(*(range(self.reshape[k]) for k in order)):
+            yield sum(x * step for x, step in zip(at, steps, strict=True))
+
+    def sharding(self, rank: int) -> Sharding:
+        """Return the sharding: each dimension is cut into as many tiles of one size."""
+        mesh, axes = self._mesh()
+        if not self.tiles:
+            return Sharding(mesh, ((),) * rank)
+        require_rank((0,) * rank, len(axes) - len(self.uses), str(self))
+        return Sharding(mesh, tuple((Level(names),) if names else () for names in axes[:rank]))
+
+    def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
+        """Return the place by XLA's list of tiles."""
+        if not self.tiles:
+            return self.devices[0] if self.devices else 0, tuple(coordinate), tuple(shape)
+        order = self.transpose or tuple(range(len(self.reshape)))
+        iota = (self.reshape, order) if self.reshape else None
+        return document.by_tile_list(coordinate, shape, self.tiles, iota, self.devices)
+
+    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
+        """Return how XLA treats uneven sizes, and axes that do not hold copies."""
+        found = _use_notes(self.uses)
+        if not self.tiles and not self.count:
+            found = ("the text does not say how many devices there are", *found)
+        return (*_padding_notes(self.sharding(len(shape)), shape, "XLA"), *found)
+
+    def __str__(self) -> str:
+        if not self.tiles:
+            return f"{{maximal device={self.devices[0]}}}" if self.devices else "{replicated}"
+        devices = ",".join(map(str, self.devices))
+        if self.reshape:
+            order = f"T({_commas(self.transpose)})" if self.transpose else ""
+            devices = f"<=[{_commas(self.reshape)}]{order}"
+        last = f" last_tile_dims={{{', '.join(self.uses)}}}" if self.uses else ""
+        last = " last_tile_dim_replicate" if self.uses == ("replicated",) else last
+        return f"{{devices=[{_commas(self.tiles)}]{devices}{last}}}"
+
+
+class Run(NamedTuple):
+    """A digit that tiles and devices share.
+
+    Attributes:
+        size: the number of its values.
+        tile: the dimension of the tiles.
+        within: its place in the number of the device: an axis of the box, then from the end.
+    """
+
+    size: int
+    tile: int
+    within: tuple[int, int]
+
+
+def common_digits(
+    tiles: Sequence[int], digits: Sequence[tuple[int, int]]
+) -> tuple[Run, ...] | None:
+    """Cut two ways to write one number, from the fastest digit on, into digits of both.
+
+    Args:
+        tiles: radices, the slowest first.
+        digits: radices with the axis of each, the slowest first.
+
+    Returns:
+        The digits, slowest first; None if some would have to be cut across.
+
+    >>> [run.size for run in common_digits((2, 12), [(4, 1), (6, 0)])], common_digits(
+    ...     (6, 4), [(8, 1), (3, 0)])
+    ([2, 2, 6], None)
+    """
+    left = [(k, n) for k, n in enumerate(tiles) if n > 1]
+    others = [(axis, n) for n, axis in digits if n > 1]
+    found: list[Run] = []
+    while left and others:
+        (k, n), (axis, m) = left.pop(), others.pop()
+        size = min(n, m)
+        if max(n, m) % size:
+            return None
+        left += [(k, n // size)] if n > size else []
+        others += [(axis, m // size)] if m > size else []
+        depth = sum(run.within[0] == axis for run in found)
+        found.append(Run(size, k, (axis, -depth)))
+    return tuple(reversed(found))
+
+
+class Ref(NamedTuple):
+    """A mesh axis, or a part of one: Shardy's ``"b":(2)2``.
+
+    Attributes:
+        axis: the name of the axis.
+        before: the product of the sizes of its slower parts.
+        size: the size of the part; 0 for the whole axis.
+    """
+
+    axis: str
+    before: int = 1
+    size: int = 0
+
+    def text(self, quote: str) -> str:
+        """Return the axis as it is printed."""
+        part = f":({self.before}){self.size}" if self.size else ""
+        return f"{quote}{self.axis}{quote}{part}"
+
+
+Style: TypeAlias = Literal["jax", "sdy", "hlo"]
+"""Whose text a sharding by mesh axes is: JAX's, Shardy's, or that of HLO's named shardings."""
+
+
+@dataclass(frozen=True)
+class AxisSharding(Placement):
+    """A sharding by the names of mesh axes, as JAX and Shardy have it.
+
+    Attributes:
+        mesh: the devices.
+        dims: for each dimension its axes, the slowest first; fewer than the array's dimensions if
+            the others are whole.
+        style: whose text it is.
+        kept: kinds of axes that cut no dimension, with these axes, such as ``unreduced``.
+
+    Raises:
+        LayoutError: if an axis is missing, is used twice, or has no such part.
+
+    >>> mesh = Mesh((("x", 2), ("y", 4)))
+    >>> print(AxisSharding(mesh, ((Ref("y"), Ref("x")), ())))
+    mesh={'x': 2, 'y': 4}, spec=P(('y', 'x'), None)
+    >>> AxisSharding(mesh, ((Ref("y", 2, 2),),)).sharding(1).mesh.axes
+    (('x', 2), ('y:(1)2', 2), ('y:(2)2', 2))
+    """
+
+    mesh: Mesh
+    dims: tuple[tuple[Ref, ...], ...]
+    style: Style = "jax"
+    kept: tuple[tuple[str, tuple[Ref, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        self.sharding(len(self.dims))
+
+    def _parts(self) -> dict[str, list[tuple[Ref, Int]]]:
+        """The parts of each axis, the slowest first, with their sizes."""
+        found: dict[str, list[tuple[Ref, Int]]] = {}
+        every = [*self.dims, *(refs for _, refs in self.kept)]
+        refs = [(k, ref) for k, dim in enumerate(every) for ref in dim]
+        for k, ref in refs:
+            self.mesh.size(ref.axis) if k < len(self.dims) else None
+        for name, size in self.mesh.axes:
+            own = [(k, ref) for k, ref in refs if ref.axis == name and ref.size]
+            ends = sorted({1, *(n for _, r in own for n in (r.before, r.before * r.size))})
+            if not own or not isinstance(size, int):
+                found[name] = [(Ref(name), size)]
+                continue
+            ends += [size] if size not in ends else []
+            for k, ref in own:
+                if any(n % m for m, n in pairwise(ends)) or ends[-1] > size:
+                    raise LayoutError(
+                        f"part {ref.text('')} of an axis of {size}: expected parts that divide it",
+                        "(m)k is the part of k devices behind slower parts of m in all",
+                        f"write numbers whose product divides {size}",
+                        part=("dims", k),
+                    )
+            found[name] = [(Ref(name, m, n // m), n // m) for m, n in pairwise(ends)]
+        return found
+
+    def sharding(self, rank: int) -> Sharding:
+        """Return the sharding: all axes of a dimension together number its parts."""
+        if rank < len(self.dims):
+            require_rank((0,) * rank, len(self.dims), str(self))
+        parts = self._parts()
+        mesh = Mesh(
+            tuple((ref.text(""), n) for own in parts.values() for ref, n in own),
+            self.mesh.ids,
+            self.mesh.devices,
+        )
+        cuts = list[Cut]()
+        for dim in self.dims:
+            axes = tuple(part.text("") for ref in dim for part, _ in _within(ref, parts[ref.axis]))
+            cuts.append((Level(axes),) if axes else ())
+        return Sharding(mesh, (*cuts, *((),) * (rank - len(cuts))))
+
+    def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
+        """Return the place by the axes of the mesh."""
+        sizes = dict(zip(self.mesh.names, known(self.mesh.sizes), strict=True))
+        dims = [[(r.axis, r.before, r.size or sizes[r.axis]) for r in dim] for dim in self.dims]
+        dims += [[]] * (len(shape) - len(dims))
+        return document.by_mesh_axes(coordinate, shape, [*sizes.items()], self.mesh.ids, dims)
+
+    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
+        """Return how uneven sizes are treated, and axes that do not hold copies."""
+        system = "JAX" if self.style == "jax" else "XLA"
+        found = _padding_notes(self.sharding(len(shape)), shape, system)
+        return (*found, *_use_notes([kind for kind, _ in self.kept]))
+
+    def __str__(self) -> str:
+        if self.style == "jax":
+            axes = ", ".join(f"{name!r}: {n}" for name, n in self.mesh.axes)
+            ids = f", devices={[*self.mesh.ids]}" if self.mesh.ids else ""
+            return f"mesh={{{axes}}}{ids}, spec=P({', '.join(map(_entry, self.dims))})"
+        is_hlo = self.style == "hlo"
+        quote, comma = ("'", ",") if is_hlo else ('"', ", ")
+        axes = comma.join(f"{quote}{name}{quote}={n}" for name, n in self.mesh.axes)
+        texts = [", ".join(ref.text(quote) for ref in dim) for dim in self.dims]
+        rest = "".join(
+            f", {kind}={{{', '.join(ref.text(quote) for ref in refs)}}}" for kind, refs in self.kept
+        )
+        dims = f"[{', '.join(f'{{{text}}}' for text in texts)}]{rest}"
+        if is_hlo:
+            ids = f", device_ids=({_commas(self.mesh.ids)})" if self.mesh.ids else ""
+            return f"{{mesh[{axes}]{ids}, {dims}}}"
+        ids = f", device_ids={[*self.mesh.ids]}" if self.mesh.ids else ""
+        return f"#sdy.sharding<mesh<[{axes}]{ids}>, {dims}>"
+
+
+def _within(ref: Ref, parts: Sequence[tuple[Ref, Int]]) -> Iterator[tuple[Ref, Int]]:
+    """Yield the parts that a part of an axis is made of."""
+    for part, n in parts:
+        end = ref.before * ref.size
+        if not ref.size or (ref.before <= part.before and part.before * part.size <= end):
+            yield part, n
+
+
+def _entry(dim: Sequence[Ref]) -> str:
+    """The axes of a dimension as JAX prints them."""
+    names = [repr(ref.axis) for ref in dim]
+    if len(names) > 1:
+        return f"({', '.join(names)})"
+    return names[0] if names else "None"
+
+
+@dataclass(frozen=True)
+class DTensorSharding(Placement):
+    """DTensor's placements, one for each axis of the mesh, applied from left to right.
+
+    Attributes:
+        mesh: the devices.
+        placements: for each axis of the mesh the dimension that it cuts and its split factor, 1
+            for a plain ``Shard``; None for ``Replicate``.
+        partial: the axes along which devices hold parts of a sum.
+
+    >>> strided = DTensorSharding(Mesh((("dp", 2),)), ((0, 2),))
+    >>> print(strided, [strided.document((x,), (5,))[0] for x in range(5)])
+    placements=(_StridedShard(dim=0, sf=2),), mesh=(dp=2) [0, 0, 1, 0, 0]
+    """
+
+    mesh: Mesh
+    placements: tuple[tuple[int, int] | None, ...]
+    partial: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.placements) != len(self.mesh.axes):
+            raise LayoutError(
+                f"placements: expected {len(self.mesh.axes)}, got {len(self.placements)}",
+                "each axis of the mesh has one placement",
+                "write Replicate() for an axis of copies",
+                part=("placements",),
+            )
+        for k, placement in enumerate(self.placements):
+            for name, n, least in zip(("dim", "sf"), placement or (), (0, 1), strict=False):
+                as_int(n, name, least, part=("placements", k))
+        self.sharding(1 + max((p[0] for p in self.placements if p), default=-1))
+
+    def sharding(self, rank: int) -> Sharding:
+        """Return the sharding; a later placement cuts what the earlier ones left on a device.
+
+        Raises:
+            ShapeError: if a placement cuts a dimension that the array has not.
+            UnsupportedError: if pieces of a strided shard would be cut across.
+        """
+        cuts: list[list[Level]] = [[] for _ in range(rank)]
+        for k, (axis, placement) in enumerate(zip(self.mesh.names, self.placements, strict=True)):
+            if placement is None:
+                continue
+            dim, factor = placement
+            if dim >= rank:
+                raise ShapeError(
+                    f"placement {k}: expected a dimension below {rank}, got {dim}",
+                    "a shard cuts a dimension of the array",
+                    f"give a dimension from 0 to {rank - 1}",
+                    part=("placements", k),
+                )
+            _add_shard(cuts[dim], axis, self.mesh.size(axis), factor)
+        return Sharding(self.mesh, tuple(map(tuple, cuts)), "own")
+
+    def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
+        """Return the place by ``torch.chunk``, placement after placement."""
+        sizes = known(self.mesh.sizes)
+        return document.by_chunks(coordinate, shape, sizes, self.mesh.ids, self.placements)
+
+    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
+        """Return how torch treats uneven sizes, and where it is known to be wrong."""
+        sharding, found = self.sharding(len(shape)), list[str]()
+        for dim, n in enumerate(shape):
+            if not isinstance(n, int) or not sharding.is_uneven(dim, n):
+                continue
+            found.append(
+                f"dimension {dim} of {n} is uneven: torch.chunk gives parts of "
+                f"{sharding.local_dims(shape)[dim]}, a smaller one, and empty ones at the end"
+            )
+            if any(p and p[0] == dim and p[1] > 1 for p in self.placements):
+                found.append(
+                    "torch up to 2.14 places such a _StridedShard wrongly (pytorch#168134); this "
+                    "is what its authors want: unflatten with padding, chunk, flatten"
+                )
+        if self.partial:
+            found.append(f"devices along {listed(self.partial)} hold parts of a sum")
+        return tuple(found)
+
+    def __str__(self) -> str:
+        words = []
+        for axis, placement in zip(self.mesh.names, self.placements, strict=True):
+            if placement is None:
+                words.append("Partial()" if axis in self.partial else "Replicate()")
+            else:
+                dim, factor = placement
+                strided = f"_StridedShard(dim={dim}, sf={factor})"
+                words.append(strided if factor > 1 else f"Shard(dim={dim})")
+        placements = f"{', '.join(words)}{',' if len(words) == 1 else ''}"
+        axes = ", ".join(f"{name}={n}" for name, n in self.mesh.axes)
+        ids = f", devices={[*self.mesh.ids]}" if self.mesh.ids else ""
+        return f"placements=({placements}), mesh=({axes}){ids}"
+
+
+def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
+    """Cut what is left on a device: pieces that an earlier strided shard left, or the rest."""
+    pieces = [k for k, level in enumerate(levels) if not level.axes]
+    if not pieces:
+        levels += [Level((), None, factor)] if factor > 1 else []
+        is_chunk = factor == 1 and len(levels) > 0
+        levels.append(Level((axis,), own=is_chunk))
+        return
+    k = pieces[0]
+    parts = levels[k].parts
+    assert parts is not None
+    if len(pieces) > 1 or factor > 1 or not isinstance(size, int) or parts % size:
+        raise UnsupportedError(
+            f"{parts} pieces of a _StridedShard are cut again in {size}"
+            + (f", strided by {factor}" if factor > 1 else ""),
+            "a device's part is then not blocks of one size",
+            "give a split factor that the later axes of the dimension divide",
+        )
+    left = parts // size
+    levels[k : k + 1] = [Level((axis,)), *([Level((), None, left)] if left > 1 else [])]
+
+
+class Cyclic(NamedTuple):
+    """Blocks of one dimension on a row of processes, one after the other, again and again.
+
+    Attributes:
+        block: the elements of a block; None for one block on each process, ``ceil(n / P)``.
+        first: the process that has block 0.
+        processes: their number; None if the dimension is whole on each process.
+        cycles: whether blocks go around.
+    """
+
+    block: Int | None
+    first: int
+    processes: Int | None
+    cycles: bool = True
+
+    def __str__(self) -> str:
+        if self.processes is None:
+            return "*"
+        block = [] if self.block is None or (self.cycles and self.block == 1) else [str(self.block)]
+        block = ["1"] if self.first and self.cycles and not block else block
+        own = ", ".join([*block, *([f"first={self.first}"] if self.first else [])])
+        return ("CYCLIC" if self.cycles else "BLOCK") + (f"({own})" if own else "")
+
+
+@dataclass(frozen=True)
+class BlockCyclic(Placement):
+    """Block-cyclic distributions of ScaLAPACK and High Performance Fortran.
+
+    Attributes:
+        dims: each dimension's blocks and processes. Processes are numbered in row-major order.
+        descriptor: ScaLAPACK's nine numbers, if the text has them.
+        sizes: the sizes of the array, if the text has them beside ``nb``.
+
+    >>> grid = BlockCyclic((Cyclic(64, 0, 2), Cyclic(64, 0, 4)))
+    >>> print(grid)
+    (CYCLIC(64), CYCLIC(64)) ONTO (2, 4)
+    >>> grid.sharding(2).local_shape((1000, 800), 5)
+    (488, 192)
+    """
+
+    dims: tuple[Cyclic, ...]
+    descriptor: tuple[int, ...] = ()
+    sizes: tuple[Int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for k, (block, first, processes, _) in enumerate(self.dims):
+            for name, n, least in (("block", block, 1), ("the number of processes", processes, 1)):
+                if n is not None and not isinstance(n, SizeExpr):
+                    as_int(n, name, least, part=("dims", k, name))
+            most = processes - 1 if isinstance(processes, int) else 0
+            as_int(first, "the first process", 0, most, part=("dims", k, "first"))
+
+    def sharding(self, rank: int) -> Sharding:
+        """Return the sharding: cycles stay on a process, blocks of a cycle are on all of them."""
+        require_rank((0,) * rank, len(self.dims), str(self))
+        names = "pqrstuvw" if rank <= 8 else [f"p{k}" for k in range(rank)]
+        axes, cuts = list[tuple[str, Int]](), list[Cut]()
+        for name, (block, first, processes, cycles) in zip(names, self.dims, strict=False):
+            if processes is None:
+                cuts.append(())
+                continue
+            axes.append((name, processes))
+            outer = [Level((), block * processes)] if cycles and block is not None else []
+            cuts.append((*outer, Level((name,), block, None, first)))
+        return Sharding(Mesh(tuple(axes)), tuple(cuts), "own")
+
+    def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
+        """Return the place by INDXG2P and INDXG2L."""
+        dims = [
+            (known((-(-n // (p or 1)) if nb is None else nb,))[0] or 1, first, known((p or 1,))[0])
+            for n, (nb, first, p, _) in zip(shape, self.dims, strict=True)
+        ]
+        dims = [
+            (n, 0, 1) if c.processes is None else d
+            for n, c, d in zip(shape, self.dims, dims, strict=True)
+        ]
+        return document.by_block_cyclic(coordinate, shape, dims)
+
+    def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:
+        """Return how the last blocks fall."""
+        sharding = self.sharding(len(shape))
+        uneven = [k for k, n in enumerate(shape) if isinstance(n, int) and sharding.is_uneven(k, n)]
+        return tuple(
+            f"dimension {k} of {shape[k]} is uneven: processes have the sizes that NUMROC gives, "
+            "and local arrays of their own size"
+            for k in uneven
+        )
+
+    def __str__(self) -> str:
+        counts = ", ".join(str(one.processes) for one in self.dims if one.processes is not None)
+        if self.descriptor:
+            return f"desc={[*self.descriptor]}, grid=({counts})"
+        if self.sizes:
+            rows = zip(*self.dims, strict=True)
+            named = zip(("n", "nb", "src", "P"), (self.sizes, *rows), strict=False)
+            return ", ".join(f"{name}=({', '.join(map(str, row))})" for name, row in named)
+        return f"({', '.join(map(str, self.dims))}) ONTO ({counts})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ColumnMajor(Layout):
+    """A process's matrix in ScaLAPACK: columns one after the other, with a leading dimension.
+
+    Attributes:
+        lead: the elements from one column to the next.
+
+    >>> print(ColumnMajor(8).recipe((5, 3)))
+    [5,3] → pad [8,3] → transpose [3,8]
+    """
+
+    lead: int
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the steps; room for rows beyond the leading dimension holds none."""
+        columns = shape[1]
+        return Recipe(tuple(shape), (Pad((self.lead, columns), cut=True), Transpose((1, 0))))
+
+    def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:  # noqa: ARG002
+        """Return the row plus the column times the leading dimension."""
+        row, column = coordinates
+        return row + column * self.lead
+
+    def by_document(self, coordinate: Sequence[int], shape: Sequence[int], /) -> tuple[int, int]:
+        """Return the same in integers."""
+        return coordinate[0] + coordinate[1] * self.lead, self.lead * shape[1]
+
+    def __str__(self) -> str:
+        return f"column-major with LLD {self.lead}"
+
+
+def _padding_notes(sharding: Sharding, shape: Sequence[Int], system: str) -> Iterator[str]:
+    for dim, n in enumerate(shape):
+        if isinstance(n, int) and sharding.is_uneven(dim, n):
+            size = sharding.local_dims(shape)[dim]
+            refused = "; JAX refuses to make such an array" if system == "JAX" else ""
+            yield (
+                f"dimension {dim} of {n} is uneven: each device has room for ceil = {size}, the "
+                f"rest is padding{refused}"
+            )
+
+
+def _use_notes(uses: Sequence[str]) -> tuple[str, ...]:
+    return tuple(USES[use] for use in dict.fromkeys(uses) if USES.get(use))
+
+
+def _commas(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))

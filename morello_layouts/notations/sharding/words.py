@@ -1,0 +1,89 @@
+"""Sharded arrays in words: the cuts of each dimension, and what devices hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from morello_layouts.description import (
+    Description,
+    Dimension,
+    Part,
+    dimensions,
+    listed,
+    memory_axes,
+)
+from morello_layouts.expr.sizes import Int
+from morello_layouts.notations.sharding.layout import ShardedLayout
+from morello_layouts.notations.sharding.sharding import Digit, Sharding
+from morello_layouts.notations.xla import XlaLayout
+
+
+def describe(layout: ShardedLayout, shape: Sequence[Int] | None = None) -> Description:
+    """Say how each dimension is cut, and which devices hold the same.
+
+    Raises:
+        ShapeError: if the layout does not fit the shape.
+    """
+    sizes = shape or layout.shape
+    if sizes is None:
+        text = str(layout.placement)
+        part = Part(text, "which device holds what; the sizes of the array say how much")
+        return Description(text, "sharding", "an array on devices", (), (part,))
+    dims = dimensions([n if isinstance(n, int) else str(n) for n in sizes])
+    sharding = layout.placement.sharding(len(sizes))
+    axes = memory_axes(layout.recipe(sizes if shape is None else tuple(sizes)), dims)
+    parts = tuple(_parts(layout, sharding, sizes, dims))
+    return Description(str(layout), "sharding", headline(sharding, dims), dims, parts, axes)
+
+
+def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:
+    """Return a sharding in a few words.
+
+    >>> from morello_layouts.notations.sharding import Level, Mesh
+    >>> rows = Sharding(Mesh((("x", 2), ("y", 4))), ((Level(("y",)),), ()))
+    >>> headline(rows, dimensions((10, 16)))
+    'y in 4 parts, each on 2 devices'
+    """
+    pairs = zip(dims, sharding.cuts, strict=True)
+    cut = [f"{dim.name} in {_devices(sharding, cut)} parts" for dim, cut in pairs if cut]
+    copies = sharding.replicas
+    if not cut:
+        return "whole on each device" if copies != 1 else "whole on one device"
+    each = "" if copies == 1 else f", each on {copies} devices"
+    return f"{listed(cut)}{each}"
+
+
+def _devices(sharding: Sharding, cut: Sequence[object]) -> Int:
+    total: Int = 1
+    for level in cut:
+        for axis in getattr(level, "axes", ()):
+            total = total * sharding.mesh.size(axis)
+    return total
+
+
+def _parts(
+    layout: ShardedLayout, sharding: Sharding, sizes: Sequence[Int], dims: Sequence[Dimension]
+) -> Iterator[Part]:
+    mesh = sharding.mesh
+    axes = ", ".join(f"{name} of {n}" for name, n in mesh.axes) or "one device"
+    which = "in row-major order" if not mesh.ids else "in the order that the text lists"
+    yield Part(str(layout.placement), f"{mesh.devices} devices: {axes}, {which}")
+    for k, dim in enumerate(dims):
+        words = [_level(digit) for digit in sharding.digits(k, sizes[k])]
+        local = sharding.local_dims(sizes)[k]
+        whole = f"{', then '.join(words)}; a device has room for {local}" if words else "not cut"
+        yield Part(f"{dim.name} = {sizes[k]}", whole)
+    if same := sharding.replicated_axes:
+        yield Part(f"copies along {listed(same)}", f"{sharding.replicas} devices hold the same")
+    inner = layout.local or XlaLayout.descending(len(sizes))
+    room = ", ".join(map(str, sharding.local_dims(sizes)))
+    yield Part(str(inner), f"how [{room}] lies in a device's buffer")
+
+
+def _level(digit: Digit) -> str:
+    """A level of a cut in words."""
+    blocks = f"{digit.count} blocks of {digit.block}"
+    if not digit.axes:
+        return f"{blocks}, of which a device has a part each"
+    first = f", beginning at device {digit.first}" if digit.first else ""
+    return f"{blocks} along {' and '.join(digit.axes)}{first}"
