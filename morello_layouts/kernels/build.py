@@ -16,12 +16,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
+
+import numpy as np
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
+from morello_layouts.kernels.calls import Quick, quick_call, slow
 from morello_layouts.kernels.domains import evaluate
 from morello_layouts.kernels.emit_c import CallArguments, c_file
 from morello_layouts.kernels.plan import Kernel
@@ -36,8 +39,67 @@ _OTHER_COMPILER: Final = "set CC to another C compiler, or to nothing to do with
 # ten microseconds (measured), in which one thread moves most of a MiB within the caches.
 LEAST_SHARED: Final = 1 << 20
 
-# A function that moves one buffer to the other, given the addresses of the target and the source.
-MoveFunction: TypeAlias = Callable[[Any, Any], object]
+
+@dataclass(frozen=True, slots=True)
+class RawFunction:
+    """A kernel as a function of target and source, arrays or their addresses.
+
+    It checks the width and the number of an array's items, and of an address nothing.
+
+    Attributes:
+        entry: the function in C.
+        given: its first argument, sizes and fill in bytes; None if it has none.
+        phases: for each phase of a kernel that is shared among threads, whether threads are worth
+            it; None if the kernel is not shared.
+        threads: the most threads of a call.
+        items: the number of items of target and source.
+        itemsize: bytes of an item.
+    """
+
+    entry: Callable[..., object]
+    given: bytes | None
+    phases: tuple[bool, ...] | None
+    threads: int
+    items: tuple[int, int]
+    itemsize: int
+
+    def __call__(self, target: Any, source: Any) -> None:
+        """Move the source to the target; C runs without Python's lock.
+
+        Raises:
+            LayoutError: if an array does not fit.
+        """
+        (want, have), size = self.items, self.itemsize
+        to = target if type(target) is int else _address("target", target, want, size)
+        of = source if type(source) is int else _address("source", source, have, size)
+        before = (to, of) if self.given is None else (self.given, to, of)
+        if self.phases is None:
+            self.entry(*before)
+            return
+        for phase, is_long in enumerate(self.phases):
+            if not is_long or self.threads == 1:
+                self.entry(*before, 0, 1, phase)
+                continue
+
+            def call(part: int, phase: int = phase) -> object:
+                return self.entry(*before, part, self.threads, phase)
+
+            run_parts(call, self.threads)
+
+
+def _address(name: str, given: Any, items: int, itemsize: int) -> Any:
+    """Return the address of an array, or an address as it is."""
+    if not isinstance(given, np.ndarray):
+        return given
+    fits = given.size == items and given.itemsize == itemsize and given.flags.c_contiguous
+    if not fits or given.dtype.hasobject or (name == "target" and not given.flags.writeable):
+        raise LayoutError(
+            f"{name}: expected {items} items of {itemsize} bytes one after the other, got "
+            f"{given.size} of {given.itemsize} bytes, of {given.dtype}",
+            "the function moves bytes, and tests no bound",
+            "give an array of the kernel's type and size, writable if it is the target",
+        )
+    return given.ctypes.data_as(ctypes.c_void_p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,49 +108,51 @@ class BuiltKernel:
 
     Attributes:
         text: the kernel in C.
-        by: the compiler's command, or ``"NumPy"`` without a compiler.
+        command: the compiler's command; None without a compiler.
         extra: the arguments of a call after the buffers.
         phases: for each phase, whether threads are worth it; see :class:`CallArguments`.
-        reach: bytes of the target.
+        spans: items of the source and of the target.
         entry: the function in C; None without a compiler.
     """
 
     text: str
-    by: str
+    command: tuple[str, ...] | None
     extra: CallArguments
     phases: tuple[bool, ...]
-    reach: Int
+    spans: tuple[Int, Int]
     entry: Callable[..., object] | None
 
-    def move(self, sizes: Sequence[int], fill: bytes | None, threads: int) -> MoveFunction | None:
-        """Return the function at given sizes, with a fill and at most ``threads`` threads.
+    @property
+    def by(self) -> str:
+        """The compiler's command, or ``"NumPy"`` without a compiler."""
+        return "NumPy" if self.command is None else " ".join(self.command)
 
-        None without a compiler.
+    def at(
+        self, sizes: Sequence[int], fill: bytes | None, threads: int, dtype: np.dtype[Any]
+    ) -> tuple[RawFunction | None, Quick]:
+        """Return the kernel at given sizes as a function of addresses, and of arrays alone.
+
+        Args:
+            sizes: the values of symbolic sizes.
+            fill: the bytes of an item of padding.
+            threads: the most threads of a call.
+            dtype: the type of an item.
         """
-        entry = self.entry
-        if entry is None:
-            return None
+        if self.entry is None or self.command is None:
+            return None, slow
+        values = dict(zip(self.extra.sizes, sizes, strict=True))
+        have, want = (evaluate(span, values) for span in self.spans)
+        given = None
         if self.extra != CallArguments():
-            entry = partial(entry, struct.pack(f"{len(sizes)}N", *sizes) + (fill or b""))
-        if not self.extra.share:
-            return entry
-        reach = evaluate(self.reach, dict(zip(self.extra.sizes, sizes, strict=True)))
-        return partial(_run_phases, entry, self.phases, 1 if reach < LEAST_SHARED else threads)
-
-
-def _run_phases(
-    entry: Callable[..., object], phases: tuple[bool, ...], threads: int, target: Any, source: Any
-) -> None:
-    """Run each phase on threads, one of them the caller's; C runs without Python's lock."""
-    for phase, is_long in enumerate(phases):
-        if not is_long or threads == 1:
-            entry(target, source, 0, 1, phase)
-            continue
-
-        def call(part: int, phase: int = phase) -> object:
-            return entry(target, source, part, threads, phase)
-
-        run_parts(call, threads)
+            given = struct.pack(f"{len(sizes)}N", *sizes) + (fill or b"")
+        phases = self.phases if self.extra.share else None
+        threads = 1 if want * dtype.itemsize < LEAST_SHARED else threads
+        raw = RawFunction(self.entry, given, phases, threads, (want, have), dtype.itemsize)
+        if threads > 1 and phases is not None:
+            return raw, slow
+        count = len(phases or ())
+        told = self.entry, self.command, dtype, (have, want)
+        return raw, quick_call(*told, given=given, phases=count)
 
 
 def build_kernel(kernel: Kernel, command: tuple[str, ...] | None, *, share: bool) -> BuiltKernel:
@@ -104,15 +168,15 @@ def _built(kernel: Kernel, command: tuple[str, ...] | None, share: bool) -> Buil
     text, name = str(file), kernel.name
     if extra != CallArguments():
         text, name = f"{text}\n{_entry_text(name, extra)}", f"{name}_call"
-    reach = kernel.target.size * kernel.itemsize
+    spans = kernel.source.size, kernel.target.size
     if command is None:
-        return BuiltKernel(text, "NumPy", extra, file.phases, reach, None)
+        return BuiltKernel(text, None, extra, file.phases, spans, None)
     entry = load(text, name, command)
     packed = [ctypes.c_char_p] if extra != CallArguments() else []
     shares = [ctypes.c_size_t] * (3 if share else 0)
     entry.argtypes = (*packed, ctypes.c_void_p, ctypes.c_void_p, *shares)
     entry.restype = None
-    return BuiltKernel(text, " ".join(command), extra, file.phases, reach, entry)
+    return BuiltKernel(text, command, extra, file.phases, spans, entry)
 
 
 def _entry_text(name: str, extra: CallArguments) -> str:

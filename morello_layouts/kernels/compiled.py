@@ -8,7 +8,7 @@ from ctypes import c_void_p
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,15 @@ from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.assumptions import Assumption, checked_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.build import BuiltKernel, build_kernel, compiler
+from morello_layouts.kernels.calls import Quick, slow
 from morello_layouts.kernels.nests import CACHE_LINE
 from morello_layouts.kernels.plan import Kernel
 from morello_layouts.limits import KERNEL_THREADS, KERNELS_KEPT
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
+
+# Bytes from which a new target starts at a cache line: beyond the caches, kernels gain from that.
+_LEAST_ALIGNED: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,7 +41,8 @@ class BuiltRelayout(Displayed):
         threads: the most threads that share the work; a small target is the work of one.
         text: the kernel in C, as Python calls it: the bytes of padding are an argument.
         by: the compiler's command, or ``"NumPy"`` without a compiler.
-        function: the built function of the addresses of target and source; None without a compiler.
+        function: the built function of target and source, arrays or addresses, without the checks
+            of a call; an array must have the items' width and number. None without a compiler.
     """
 
     source: Recipe
@@ -65,7 +70,12 @@ class CompiledRelayout(BuiltRelayout):
     array([1, 2, 4, 5, 3, 0, 6, 0], dtype=uint8)
     """
 
+    _quick: Quick = field(default=slow, repr=False, compare=False)
     _spans: tuple[int, int] = field(init=False, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        checked = self._quick is slow and self.function is not None and self.threads == 1
+        return f"{BuiltRelayout.__str__(self)}{', called by ctypes' * checked}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what another process builds it from; the cache has the library."""
@@ -90,21 +100,31 @@ class CompiledRelayout(BuiltRelayout):
             ShapeError: if a buffer does not have its layout's size.
             LayoutError: if the buffer holds no items of the type, or ``out`` cannot take them.
         """
+        made = self._new(self.dtype) if out is None else out
+        if self._quick(buffer, made):
+            return made
         buffer = as_items(buffer, self.dtype)
         have, want = self._spans
         _check("buffer", buffer, have, self.dtype)
         buffer = np.ascontiguousarray(buffer)
         if out is None:
-            out = _aligned(want, buffer.dtype, np.zeros if self.fill is None else np.empty)
+            out = self._new(buffer.dtype)
         else:
             _check_out(out, want, self.dtype, buffer)
         if self.function is None:
             self._by_numpy(buffer, out)
-        elif self.threads > 1:  # the addresses hold the arrays if the user interrupts the call
+        else:  # the addresses hold the arrays if the user interrupts the call
             self.function(out.ctypes.data_as(c_void_p), buffer.ctypes.data_as(c_void_p))
-        else:
-            self.function(out.ctypes.data, buffer.ctypes.data)
         return out
+
+    def _new(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return a new target; one beyond the caches starts at a cache line."""
+        size, make = self._spans[1], np.zeros if self.fill is None else np.empty
+        if size * dtype.itemsize < _LEAST_ALIGNED:
+            return make(size, dtype)
+        data = make(size * dtype.itemsize + CACHE_LINE, np.uint8)
+        start = -data.ctypes.data % CACHE_LINE
+        return data[start : start + size * dtype.itemsize].view(dtype)
 
     def _by_numpy(self, buffer: NDArray[Any], out: NDArray[Any]) -> None:
         raw = np.dtype((np.void, self.dtype.itemsize))
@@ -140,11 +160,24 @@ class SizedRelayout(BuiltRelayout):
     _kept: dict[tuple[int | None, ...], CompiledRelayout] = field(
         default_factory=dict, repr=False, compare=False
     )
+    _of_shape: dict[tuple[int, ...], CompiledRelayout] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _rank: int | None = field(init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what another process builds it from; the cache has the library."""
         given = self.source, self.target, self.dtype, self.fill, self.assumptions
         return partial(sized_relayout, threads=self.threads), given
+
+    def __post_init__(self) -> None:
+        """Compute the sizes' names, and the rank of a row-major source: each call needs them."""
+        source = self.source
+        names = tuple(sorted({*source.names, *self.target.names}))
+        plain = not source.steps and prod(source.shape) == source.size
+        object.__setattr__(self, "_names", names)
+        object.__setattr__(self, "_rank", len(source.shape) if plain else None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +187,7 @@ class SizedRelayout(BuiltRelayout):
         >>> relayout("u8[M,N]{1,0}", "u8[M,N]{0,1}").compile().names
         ('M', 'N')
         """
-        return tuple(sorted({*self.source.names, *self.target.names}))
+        return self._names
 
     def __call__(
         self, buffer: Any, /, out: NDArray[Any] | None = None, **sizes: int
@@ -173,14 +206,16 @@ class SizedRelayout(BuiltRelayout):
                 have its layout's size.
         """
         buffer = as_items(buffer, self.dtype)
-        plain = not self.source.steps and prod(self.source.shape) == self.source.size
-        whole = plain and buffer.ndim == len(self.source.shape)
-        if not sizes and whole:
-            sizes = _sizes_of(self.source.shape, buffer.shape)
-        move = self.at(**sizes)
-        if whole and buffer.shape == move.source.shape:
-            buffer = np.ascontiguousarray(buffer).reshape(-1)
-        return move(buffer, out)
+        if buffer.ndim != self._rank:
+            return self.at(**sizes)(buffer, out)
+        shape = buffer.shape
+        move = self.at(**sizes) if sizes else self._of_shape.get(shape)
+        if move is None:
+            move = self.at(**_sizes_of(self.source.shape, shape))
+            if len(self._of_shape) >= KERNELS_KEPT:
+                self._of_shape.clear()
+            self._of_shape[shape] = move
+        return move(buffer.reshape(-1) if shape == move.source.shape else buffer, out)
 
     def at(self, /, **sizes: int) -> CompiledRelayout:
         """Return the relayout at given sizes, by the same kernel.
@@ -193,8 +228,8 @@ class SizedRelayout(BuiltRelayout):
         >>> f.at(M=2, N=3).target.size
         6
         """
-        key = tuple(sizes.get(name) for name in self.names)
-        if len(sizes) == len(self.names) and all(type(size) is int for size in key):
+        key = tuple(sizes.get(name) for name in self._names)
+        if len(sizes) == len(key) and all(type(size) is int for size in key):
             kept = self._kept.get(key)
             if kept is not None:
                 return kept
@@ -215,7 +250,7 @@ class SizedRelayout(BuiltRelayout):
             self.threads,
             self.text,
             self.by,
-            self._build.move(ordered, self.fill, self.threads),
+            *self._build.at(ordered, self.fill, self.threads, self.dtype),
         )
         if len(self._kept) >= KERNELS_KEPT:
             self._kept.clear()
@@ -264,13 +299,6 @@ def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
             f"give a NumPy array of {dtype}, or its values",
         )
     return items
-
-
-def _aligned(size: int, dtype: np.dtype[Any], make: Callable[..., NDArray[Any]]) -> NDArray[Any]:
-    """Return a new array that starts at a cache line."""
-    data = make(size * dtype.itemsize + CACHE_LINE, np.uint8)
-    start = -data.ctypes.data % CACHE_LINE
-    return data[start : start + size * dtype.itemsize].view(dtype)
 
 
 def _check(name: str, buffer: NDArray[Any], size: int, dtype: np.dtype[Any]) -> None:
@@ -341,8 +369,8 @@ def compiled_relayout(
     """
     own_fill = fill if target.size != prod(known(target.shape)) else None
     build = _built(Kernel(source, target, dtype.itemsize, own_fill), threads)
-    function = build.move((), own_fill, threads)
-    return CompiledRelayout(source, target, dtype, fill, threads, build.text, build.by, function)
+    told = build.text, build.by, *build.at((), own_fill, threads, dtype)
+    return CompiledRelayout(source, target, dtype, fill, threads, *told)
 
 
 def sized_relayout(
@@ -362,10 +390,10 @@ def sized_relayout(
     kernel = Kernel(source, target, dtype.itemsize, fill, assumptions=assumptions)
     build = _built(kernel, threads)
 
-    def function(to: int, of: int, *sizes: int) -> None:
-        move = build.move(sizes, fill, threads)
-        if move is not None:
-            move(to, of)
+    def function(to: Any, of: Any, *sizes: int) -> None:
+        raw, _ = build.at(sizes, fill, threads, dtype)
+        if raw is not None:
+            raw(to, of)
 
     entry = None if build.entry is None else function
     told = (build.text, build.by, entry, assumptions, build)

@@ -197,6 +197,13 @@ class Relayout:
                 "neither layout names its element type, as XLA shapes do",
                 "give it, such as dtype='float32'",
             )
+        if isinstance(dtype, str) and dtype in ("u2", "u4") and dtype != self._type_name:
+            count = int(dtype[1:])
+            raise LayoutError(
+                f"dtype: {dtype} has {count} bits in XLA, {count} bytes in NumPy",
+                "a name must say how many bytes an item has",
+                f"give 'uint8' for XLA's {dtype}, one byte in a buffer, or 'uint{8 * count}'",
+            )
         items = item_type(given)
         widths = [one.bits for one in self._element_types]
         if dtype is None and any(bits != 8 * items.itemsize for bits in widths):

@@ -146,7 +146,8 @@ def repeated(run: Callable[..., object], source: np.ndarray, out: np.ndarray, ca
     s, t = source.ctypes.data, out.ctypes.data
     if calls == 0:
         return lambda: run(t, s) if source.size else None  # it holds the arrays
-    loop, address = built(REPEAT, "repeat", 4), ctypes.cast(run, ctypes.c_void_p)
+    loop, entry = built(REPEAT, "repeat", 4), getattr(run, "entry", run)
+    address = ctypes.cast(entry, ctypes.c_void_p)
     return lambda: loop(address, t, s, calls) if source.size else None
 
 
