@@ -1,25 +1,25 @@
 """Check a certificate of morello_layouts: ``python check.py FILE``. It needs nothing but Python.
 
-1. A polynomial is a dictionary from monomials to integers. Its atoms are sizes, rounded quotients
-   ``ceil(P/n)`` of sizes, and variables; each has a lower bound, and maybe an upper one.
-2. It is at least 0 if no coefficient is negative once each atom is written from a bound: low plus,
-   or high minus, something. A quotient may first give way to ``P/n`` or ``(P+n-1)/n``.
-3. ``a // s = q`` and ``a % s = r`` if ``a = q*s + r`` and r lies in 0..s-1, by 2.
-4. Variables are defined by ``v = by*high + low`` or ``name = form``. Formulas are equal if their
-   difference is 0 in one of the ways to write it.
+1. A polynomial maps monomials of sizes, rounded quotients of sizes, and variables to integers. It
+   is at least 0 if no coefficient is negative once each of these is its least value plus, or its
+   largest minus, something, or a quotient ``ceil(P/n)`` gave way to ``P/n`` or ``(P+n-1)/n``.
+2. ``a // s = q`` and ``a % s = r`` if ``a = q*s + r`` and r lies in 0..s-1. A variable of 0 and 1
+   is a bit: its square is itself, and ``a ^ b`` is ``a + b - 2*a*b``.
+3. A variable is defined by ``v = by*high + low`` or ``name = form``. What is equal differs by 0.
 """
 
 import ast
-import functools
 import itertools
 import json
+import math
 import re
 import sys
 from collections import Counter
-from pathlib import Path
+from functools import cache, reduce
 
 ONE = {(): 1}
 LEFT = [0]  # the work that may still be done
+BITS = set()  # the variables below 2
 
 
 class Refused(Exception):
@@ -34,8 +34,7 @@ def require(holds, *why, work=0):
 
 def plus(p, q, times=1):
     total = {m: p.get(m, 0) + times * q.get(m, 0) for m in p | q}
-    fits = all(abs(c) >> 999 == 0 and len(m) < 99 for m, c in total.items())
-    require(fits, "too large", work=1 + len(total))
+    require(all(abs(c) >> 999 == 0 and len(m) < 99 for m, c in total.items()), work=1 + len(total))
     return {m: c for m, c in total.items() if c}
 
 
@@ -43,7 +42,7 @@ def product(p, q):
     require(True, "too much work", work=len(p) * len(q))
     total = Counter()
     for (m, c), (n, d) in itertools.product(p.items(), q.items()):
-        total[tuple(sorted(m + n))] += c * d
+        total[tuple(sorted([*m, *(v for v in n if v not in BITS or v not in m)]))] += c * d
     return plus(total, {})
 
 
@@ -56,11 +55,9 @@ def divided(p, s):
     q, r, lead = {}, {}, max(s, key=lambda m: (len(m), m))
     while p:
         top = max(p, key=lambda m: (len(m), m))
-        rest, c = Counter(top), p[top]
-        rest.subtract(lead)
+        c, rest = p[top], Counter(top) - Counter(lead)
         k = c // s[lead] if c > 0 or not top else -(-c // s[lead])
-        fits = k and min(rest.values(), default=0) >= 0
-        term = {tuple(sorted(rest.elements())): k} if fits else {}
+        term = {tuple(sorted(rest.elements())): k if rest.total() == len(top) - len(lead) else 0}
         q, p = plus(q, term), plus(p, product(term, s), -1)
         r[top] = p.pop(top, 0)
     return q, plus(r, {})  # p = q*s + r
@@ -69,7 +66,7 @@ def divided(p, s):
 class World:
     def __init__(self, sizes):
         self.low, self.high, self.names, self.rounded, self.definitions = {}, {}, {}, {}, []
-        found = functools.cache(self.find_nonnegative)
+        found = cache(self.find_nonnegative)
         self.is_nonnegative = lambda p: found(frozenset(p.items()))
         for name, (step, least, most) in sizes.items():
             low, high = max(1, -(-least // step)), None if most is None else most // step
@@ -83,18 +80,18 @@ class World:
         require(name.isidentifier() and name not in self.names, "a name", name)
         require(self.is_nonnegative(plus(below, ONE, -1)), "nothing lies below", below)
         self.low[name], self.high[name], self.names[name] = 0, plus(below, ONE, -1), {(name,): 1}
+        BITS.update([name] if below == {(): 2} else [])
+        return self.names[name]
 
     def define(self, entry, limits=()):
         below = self.value(entry["below"])
         if "split" in entry:
             v, by = entry["split"], self.value(entry["by"])
-            enough = plus(plus(product(by, below), ONE, -1), self.high[v], -1)
-            require(all(map(self.is_nonnegative, (plus(by, ONE, -1), enough))), entry)
-            self.declare(entry["low"], by)
-            self.declare(entry["high"], below)
-            form = plus(self.names[entry["low"]], product(self.names[entry["high"]], by))
+            require(self.is_nonnegative(plus(product(by, below), plus(self.high[v], ONE), -1)), v)
+            low, high = self.declare(entry["low"], by), self.declare(entry["high"], below)
+            form = plus(low, product(by, high))
         else:
-            v, form = entry["name"], self.value(entry["is"], self.names)
+            v, form = entry["name"], self.value(entry["is"], **self.names)
             limited = [entry["is"], entry["below"]] in limits and self.is_nonnegative(form)
             require(limited or self.lies_below(form, below), entry)
             self.declare(v, below)
@@ -105,14 +102,14 @@ class World:
         for one in tried:
             if self.has_no_negative(one):
                 return True
-            for monomial, c in one.items():
-                for atom in sorted(self.rounded.keys() & set(monomial)):
-                    inner, n = self.rounded[atom]
-                    bound = plus(inner, {(): n - 1 if c < 0 else 0})
-                    bounded = product(divided({monomial: c}, {(atom,): 1})[0], bound)
-                    less = plus(bounded, plus(one, {monomial: c}, -1), n)
-                    tried += [less] if less not in tried and len(tried) < 40 else []
-        return False
+            for m, c, atom in [(*x, v) for x in one.items() for v in x[0] if v in self.rounded]:
+                rest, (inner, n) = divided({m: c}, {(atom,): 1})[0], self.rounded[atom]
+                bounded = product(rest, plus(inner, {(): n - 1 if c < 0 else 0}))
+                less = plus(bounded, plus(one, {m: c}, -1), n)
+                tried += [less] if less not in tried and len(tried) < 40 else []
+        mixed = [v for v in sorted(BITS) if len({c > 0 for m, c in items if v in m}) == 2][:1]
+        ends = [put(dict(items), bit, end) for bit in mixed for end in ({}, ONE) if len(items) < 9]
+        return bool(ends) and all(map(self.is_nonnegative, ends))
 
     def has_no_negative(self, p):
         for atom in reversed(self.low):  # bounds hold earlier atoms only
@@ -139,10 +136,16 @@ class World:
 
     def renamed(self, p, v, form):
         parts = {atom for m in form for atom in m} - self.sizes.keys() - self.rounded.keys()
-        pivot = next(atom for atom in sorted(parts) if form.get((atom,)) == 1)
-        k, _ = divided(p, {(pivot,): 1})
-        changed = plus(p, product(k, plus(form, {(v,): 1}, -1)), -1)
-        return p if any(parts & set(m) for m in changed) else changed
+        for pivot in sorted(atom for atom in parts if form.get((atom,)) == 1):
+            k, rest = divided(form, {(pivot,): 1})  # 1, or for an exclusive or 1 - 2*bit
+            changed = put(p, pivot, product(k, plus({(v,): 1}, rest, -1)))
+            is_shorter = k != ONE and len(changed) < len(p)
+            if product(k, k) == ONE and (is_shorter or not parts & set().union(*changed)):
+                return changed
+        return p
+
+    def same(self, one, other):
+        require({} in self.ways(plus(one, other, -1)), "not equal", one, other)
 
     def lies_below(self, p, n):
         both = ((way, plus(plus(n, ONE, -1), way, -1)) for way in self.ways(p))
@@ -163,7 +166,14 @@ class World:
         self.rounded[atom], self.high[atom] = (up, n), None
         return plus(q, {(atom,): 1}, -1), plus(r, {(atom,): n})
 
-    def value(self, text, variables={}):
+    def xor(self, x, y):
+        if not x or not y:
+            return plus(x, y)
+        s = max(2, *(n & -n for n in (math.gcd(*x.values()), math.gcd(*y.values()))))
+        (x, a), (y, b) = self.divide(x, {(): s}), self.divide(y, {(): s})
+        return plus(plus(plus(a, b), product(a, b), -2), self.xor(x, y), s)  # bits, or a or b is 0
+
+    def value(self, text, at=(), /, **variables):
         def read(node):
             if isinstance(node, ast.Constant) and type(node.value) is int:
                 return plus({}, {(): node.value})
@@ -171,71 +181,61 @@ class World:
                 return (variables if node.id in variables else self.sizes)[node.id]
             x = read(node.left) if isinstance(node, ast.BinOp) else {}
             y, op = read(getattr(node, "operand", None) or node.right), type(node.op)
-            if op in {ast.Add, ast.Sub, ast.USub}:
-                return plus(x, y, 1 if op is ast.Add else -1)
-            if op is ast.Mult:
-                return product(x, y)
-            return self.divide(x, y)[(ast.FloorDiv, ast.Mod).index(op)]
+            if op in {ast.Sub, ast.USub}:
+                return plus(x, y, -1)
+            found = {ast.Add: plus, ast.Mult: product, ast.BitXor: self.xor}.get(op)
+            return found(x, y) if found else self.divide(x, y)[(ast.FloorDiv, ast.Mod).index(op)]
 
-        require(re.fullmatch(r"[\w +*/%()-]*", str(text), re.ASCII), text, work=len(str(text)))
+        variables |= {f"d{k}": x for k, x in enumerate(at)}
+        require(re.fullmatch(r"[\w +*/%()^-]*", str(text), re.ASCII), text, work=len(str(text)))
         return read(ast.parse(str(text), mode="eval").body)
 
 
 CLAIMS = {"injective": {"inverse"}, "surjective": {"inside", "onto"}}
 CLAIMS |= {"bijective": {"inverse", "inside", "onto"}, "padded": {"inverse", "inside", "padding"}}
 CLAIMS |= {"equivalent": {"equal"}, "verified": {"equal", "inverse", "inside", "slots"}}
-CLAIMS |= {"bitcast": {"view", "equal"}, "relayout": {"source"}}
+CLAIMS |= {"bitcast": {"view", "equal"}, "relayout": {"source", "equal"}}
 
 
-def check(given):
+def check(given, make=World):
     """Return the claim that a certificate proves; any exception refuses it."""
     LEFT[0] = 500_000
-    world, parts = World(given["sizes"]), CLAIMS[given["claim"]]
+    BITS.clear()
+    world, parts = make(given["sizes"]), CLAIMS[given["claim"]]
     shape, size = [world.value(n) for n in given["shape"]], world.value(given["size"])
     end = world.value(given["end"]) if "slots" in parts else size  # from there on all is padding
     others = [world.value(n) for n in given["other_shape"]] if "view" in parts else shape
     require(all(map(world.is_nonnegative, (plus(size, end, -1), *shape, *others))), "a size")
-
-    def slot(at, text=given["offset"]):
-        return world.value(text, {f"d{k}": x for k, x in enumerate(at)})
-
-    def same(one, other):
-        require({} in world.ways(plus(one, other, -1)), "not equal", one, other)
-
-    elements = functools.reduce(product, shape, ONE)
-    same(functools.reduce(product, others, ONE), elements)
-    same(plus(world.value(given["padding"]), elements) if "padding" in parts else size, size)
+    elements = reduce(product, shape, ONE)
+    world.same(reduce(product, others, ONE), elements)
+    world.same(plus(world.value(given["padding"]), elements) if "padding" in parts else size, size)
     if elements == {} and (end == {} or not parts & {"onto", "slots"}):
         return given["claim"]  # of an array without elements
-    for k, n in enumerate([*shape, end]):
-        world.declare(f"d{k}" if k < len(shape) else "p", n)
-    for entry in given["digits"]:
-        world.define(entry)
-    d, p = [world.names[f"d{k}"] for k in range(len(shape))], world.names["p"]
-    offset = slot(d)
-    require("inside" not in parts or world.lies_below(offset, end), "an offset outside")
+    d, p = [world.declare(f"d{k}", n) for k, n in enumerate(shape)], world.declare("p", end)
+    list(map(world.define, given["digits"]))
+    offset = world.value(given["offset"], d)
+    require("inside" not in parts or world.lies_below(offset, end), "outside", offset)
     if "inverse" in parts:  # the inverse of the offset of d is d
         for x, text in zip(d, given["inverse"], strict=True):
-            same(world.value(text, {"p": offset}), x)
-    e = [slot(d, text) for text in given["view"]] if "view" in parts else d
+            world.same(world.value(text, p=offset), x)
+    e = [world.value(text, d) for text in given["view"]] if "view" in parts else d
     for text in (given["others"] or [""]) if "equal" in parts else []:  # at least one
-        same(slot(e, text), offset)
+        found = world.value(text, e)
+        world.same(world.value(given["source"], p=found) if "source" in parts else found, offset)
     if "view" in parts:  # e is the element of the other array at the same row-major position
         inside = all(world.lies_below(x, n) for x, n in zip(e, others, strict=True))
         require(inside and str(sorted(given["order"])) == str([*range(len(d))]), "outside")
-        both = zip(e, others), zip(*([at[k] for k in given["order"]] for at in (d, shape)))
-        same(*(functools.reduce(lambda t, x: plus(x[0], product(t, x[1])), x, {}) for x in both))
-    if "source" in parts:  # the slot of d in the other buffer is filled from the slot of d
-        same(world.value(given["source"], {"p": slot(d, given["others"][0])}), offset)
+        at = zip(e, others), zip(*([x[k] for k in given["order"]] for x in (d, shape)))
+        world.same(*(reduce(lambda t, x: plus(x[0], product(x[1], t)), x, {}) for x in at))
     if parts & {"onto", "slots"}:  # slot p, below all limits, holds the element at its inverse
         limits = given["limits"] if "slots" in parts else []
         for text, n in limits:  # no other slot holds an element
-            require(world.lies_below(world.value(text, {"p": offset}), world.value(n)), "a limit")
+            require(world.lies_below(world.value(text, p=offset), world.value(n)), "a limit")
         for entry in given["digits_of_slots"]:
             world.define(entry, limits)
-        back = [world.value(text, {"p": p}) for text in given["inverse"]]
+        back = [world.value(text, p=p) for text in given["inverse"]]
         require(all(world.lies_below(x, n) for x, n in zip(back, shape, strict=True)), "outside")
-        same(slot(back), p)
+        world.same(world.value(given["offset"], back), p)
     return given["claim"]
 
 
@@ -245,6 +245,6 @@ def once(pairs):  # an object with a key twice says nothing
 
 if __name__ == "__main__":
     try:
-        print("proved:", check(json.loads(Path(sys.argv[1]).read_bytes(), object_pairs_hook=once)))
+        print("proved:", check(json.load(open(sys.argv[1]), object_pairs_hook=once)))  # noqa: SIM115
     except Exception as error:
         sys.exit(f"refused: {error!r}")

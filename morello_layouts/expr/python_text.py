@@ -7,7 +7,7 @@ from typing import Any
 
 
 def python_text(expr: Any) -> str:
-    """Return a SymPy expression of integers in ``+ - * // %``.
+    """Return a SymPy expression of integers in ``+ - * // % ^``.
 
     >>> from sympy import Mod, Symbol, ceiling, floor
     >>> x = Symbol("x")
@@ -52,6 +52,8 @@ def _fraction(expr: Any) -> tuple[str, int, tuple[str, ...]]:
         return "1", 1, (base,) * int(-expr.exp)
     inner, *others = expr.args
     match type(expr).__name__:
+        case "BitXor":
+            return f"({' ^ '.join(map(python_text, expr.args))})", 1, ()
         case "Mod":
             return f"{_factor(python_text(inner))} % {_factor(python_text(others[0]))}", 1, ()
         case "floor":

@@ -6,10 +6,11 @@ A statement consists of the formulas that the user holds, in Python's text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import coordinate_variables
+from morello_layouts.expr import canonicalize, coordinate_variables
 from morello_layouts.expr.affine import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
@@ -20,8 +21,8 @@ from morello_layouts.proof.ask import AnyMap, isl_budget, sizes_of
 from morello_layouts.proof.bijective import as_layout
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.proof.reading import limits_of
-from morello_layouts.proof.swizzled import is_swizzled
 from morello_layouts.recipe import linear_index, physical_coordinates
+from morello_layouts.recipe.views import with_replicas_as_dims
 
 FORMAT: Final = "morello-layouts certificate 1"
 
@@ -31,10 +32,14 @@ _ZERO: Final = AffineExpr((), 0)
 def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     """Return a certificate that a map is injective, surjective, bijective, padded, or verified.
 
+    Of a map with replicas, the last coordinates say which place of an element is meant.
+
     Raises:
         UnsupportedError: if none was found, which says nothing about the claim.
     """
-    _require_no_xor(m)
+    if isinstance(m, IndexMap) and m.recipe.replicas != 1 and claim != "bijective":
+        m = _with_replicas(m)
+    _require_no_replicas(m)
     layout = m if isinstance(m, IndexMap) else _layout_of(m, claim)
     found = _statement(claim, m)
     found["inverse"] = [python_text(expr) for expr in layout.inverse.exprs]
@@ -66,7 +71,7 @@ def _layout_of(m: AffineMap, claim: str) -> IndexMap:
 
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     """Return a certificate that two maps give every coordinate the same offset."""
-    _require_no_xor(a, b)
+    _require_no_replicas(a, b)
     return certified({**_statement("equivalent", a, b), "others": [python_text(b.expr)]})
 
 
@@ -99,13 +104,20 @@ def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Ce
     return certified({**found, "others": [python_text(target.expr)]})
 
 
-def _require_no_xor(*maps: AnyMap) -> None:
-    if any(map(is_swizzled, maps)):
+def _require_no_replicas(*maps: AnyMap) -> None:
+    if any(isinstance(m, IndexMap) and m.recipe.replicas != 1 for m in maps):
         raise UnsupportedError(
-            "certificates have no ^ and no replicas",
-            "the checker reads sums of floors and remainders only",
-            "ask the question itself: it is decided bit by bit, without a certificate",
+            "no certificate is about the one place of an element with replicas",
+            "each element is on several places",
+            "claim 'injective', 'surjective', 'padded' or 'verified', which are about all places",
         )
+
+
+def _with_replicas(m: IndexMap) -> IndexMap:
+    """Return the map from an element and the number of its place; the first has m's formulas."""
+    every = replace(m, recipe=with_replicas_as_dims(m.recipe), origin=None)
+    moved = canonicalize(_slot(every)) - canonicalize(_slot(m))
+    return replace(every, reference_form=m.reference_form + moved)
 
 
 def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:

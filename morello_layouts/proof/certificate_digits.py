@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any, TypeAlias
 
 from morello_layouts import check as checker
-from morello_layouts.check import ONE, Refused, World, divided, plus, product
+from morello_layouts.check import BITS, ONE, Refused, World, divided, plus, product, put
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT
 
@@ -26,21 +26,10 @@ def certified(statement: Certificate) -> Certificate:
     found = {**statement, "digits": [], "digits_of_slots": []}
     for k, (text, n) in enumerate(statement.get("limits", ())):
         found["digits_of_slots"].append({"name": f"p_below_{k}", "is": text, "below": n})
-    is_short = sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT
-    for _ in range(CERTIFICATE_DIGITS if is_short else 0):
-        try:
+    if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
+        with suppress(Refused, MemoryError, RecursionError, StopIteration):
+            _find_digits(found)
             checker.check(found)
-        except Refused as why:
-            entry = None
-            with suppress(Refused):  # too much work
-                if isinstance(why.args[0], World):
-                    entry = _missing_digits(*why.args)
-            if entry is None:
-                break
-            _insert(found, len(why.args[0].definitions), entry)
-        except (MemoryError, RecursionError, StopIteration):
-            break
-        else:
             return found
     raise UnsupportedError(
         f"no certificate that {' and '.join(statement['about'])} is {statement['claim']}",
@@ -49,17 +38,59 @@ def certified(statement: Certificate) -> Certificate:
     )
 
 
-def _insert(found: Certificate, defined: int, entry: dict[str, str]) -> None:
-    """Add digits to the list that they belong to, before the definition that needs them."""
-    digits, of_slots = found["digits"], found["digits_of_slots"]
-    if next(iter(entry.values())).startswith("p"):
-        of_slots.insert(max(0, defined - len(digits)), entry)
-    else:
-        digits.insert(defined, entry)
+def _find_digits(found: Certificate) -> None:
+    """Add digits to a statement until the checker can divide all that it asks for."""
+    known = -1
+    while known < (known := len(found["digits"])):
+        lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
+        try:
+            checker.check({**found, **lists}, lambda sizes: _Search(sizes, found))
+        except Refused as why:
+            if "outside" not in why.args:
+                raise
+
+
+class _Search(World):
+    """A world that defines the digits which a division needs."""
+
+    def __init__(self, sizes: Any, found: Certificate) -> None:
+        super().__init__(sizes)
+        self.found = found
+
+    def divide(self, p: Any, s: Any) -> Any:
+        while True:
+            try:
+                return super().divide(p, s)
+            except Refused as why:
+                entry = _missing_digits(*why.args) if self in why.args else None
+                if entry is None or len(self.definitions) >= CERTIFICATE_DIGITS:
+                    raise
+                self.add(entry)
+
+    def lies_below(self, p: Any, n: Any) -> bool:
+        while not super().lies_below(p, n):
+            entry = _exclusive_or(self, p)
+            if entry is None:
+                return False
+            self.add(entry)
+        return True
+
+    def add(self, entry: dict[str, str]) -> None:
+        """Add digits to the list that they belong to, before the definition that needs them."""
+        digits, of_slots = self.found["digits"], self.found["digits_of_slots"]
+        defined = len(self.definitions)
+        if next(iter(entry.values())).startswith("p"):
+            of_slots.insert(max(0, defined - len(digits)), entry)
+        else:
+            digits.insert(defined, entry)
+        self.define(entry)
 
 
 def _missing_digits(world: World, dividend: Any, s: Any) -> dict[str, str] | None:
     """Return digits of one variable that bring a remainder nearer to below its divisor."""
+    exclusive = _exclusive_or(world, dividend)
+    if exclusive is not None:
+        return exclusive
     _, rest = divided(dividend, s)
     factors = {
         v: divided(rest, {(v,): 1})[0]
@@ -99,6 +130,20 @@ def _missing_digits(world: World, dividend: Any, s: Any) -> dict[str, str] | Non
     return {"name": name, "is": text(form), "below": text(end)}
 
 
+def _exclusive_or(world: World, dividend: Any) -> dict[str, str] | None:
+    """Return a name for the exclusive or of two bits that has none."""
+    for bit in sorted({v for m in dividend if len(m) > 1 for v in m} & BITS):
+        factor, _ = divided(dividend, {(bit,): 1})
+        sign, left = divided(factor, {(): factor.get((), 1)})  # 1 - 2 * the other bit
+        if not left and product(sign, sign) == ONE:
+            other, _ = divided(plus(ONE, sign, -1), {(): 2})
+            form = plus(plus({(bit,): 1}, other), product({(bit,): 1}, other), -2)
+            if all(known != form for _, known, _ in world.definitions):
+                name = f"{bit}_{len(world.definitions)}x"
+                return {"name": name, "is": _Texts(world)(form), "below": "2"}
+    return None
+
+
 def _split(world: World, v: str, by: Any) -> dict[str, str] | None:
     text = _Texts(world)
     below = text.ceiling(plus(world.high[v], ONE), by)
@@ -107,12 +152,12 @@ def _split(world: World, v: str, by: Any) -> dict[str, str] | None:
 
 
 def _largest(world: World, form: Any) -> Any:
+    """Return a size that no value of a form is above."""
     total: Any = {}
     for m, c in form.items():
-        v = next(
-            (atom for atom in m if atom not in world.sizes and atom not in world.rounded), None
-        )
-        term = {m: c} if v is None else product(divided({m: c}, {(v,): 1})[0], world.high[v])
+        term = {m: c}
+        for v in {*m} - world.sizes.keys() - world.rounded.keys():
+            term = put(term, v, world.high[v] if c > 0 else {})
         total = plus(total, term)
     return total
 

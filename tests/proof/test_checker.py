@@ -135,7 +135,16 @@ AFTER, BEFORE, AWAY = ["(p-1)//3", "(p-1)%3"], ["(p+1)//3", "(p+1)%3"], "d0//3*3
 HALVES = {"split": "d0", "by": "2", "low": "a", "high": "b", "below": "3"}
 SWAPPED = {"offset": "d0 + 2*d1", "view": ["d1", "d0"], "others": ["2*d0 + d1"]}
 
+SQUARE = {"shape": ["4", "4"], "size": "16", "offset": "4*d0 + (d0 ^ d1)"}
+THREE = {"shape": ["2", "2", "2"], "offset": "d0 ^ d1 ^ d2"}
+
 TRUE: list[tuple[str, Certificate]] = [
+    ("bijective", {**SQUARE, "inverse": ["p//4", "p%4 ^ p//4"]}),
+    ("padded", {**SQUARE, "inverse": ["p//4", "p%4 ^ p//4"], "size": "17", "padding": "1"}),
+    ("injective", {"sizes": ANY, "shape": ["N"], "offset": "d0 ^ 5", "inverse": ["p ^ 5"]}),
+    ("equivalent", {**THREE, "others": ["(d0 ^ d2 ^ 3) ^ (d1 ^ 3)"]}),
+    ("equivalent", {"offset": "(d0 ^ 8*d1) + d0", "others": ["2*d0 + 8*d1"]}),
+    ("equivalent", {"offset": "d0*d0 + d1", "others": ["d0 + d1"]}),
     ("padded", {"size": "7", "padding": "1"}),
     ("padded", {"offset": "3*d0 + d1 + 1", "inverse": AFTER, "size": "7", "padding": "1"}),
     ("surjective", {"shape": ["0", "3"], "size": "0"}),
@@ -170,6 +179,26 @@ TRUE: list[tuple[str, Certificate]] = [
 
 
 FORGED: dict[str, tuple[str, dict[str, Any]]] = {
+    "an exclusive or as a sum": ("equivalent", {"offset": "d0 ^ d1", "others": ["d0 + d1"]}),
+    "a wrong bit of an exclusive or": ("equivalent", {"offset": "d0 ^ 2", "others": ["d0 ^ 1"]}),
+    "a square of 0 to 2": ("equivalent", {"offset": "d0 + d1*d1", "others": ["d0 + d1"]}),
+    "a bit of another certificate": (
+        "equivalent",
+        {"shape": ["3", "2"], "offset": "d0*d0 + d1", "others": ["d0 + d1"]},
+    ),
+    "three values that are called a bit": (
+        "equivalent",
+        {
+            "offset": "d0 + d1*d1",
+            "others": ["d0 + d1"],
+            "digits": [{"name": "x", "is": "d1", "below": "2"}],
+        },
+    ),
+    "an exclusive or that leaves the buffer": (
+        "padded",
+        {**SQUARE, "inverse": ["p//4", "p%4 ^ p//4"], "size": "15", "padding": "-1"},
+    ),
+    "bits without end": ("injective", {"offset": "-1 ^ (3*d0 + d1)", "inverse": AFTER}),
     "a split of a size that is even": (
         "equivalent",
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import morello_layouts as ml
+from morello_layouts.check import check
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.maps import IndexMap
@@ -24,6 +26,7 @@ from morello_layouts.recipe import (
     known,
     offset_of,
 )
+from tests.support.certificate_judge import is_true
 from tests.support.recipes import places, recipes
 from tests.support.steps import steps
 
@@ -169,9 +172,37 @@ def test_symbolic_padding_has_a_condition() -> None:
     assert str(proof.padding) == "4*M"
 
 
-def test_certificates_say_that_they_have_no_exclusive_or() -> None:
-    with pytest.raises(ml.UnsupportedError, match="certificates have no \\^"):
-        ml.certificate(swizzled(8), claim="verified")
+QUESTIONS = {"injective": ml.is_injective, "surjective": ml.is_surjective, "verified": ml.verify}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [8, pytest.param(10, marks=pytest.mark.slow), pytest.param(ROWS, marks=pytest.mark.slow)],
+)
+def test_swizzles_have_certificates(rows: Any) -> None:
+    assert check(ml.certificate(swizzled(rows), claim="verified")) == "verified"
+
+
+@settings(max_examples=8)
+@given(recipes())
+def test_certificates_of_random_layouts_are_true(recipe: Recipe) -> None:
+    m = map_of(recipe)
+    for claim, question in QUESTIONS.items():
+        with suppress(ml.UnsupportedError):  # there is none
+            found = ml.certificate(m, claim=claim)  # type: ignore[arg-type]
+            assert question(m).holds
+            assert check(found) == claim
+            assert is_true(found)
+
+
+def test_certificates_with_replicas_are_about_all_places() -> None:
+    m = map_of(Recipe((3, 4), (Replicate((2,)), Transpose((2, 0, 1)), Xor(2, 0, 0))))
+    found = ml.certificate(m, claim="verified")
+    assert check(found) == "verified"
+    assert (found["shape"], m.recipe.replicas) == (["3", "4", "2"], 2)
+    for refused in (lambda: ml.certificate(m), lambda: ml.certificate(m, m)):
+        with pytest.raises(ml.UnsupportedError, match="each element is on several places"):
+            refused()
 
 
 BASES = "#ttg.linear<{{register = {}, lane = {}, warp = {}}}>".format

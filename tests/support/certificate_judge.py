@@ -138,6 +138,7 @@ def _views_agree(
     return bool((one == two).all() and (moved == offset).all())
 
 
+_OPERATORS = ("//", "%", "*", "+", "-", "^")
 _CLAIMS = (
     *("injective", "surjective", "bijective", "padded"),
     *("equivalent", "verified", "bitcast", "relayout"),
@@ -189,8 +190,8 @@ def _changed(value: Any, random: Random) -> Any:
     if part.isdecimal():
         n = int(part)
         parts[k] = str(random.choice([n + 1, max(0, n - 1), 2 * n, n // 2, f"-{n}", 1]))
-    elif part in {"//", "%", "*", "+", "-"}:
-        parts[k] = random.choice(["//", "%", "*", "+", "-"])
+    elif part in _OPERATORS:
+        parts[k] = random.choice(_OPERATORS)
     else:
         parts[k] = random.choice([*(x for x in parts if x[0].isalpha()), "d0", "d1", "p", "1"])
     return " ".join(parts)
