@@ -189,7 +189,7 @@ def test_certificates_of_random_layouts_are_true(recipe: Recipe) -> None:
     m = map_of(recipe)
     for claim, question in QUESTIONS.items():
         with suppress(ml.UnsupportedError):  # there is none
-            found = ml.certificate(m, claim=claim)  # type: ignore[arg-type]
+            found = ml.certificate(m, claim=claim)
             assert question(m).holds
             assert check(found) == claim
             assert is_true(found)
