@@ -39,6 +39,15 @@ SEARCH_PAIRS: Final = 256
 DEVICE_IDS: Final = 1 << 16
 """Devices that a mesh lists one by one: a text of so many is 400 kB."""
 
+RESHARD_DEVICES: Final = 1 << 22
+"""Devices for which a resharding counts elements: a second, and tens of megabytes."""
+
+RESHARD_STEPS: Final = 1 << 10
+"""Distances of two repeated intervals that are looked at, each for all devices at once."""
+
+RESHARD_PAIRS: Final = 1 << 14
+"""Pairs of parts that are counted one by one if no formula for all of them is known."""
+
 SHARDING_TEXT: Final = 1 << 19
 """Characters of a sharding, which may list each device."""
 

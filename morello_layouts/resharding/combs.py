@@ -1,0 +1,304 @@
+"""Combs: sets of indices as blocks at equal distances, their intersections, and who holds them.
+
+The indices that a device holds along a dimension are blocks at equal distances, perhaps again in
+groups at equal distances. Such a set has a few numbers, however many indices there are, and so has
+the intersection of two of them: it repeats with the least common multiple of both distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import gcd, lcm, prod
+from typing import NamedTuple
+
+from morello_layouts.resharding.messages import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Comb:
+    """Blocks of neighbouring indices at equal distances.
+
+    Attributes:
+        start: the first index.
+        block: the number of neighbours in a block.
+        repeats: pairs (period, count), outermost first: the block is repeated ``count`` times,
+            ``period`` indices apart, all of this as often as the pair before says.
+
+    >>> list(Comb(1, 2, ((10, 2), (4, 2))))
+    [1, 2, 5, 6, 11, 12, 15, 16]
+    """
+
+    start: int
+    block: int
+    repeats: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of indices."""
+        return self.block * prod(count for _, count in self.repeats)
+
+    @property
+    def stop(self) -> int:
+        """The index behind the last one."""
+        return self.start + self.block + sum((count - 1) * period for period, count in self.repeats)
+
+    @property
+    def inner(self) -> Comb:
+        """The first repetition of the outermost pair."""
+        return Comb(self.start, self.block, self.repeats[1:])
+
+    def shifted(self, by: int) -> Comb:
+        """Return the comb with ``by`` added to each index."""
+        return replace(self, start=self.start + by)
+
+    def repeated(self, period: int, count: int) -> Comb:
+        """Return the comb repeated, its first repetition where it is."""
+        return self if count == 1 else replace(self, repeats=((period, count), *self.repeats))
+
+    def runs(self) -> Iterator[Run]:
+        """Yield runs of one distance; together they are the comb."""
+        if not self.repeats:
+            yield Run(self.start, self.block)
+            return
+        *outer, (period, count) = self.repeats
+        for steps in product(*(range(0, times * far, far) for far, times in outer)):
+            yield Run(self.start + sum(steps), self.block, period, count)
+
+    def __iter__(self) -> Iterator[int]:
+        for run in self.runs():
+            yield from run
+
+    def __str__(self) -> str:
+        text = f"[{self.start}, {self.start + self.block})"
+        return text + "".join(f" + {period}k, k < {count}" for period, count in self.repeats)
+
+
+class Level(NamedTuple):
+    """One level of a cut, of known sizes: which value of a mesh axis holds a block.
+
+    Attributes:
+        block: the indices of a block.
+        axis: the number of the mesh axis to which the block's number goes; None if it stays local.
+        size: the size of this axis; 1 if local.
+        shift: what is added to the block's number, modulo the size.
+    """
+
+    block: int
+    axis: int | None = None
+    size: int = 1
+    shift: int = 0
+
+    def block_of(self, value: int) -> int:
+        """Return the number of the block that a value of the axis holds."""
+        return (value - self.shift) % self.size
+
+
+def part(levels: Sequence[Level], at: Mapping[int, int], extent: int) -> tuple[Comb, ...]:
+    """Return the indices below ``extent`` that a device holds.
+
+    Args:
+        levels: the cut of the dimension.
+        at: the device's coordinate along each mesh axis.
+        extent: the size of the dimension.
+
+    >>> cyclic = (Level(6), Level(2, axis=0, size=3))    # blocks of 2 on 3 devices in turn
+    >>> [str(comb) for comb in part(cyclic, {0: 1}, 15)]
+    ['[2, 4) + 6k, k < 2', '[14, 15)']
+    """
+    if extent <= 0:
+        return ()
+    if not levels:
+        return (Comb(0, extent),)
+    level, rest = levels[0], levels[1:]
+    if level.axis is None:
+        full, left = divmod(extent, level.block)
+        whole = part(rest, at, level.block) if full else ()
+        last = part(rest, at, left)
+        if full and last == whole:
+            return tuple(comb.repeated(level.block, full + 1) for comb in whole)
+        return (
+            *(comb.repeated(level.block, full) for comb in whole),
+            *(comb.shifted(full * level.block) for comb in last),
+        )
+    start = level.block_of(at[level.axis]) * level.block
+    inside = part(rest, at, min(level.block, extent - start))
+    return tuple(comb.shifted(start) for comb in inside)
+
+
+def clip(comb: Comb, low: int, high: int) -> tuple[Comb, ...]:
+    """Return the indices of a comb from ``low`` on and below ``high``.
+
+    >>> [str(comb) for comb in clip(Comb(0, 3, ((5, 4),)), 1, 12)]
+    ['[1, 3)', '[5, 8)', '[10, 12)']
+    """
+    if comb.start >= high or comb.stop <= low:
+        return ()
+    if low <= comb.start and comb.stop <= high:
+        return (comb,)
+    if not comb.repeats:
+        start = max(comb.start, low)
+        return (Comb(start, min(comb.stop, high) - start),)
+    inner, (period, count) = comb.inner, comb.repeats[0]
+    first = max(0, (low - inner.stop) // period + 1)
+    last = min(count - 1, (high - 1 - comb.start) // period)
+    first_whole = max(first, -((comb.start - low) // period))
+    last_whole = min(last, (high - inner.stop) // period)
+    if first_whole > last_whole:
+        cut = [clip(inner.shifted(k * period), low, high) for k in range(first, last + 1)]
+        return tuple(each for combs in cut for each in combs)
+    whole = inner.shifted(first_whole * period).repeated(period, last_whole - first_whole + 1)
+    edges = [clip(inner.shifted(k * period), low, high) for k in range(first, first_whole)]
+    ends = [clip(inner.shifted(k * period), low, high) for k in range(last_whole + 1, last + 1)]
+    return (*(r for each in edges for r in each), whole, *(r for each in ends for r in each))
+
+
+def intersection(one: Iterable[Comb], other: Iterable[Comb]) -> tuple[Comb, ...]:
+    """Return the indices in two unions of disjoint combs, as disjoint combs by their first index.
+
+    >>> fours, sixes = part((Level(4), Level(1, 0, 4)), {0: 1}, 50), (Comb(1, 2, ((6, 9),)),)
+    >>> [str(comb) for comb in intersection(fours, sixes)]    # both repeat after 12 indices
+    ['[1, 2) + 12k, k < 5']
+    """
+    others = tuple(other)
+    found = (each for a in one for b in others for each in _both(a, b))
+    return tuple(sorted(found, key=lambda comb: comb.start))
+
+
+def _both(a: Comb, b: Comb) -> Iterator[Comb]:
+    if not a.repeats:
+        yield from clip(b, a.start, a.stop)
+        return
+    if not b.repeats:
+        yield from clip(a, b.start, b.stop)
+        return
+    if a.repeats[0][0] < b.repeats[0][0]:
+        a, b = b, a
+    inner, (period, count), (short, times) = a.inner, a.repeats[0], b.repeats[0]
+    first = max(0, (b.start - inner.stop) // period + 1)
+    last = min(count - 1, (b.stop - 1 - a.start) // period)
+    # Between these ends b is periodic: the gaps beside it are as wide as those inside.
+    low, high = b.stop - times * short, b.start + times * short
+    first_whole = max(first, -((a.start - low) // period))
+    last_whole = min(last, (high - inner.stop) // period)
+    cycle = lcm(period, short) // period
+    if last_whole - first_whole < cycle:  # nothing repeats
+        first_whole, last_whole = last + 1, last
+    edges = ((first, first_whole - 1), (last_whole + 1, last))
+    for k in (k for ends in edges for k in _hits(inner, period, b, *ends)):
+        yield from _both(inner.shifted(k * period), b)
+    for k in _hits(inner, period, b, first_whole, min(first_whole + cycle - 1, last_whole)):
+        found = (last_whole - k) // cycle + 1
+        for comb in _both(inner.shifted(k * period), b):
+            yield comb.repeated(period * cycle, found)
+
+
+def _hits(inner: Comb, period: int, b: Comb, first: int, last: int) -> Iterator[int]:
+    """Yield the k from first to last at which ``inner + k*period`` meets a repetition of b."""
+    short, other = b.repeats[0][0], b.inner
+    before = inner.stop - inner.start - 1
+    room = before + other.stop - other.start
+    k = first
+    while k <= last:
+        at = (inner.start + k * period - other.start + before) % short
+        low = short - at
+        step = first_hit(period % short, short, low, low + room - 1) if at >= room else 0
+        if step is None:
+            return
+        k += step
+        if k <= last:
+            yield k
+        k += 1
+
+
+def first_hit(a: int, m: int, low: int, high: int) -> int | None:
+    """Return the smallest k >= 0 with ``low <= a*k % m <= high``, as Euclid's algorithm finds it.
+
+    Args:
+        a: the step, from 0 to m - 1.
+        m: the modulus.
+        low: from 1 to m.
+        high: at least low, below m.
+
+    >>> first_hit(7, 100, 4, 6), first_hit(4, 100, 1, 3)    # 7*15 = 105; multiples of 4 only
+    (15, None)
+    """
+    if a == 0:
+        return None
+    if 2 * a > m:
+        return first_hit(m - a, m, m - high, m - low)
+    k = -(-low // a)
+    if k * a <= high:
+        return k
+    turns = first_hit(-m % a, a, low % a, high % a)
+    return None if turns is None else -(-(low + turns * m) // a)
+
+
+def touched(levels: Sequence[Level], combs: Sequence[Comb]) -> list[tuple[tuple[int, int], ...]]:
+    """Return which values of mesh axes hold some of the indices.
+
+    Args:
+        levels: the cut of the dimension.
+        combs: the indices.
+
+    Returns:
+        Combinations of pairs (axis, value), one pair for each level that has an axis.
+
+    >>> touched((Level(8, 0, 4), Level(2, 1, 4)), (Comb(5, 4),))
+    [((0, 0), (1, 2)), ((0, 0), (1, 3)), ((0, 1), (1, 0))]
+    """
+    if not levels or not combs:
+        return [()] if combs else []
+    level, rest = levels[0], levels[1:]
+    if level.axis is None:
+        folded = (each for comb in combs for each in _folded(comb, level.block))
+        return touched(rest, _joined(folded))
+    found: dict[tuple[tuple[int, int], ...], None] = {}
+    for comb in combs:
+        left = [comb]
+        while left:
+            block = left[0].start // level.block
+            low, high = block * level.block, (block + 1) * level.block
+            inside = [each.shifted(-low) for piece in left for each in clip(piece, low, high)]
+            left = [each for piece in left for each in clip(piece, high, piece.stop)]
+            own = (level.axis, (block + level.shift) % level.size)
+            found |= {(own, *more): None for more in touched(rest, inside)}
+    return list(found)
+
+
+def _joined(combs: Iterable[Comb]) -> list[Comb]:
+    """Return the union of combs, blocks that overlap or touch as one."""
+    found: list[Comb] = []
+    for comb in sorted(set(combs), key=lambda comb: (comb.start, len(comb.repeats))):
+        if found and not comb.repeats and not found[-1].repeats and comb.start <= found[-1].stop:
+            stop = max(comb.stop, found[-1].stop)
+            found[-1] = Comb(found[-1].start, stop - found[-1].start)
+        else:
+            found.append(comb)
+    return found
+
+
+def _folded(comb: Comb, m: int) -> Iterator[Comb]:
+    """Yield combs, which may overlap, of the indices modulo m."""
+    if not comb.repeats:
+        start = comb.start % m
+        if comb.block >= m:
+            yield Comb(0, m)
+        elif start + comb.block <= m:
+            yield Comb(start, comb.block)
+        else:
+            yield from (Comb(start, m - start), Comb(0, start + comb.block - m))
+        return
+    (period, count), inner = comb.repeats[0], comb.inner
+    shared = gcd(period, m)
+    if count >= m // shared:
+        for each in _folded(inner, shared):
+            yield each.repeated(shared, m // shared)
+    elif period < m:
+        for turn in range(comb.start // m, (comb.stop - 1) // m + 1):
+            for each in clip(comb, turn * m, (turn + 1) * m):
+                yield each.shifted(-turn * m)
+    else:
+        for k in range(count):
+            yield from _folded(inner.shifted(k * period), m)
