@@ -7,7 +7,6 @@ from pathlib import Path
 
 # A mutant's process is a copy of one that has imported them.
 import islpy  # noqa: F401
-import lark  # noqa: F401
 import pytest
 import sympy  # noqa: F401
 from hypothesis import Phase, settings

@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from morello_layouts.checks import shown
+from morello_layouts.description import listed
 from morello_layouts.errors import ParseError, ShapeError
-from morello_layouts.expr import AffineExpr, Interval
+from morello_layouts.expr import AffineExpr, Interval, Var
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.expr.conversions import as_number
+from morello_layouts.expr.bounds import UNBOUNDED
+from morello_layouts.expr.conversions import as_number, promote_to_sizes
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import MAP_TEXT
-from morello_layouts.notations.grammar import Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.expression_reader import PYTHON, ExpressionReader
+from morello_layouts.notations.grammar import NAME, Source, Syntax, Terminal, at_part, integer
 
 _SYNTAX = Syntax(
     form="an expression is made of integers, names, + - * // % ^, floor(a/b), ceil(a/b), Mod(a, b)",
     example="write for example (32*i + j)//8",
-    names={
-        "INT": "a number",
-        "NAME": "a name",
-        "SUM_OP": "'+' or '-'",
-        "PRODUCT_OP": "'*', '/', '//' or '%'",
-        "POWER": "'**'",
-        "FLOOR": "floor(…)",
-        "CEIL": "ceil(…)",
-        "MOD": "Mod(…)",
-        "BITXOR": "BitXor(…)",
-        "CIRCUMFLEX": "'^'",
-        "_CALL": "T.index_map(…)",
-        "_CAST": "T.int64(…)",
-    },
 )
 
-_FUNCTION = replace(
-    _SYNTAX,
+_FUNCTION = Syntax(
     form="an index map is lambda, its coordinates, a colon, and the coordinates that they become",
     example="write for example lambda i, j: (i//8, j, i%8)",
     longest=MAP_TEXT,
+)
+_CALL: Final = Terminal(
+    "T.index_map(…)", r"(tvm\.)?(T\.|tirx?\.)?(index_map|IndexMap\.from_func)\s*\("
 )
 
 _BOUND = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*?)\.\.(.*)", re.ASCII | re.DOTALL)
@@ -54,9 +44,18 @@ def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
     >>> print(parse_expression("floor((32*i + j)/8) % 4", {}))
     ((32*i + j)//8)%4
     """
-    from morello_layouts.notations.expression_reader import read_expression  # loads lark
+    source = Source(text, _SYNTAX)
+    variables: dict[str, Var] = {}
 
-    return read_expression(parse_tree("expression.lark", "expression", text, _SYNTAX), text, bounds)
+    def variable(name: str, _: int) -> Var:
+        if name not in variables:
+            variables[name] = Var(name, bounds.get(name, UNBOUNDED))
+        return variables[name]
+
+    reader = ExpressionReader(source, PYTHON, variable)
+    form = reader.read()
+    source.end()
+    return promote_to_sizes(form, reader.sizes)
 
 
 def parse_function(text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
@@ -72,9 +71,71 @@ def parse_function(text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
     >>> parameters, [str(form) for form in results]
     (('n', 'c'), ['n', 'c//16', 'c%16'])
     """
-    from morello_layouts.notations.expression_reader import read_function  # loads lark
+    source = Source(text, _FUNCTION)
+    is_call = source.take(_CALL)
+    source.need("lambda")
+    names = _parameters(source)
+    others: dict[str, int] = {}
 
-    return read_function(parse_tree("expression.lark", "function", text, _FUNCTION), text)
+    def variable(name: str, start: int) -> Var:
+        if name in names:
+            return Var(name)
+        others.setdefault(name, start)
+        return Var(name, Interval(1, None))
+
+    reader = ExpressionReader(source, PYTHON, variable, factor_fix="multiply by a number")
+    forms = _results(source, reader)
+    if is_call:
+        source.take(",")
+        source.need(")")
+    source.end()
+    # Any other name is a size if something is divided or multiplied by it.
+    for name, start in others.items():
+        if name not in reader.sizes:
+            what = f"{name} is not a parameter: expected {listed(names, 'or')}"
+            raise _parameter_error(what, start, text)
+    return tuple(names), tuple(promote_to_sizes(form, reader.sizes) for form in forms)
+
+
+def _parameters(source: Source) -> list[str]:
+    """Read the parameters of a function, up to the colon."""
+    names: list[str] = []
+    for token in source.series(lambda: source.need(NAME), ":", least=1, trailing=True):
+        if token in names:
+            what = f"parameter {token} appears twice"
+            raise _parameter_error(what, token.start, source.text)
+        names.append(str(token))
+    return names
+
+
+def _results(source: Source, reader: ExpressionReader) -> list[AffineExpr]:
+    """Read one expression, or several in brackets."""
+    if source.take("["):
+        return source.series(reader.read, "]", least=1, trailing=True)
+    if source.text.startswith("(", source.at) and _is_tuple(source.text, source.at):
+        source.need("(")
+        return source.series(reader.read, ")", least=1, trailing=True)
+    return [reader.read()]
+
+
+def _is_tuple(text: str, start: int) -> bool:
+    """Return whether the parenthesis that opens there has a comma of its own, or no end."""
+    depth = 0
+    for character in text[start:]:
+        depth += (character == "(") - (character == ")")
+        if depth == 0 or (depth == 1 and character == ","):
+            return depth == 1
+    return True
+
+
+def _parameter_error(what: str, start: int, text: str) -> ParseError:
+    return ParseError(
+        what,
+        "an index map computes with its own parameters, each of another name, and integers",
+        "write for example lambda i, j: (i//8, j, i%8)",
+        text=text,
+        position=start,
+    )
 
 
 def parse_number(text: str) -> Int:

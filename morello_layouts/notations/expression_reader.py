@@ -1,44 +1,24 @@
-"""From the tree of an index expression to an affine expression, with a caret in errors."""
+"""From the text of an index expression to an affine expression, with a caret in errors.
+
+One loop reads operand after operand. What is open is a list of groups, one for each parenthesis,
+so expressions of any depth and length are read without recursion, and each sum at once.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from math import inf
+from typing import Final, NamedTuple
 
-from lark import Token
-from lark.exceptions import VisitError
-from lark.visitors import Transformer_NonRecursive
-
-from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
+from morello_layouts.expr import AffineExpr, Var, canonicalize
 from morello_layouts.expr.affine import xor
-from morello_layouts.expr.bounds import UNBOUNDED
-from morello_layouts.expr.conversions import (
-    add_fractions,
-    as_number,
-    divide,
-    multiply,
-    promote_to_sizes,
-    remainder,
-)
+from morello_layouts.expr.conversions import add_fractions, as_number, divide, multiply, remainder
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import EXPRESSION_BITS
-from morello_layouts.notations.grammar import at_part, integer
-
-
-def _round_up(form: AffineExpr, divisor: Int) -> AffineExpr:
-    return -divide(-form, divisor)
-
-
-# Python's operators, and MLIR's.
-_DIVISIONS: Final[dict[str, Callable[[AffineExpr, Int], AffineExpr]]] = {
-    "//": divide,
-    "%": remainder,
-    "floordiv": divide,
-    "ceildiv": _round_up,
-    "mod": remainder,
-}
+from morello_layouts.notations.grammar import INT, NAME, Source, Terminal, Token, at_part, integer
 
 
 class Placed(NamedTuple):
@@ -50,106 +30,207 @@ class Placed(NamedTuple):
     slash: int = 0  # the place of the last division
 
 
-def read_expression(tree: Any, text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
-    """Return the meaning of an expression's tree, which was parsed from ``text``."""
-    reader = _Reader(text, bounds)
-    try:
-        return promote_to_sizes(reader.transform(tree), reader.sizes)
-    except VisitError as error:
-        raise error.orig_exc from None
+@dataclass(frozen=True)
+class Dialect:
+    """A language of index expressions.
+
+    Attributes:
+        token: a number, a function, a name and a sign, each in a group of its own.
+        divisions: the operators with a number on their right.
+        operands: what an operand begins with, in errors.
+        operators: what may follow an operand, in errors; a power is the last of them.
+    """
+
+    token: re.Pattern[str]
+    divisions: Mapping[str, Callable[[AffineExpr, Int], AffineExpr]]
+    operands: tuple[str | Terminal, ...]
+    operators: tuple[str | Terminal, ...]
 
 
-def read_function(tree: Any, text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
-    """Return the parameters and results of a function's tree, which was parsed from ``text``."""
-    parameters, results = tree.children
-    names: list[str] = []
-    for token in parameters.children:
-        if token in names:
-            raise _parameter_error(f"parameter {token} appears twice", token, text)
-        names.append(str(token))
-    tokens = (each for tree in results.iter_subtrees() for each in tree.children)
-    others = [x for x in tokens if isinstance(x, Token) and x.type == "NAME" and x not in names]
-    reader = _Reader(text, {str(x): Interval(1, None) for x in others}, has_parameters=True)
-    try:
-        found: list[Placed] = [reader.transform(each) for each in results.children]
-        forms = [promote_to_sizes(reader.whole(each).form, reader.sizes) for each in found]
-    except VisitError as error:
-        raise error.orig_exc from None
-    # Any other name is a size if something is divided or multiplied by it.
-    unknown = [x for x in others if x not in reader.sizes]
-    for token in sorted(unknown, key=lambda token: token.start_pos or 0)[:1]:
-        what = f"{token} is not a parameter: expected {listed(names, 'or')}"
-        raise _parameter_error(what, token, text)
-    return tuple(names), tuple(forms)
+def _words(*words: str) -> tuple[str | Terminal, ...]:
+    return tuple(Terminal(each, "") for each in words)
 
 
-def _parameter_error(what: str, token: Token, text: str) -> ParseError:
-    return ParseError(
-        what,
-        "an index map computes with its own parameters, each of another name, and integers",
-        "write for example lambda i, j: (i//8, j, i%8)",
-        text=text,
-        position=token.start_pos or 0,
-    )
+_BEGINNINGS: Final[tuple[str | Terminal, ...]] = (INT, NAME, "(", *_words("'+' or '-'"))
+
+PYTHON: Final = Dialect(
+    re.compile(
+        r"([0-9]+)|((?:floor|Mod|BitXor|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
+        r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|[-+*/%^(,])",
+        re.ASCII,
+    ),
+    {"//": divide, "%": remainder},
+    _BEGINNINGS + _words("floor(…)", "ceil(…)", "Mod(…)", "BitXor(…)", "T.int64(…)"),
+    _words("'^'", "'+' or '-'", "'*', '/', '//' or '%'", "'**'"),
+)
+"""Python's and SymPy's expressions, with the casts of TVM."""
+
+MLIR: Final = Dialect(
+    re.compile(r"([0-9]+)|((?!))|([A-Za-z_][A-Za-z0-9_$]*)|([-+*(])"),
+    {"floordiv": divide, "ceildiv": lambda form, by: -divide(-form, by), "mod": remainder},
+    _BEGINNINGS,
+    _words("'+' or '-'", "'*', 'floordiv', 'ceildiv' or 'mod'"),
+)
+"""The expressions of MLIR's affine maps."""
+
+_FEWEST: Final = {"Mod": 2, "BitXor": 2}
+_MOST: Final = {"Mod": 2, "BitXor": inf}
 
 
-class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
-    """Turn trees into forms with their places, bottom up and without recursion."""
+class _Group:
+    """What was read behind an open parenthesis."""
+
+    def __init__(self, call: str) -> None:
+        self.call = call  # the function before it
+        self.arguments: list[Placed] = []
+        self.xors: list[Placed] = []
+        self.parts: list[Placed] = []  # of a sum
+        self.is_minus = False  # the sign before the next part
+        self.left: Placed | None = None  # a product up to the operator below
+        self.sign, self.at = "", 0  # that operator, and its place
+        self.is_negative = False  # the signs before an operand
+
+    def add(self, product: Placed) -> None:
+        """Add a product to the sum."""
+        negated = product._replace(form=-product.form) if self.is_minus else product
+        self.parts.append(negated)
+
+    def end_sum(self) -> None:
+        """Make the sum a part of an exclusive or."""
+        first, *others = self.parts
+        if others:
+            form, common = add_fractions([(part.form, part.denominator) for part in self.parts])
+            first = Placed(form, first.start, common, max(part.slash for part in self.parts))
+        self.xors.append(first)
+        self.parts, self.is_minus = [], False
+
+
+class ExpressionReader:
+    """Read expressions from a source.
+
+    Attributes:
+        sizes: the names by which something was multiplied or divided.
+    """
 
     def __init__(
-        self, text: str, bounds: Mapping[str, Interval], *, has_parameters: bool = False
+        self,
+        source: Source,
+        dialect: Dialect,
+        variable: Callable[[str, int], Var],
+        factor_fix: str = "",
     ) -> None:
-        super().__init__()
-        self.has_parameters = has_parameters  # the names are coordinates, and none is a size
-        self.text, self.bounds = text, bounds
+        """Begin to read.
+
+        Args:
+            source: the text.
+            dialect: its language.
+            variable: gives the variable of a name and its place.
+            factor_fix: what to do about a factor that is not a number, if no name is a size.
+        """
+        self.source, self.dialect, self.variable = source, dialect, variable
+        self.text, self.factor_fix = source.text, factor_fix
         self.sizes: set[str] = set()
 
-    def number(self, children: list[Any]) -> Placed:
-        (token,) = children
-        return Placed(AffineExpr((), integer(token, self.text)), token.start_pos)
+    def read(self) -> AffineExpr:
+        """Read the longest expression that begins here.
 
-    def name(self, children: list[Any]) -> Placed:
-        (token,) = children
-        interval = self.bounds.get(str(token), UNBOUNDED)
-        return Placed(AffineExpr(((Var(str(token), interval), 1),), 0), token.start_pos)
+        Raises:
+            LayoutError: if none does, or its meaning is wrong; with a caret.
+        """
+        groups = [_Group("")]
+        while True:
+            value = self._operand(groups)
+            while not self._operator(groups[-1], value):
+                group = groups.pop()
+                if not groups:
+                    return self._whole(group.arguments[0]).form
+                if len(group.arguments) < _FEWEST.get(group.call, 1):
+                    self.source.fail()
+                self.source.need(")")
+                value = self._called(group)
 
-    def expression(self, children: list[Placed]) -> AffineExpr:
-        return self.whole(children[0]).form
-
-    def sum(self, children: list[Any]) -> Placed:
-        parts: list[Placed] = children[::2]
-        signed = zip(["+", *children[1::2]], parts, strict=True)
-        forms = [(p.form if sign == "+" else -p.form, p.denominator) for sign, p in signed]
-        form, common = add_fractions(forms)
-        return Placed(form, parts[0].start, common, max(part.slash for part in parts))
-
-    def xor(self, children: list[Placed]) -> Placed:
-        return Placed(xor(*(self.whole(part).form for part in children)), children[0].start)
-
-    def product(self, children: list[Any]) -> Placed:
-        left: Placed = children[0]
-        for sign, right in zip(children[1::2], children[2::2], strict=True):
-            if sign == "*":
-                form = self.multiply(left.form, right)
-                slash = max(left.slash, right.slash)
-                left = Placed(form, left.start, left.denominator * right.denominator, slash)
-            elif sign == "/":
-                left = self.ratio(left, right, sign.start_pos)
+    def _operand(self, groups: list[_Group]) -> Placed:
+        """Read signs and open parentheses, up to a number or a name."""
+        source = self.source
+        while True:
+            found, start = self.dialect.token.match(self.text, source.at), source.at
+            kind, token = (found.lastindex, found[0]) if found else (4, "")
+            if kind == 4 and token not in ("+", "-", "("):
+                source.fail(*self.dialect.operands)
+            source.move(start + len(token))
+            if kind == 1:
+                return Placed(AffineExpr((), integer(token, self.text, start)), start)
+            if kind == 3:
+                return Placed(AffineExpr(((self.variable(token, start), 1),), 0), start)
+            if kind == 2:
+                source.need("(")
+            if token in ("+", "-"):
+                groups[-1].is_negative ^= token == "-"
             else:
-                if sign.isalpha():
-                    self.require_positive(right, sign)
-                left = self.by_number(_DIVISIONS[sign], self.whole(left), right)
-        return left
+                groups.append(_Group(token))
 
-    def unary(self, children: list[Any]) -> Placed:
-        *signs, of = children
-        form = -of.form if signs.count("-") % 2 else of.form
-        return Placed(form, of.start, of.denominator, of.slash)
+    def _operator(self, group: _Group, value: Placed) -> bool:
+        """Keep an operand, and the operator behind it; False if the group ends there."""
+        source, dialect, may_follow = self.source, self.dialect, self.dialect.operators
+        found = dialect.token.match(self.text, source.at)
+        if found and found[0] == "**":
+            source.move(found.end())
+            value, may_follow = self._power(value, source.need(INT)), may_follow[:-1]
+            found = dialect.token.match(self.text, source.at)
+        sign = found[0] if found else ""
+        if group.is_negative:
+            value, group.is_negative = value._replace(form=-value.form), False
+        if group.left is not None:
+            value, group.left = self._product(group.left, value, group.sign, group.at), None
+        if sign in ("*", "/") or sign in dialect.divisions:
+            group.left, group.sign, group.at = value, sign, source.at
+        else:
+            group.add(value)
+            group.is_minus = sign == "-"
+            if sign not in ("+", "-"):
+                group.end_sum()
+            if sign not in ("+", "-", "^"):
+                source.note(*may_follow)
+                return self._argument(group)
+        source.move(source.at + len(sign))
+        return True
 
-    def power(self, children: list[Any]) -> Placed:
-        base, _, exponent = children
-        if exponent is None:
-            return Placed(*base)
+    def _argument(self, group: _Group) -> bool:
+        """Keep an argument of a group; return whether another follows."""
+        first, *others = group.xors
+        if others:
+            parts = [self._whole(part).form for part in group.xors]
+            first = Placed(xor(*parts), first.start)
+        group.arguments.append(first)
+        group.xors = []
+        has_more = len(group.arguments) < _MOST.get(group.call, 1)
+        return has_more and bool(self.source.take(","))
+
+    def _called(self, group: _Group) -> Placed:
+        """Return the value of a function, or what is in parentheses."""
+        of, *others = group.arguments
+        if group.call == "floor":
+            return Placed(divide(of.form, of.denominator), of.start)
+        if group.call.startswith("ceil"):
+            return Placed(-divide(-of.form, of.denominator), of.start)
+        if group.call == "Mod":
+            return self._by_number(remainder, self._whole(of), others[0])
+        if group.call == "BitXor":
+            return Placed(xor(*(self._whole(each).form for each in group.arguments)), of.start)
+        return of
+
+    def _product(self, left: Placed, right: Placed, sign: str, at: int) -> Placed:
+        if sign == "*":
+            by = left.denominator * right.denominator
+            slash = max(left.slash, right.slash)
+            return Placed(self._multiply(left.form, right), left.start, by, slash)
+        if sign == "/":
+            return self._ratio(left, right, at)
+        if sign.isalpha():
+            self._require_positive(right, sign)
+        return self._by_number(self.dialect.divisions[sign], self._whole(left), right)
+
+    def _power(self, base: Placed, exponent: Token) -> Placed:
         times = integer(exponent, self.text)
         if times * _bits(base.form) > EXPRESSION_BITS:
             raise ParseError(
@@ -157,45 +238,31 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
                 f"powers are multiplied out, up to numbers of {EXPRESSION_BITS} bits",
                 "write a smaller exponent",
                 text=self.text,
-                position=exponent.start_pos,
+                position=exponent.start,
             )
         found = Placed(AffineExpr((), 1), base.start)
         for _ in range(times):
-            form = self.multiply(found.form, base)
-            by = found.denominator * base.denominator
-            found = Placed(form, base.start, by, base.slash)
+            found = self._product(found, base, "*", 0)
         return found
 
-    def floor(self, children: list[Placed]) -> Placed:
-        (of,) = children
-        return Placed(divide(of.form, of.denominator), of.start)
-
-    def ceiling(self, children: list[Any]) -> Placed:
-        _, of = children
-        return Placed(-divide(-of.form, of.denominator), of.start)
-
-    def remainder(self, children: list[Placed]) -> Placed:
-        return self.by_number(remainder, self.whole(children[0]), children[1])
-
-    def multiply(self, left: AffineExpr, right: Placed) -> AffineExpr:
+    def _multiply(self, left: AffineExpr, right: Placed) -> AffineExpr:
         try:
             return multiply(left, right.form, self.sizes)
         except LayoutError as error:
-            if self.has_parameters:
-                error.fix = "multiply by a number"
+            error.fix = self.factor_fix or error.fix
             raise at_part(error, self.text, {}, right.start) from None
 
-    def by_number(
+    def _by_number(
         self, operation: Callable[[AffineExpr, Int], AffineExpr], left: Placed, right: Placed
     ) -> Placed:
-        number = self.as_divisor(right)
+        number = self._as_divisor(right)
         try:
             return Placed(operation(left.form, number), left.start)
         except LayoutError as error:
             raise at_part(error, self.text, {}, right.start) from None
 
-    def require_positive(self, right: Placed, sign: Any) -> None:
-        number = as_number(self.whole(right).form)
+    def _require_positive(self, right: Placed, sign: str) -> None:
+        number = as_number(self._whole(right).form)
         if not isinstance(number, int) or number < 1:
             raise ParseError(
                 f"{sign}: expected a positive number, got {right.form}",
@@ -205,23 +272,23 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
                 position=right.start,
             )
 
-    def ratio(self, left: Placed, right: Placed, slash: int) -> Placed:
-        number = self.as_divisor(right)
+    def _ratio(self, left: Placed, right: Placed, slash: int) -> Placed:
+        number = self._as_divisor(right)
         is_negative = is_nonnegative(-number - 1)
         if not is_negative and not is_nonnegative(number - 1):
-            self.by_number(divide, left, right)  # says what is wrong with it
+            self._by_number(divide, left, right)  # says what is wrong with it
         form, by = (-left.form, -number) if is_negative else (left.form, number)
         return Placed(form, left.start, left.denominator * by, slash)
 
-    def as_divisor(self, placed: Placed) -> Int:
-        right = canonicalize(self.whole(placed).form)
+    def _as_divisor(self, placed: Placed) -> Int:
+        right = canonicalize(self._whole(placed).form)
         number = as_number(right)
         if number is None:
             raise ParseError(
                 f"{right} is not a divisor",
                 "divisors are integers, or sizes known to be at least 1 and without an upper bound",
                 "divide by a number"
-                if self.has_parameters
+                if self.factor_fix
                 else "write a number, or give the size's bounds: N=1..",
                 text=self.text,
                 position=placed.start,
@@ -229,7 +296,7 @@ class _Reader(Transformer_NonRecursive):  # type: ignore[type-arg]
         self.sizes |= {v.name for v in right.variables()}
         return number
 
-    def whole(self, of: Placed) -> Placed:
+    def _whole(self, of: Placed) -> Placed:
         """Return the part as a form, if it is an integer as it is written."""
         if of.denominator == 1:
             return of

@@ -1,46 +1,43 @@
-"""Load and run grammars; turn their errors into errors with a caret."""
+"""Read texts token by token; turn what does not fit into errors with a caret.
+
+A reader asks a :class:`Source` for the tokens that may come next. Those that it asked for in vain
+since the last token are what an error says was expected, so no list of them is kept.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from morello_layouts.checks import LARGEST
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.limits import LAYOUT_TEXT, MAP_TEXT, NESTED_TUPLES
 
-if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
-
 Places: TypeAlias = dict[tuple[str | int, ...], int]
 """Where each part of a value stands in its text."""
 
+T = TypeVar("T")
+
 _LONGEST = len(str(LARGEST))
-_START = "//start:"
-_END = "$END"
 _LONG_PART = re.compile(rf"[()]|[\[{{][^\[\]{{}}]{{{MAP_TEXT}}}")
 
 
 @dataclass(frozen=True)
 class Syntax:
-    """Words for a grammar in errors.
+    """What errors say of a notation.
 
     Attributes:
         form: what a text of the notation looks like, one line.
         example: what to write, one line.
-        names: words for the grammar's terminals; one with a single text needs none.
         hints: what to do if a text has one of these strings at the error, first match wins.
         longest: the most characters of a text.
     """
 
     form: str
     example: str
-    names: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
     longest: int = LAYOUT_TEXT
 
@@ -49,34 +46,156 @@ class Syntax:
         return ParseError(what, self.form, fix, text=text, position=position)
 
 
-@cache
-def _parser(grammar: str) -> Lark:
-    from lark import Lark
+class Terminal:
+    """A kind of token: how errors name it, and the regular expression that it matches."""
 
-    text = files("morello_layouts.notations").joinpath(grammar).read_text("utf-8")
-    rules = [line.removeprefix(_START) for line in text.splitlines() if line.startswith(_START)]
-    return Lark(text, parser="lalr", start=" ".join(rules).split(), maybe_placeholders=False)
+    __slots__ = ("match", "words")
 
-
-def terminal_words(grammar: str, syntax: Syntax) -> dict[str, str]:
-    """Return the name of each terminal in errors: its own words, or its text in quotes."""
-    from lark.lexer import PatternStr
-
-    words = {}
-    for terminal in _parser(grammar).terminals:
-        quoted = f"'{terminal.pattern.value}'" if isinstance(terminal.pattern, PatternStr) else ""
-        words[terminal.name] = syntax.names.get(terminal.name, quoted)
-    return words | {_END: "the end of the text"}
+    def __init__(self, words: str, pattern: str) -> None:
+        self.words: Final = words
+        self.match: Final = re.compile(pattern).match
 
 
-def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Token]:
-    """Return the tree of a text.
+class Token(str):
+    """A part of a text: its place, and the terminal that it matched."""
 
-    Raises:
-        ParseError: with a caret at the first thing that cannot be where it is.
+    __slots__ = ("kind", "start")
+
+    start: int
+    kind: str | Terminal
+
+
+INT: Final = Terminal("a number", r"[0-9]+")
+NAME: Final = Terminal("a name", r"[A-Za-z_][A-Za-z0-9_]*")
+END: Final = Terminal("the end of the text", r"\Z")
+
+SPACES: Final = r"[ \t\r\n]*"
+LINE_COMMENTS: Final = r"(?:[ \t\r\n]+|//[^\n]*\n)*"
+_CLOSING: Final = re.compile(r"[]),>}]|->|\Z")
+
+AROUND: Final = r"(?:\A\s+|\s+\Z)?"
+
+
+class Source:
+    """A text that is read token by token.
+
+    Attributes:
+        text: the text.
+        at: where the next token begins.
+
+    >>> source = Source("[1, 2)", Syntax("a list has brackets", "write [1, 2]"))
+    >>> source.need("[")
+    '['
+    >>> source.series(lambda: source.need(INT), "]")
+    Traceback (most recent call last):
+    morello_layouts.errors.ParseError: expected ',' or ']', found ')'
+      [1, 2)
+           ^
+    a list has brackets
+    write [1, 2]
     """
-    from lark.exceptions import UnexpectedInput
 
+    def __init__(self, text: str, syntax: Syntax, skip: str = SPACES) -> None:
+        """Begin to read a text, and skip what matches a regular expression between tokens.
+
+        Raises:
+            ParseError: if the text is too long, or one part of it.
+        """
+        _refuse_long(text, syntax)
+        self.text, self.syntax = text, syntax
+        self._skip = re.compile(skip).match
+        self._tried: list[str | Terminal] = []
+        self._optional: list[str | Terminal] = []
+        self.move(0)
+
+    def take(self, *wanted: str | Terminal, optional: bool = False) -> Token | None:
+        """Return the next token if it is one of these, the first that fits; else None.
+
+        Where a text ends or closes too early, errors do not speak of optional ones.
+        """
+        text, at = self.text, self.at
+        for one in wanted:
+            if isinstance(one, str):
+                end = at + len(one) if text.startswith(one, at) else -1
+            else:
+                found = one.match(text, at)
+                end = found.end() if found else -1
+            if end >= 0:
+                token = Token(text[at:end])
+                token.start, token.kind = at, one
+                self.move(end)
+                return token
+        (self._optional if optional else self._tried).extend(wanted)
+        return None
+
+    def note(self, *wanted: str | Terminal) -> None:
+        """Say which optional tokens would have fitted here, for an error."""
+        self._optional += wanted
+
+    def need(self, *wanted: str | Terminal) -> Token:
+        """Return the next token, which is one of these.
+
+        Raises:
+            ParseError: if it is not.
+        """
+        return self.take(*wanted) or self.fail()
+
+    def end(self) -> None:
+        """Refuse what follows.
+
+        Raises:
+            ParseError: if anything does.
+        """
+        if self.at < len(self.text):
+            self.fail(END)
+
+    def series(
+        self, item: Callable[[], T], close: str, *, least: int = 0, trailing: bool = False
+    ) -> list[T]:
+        """Return the items up to a closing token, with commas between them."""
+        found: list[T] = []
+        while len(found) < least or not self.take(close):
+            if found:
+                self.need(",")
+                if trailing and self.take(close):
+                    break
+            found.append(item())
+        return found
+
+    def move(self, to: int) -> None:
+        """Go on behind a token that ends there."""
+        found = self._skip(self.text, to)
+        self.at = found.end() if found else to
+        self._tried.clear()
+        self._optional.clear()
+
+    def fail(self, *wanted: str | Terminal) -> NoReturn:
+        """Refuse the next token: neither what was tried here fits nor one of these.
+
+        Raises:
+            ParseError: with a caret below it.
+        """
+        text, syntax, tried = self.text, self.syntax, [*self._tried, *wanted]
+        if not tried or not _CLOSING.match(text, self.at):
+            tried += self._optional
+        words = {f"'{one}'" if isinstance(one, str) else one.words for one in tried}
+        expected = listed(sorted(words, key=lambda word: (word == END.words, word)), "or")
+        position = self.at if self.at < len(text) else len(text.rstrip())
+        seen = text[position : position + 12].split(maxsplit=1)
+        shown = repr(seen[0]) if seen else END.words
+        hints = [fix for sign, fix in syntax.hints.items() if text.startswith(sign, position)]
+        raise ParseError(
+            f"expected {expected}, found {shown}",
+            syntax.form,
+            hints[0] if hints else syntax.example,
+            text=text,
+            position=position,
+            reached=position,
+        )
+
+
+def _refuse_long(text: str, syntax: Syntax) -> None:
+    """Raise if a text is long, or one part of a long text is long or deep: before it is read."""
     if len(text) > syntax.longest:
         raise ParseError(
             f"the text: expected up to {syntax.longest:,} characters, got {len(text):,}",
@@ -86,22 +205,8 @@ def parse_tree(grammar: str, start: str, text: str, syntax: Syntax) -> Tree[Toke
             position=syntax.longest,
             reached=len(text) - len(text.lstrip()),
         )
-    if len(text) > MAP_TEXT:
-        _refuse_long_parts(text)
-    try:
-        return _parser(grammar).parse(text, start=start)
-    except UnexpectedInput as error:
-        # At the end of the text lark gives the position of the last token.
-        ended = getattr(getattr(error, "token", None), "type", "") == _END
-        position = len(text.rstrip()) if ended else error.pos_in_stream or 0
-        words, state = terminal_words(grammar, syntax), cast("Any", error.interactive_parser)
-        _raise(text, position, {words[name] for name in state.accepts()}, syntax)
-
-
-def _refuse_long_parts(text: str) -> None:
-    """Raise if one part of a long text is long or deep: the grammar would read all of it first."""
     depth = 0
-    for found in _LONG_PART.finditer(text):
+    for found in _LONG_PART.finditer(text) if len(text) > MAP_TEXT else ():
         depth += {"(": 1, ")": -1}.get(found[0], 0)
         if depth > NESTED_TUPLES or found[0][0] in "[{":
             is_deep = depth > NESTED_TUPLES
@@ -115,21 +220,6 @@ def _refuse_long_parts(text: str) -> None:
                 position=found.start(),
                 reached=found.start(),
             )
-
-
-def _raise(text: str, position: int, expected: Iterable[str], syntax: Syntax) -> NoReturn:
-    wanted = listed(sorted(expected, key=lambda word: (word == "the end of the text", word)), "or")
-    found = text[position : position + 12].split(maxsplit=1)
-    seen = repr(found[0]) if found else "the end of the text"
-    hints = [hint for sign, hint in syntax.hints.items() if text.startswith(sign, position)]
-    raise ParseError(
-        f"expected {wanted}, found {seen}",
-        syntax.form,
-        hints[0] if hints else syntax.example,
-        text=text,
-        position=position,
-        reached=position,
-    )
 
 
 def integer(token: Token | str, text: str, position: int | None = None) -> int:
@@ -151,7 +241,7 @@ def integer(token: Token | str, text: str, position: int | None = None) -> int:
             "numbers here are signed 64-bit integers",
             f"write at most {LARGEST}",
             text=text,
-            position=getattr(token, "start_pos", 0) if position is None else position,
+            position=getattr(token, "start", 0) if position is None else position,
         )
     return -int(digits) if token[0] == "-" else int(digits)
 

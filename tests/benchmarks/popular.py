@@ -60,7 +60,7 @@ ml.is_bijective(m); lap()
 FIRST_TIMES = (
     "`import numpy`",
     "`import morello_layouts`, beyond NumPy",
-    "first formula of an XLA text (builds the grammar)",
+    "first formula of an XLA text",
     "first SymPy expression (imports SymPy)",
     "first proof (imports islpy)",
 )

@@ -28,7 +28,7 @@ def row(layout: tuple[str, str, tuple[int, ...] | None]) -> tuple[float, float, 
 
 def main() -> None:
     """The tables, in Markdown; times in milliseconds, medians of ROUNDS calls."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "sympy", "islpy", "lark"))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "sympy", "islpy"))
     print(f"Python {platform.python_version()}, {libraries}, {platform.machine()}.\n")
     print("| layout | text | formula | expression | `is_bijective` |")
     print("|---|---|---:|---:|---:|")

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 import morello_layouts as ml
 from morello_layouts.description import listed
-from morello_layouts.notations import expression
-from morello_layouts.notations.grammar import Syntax, _parser, terminal_words
-from morello_layouts.notations.morello import reader as morello
 from morello_layouts.notations.registry import NOTATIONS as TABLE
-from morello_layouts.notations.xla import reader as xla
 from tests.support.tables import each_row
 
 SHAPE_FORM = (
@@ -272,45 +266,6 @@ def test_an_unknown_type_without_a_likely_meaning_lists_them_all() -> None:
         ml.parse("c32[3]")
     assert caught.value.fix.startswith("write one of pred, s1, s2, ")
     assert caught.value.fix.endswith(", f8e8m0fnu")
-
-
-@pytest.mark.parametrize(
-    ("grammar", "syntax"),
-    [
-        ("xla/xla.lark", xla.SHAPE_SYNTAX),
-        ("xla/xla.lark", xla.LAYOUT_SYNTAX),
-        ("morello/morello.lark", morello._SYNTAX),
-        ("expression.lark", expression._SYNTAX),
-    ],
-)
-def test_every_terminal_has_a_name_in_words(grammar: str, syntax: Syntax) -> None:
-    """What the grammar's author calls a terminal never reaches the reader of an error."""
-    words = terminal_words(grammar, syntax)
-    ignored = set(_parser(grammar).ignore_tokens)
-    names = {terminal.name for terminal in _parser(grammar).terminals} - ignored
-    assert names <= set(words)
-    for name in names:
-        assert words[name], f"{name} has no words"
-        assert words[name] != name
-        assert "__" not in words[name]
-    assert set(syntax.names) <= names, "words for terminals that the grammar has not"
-
-
-def test_what_was_expected_is_never_a_raw_terminal_name() -> None:
-    """Cut a text that uses every construct at every place, and look at what is expected there."""
-    whole = (
-        "(b(f32[2,<=3,?,N]{3,2,1,0:D(D+,C~)T(8,128)(*,2)L(7)#(u32)*(u16)E(16)S(2)SC(0:1)M(16)}),"
-        " /*index=1*/ token[])"
-    )
-    ml.parse(whole)
-    raw = {t.name for t in _parser("xla/xla.lark").terminals if len(t.name) > 2}
-    for end in range(len(whole)):
-        for rubbish in ("", "9.9", "}", ")"):
-            text = whole[:end] + rubbish
-            with pytest.raises(ml.LayoutError) as caught:
-                xla.parse_xla(text + "!")
-            assert not raw & set(re.split(r"[\s',]+", caught.value.what))
-            assert "$END" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

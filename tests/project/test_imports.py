@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-HEAVY = {"cairosvg", "click", "islpy", "lark", "rich", "sympy", "waitress"}
+HEAVY = {"cairosvg", "click", "islpy", "rich", "sympy", "waitress"}
 
 
 @pytest.mark.parametrize("module", ["morello_layouts", "morello_layouts.notations"])

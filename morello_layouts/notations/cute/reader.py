@@ -12,17 +12,19 @@ from morello_layouts.limits import CUTE_LEAVES, NESTED_TUPLES
 from morello_layouts.notations.cute.integers import ScaledBasis, Static
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.notations.cute.swizzle import ComposedLayout, Swizzle
-from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import (
+    Places,
+    Source,
+    Syntax,
+    Terminal,
+    Token,
+    at_part,
+    integer,
+)
 
 _SYNTAX: Final = Syntax(
     form="a CuTe layout is sizes:strides, nested alike, as in ((4,2),8):((1,16),4)",
     example="write for example (4,2):(1,4), or (_4,_2):(_1,_4) for static integers",
-    names={
-        "INTEGER": "an integer",
-        "MODE": "the number of a mode",
-        "NAME": "a name",
-        "SWIZZLE": "a swizzle",
-    },
 )
 
 _SWIZZLED: Final = replace(
@@ -31,6 +33,11 @@ _SWIZZLED: Final = replace(
     "Sw<B,M,S> o smem_ptr[16b](unset) o layout",
     example="write for example Sw<3,3,3> o 0 o (8,64):(64,1)",
 )
+
+_SWIZZLE: Final = Terminal("a swizzle", r"Swizzle|Sw|S(?=\s*<)")
+_INTEGER: Final = Terminal("an integer", "-?[0-9]+")
+_MODE: Final = Terminal("the number of a mode", "[0-9]+")
+_NAME: Final = Terminal("a name", "[A-Za-z][A-Za-z0-9_]*")
 
 _NO_NAME: Final = re.compile(r"d[0-9]+|p")
 
@@ -50,21 +57,25 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
     """
     _limit(text)
     syntax = _SWIZZLED if "<" in text else _SYNTAX
-    children: list[Any] = parse_tree("cute/cute.lark", "layout_text", text, syntax).children
-    *composed, layout = children
-    start = _start(layout, text)
-    places: Places = {("shape",): start, ("stride",): text.find(":", start) + 1}
+    source = Source(text, syntax, r"\s*")
+    composed = []
+    while swizzle := source.take(_SWIZZLE):
+        composed.append(_swizzle(source, swizzle))
+    places: Places = {("shape",): source.at}
+    parts = [_tuple(source)]
+    if source.take(":"):
+        places["stride",] = source.at
+        parts.append(_tuple(source))
+    source.end()
     try:
-        values = (_value(tree, text) for tree in layout.children)
-        found: CuteLayout | ComposedLayout = CuteLayout(*values)
-        for name, middle in zip(composed[-2::-2], composed[::-2], strict=True):
-            places = {(): name.children[0].start_pos, ("bits",): _start(middle, text)}
-            swizzle = Swizzle(*(integer(number, text) for number in name.children[1:]))
-            if middle.data == "pointer":
-                bits = integer(middle.children[0], text)
-                found = ComposedLayout(swizzle, Static(0), found, bits)
+        found: CuteLayout | ComposedLayout = CuteLayout(*(_value(part, text) for part in parts))
+        for start, numbers, at, middle, bits in reversed(composed):
+            places = {(): start, ("bits",): at}
+            swizzling = Swizzle(*(integer(number, text) for number in numbers))
+            if bits is None:
+                found = ComposedLayout(swizzling, _value(middle, text), found)
             else:
-                found = ComposedLayout(swizzle, _value(middle, text), found)
+                found = ComposedLayout(swizzling, Static(0), found, integer(bits, text))
     except ParseError:
         raise
     except LayoutError as error:
@@ -72,11 +83,40 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
     return found
 
 
-def _start(tree: Any, text: str) -> int:
-    """Where a tree begins, with the parentheses before its first token."""
-    first: int = next(tree.scan_values(lambda _: True)).start_pos
-    before = text[:first].rstrip("( \t\n")
-    return first - len(text[len(before) : first].lstrip())
+def _swizzle(source: Source, name: Token) -> tuple[int, list[Token], int, Any, Token | None]:
+    """Read a swizzle up to its layout: its numbers, and the offset or pointer with its bits."""
+    source.need("<")
+    numbers = [source.need(_INTEGER)]
+    for _ in range(2):
+        source.need(",")
+        numbers.append(source.need(_INTEGER))
+    source.need(">")
+    source.need("o")
+    at, bits = source.at, None
+    offset: Any = None
+    if source.take("smem_ptr"):
+        source.need("[")
+        bits = source.need(_INTEGER)
+        at = bits.start
+        for word in ("b", "]", "(", "unset", ")"):
+            source.need(word)
+    else:
+        static = source.take("_")
+        offset = (static, source.need(_INTEGER), [])
+    source.need("o")
+    return name.start, numbers, at, offset, bits
+
+
+def _tuple(source: Source) -> Any:
+    """Read a nested tuple as lists; a leaf is a sign of static integers, a token and its modes."""
+    if source.take("("):
+        return source.series(lambda: _tuple(source), ")", least=1, trailing=True)
+    static = source.take("_")
+    leaf = source.need(_INTEGER) if static else source.need(_INTEGER, _NAME)
+    modes = []
+    while leaf.kind is _INTEGER and source.take("@", optional=True):
+        modes.append(source.need(_MODE))
+    return static, leaf, modes
 
 
 def parse_plain(text: str) -> CuteLayout:
@@ -120,15 +160,15 @@ def _limit(text: str) -> None:
                 )
 
 
-def _value(tree: Any, text: str) -> Any:
-    """Return a tree as nested tuples of integers and names."""
-    if tree.data == "group":
-        return tuple(_value(part, text) for part in tree.children)
-    static, number, *modes = tree.children if tree.children[0] == "_" else [None, *tree.children]
-    if number.type == "NAME":
+def _value(part: Any, text: str) -> Any:
+    """Return what was read as nested tuples of integers and names."""
+    if isinstance(part, list):
+        return tuple(_value(each, text) for each in part)
+    static, number, modes = part
+    if number.kind is _NAME:
         if _NO_NAME.fullmatch(number):
             what = f"expected a name such as M, got {number}, which is a coordinate or an offset"
-            raise _SYNTAX.error(what, _SYNTAX.example, text, number.start_pos)
+            raise _SYNTAX.error(what, _SYNTAX.example, text, number.start)
         return SizeExpr.named(str(number))
     value = integer(number, text)
     value = Static(value) if static else value

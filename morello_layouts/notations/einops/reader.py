@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import MAP_TEXT
 from morello_layouts.notations.einops.layout import ELLIPSIS, EinopsLayout, Entry
-from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import (
+    NAME,
+    Places,
+    Source,
+    Syntax,
+    Terminal,
+    at_part,
+    integer,
+)
 
 _SYNTAX: Final = Syntax(
     form="a pattern is the array's dimensions, ->, and the same axes as they lie in memory",
     example="write for example (h p) w -> h w p, p=2",
-    names={"NAME": "a name", "NUMBER": "a number", "ELLIPSIS": "'...'"},
     hints={"'": "leave the quotes out", '"': "leave the quotes out"},
     longest=MAP_TEXT,
 )
+
+_NUMBER: Final = Terminal("a number", r"[0-9]+(?![A-Za-z_])")
+_ELLIPSIS: Final = Terminal("'...'", r"\.\.\.|…")
+_AXIS: Final = (NAME, _NUMBER, _ELLIPSIS)
 
 
 def parse_einops(text: str) -> EinopsLayout:
@@ -28,31 +39,39 @@ def parse_einops(text: str) -> EinopsLayout:
     >>> print(parse_einops("(h  p) w->h w p , p=2"))
     (h p) w -> h w p, p=2
     """
-    tree: Any = parse_tree("einops/einops.lark", "pattern", text, _SYNTAX)
+    source = Source(text, _SYNTAX)
     places: Places = {}
-    left, right = (
-        _side(side, name, places)
-        for side, name in zip(tree.children, ("left", "right"), strict=False)
-    )
+    left = _side(source, "left", places)
+    source.need("->")
+    right = _side(source, "right", places)
     given: list[tuple[str, Int]] = []
-    for k, (name, number) in enumerate(size.children for size in tree.children[2:]):
-        places["lengths", k] = name.start_pos
-        named = number.type == "NAME"
+    while source.take(","):
+        name = source.take(NAME)
+        if name is None:
+            break
+        source.need("=")
+        number = source.need(_NUMBER, NAME)
+        places["lengths", len(given)] = name.start
+        named = number.kind is NAME
         given.append((str(name), SizeExpr.named(str(number)) if named else integer(number, text)))
+    source.end()
     try:
         return EinopsLayout(left, right, tuple(given))
     except LayoutError as error:
         raise at_part(error, text, places) from None
 
 
-def _side(tree: Any, name: str, places: Places) -> tuple[Entry, ...]:
+def _side(source: Source, name: str, places: Places) -> tuple[Entry, ...]:
     entries: list[Entry] = []
-    for each in tree.children:
-        axes = each.children if each.data == "group" else [each]
-        tokens = [axis.children[0] for axis in axes]
-        for k, token in enumerate(tokens):
-            places[name, len(entries), k] = token.start_pos
-        words = tuple(ELLIPSIS if token.type == "ELLIPSIS" else str(token) for token in tokens)
-        in_parentheses = each.data == "group" and words == (ELLIPSIS,)
+    while opening := source.take(*_AXIS, "(", optional=True):
+        tokens = [opening]
+        if opening == "(":
+            tokens = []
+            while axis := source.take(*_AXIS):
+                tokens.append(axis)
+            source.need(")")
+        places |= {(name, len(entries), k): token.start for k, token in enumerate(tokens)}
+        words = tuple(ELLIPSIS if token.kind is _ELLIPSIS else str(token) for token in tokens)
+        in_parentheses = opening == "(" and words == (ELLIPSIS,)
         entries.append((*words, "1") if in_parentheses else words)
     return tuple(entries)

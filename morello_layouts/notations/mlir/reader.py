@@ -7,35 +7,47 @@ from typing import Any, Final
 
 from morello_layouts.description import listed
 from morello_layouts.errors import LayoutError, ParseError
-from morello_layouts.expr import Interval
+from morello_layouts.expr import Interval, Var
 from morello_layouts.expr.conversions import promote_to_sizes
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import MAP_TEXT
-from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.expression_reader import MLIR, ExpressionReader
+from morello_layouts.notations.grammar import (
+    INT,
+    LINE_COMMENTS,
+    Places,
+    Source,
+    Syntax,
+    Terminal,
+    Token,
+    at_part,
+    integer,
+)
 from morello_layouts.notations.mlir.layout import MlirMap, MlirType
 from morello_layouts.notations.mlir.pack import MlirPack
 from morello_layouts.notations.strided.layout import StridedLayout
+from morello_layouts.notations.strided.reader import strides_and_offset
 
 _EXAMPLE: Final = "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>"
-_NAMES: Final = {
-    "KIND": "a type",
-    "DIM": "a size and 'x'",
-    "TYPE": "an element type",
-    "NAME": "a name",
-    "ALIAS": "an alias",
-    "SPACE": "a memory space",
-    "INT": "a number",
-    "NEGATIVE": "a negative number",
-    "SUM_OP": "'+' or '-'",
-    "PRODUCT_OP": "'*', 'floordiv', 'ceildiv' or 'mod'",
-    "OP": "linalg.pack or linalg.unpack",
-    "LIST": "inner_dims_pos or another list",
-    "VALUE": "a value such as %0",
-}
+_KIND: Final = Terminal("a type", "memref|tensor|vector")
+_DIM: Final = Terminal("a size and 'x'", r"([0-9]+|\?)\s*x\s*")
+_COMPLEX: Final = Terminal("'complex'", r"complex\b")
+_VECTOR: Final = Terminal("'vector'", r"vector\b")
+_TYPE: Final = Terminal("an element type", "[A-Za-z_][A-Za-z0-9_]*")
+_NAME: Final = Terminal("a name", "[A-Za-z_][A-Za-z0-9_$]*")
+_ALIAS: Final = Terminal("an alias", "#[A-Za-z_][A-Za-z0-9_$]*(?![A-Za-z0-9_$.])")
+# Of a dialect, such as #gpu.address_space<workgroup>.
+_SPACE: Final = Terminal("a memory space", r'#[A-Za-z_]\w*\.[\w.]+(<[^<>]*>)?|"[^"\n]*"')
+_NEGATIVE: Final = Terminal("a negative number", "-[0-9]+")
+_OP: Final = Terminal("linalg.pack or linalg.unpack", r"(linalg|tensor)\.(un)?pack")
+_LIST: Final = Terminal(
+    "inner_dims_pos or another list", r"(outer_dims_perm|inner_dims_pos|(static_)?inner_tiles)\b"
+)
+_VALUE: Final = Terminal("a value such as %0", r"%[A-Za-z0-9_$.#-]+")
+
 _SYNTAX: Final = Syntax(
     form="a type has sizes and an element type; an affine map has coordinates -> coordinates",
     example=f"write for example {_EXAMPLE}",
-    names=_NAMES,
     longest=MAP_TEXT,
     hints={
         "*": "give the sizes: an array without a rank has no layout",
@@ -47,7 +59,6 @@ _SYNTAX: Final = Syntax(
 _PACK_SYNTAX: Final = Syntax(
     form="linalg.pack has outer_dims_perm (if it permutes), inner_dims_pos and inner_tiles",
     example="write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
-    names=_NAMES,
     longest=MAP_TEXT,
     hints=dict.fromkeys(
         ("outer_dims", "inner_"), "write the attributes alone, without linalg.pack before them"
@@ -64,18 +75,19 @@ def parse_mlir(text: str) -> MlirType | MlirMap:
     >>> print(parse_mlir("#t = affine_map<(i, j) -> (j, i)> memref<4x8xf32, #t>"))
     memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>
     """
-    reader = _Reader(text)
+    reader = _Reader(text, _SYNTAX)
+    source = reader.source
     found: MlirType | MlirMap | None = None
-    for tree in _parts("mlir_text", text, _SYNTAX):
-        if tree.data == "definition":
-            alias, of = tree.children
-            if alias in reader.aliases:
-                raise reader.error(f"{alias} is defined twice", "rename one", alias.start_pos)
-            found = reader.aliases[str(alias)] = reader.affine_map(of)
-        else:
-            is_map = tree.data == "affine_map"
-            return reader.affine_map(tree) if is_map else reader.shaped(tree)
-    if found is None or len(reader.aliases) > 1:
+    while alias := source.take(_ALIAS):
+        if alias in reader.aliases:
+            raise reader.error(f"{alias} is defined twice", "rename one", alias.start)
+        source.need("=")
+        source.need("affine_map")
+        found = reader.aliases[str(alias)] = reader.affine_map()
+    if start := source.take("affine_map", _KIND):
+        found = reader.shaped(start) if start.kind is _KIND else reader.affine_map()
+    source.end()
+    if found is None or (start is None and len(reader.aliases) > 1):
         fix = "write for example memref<4x8xf32, #map>"
         raise reader.error("expected a type after the maps", fix, len(text.rstrip()))
     return found
@@ -90,143 +102,203 @@ def parse_pack(text: str) -> MlirPack:
     >>> parse_pack("inner_dims_pos = [1] inner_tiles = [16]").inner_tiles
     (16,)
     """
-    return _Reader(text).pack(_parts("pack_text", text, _PACK_SYNTAX))
-
-
-def _parts(start: str, text: str, syntax: Syntax) -> list[Any]:
-    return parse_tree("mlir/mlir.lark", start, text, syntax).children
+    return _Reader(text, _PACK_SYNTAX).pack()
 
 
 class _Reader:
-    """Turn trees into values, and remember the place of each part in the text."""
+    """Read values, and remember the place of each part in the text."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, syntax: Syntax) -> None:
+        self.text, self.source = text, Source(text, syntax, LINE_COMMENTS)
         self.aliases: dict[str, MlirMap] = {}
 
     def error(self, what: str, fix: str, position: int, why: str = "") -> ParseError:
-        return ParseError(what, why, fix, text=self.text, position=position)
+        reached = self.source.at  # what comes behind may be wrong, too
+        return ParseError(what, why, fix, text=self.text, position=position, reached=reached)
 
-    def number(self, token: Any) -> int | None:
-        return None if token == "?" else integer(token, self.text)
-
-    def affine_map(self, tree: Any) -> MlirMap:
-        from morello_layouts.notations.expression_reader import read_expression  # loads lark
-
-        _, dims, *rest = tree.children
-        symbols = rest.pop(0).children if rest and rest[0].data == "symbols" else []
-        names: dict[str, str] = {}
-        for letter, group in (("d", dims.children), ("s", symbols)):
+    def affine_map(self) -> MlirMap:
+        """Read an affine map behind its word."""
+        source = self.source
+        source.need("<")
+        source.need("(")
+        dims = source.series(lambda: source.need(_NAME), ")")
+        symbols = source.series(lambda: source.need(_NAME), "]") if source.take("[") else []
+        names: dict[str, Var] = {}
+        for letter, group in (("d", dims), ("s", symbols)):
             for k, name in enumerate(group):
                 if name in names:
-                    raise self.error(f"{name} is declared twice", "rename one", name.start_pos)
-                names[name] = f"{letter}{k}"
-        bounds = {name: Interval(int(name[0] == "s"), None) for name in names.values()}
-        sizes = tuple(name for name in bounds if name[0] == "s")
-        results = []
-        for result in rest:
-            self.rename(result, names)
-            form = read_expression(result, self.text, bounds)
-            results.append(promote_to_sizes(form, {*sizes}))
-        return MlirMap(len(dims.children), tuple(results), sizes)
+                    raise self.error(f"{name} is declared twice", "rename one", name.start)
+                names[name] = Var(f"{letter}{k}", Interval(int(letter == "s"), None))
 
-    def rename(self, tree: Any, names: dict[str, str]) -> None:
-        """Give the names in an expression's tree as MLIR prints them: d0, d1, …, s0, s1, …."""
-        for leaf in tree.find_data("name"):
-            (name,) = leaf.children
+        def variable(name: str, start: int) -> Var:
             if name not in names:
                 what, why = f"{name} is not declared", "a map names its dimensions before ->"
                 fix = f"write {listed([*names], 'or')}" if names else "declare it"
-                raise self.error(what, fix, name.start_pos, why)
-            leaf.children = [name.update(value=names[name])]
+                raise self.error(what, fix, start, why)
+            return names[name]
 
-    def shaped(self, tree: Any) -> MlirType:
-        kind, dims, element, *attributes = tree.children
-        places: Places = {("element_type",): _start(element)}
+        source.need("->")
+        source.need("(")
+        reader = ExpressionReader(source, MLIR, variable)
+        forms = source.series(reader.read, ")")
+        source.need(">")
+        sizes = tuple(f"s{k}" for k in range(len(symbols)))
+        results = tuple(promote_to_sizes(form, {*sizes} | reader.sizes) for form in forms)
+        return MlirMap(len(dims), results, sizes)
+
+    def shaped(self, kind: Token) -> MlirType:
+        """Read a type behind the word for its kind."""
+        source = self.source
+        source.need("<")
+        numbers = self.dims()
+        places: Places = {("element_type",): source.at}
+        element = self.element()
         layout: MlirMap | StridedLayout | None = None
         space = ""
-        for attribute in attributes:
-            is_space = _rule(attribute) == "space"
+        while source.take(","):
+            start = source.need("strided", "affine_map", _ALIAS, INT, _SPACE)
+            is_space = start.kind in (INT, _SPACE)
             if kind != "memref" or space or (layout and not is_space):
                 part = "memory space" if is_space else "layout"
                 what = f"a {kind} has no {part}" if kind != "memref" else f"an unexpected {part}"
                 why = "a memref has one layout, then one memory space; other types are row-major"
-                raise self.error(what, "leave it out", _start(attribute), why)
+                raise self.error(what, "leave it out", start.start, why)
             if is_space:
-                space = " : ".join(attribute.children)
+                space = " : ".join([start, source.need(_TYPE)] if source.take(":") else [start])
             else:
-                places["layout",] = _start(attribute)
-                layout = self.layout(attribute)
-        numbers = self.dims(dims)
+                places["layout",] = start.start
+                layout = self.layout(start)
+        source.need(">")
         try:
-            return MlirType(str(kind), numbers, _element(element), layout, space)
+            return MlirType(str(kind), numbers, element, layout, space)
         except LayoutError as error:
-            raise at_part(error, self.text, places, kind.start_pos) from None
+            raise at_part(error, self.text, places, kind.start) from None
 
-    def dims(self, tree: Any) -> tuple[int | None, ...]:
-        return tuple(
-            self.number(size.update(value=size.rstrip("x \t\r\n"))) for size in tree.children
-        )
+    def sizes(self) -> list[Token]:
+        """Read sizes with an x behind each."""
+        sizes: list[Token] = []
+        while size := self.source.take(_DIM):
+            sizes.append(size)
+        return sizes
 
-    def layout(self, tree: Any) -> MlirMap | StridedLayout:
-        if not _rule(tree):
-            if tree not in self.aliases:
-                fix = f"define it before the type: {tree} = affine_map<…>"
-                raise self.error(f"{tree} is not defined", fix, tree.start_pos or 0)
-            return self.aliases[tree]
-        if tree.data == "affine_map":
-            return self.affine_map(tree)
-        _, *parts = tree.children
-        strides = [part for part in parts if not _rule(part)]
+    def dims(self) -> tuple[int | None, ...]:
+        texts = [(size.rstrip("x \t\r\n"), size.start) for size in self.sizes()]
+        return tuple(None if n == "?" else integer(n, self.text, start) for n, start in texts)
+
+    def element(self) -> str:
+        """Read an element type."""
+        source = self.source
+        opening = source.need(_COMPLEX, _VECTOR, _TYPE)
+        if opening.kind is _TYPE:
+            return str(opening)
+        source.need("<")
+        sizes = self.sizes() if opening.kind is _VECTOR else []
+        name = source.need(_TYPE)
+        source.need(">")
+        return f"{opening}<{''.join(''.join(size.split()) for size in sizes)}{name}>"
+
+    def layout(self, start: Token) -> MlirMap | StridedLayout:
+        """Read the layout of a memref behind its first word."""
+        if start.kind is _ALIAS:
+            if start not in self.aliases:
+                fix = f"define it before the type: {start} = affine_map<…>"
+                raise self.error(f"{start} is not defined", fix, start.start)
+            return self.aliases[start]
+        if start == "affine_map":
+            return self.affine_map()
+        strides, offset = strides_and_offset(self.source, INT, _NEGATIVE, "?")
         numbers = [self.known(token, f"S{k}") for k, token in enumerate(strides)]
-        offsets = [self.known(part.children[0], "O") for part in parts[len(strides) :]]
-        return StridedLayout(tuple(numbers), sum(offsets))
+        return StridedLayout(tuple(numbers), self.known(offset, "O") if offset else 0)
 
-    def known(self, token: Any, name: str) -> Int:
+    def known(self, token: Token, name: str) -> Int:
         return SizeExpr.named(name) if token == "?" else integer(token, self.text)
 
-    def pack(self, children: list[Any]) -> MlirPack:
-        (attributes,) = (child for child in children if _rule(child) == "attributes")
+    def pack(self) -> MlirPack:
+        """Read the operation, or its attributes alone."""
+        source = self.source
+        result = source.take(_VALUE)
+        if result:
+            source.need("=")
+        op = source.need(_OP) if result else source.take(_OP)
+        has_padding = bool(op) and self.padding()
         places: Places = {}
-        lists: dict[str, Any] = {}
-        for name, *items in (each.children for each in attributes.children):
-            field = name.removeprefix("static_")
-            if field in lists:
-                raise self.error(f"a second {field}", "leave one out", name.start_pos)
-            places[field,] = name.start_pos
-            places |= {(field, k): item.start_pos for k, item in enumerate(items)}
-            lists[field] = tuple(self.item(item, field) for item in items)
+        lists = self.attributes(places)
+        types: list[Token] = []
+        values: list[MlirType] = []
+        if op:
+            source.need("into")
+            source.need(_VALUE)
+        for sign in (":", "->") if op else ():
+            source.need(sign)
+            types.append(source.need(_KIND))
+            values.append(self.shaped(types[-1]))
+        source.end()
         for field in ("inner_dims_pos", "inner_tiles"):
             if field not in lists:
                 end = max(places.values())
                 raise self.error(f"{field} is missing", _PACK_SYNTAX.example, end)
-        types = [child for child in children if _rule(child) == "shaped"]
+        is_pack = op is not None and op.endswith(".pack")
         try:
-            if not types:
-                return MlirPack(**lists)
-            values = [self.shaped(each) for each in types]
-            is_pack = any(str(child).endswith(".pack") for child in children if not _rule(child))
-            found = MlirPack(**lists, unpacked=values[not is_pack])
-        except ParseError:
-            raise
+            found = MlirPack(**lists, unpacked=values[not is_pack] if op else None)
         except LayoutError as error:
             raise at_part(error, self.text, places) from None
-        self.check_packed(found, values[is_pack], _start(types[is_pack]))
-        if is_pack and not any(_rule(child) == "padding" for child in children):
+        if op:
+            self.check_packed(found, values[is_pack], types[is_pack].start)
+        if is_pack and not has_padding:
             self.require_full_tiles(found, places)
         return found
 
-    def item(self, token: Any, field: str) -> Int:
-        if token.type == "VALUE":
+    def padding(self) -> bool:
+        """Read the packed value, and the padding if there is one."""
+        source = self.source
+        source.need(_VALUE)
+        if not source.take("padding_value"):
+            return False
+        source.need("(")
+        source.need(_VALUE)
+        source.need(":")
+        self.element()
+        source.need(")")
+        return True
+
+    def attributes(self, places: Places) -> dict[str, Any]:
+        """Read the lists of a pack by name."""
+        source = self.source
+        lists: dict[str, Any] = {}
+        name: Token | None = source.need(_LIST)
+        while name:
+            field = name.removeprefix("static_")
+            if field in lists:
+                raise self.error(f"a second {field}", "leave one out", name.start)
+            places[field,] = name.start
+            source.need("=")
+            items: list[Token] = []
+            if source.take("["):
+                items = source.series(lambda: source.need(INT, _VALUE, _NAME), "]")
+            else:
+                for word in ("array", "<", "i64"):
+                    source.need(word)
+                if not source.take(">"):
+                    source.need(":")
+                    items = source.series(lambda: source.need(INT), ">", least=1)
+            places |= {(field, k): item.start for k, item in enumerate(items)}
+            lists[field] = tuple(self.item(item, field) for item in items)
+            name = (
+                source.need(_LIST)
+                if source.take(",", optional=True)
+                else source.take(_LIST, optional=True)
+            )
+        return lists
+
+    def item(self, token: Token, field: str) -> Int:
+        if token.kind is _VALUE:
             what = f"{token} is known only at run time"
             fix, why = "write a number, or a name such as B", "tiles are numbers or named sizes"
-            raise self.error(what, fix, token.start_pos, why)
-        if token.type == "NAME":
+            raise self.error(what, fix, token.start, why)
+        if token.kind is _NAME:
             if field != "inner_tiles":
                 what = f"{field}: expected a dimension, got {token}"
-                raise self.error(
-                    what, "write its number", token.start_pos, "dimensions count from 0"
-                )
+                raise self.error(what, "write its number", token.start, "dimensions count from 0")
             return SizeExpr.named(str(token))
         return integer(token, self.text)
 
@@ -250,24 +322,3 @@ class _Reader:
                 why = "without a padding_value every tile is full"
                 position = places["inner_tiles", k]
                 raise self.error(what, "write padding_value(%pad : f32)", position, why)
-
-
-def _rule(child: Any) -> str:
-    """The rule of a tree; nothing for a token."""
-    return str(getattr(child, "data", ""))
-
-
-def _start(child: Any) -> int:
-    """The place of the first character of a part."""
-    while _rule(child):
-        child = child.children[0]
-    return child.start_pos or 0
-
-
-def _element(child: Any) -> str:
-    """The text of an element type."""
-    if not _rule(child):
-        return str(child)
-    opening, *sizes, name = child.children
-    dims = [size for each in sizes for size in each.children]
-    return f"{opening}<{''.join(''.join(size.split()) for size in dims)}{name}>"

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
 from morello_layouts.limits import SHARDING_TEXT
-from morello_layouts.notations.grammar import Places, Syntax, at_part, integer, parse_tree
+from morello_layouts.notations.grammar import (
+    INT,
+    Places,
+    Source,
+    Syntax,
+    Terminal,
+    Token,
+    at_part,
+    integer,
+)
 from morello_layouts.notations.mlir.reader import parse_mlir
 from morello_layouts.notations.sharding.calls import Call, placement_of, sharded
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
@@ -20,39 +30,32 @@ from morello_layouts.notations.xla import XlaTuple
 from morello_layouts.notations.xla.reader import parse_xla
 
 _EXAMPLE: Final = "write for example f32[8,16], sharding={devices=[2,4]<=[8]}"
-_NAMES: Final = {
-    "NAME": "a name",
-    "INT": "a number",
-    "INTS": "numbers",
-    "WHOLE": "'replicated'",
-    "METADATA": "metadata in braces",
-    "GROUP": "'shard_as'",
-    "SDY": "'sdy.sharding'",
-    "VALUE": "an SSA value",
-    "TENSOR": "a type of a tensor",
-    "SYMBOL": "the name of a mesh",
-    "OPEN": "'?'",
-    "PRIORITY": "a priority",
-    "STRING": "a name in quotes",
-    "STAR": "'*'",
-}
+_WHOLE: Final = Terminal("'replicated'", r"(replicated|manual|unknown|unreduced)\b")
+_GROUP: Final = Terminal("'shard_as'", "shard_(as|like)")
+_METADATA: Final = Terminal("metadata in braces", r"\{(\{[^{}]*\}|[^{}])*\}")
+_SDY: Final = Terminal("'sdy.sharding'", r"(sdy\.sharding\s*=\s*)?#?sdy\.sharding")
+_VALUE: Final = Terminal("an SSA value", r"%\w+\s*:")
+_TENSOR: Final = Terminal("a type of a tensor", "tensor<[^<>]*>")
+_SYMBOL: Final = Terminal("the name of a mesh", r"@[\w.$-]+")
+_PRIORITY: Final = Terminal("a priority", "p[0-9]+")
+_STRING: Final = Terminal("a name in quotes", r"""\"[^\"\n]*\"|'[^'\n]*'""")
+_INTS: Final = Terminal("numbers", r"[0-9]+(\s*,\s*[0-9]+)*")
+_NAME: Final = Terminal("a name", r"[A-Za-z_][\w.]*")
+
 _SYNTAX: Final = {
     "hlo_text": Syntax(
         "HLO's sharding is {devices=[tiles]<=[devices]}, {replicated} or {maximal device=0}",
         _EXAMPLE,
-        _NAMES,
         longest=SHARDING_TEXT,
     ),
     "sdy_text": Syntax(
         "Shardy's sharding is a mesh, then the axes of each dimension in braces",
         'write for example tensor<8x16xf32>, #sdy.sharding<mesh<["x"=2, "y"=4]>, [{"x"}, {}]>',
-        _NAMES,
         longest=SHARDING_TEXT,
     ),
     "args_text": Syntax(
         "a sharding is a mesh and spec, placements and mesh, or BLOCK and CYCLIC ONTO processes",
         "write for example f32[8,16], mesh={'x': 2, 'y': 4}, spec=P('x', None)",
-        _NAMES,
         longest=SHARDING_TEXT,
     ),
 }
@@ -92,14 +95,13 @@ def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
     syntax = _SYNTAX[kind]
     head = text[:start].rstrip().rstrip("{,").rstrip()
     shape = _head(head, text) if head else None
-    tree = parse_tree("sharding/sharding.lark", kind, " " * start + text[start:], syntax)
-    reader = _Reader(text, syntax)
+    reader = _Reader(text, syntax, start)
     if kind == "hlo_text":
-        return reader.hlo(tree, shape)
+        return reader.hlo(shape)
     if kind == "sdy_text":
-        placement, shape = reader.sdy(tree, shape)
+        placement, shape = reader.sdy(shape)
     else:
-        placement = reader.calls(tree)
+        placement = reader.calls()
     return reader.layout(placement, shape, start)
 
 
@@ -118,11 +120,20 @@ def _head(head: str, text: str) -> Any:
         ) from None
 
 
-class _Reader:
-    """Turn trees into values, and remember the place of each part in the text."""
+@dataclass(frozen=True)
+class _Dim:
+    """The axes in braces, and where they stand."""
 
-    def __init__(self, text: str, syntax: Syntax) -> None:
-        self.text, self.syntax = text, syntax
+    refs: tuple[Ref, ...]
+    start: int
+
+
+class _Reader:
+    """Read values, and remember the place of each part in the text."""
+
+    def __init__(self, text: str, syntax: Syntax, start: int) -> None:
+        self.text, self.source = text, Source(text, syntax)
+        self.source.move(start)
 
     def error(self, what: str, why: str, fix: str, position: int) -> ParseError:
         return ParseError(what, why, fix, text=self.text, position=position)
@@ -136,164 +147,290 @@ class _Reader:
         except LayoutError as error:
             raise at_part(error, self.text, {}, start) from None
 
-    def hlo(self, tree: Any, shape: Any) -> ShardedLayout | ShardedTuple:
-        first, *rest = tree.children
-        count = integer(rest[0], self.text) if rest else 0
-        if first.data != "hlos":
-            return self.layout(self.tiles(first, count), shape, _start(first))
-        parts = [self.tiles(each, count) for each in first.children]
+    def hlo(self, shape: Any) -> ShardedLayout | ShardedTuple:
+        source = self.source
+        if source.take("sharding"):
+            source.need("=")
+        source.need("{")
+        is_tuple = source.take("{") is not None
+        read = [self.tiles()]
+        while is_tuple and not source.take("}"):
+            source.need(",")
+            source.need("{")
+            read.append(self.tiles())
+        count = 0
+        if source.take(","):
+            source.need("num_partitions")
+            source.need("=")
+            count = integer(source.need(INT), self.text)
+        source.end()
+        parts = [make(count) for _, make in read]
+        start = read[0][0]
+        if not is_tuple:
+            return self.layout(parts[0], shape, start)
         arrays = [*shape.arrays()] if isinstance(shape, XlaTuple) else []
         if len(arrays) != len(parts):
             raise self.error(
                 f"shardings of a tuple: expected {len(arrays) or 'one'}, got {len(parts)}",
                 "each array of a tuple has one sharding",
                 "write the tuple before its shardings, or one sharding alone",
-                _start(first),
+                start,
             )
-        pairs = zip(arrays, parts, first.children, strict=True)
-        layouts = tuple((at, self.layout(p, x, _start(each))) for (at, x), p, each in pairs)
+        layouts = tuple(
+            (at, self.layout(p, x, first))
+            for (at, x), p, (first, _) in zip(arrays, parts, read, strict=True)
+        )
         text = f"{shape}, sharding={{{', '.join(map(str, parts))}}}"
         return ShardedTuple(layouts, text)
 
-    def tiles(self, tree: Any, count: int) -> Placement:
-        """Return one sharding of HLO."""
-        if tree.data == "whole":
-            (kind,) = tree.children[:1]
-            if kind != "replicated":
-                raise self.error(
-                    f"{kind} says nothing about devices",
-                    "the program moves the parts itself, or XLA has not decided yet",
-                    "give the sharding that the compiled program has",
-                    kind.start_pos,
-                )
-            return HloSharding(count=count)
-        if tree.data == "meshed":
-            mesh = [x for x in tree.children if getattr(x, "data", "axes") == "axes"]
-            dims = next(x for x in tree.children if getattr(x, "data", "") == "dims")
-            kept = [x for x in tree.children if getattr(x, "data", "") == "kept"]
-            return self.named(mesh, dims, kept, "hlo")
-        tokens: list[Any] = list(tree.children)
+    def tiles(self) -> tuple[int, Callable[[int], Placement]]:
+        """Read a sharding of HLO behind its brace: its place, and its value for a device count."""
+        source = self.source
+        if kind := source.take(_WHOLE):
+            self.more({}, {})
+            return kind.start, lambda count: self.whole(kind, count)
+        if source.take("mesh"):
+            source.need("[")
+            start, axes = source.at, self.axes("]", least=1)
+            source.need(",")
+            ids = None
+            if source.take("device_ids"):
+                source.need("=")
+                ids = self.bracketed("(", ")")
+                source.need(",")
+            dims, kept = self.dims("}")
+            return start, lambda _: self.named(axes, ids, dims, kept, "hlo")
         places: Places = {}
-        if tree.data == "maximal":
-            given: dict[str, Any] = {"devices": (integer(tokens[0], self.text),)}
+        given: dict[str, Any] = {}
+        if source.need("maximal", "devices") == "maximal":
+            source.need("device")
+            source.need("=")
+            first = source.need(INT)
+            given["devices"] = (integer(first, self.text),)
         else:
-            given = {"tiles": self.numbers(tokens[0], "tiles", places)}
-            if tree.data == "listed":
-                given["devices"] = self.numbers(tokens[1], "devices", places)
+            source.need("=")
+            first = self.bracketed("[", "]")
+            given["tiles"] = self.numbers(first, "tiles", places)
+            if source.take("<="):
+                given["reshape"] = self.numbers(self.bracketed("[", "]"), "reshape", places)
+                if source.take("T"):
+                    token = self.bracketed("(", ")")
+                    given["transpose"] = self.numbers(token, "transpose", places)
             else:
-                for name, token in zip(("reshape", "transpose"), tokens[1].children, strict=False):
-                    given[name] = self.numbers(token, name, places)
-            for more in tokens[2:]:
-                if more.data == "last_replicate":
-                    given["uses"] = ("replicated",)
-                elif more.data == "last_dims":
-                    given["uses"] = tuple(map(str, more.children))
-                    places |= {("uses", k): t.start_pos for k, t in enumerate(more.children)}
-        try:
-            return HloSharding(**given, count=count)
-        except LayoutError as error:
-            raise at_part(error, self.text, places, tokens[0].start_pos) from None
+                given["devices"] = self.numbers(source.need(_INTS), "devices", places)
+        self.more(given, places)
 
-    def numbers(self, token: Any, name: str, places: Places) -> tuple[int, ...]:
+        def make(count: int) -> Placement:
+            try:
+                return HloSharding(**given, count=count)
+            except LayoutError as error:
+                raise at_part(error, self.text, places, first.start) from None
+
+        return first.start, make
+
+    def bracketed(self, opening: str, close: str) -> Token:
+        """Read numbers in brackets."""
+        self.source.need(opening)
+        token = self.source.need(_INTS)
+        self.source.need(close)
+        return token
+
+    def whole(self, kind: Token, count: int) -> Placement:
+        if kind == "replicated":
+            return HloSharding(count=count)
+        raise self.error(
+            f"{kind} says nothing about devices",
+            "the program moves the parts itself, or XLA has not decided yet",
+            "give the sharding that the compiled program has",
+            kind.start,
+        )
+
+    def more(self, given: dict[str, Any], places: Places) -> None:
+        """Read what else may stand in a sharding of HLO, up to its closing brace."""
+        source = self.source
+        while not source.take("}"):
+            word = source.need("last_tile_dim_replicate", "last_tile_dims", "metadata", _GROUP)
+            if word == "last_tile_dim_replicate":
+                given["uses"] = ("replicated",)
+            elif word == "last_tile_dims":
+                source.need("=")
+                source.need("{")
+                names = source.series(lambda: source.need(_NAME), "}", least=1)
+                given["uses"] = tuple(map(str, names))
+                places |= {("uses", k): name.start for k, name in enumerate(names)}
+            elif word == "metadata":
+                source.need("=")
+                source.need(_METADATA)
+            else:
+                source.need(INT)
+
+    def numbers(self, token: Token, name: str, places: Places) -> tuple[int, ...]:
         """The numbers of a list, with the place of each."""
-        found, at = [], token.start_pos
+        found, at = [], token.start
         for k, part in enumerate(token.split(",")):
             places[name, k] = at + len(part) - len(part.lstrip())
             found.append(integer(part.strip(), self.text, places[name, k]))
             at += len(part) + 1
-        places[name,] = token.start_pos
+        places[name,] = token.start
         return tuple(found)
 
-    def sdy(self, tree: Any, shape: Any) -> tuple[Placement, Any]:
+    def sdy(self, shape: Any) -> tuple[Placement, Any]:
         """Return the sharding of a tensor, whose mesh may be defined before it."""
-        parts = {getattr(each, "data", None) or each.type: each for each in tree.children}
-        names = [each for each in tree.children if getattr(each, "type", "") == "SYMBOL"]
-        if "TENSOR" in parts:
-            tensor = parts["TENSOR"]
-            shape = _head(" " * tensor.start_pos + tensor, self.text)
-        if "mesh" not in parts or len({*names}) > 1:
+        source = self.source
+        mesh = None
+        name = source.need(_SYMBOL) if source.take("sdy.mesh") else source.take(_SYMBOL)
+        if name:
+            source.need("=")
+            mesh = self.mesh()
+        if tensor := source.need(_TENSOR) if source.take(_VALUE) else source.take(_TENSOR):
+            source.take(",")
+            shape = _head(" " * tensor.start + tensor, self.text)
+        has_brace = source.take("{")
+        source.need(_SDY)
+        source.need("<")
+        used = source.need(_SYMBOL, "mesh")
+        if used == "mesh":
+            mesh = self.mesh()
+        source.need(",")
+        dims, kept = self.dims(">")
+        if has_brace:
+            source.take("}")
+        source.end()
+        if mesh is None or (name and used not in ("mesh", name)):
             raise self.error(
-                f"the mesh {names[-1]}: expected its axes, got its name",
+                f"the mesh {used}: expected its axes, got its name",
                 "a sharding names axes of a mesh, whose sizes the mesh gives",
-                f'write {names[-1]} = <["x"=2, "y"=4]> before it, or mesh<["x"=2, "y"=4]> for it',
-                names[-1].start_pos,
+                f'write {used} = <["x"=2, "y"=4]> before it, or mesh<["x"=2, "y"=4]> for it',
+                used.start,
             )
-        dims = parts["dims"]
-        kept = [each for each in tree.children if getattr(each, "data", "") == "kept"]
-        return self.named(parts["mesh"].children, dims, kept, "sdy"), shape
+        return self.named(*mesh, dims, kept, "sdy"), shape
 
-    def named(self, mesh: Sequence[Any], dims: Any, kept: Sequence[Any], style: Any) -> Placement:
-        """Return a sharding by mesh axes."""
-        axes: list[tuple[str, Int]] = []
-        ids: tuple[int, ...] = ()
-        places: Places = {}
-        for part in mesh:
-            if getattr(part, "data", "") == "axes":
-                for k, axis in enumerate(part.children):
-                    places["axes", k] = axis.children[0].start_pos
-                    axes.append((axis.children[0][1:-1], self.size(axis.children[1])))
-            else:
-                ids = self.numbers(part, "ids", places)
-        refs = []
-        for k, dim in enumerate(dims.children):
-            places |= {("cuts", k): _start(dim), ("dims", k): _start(dim)}
-            refs.append(self.refs(dim))
-        uses = tuple((str(each.children[0]), self.refs(each)) for each in kept)
-        uses = tuple(use for use in uses if use[0] != "replicated")
-        try:
-            plain = ids == tuple(range(len(ids)))
-            found = Mesh(tuple(axes), () if plain else ids)
-            return AxisSharding(found, tuple(refs), style, uses)
-        except LayoutError as error:
-            raise at_part(error, self.text, places, _start(dims)) from None
+    def mesh(self) -> tuple[list[tuple[Token, Token]], Token | None]:
+        """Read a mesh of Shardy: its axes and the numbers of its devices."""
+        source = self.source
+        source.need("<")
+        source.need("[")
+        axes = self.axes("]")
+        ids = None
+        if source.take(","):
+            source.need("device_ids")
+            source.need("=")
+            ids = self.bracketed("[", "]")
+        source.need(">")
+        return axes, ids
 
-    def refs(self, tree: Any) -> tuple[Ref, ...]:
-        """The axes in braces; an open end says only that the compiler may add some."""
-        lists = [each for each in tree.children if getattr(each, "data", "") == "refs"]
-        tokens = [ref.children for refs in lists for ref in refs.children]
-        return tuple(
-            Ref(name[1:-1], *(integer(n, self.text) for n in part))
-            for name, *part in tokens
-            if name.type == "STRING"
-        )
+    def axes(self, close: str, least: int = 0) -> list[tuple[Token, Token]]:
+        source = self.source
 
-    def size(self, token: Any) -> Int:
-        """A size: a number or a name."""
-        return integer(token, self.text) if token.type == "INT" else SizeExpr.named(str(token))
+        def axis() -> tuple[Token, Token]:
+            name = source.need(_STRING)
+            source.need("=")
+            return name, source.need(INT, _NAME)
 
-    def calls(self, tree: Any) -> Placement:
-        """Return the sharding that calls and values of Python say."""
-        arguments, *onto = tree.children
-        return placement_of(self.text, self.call(arguments, ""), [*map(self.value, onto)])
+        return source.series(axis, close, least=least)
 
-    def call(self, tree: Any | None, name: str, position: int = 0) -> Call:
-        """A call or brackets: the values, and those with a name."""
-        found = Call(name, [], {}, position)
-        for child in () if tree is None else tree.children:
-            if child.data in {"keyed", "entry"}:
-                key = str(child.children[0]).strip("'\"")
-                found.keys[key] = self.value(child.children[1])
-            else:
-                found.values.append(self.value(child))
+    def dims(self, close: str) -> tuple[list[_Dim], list[tuple[Token, _Dim]]]:
+        """Read the axes of each dimension, then those kept for other uses."""
+        source = self.source
+        source.need("[")
+        dims = source.series(self.dim, "]")
+        kept = []
+        while not source.take(close):
+            source.need(",")
+            use = source.need(_NAME)
+            source.need("=")
+            kept.append((use, self.refs()))
+        return dims, kept
+
+    def dim(self) -> _Dim:
+        found = self.refs()
+        self.source.take(_PRIORITY)
         return found
 
-    def value(self, tree: Any) -> Any:
-        kind, children = tree.data, tree.children
-        if kind == "number":
-            return integer(children[0], self.text)
-        if kind in {"name", "star"}:
-            return Call(str(children[0]), [], {}, children[0].start_pos, bare=True)
-        if kind == "string":
-            return str(children[0])[1:-1]
-        if kind == "call":
-            inner = children[1] if len(children) > 1 else None
-            return self.call(inner, str(children[0]), children[0].start_pos)
-        brackets = {"round": "()", "square": "[]", "curly": "{}"}[kind]
-        return self.call(children[0] if children else None, brackets, _start(tree))
+    def refs(self) -> _Dim:
+        """Read the axes in braces; an open end says only that the compiler may add some."""
+        source = self.source
+        source.need("{")
+        start = source.at
+        found = source.series(self.ref, "}")
+        return _Dim(tuple(ref for ref in found if ref), start)
 
+    def ref(self) -> Ref | None:
+        source = self.source
+        name = source.need(_STRING, "?")
+        if name == "?":
+            return None
+        numbers = []
+        if source.take(":"):
+            source.need("(")
+            numbers.append(source.need(INT))
+            source.need(")")
+            numbers.append(source.need(INT))
+        return Ref(name[1:-1], *(integer(n, self.text) for n in numbers))
 
-def _start(tree: Any) -> int:
-    """The position at which a tree or token begins; an empty one begins at 0."""
-    if hasattr(tree, "start_pos"):
-        return int(tree.start_pos)
-    return next(((_start(each)) for each in tree.children), 0)
+    def named(
+        self,
+        mesh: list[tuple[Token, Token]],
+        numbers: Token | None,
+        dims: list[_Dim],
+        kept: list[tuple[Token, _Dim]],
+        style: Any,
+    ) -> Placement:
+        """Return a sharding by mesh axes."""
+        places: Places = {("axes", k): name.start for k, (name, _) in enumerate(mesh)}
+        axes = tuple((name[1:-1], self.size(size)) for name, size in mesh)
+        ids = self.numbers(numbers, "ids", places) if numbers else ()
+        for k, dim in enumerate(dims):
+            places["cuts", k] = places["dims", k] = dim.start
+        uses = tuple((str(use), dim.refs) for use, dim in kept if use != "replicated")
+        try:
+            found = Mesh(axes, () if ids == tuple(range(len(ids))) else ids)
+            return AxisSharding(found, tuple(dim.refs for dim in dims), style, uses)
+        except LayoutError as error:
+            raise at_part(error, self.text, places, dims[0].start if dims else 0) from None
+
+    def size(self, token: Token) -> Int:
+        """A size: a number or a name."""
+        return integer(token, self.text) if token.kind is INT else SizeExpr.named(str(token))
+
+    def calls(self) -> Placement:
+        """Return the sharding that calls and values of Python say."""
+        source = self.source
+        found = Call("", [], {}, 0)
+        self.argument(found)
+        while source.take(","):
+            if source.at < len(self.text):
+                self.argument(found)
+        onto = [self.value()] if source.take("ONTO") else []
+        source.end()
+        return placement_of(self.text, found, onto)
+
+    def call(self, name: str, close: str, position: int) -> Call:
+        """Read a call or brackets, up to the closing one: the values, and those with a name."""
+        found = Call(name, [], {}, position)
+        self.source.series(lambda: self.argument(found), close, trailing=True)
+        return found
+
+    def argument(self, call: Call) -> None:
+        """Read a value of a call or of brackets, with its name if it has one."""
+        source = self.source
+        name = source.take(_NAME, _STRING)
+        if name and source.take("=" if name.kind is _NAME else ":"):
+            call.keys[name.strip("'\"")] = self.value()
+        else:
+            call.values.append(self.value(name))
+
+    def value(self, name: Token | None = None) -> Any:
+        """Read a value, whose name may have been read."""
+        source = self.source
+        token = name or source.need(INT, _NAME, _STRING, "*", "(", "[", "{")
+        if token.kind is INT:
+            return integer(token, self.text)
+        if token.kind is _STRING:
+            return token[1:-1]
+        if token.kind is _NAME and source.take("("):
+            return self.call(str(token), ")", token.start)
+        if token.kind is _NAME or token == "*":
+            return Call(str(token), [], {}, token.start, bare=True)
+        close = {"(": ")", "[": "]", "{": "}"}[token]
+        return self.call(token + close, close, source.at)

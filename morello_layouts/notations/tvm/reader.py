@@ -15,15 +15,25 @@ from morello_layouts.expr.conversions import divide
 from morello_layouts.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.notations.coordinates import FormulaLayout
 from morello_layouts.notations.expression import parse_function
-from morello_layouts.notations.grammar import Syntax, integer, parse_tree
+from morello_layouts.notations.grammar import (
+    AROUND,
+    INT,
+    Source,
+    Syntax,
+    Terminal,
+    Token,
+    integer,
+)
 from morello_layouts.notations.letters import NAMES, ORDERS, logical_order
 
 _SYNTAX: Final = Syntax(
     form="a TVM layout is a capital for each dimension, and factors such as 16c, in memory order",
     example="write for example NCHW16c",
-    names={"DIMENSION": "a capital", "LETTER": "a small letter", "SIZE": "a number"},
     longest=MAP_TEXT,
 )
+
+_CAPITAL: Final = Terminal("a capital", "[A-Z]")
+_LETTER: Final = Terminal("a small letter", "[a-z]")
 
 _WORD: Final = re.compile(r"\s*[A-Z]?[a-z_]", re.ASCII)
 
@@ -44,18 +54,25 @@ def parse_tvm(text: str) -> FormulaLayout:
     if _INDEX_MAP.match(text):
         return FormulaLayout(*parse_function(text))
     try:
-        tree: Any = parse_tree("tvm/tvm.lark", "layout", text, _SYNTAX)
+        parts = _parts(Source(text, _SYNTAX, AROUND))
     except ParseError as error:
         if _WORD.match(text):
             error.reached = -1  # another reader, or none, knows more
         raise
-    return _layout(
-        [part if isinstance(part, str) else part.children for part in tree.children], text
-    )
+    return _layout(parts, text)
+
+
+def _parts(source: Source) -> list[Token | tuple[Token, Token]]:
+    """Read capitals, and factors: a size and a letter each."""
+    parts: list[Token | tuple[Token, Token]] = []
+    while part := source.take(_CAPITAL, INT) if parts else source.need(_CAPITAL, INT):
+        parts.append((part, source.need(_LETTER)) if part.kind is INT else part)
+    source.end()
+    return parts
 
 
 def _layout(parts: list[Any], text: str) -> FormulaLayout:
-    """Return the layout of capitals, and of factors: lists of size and letter."""
+    """Return the layout of capitals, and of factors: pairs of size and letter."""
     letters = "".join(_capitals(parts, text)).lower()
     texts = tuple(map("".join, parts))
     return FormulaLayout(
@@ -74,14 +91,14 @@ def _capitals(parts: list[Any], text: str) -> list[Any]:
     for k, capital in enumerate(capitals):
         if capital in capitals[:k]:
             what = f"dimension {capital} appears twice"
-            error = _SYNTAX.error(what, "write it once", text, capital.start_pos)
+            error = _SYNTAX.error(what, "write it once", text, capital.start)
             error.reached = error.position  # any word in capitals begins like a layout
             raise error
     if len(capitals) == len(parts) and logical_order("".join(capitals).lower()) not in ORDERS:
         got = shown(text.strip())
         what = f"capitals alone: expected the dimensions of a known array, got {got}"
         fix = "write for example NHWC, or factors as in NCHW16c"
-        error = _SYNTAX.error(what, fix, text, capitals[0].start_pos)
+        error = _SYNTAX.error(what, fix, text, capitals[0].start)
         error.reached = 0
         raise error
     return capitals
@@ -96,13 +113,13 @@ def _forms(parts: list[Any], letters: str, text: str) -> tuple[AffineExpr, ...]:
         size, letter = parts[k]
         if letter not in inner:
             what = f"factor {size}{letter}: the layout has no dimension {letter.upper()}"
-            raise _SYNTAX.error(what, f"write {letter.upper()} too", text, letter.start_pos)
+            raise _SYNTAX.error(what, f"write {letter.upper()} too", text, letter.start)
         count = integer(size, text)
         if count < 1 or len(factors) > NESTED_TILES:
             what = f"factor {size}{letter}: expected a size from 1, got {size}"
             if count:
                 what = f"expected {NESTED_TILES} factors at most, got {len(factors)}"
-            raise _SYNTAX.error(what, _SYNTAX.example, text, size.start_pos)
+            raise _SYNTAX.error(what, _SYNTAX.example, text, size.start)
         forms[k] = divide(variable(letter), inner[letter]) % count
         inner[letter] *= count
     for k, part in enumerate(parts):

@@ -40,7 +40,7 @@ ERRORS = [
      "expected ')', '...', a name or a number, found '->'", ""),
     ("a b) -> a b",
      "   ^",
-     "expected '(', '->', '...', a name or a number, found ')'", ""),
+     "expected '->', found ')'", ""),
     ("(a (b c)) -> a b c",
      "   ^",
      "expected ')', '...', a name or a number, found '(b'", ""),
