@@ -291,7 +291,7 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
     >>> print(to_sympy(24 * (variable("d1", 0, 7) // 4) + variable("d1", 0, 7) % 4))
     Mod(d1, 4) + 24*floor(d1/4)
     """
-    from sympy import Add, Mul, Rational
+    from sympy import Add, Integer, Mul, Rational
 
     from morello_layouts.expr.sympy_functions import BitXor as SympyXor, Mod, floor
 
@@ -324,6 +324,9 @@ def to_sympy(form: AffineExpr, symbols: Mapping[str, sympy.Symbol] | None = None
             return named.get(a.name) or symbol(a.name, a.interval.lo)
         if isinstance(a, BitXor):
             return SympyXor(*(scaled(part, 1) for part in a.parts), evaluate=False)
+        number = a.operand.const if not a.operand.terms else None
+        if isinstance(number, int) and isinstance(a.divisor, int) and a.modulus is None:
+            return Integer(number // a.divisor)
         inner = scaled(a.operand, a.divisor)
         if a.divisor != 1:
             inner = floor(inner, evaluate=False)

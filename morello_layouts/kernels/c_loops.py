@@ -494,7 +494,7 @@ def offset_text(recipe: Recipe, division: str = "/") -> str:
     >>> offset_text(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
     '(((d0 / 2 * 3 + d1 / 2) * 2 + d0 % 2) * 2 + d1 % 2)'
     """
-    forms = (step.form for step in recipe.steps if isinstance(step, Scatter))
+    forms = (form for s in recipe.steps if isinstance(s, Scatter) for form in s.forms)
     digits = (atom for form in forms for atom in form.atoms() if isinstance(atom, Digit))
     least = (digit.operand.interval.lo for digit in digits)
     if division == "/" and not all(lo is not None and is_nonnegative(lo) for lo in least):

@@ -17,8 +17,8 @@ from morello_layouts.expr.conversions import (
     to_sympy,
 )
 from morello_layouts.expr.simplify import Derivation
-from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.expr.substitution import substitute
+from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
+from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.inverse import Inverse
@@ -26,9 +26,11 @@ from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_al
 from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.places import Place, place_of, slot_of
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
+from morello_layouts.maps.view import OPERATIONS, Seen, as_text, indexed
 from morello_layouts.recipe import (
     Pad,
     Recipe,
+    Step,
     coordinates_at,
     elements_at,
     elements_by_slot,
@@ -166,7 +168,7 @@ class IndexMap:
         fixed = {one.name: one.lo for one in self.assumptions if one.lo == one.hi}
         return IndexMap(
             self.recipe.at(values),
-            self.affine_map.at(**sizes).given[0],
+            map_ints(self.reference_form, partial(evaluated, values=values)),
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
             element_type=self.element_type,
@@ -277,6 +279,49 @@ class IndexMap:
                 "make one with index_map or from_sympy",
             )
         return self.affine_map.compose(inner)
+
+    def view(self, **operations: Any) -> IndexMap:
+        """Return the map of a part of the array, or of its elements in another order.
+
+        Args:
+            operations: what to do, in this order, each with its argument: ``index`` (as NumPy's),
+                ``transpose`` (an order), ``reshape`` (a shape, one size may be -1), ``reverse``
+                (dimensions), ``squeeze`` (dimensions, or ``...``), ``broadcast`` (a shape),
+                ``diagonal`` (two dimensions), ``windows`` (for each dimension size, step and
+                dilation), ``tiles`` (sizes), ``gather`` (a map that gives coordinates).
+
+        Raises:
+            ShapeError: if one does not fit the shape that the one before it leaves.
+
+        >>> from morello_layouts import index_map
+        >>> m = index_map("f32[16,256]{1,0:T(8,128)}")
+        >>> print(m.view(reshape=(2, 8, 256), transpose=(1, 0, 2)))
+        (d0, d1, d2) -> 2048*d1 + 1024*(d2//128) + 128*d0 + d2%128
+        >>> m.view(reverse=1)(0, 0) == m(0, 255)
+        True
+        """
+        m = self
+        for name, argument in operations.items():
+            if name not in OPERATIONS:
+                raise LayoutError(
+                    f"view: expected an operation, got {name}",
+                    f"operations are {', '.join(OPERATIONS)}",
+                    "give for example transpose=(1, 0)",
+                )
+            source = f"{m.source} {name} {shown(argument)}"
+            m = viewed(m, OPERATIONS[name](m.recipe.shape, argument), source)
+        return m
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return the offset at an index of integers, or the map of the view at one with slices.
+
+        >>> from morello_layouts import index_map
+        >>> m = index_map("f32[16,256]{1,0:T(8,128)}")
+        >>> m[2, 3], m[2:10, ::2].shape
+        (259, (8, 128))
+        """
+        m = viewed(self, indexed(self.recipe.shape, index), f"{self.source}[{as_text(index)}]")
+        return m.form.const if not m.recipe.shape else m
 
     def __call__(self, *coordinate: Any) -> Any:
         """Return the offset of the element at a coordinate, in elements.
@@ -439,12 +484,23 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
     """
     recipe = reshape_recipe(tuple(shape), m.recipe, order)
     steps = recipe.steps[: len(recipe.steps) - len(m.recipe.steps)]
-    view = Recipe(recipe.shape, steps)
-    zero = AffineExpr((), 0)
-    at = [zero + x for x in physical_coordinates(view, coordinate_variables(recipe.shape), zero)]
-    form = substitute(m.reference_form, {f"d{k}": x for k, x in enumerate(at)})
     how = f" transposed by {list(order)}" if order is not None else ""
     source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
+    return _seen(m, recipe, steps, source)
+
+
+def viewed(m: IndexMap, view: Seen, source: str) -> IndexMap:
+    """Return the index map of a view of m's array: its shape, and the steps to m's array."""
+    shape, steps = view
+    recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
+    return _seen(m, recipe, steps, source)
+
+
+def _seen(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> IndexMap:
+    """Return the index map of a recipe whose first steps lead to m's array."""
+    zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
+    outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
+    form = substitute(m.reference_form, {f"d{k}": zero + x for k, x in enumerate(outer)})
     return replace(m, recipe=recipe, reference_form=form, source=source, origin=None)
 
 

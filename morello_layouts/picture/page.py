@@ -28,6 +28,7 @@ from morello_layouts.recipe import (
     Split,
     Step,
     Transpose,
+    Window,
     Xor,
     delinearize,
     elements_at,
@@ -117,14 +118,16 @@ def _words(step: Step, before: tuple[int, ...], after: tuple[int, ...]) -> str:
             groups = [group for group in step.groups(before) if len(group) != 1]
             parts = [f"{'·'.join(map(str, group)) or '1'}" for group in groups]
             return f"axes are merged: {', '.join(parts)}; every place keeps its number"
-        case Scatter(form, _):
-            return f"each place gets the number {form}"
+        case Scatter(forms, _):
+            return f"each place goes to {', '.join(map(str, forms))}"
         case Xor(target, source):
             return f"places move within axis {target}, by the bits of their place in axis {source}"
         case Renumber(axis):
             return f"places get other numbers along axis {axis}"
         case Replicate(sizes):
             return f"each place is there {prod(sizes)} times; the first one comes first"
+        case Window():
+            return f"the array lies inside of a larger one: {step}"
 
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

@@ -35,7 +35,7 @@ from morello_layouts.proof.isl import (
     value_of_form,
 )
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
+from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
 from morello_layouts.proof.separable import is_increasing
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
@@ -213,7 +213,7 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     if size == elements:
         return Proof(SURJECTIVE, True, _full(size), padding=0)
     (one,) = relations
-    start, tail = known((turned(m.recipe)[0].offset, turned(m.recipe)[0].tail_padding))
+    start, tail = known((m.recipe.offset, m.recipe.tail_padding))
     first = size - tail
     if not one.padding.is_empty():
         first = linear_index(first_point(one.padding), known(one.recipe.physical_shape), start)
@@ -231,7 +231,7 @@ def _padded(padding: int, size: int, first: int) -> Proof:
 
 def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     space = relations[0].space
-    recipe = turned(m.recipe)[0]
+    recipe = m.recipe
     failing = [one.padding.subtract(one.cut).params() for one in relations]
     may_be_cut = not is_nonnegative(recipe.tail_padding)
     ends = (recipe.offset, _after_last(recipe) if may_be_cut else recipe.tail_padding)

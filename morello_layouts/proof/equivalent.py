@@ -41,8 +41,8 @@ from morello_layouts.proof.isl import (
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.verdict import Proof
-from morello_layouts.recipe import Recipe, Scatter
-from morello_layouts.recipe.digits import digits_of, fused, index_of
+from morello_layouts.recipe import Recipe
+from morello_layouts.recipe.digits import digits_of, fused, has_digits, index_of
 
 
 def linear_offset(recipe: Recipe, space: Space) -> Value:
@@ -55,7 +55,7 @@ def linear_offset(recipe: Recipe, space: Space) -> Value:
         NotAffineError: if a digit is a floor of a product of symbolic sizes.
     """
     coordinates = [Value.of(x, space) for x in space.coordinates]
-    if any(isinstance(step, Scatter) for step in recipe.steps):
+    if not has_digits(recipe):
         return offset_value(recipe, space)
     start = Value.constant(recipe.offset, space)
     offset: Value = start + index_of(fused(digits_of(recipe)), coordinates)

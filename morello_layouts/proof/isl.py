@@ -296,10 +296,8 @@ class Value:
             self._require_below(divisor)
             return Value.of(self.space.number(0), self.space)
         down = self.space.val(divisor)
-        parts = {m: self._exactly(f, divisor) for m, f in self.parts.items() if m}
-        if () in self.parts:
-            parts[()] = self.parts[()].scale_down_val(down).floor()
-        return Value(parts, self.space)
+        multiples, rest = self._divided(divisor)
+        return Value({**multiples, (): rest.scale_down_val(down).floor()}, self.space)
 
     def __xor__(self, other: Value | MixedRadix | int) -> Value:
         del other
@@ -310,11 +308,8 @@ class Value:
         if isinstance(modulus, SizeExpr):
             self._require_below(modulus)
             return self
-        for monomial, function in self.parts.items():
-            if monomial:
-                self._exactly(function, modulus)
-        function = self.parts.get((), self.space.number(0))
-        return Value.of(function.mod_val(self.space.val(modulus)), self.space)
+        _, rest = self._divided(modulus)
+        return Value.of(rest.mod_val(self.space.val(modulus)), self.space)
 
     def _require_below(self, size: SizeExpr) -> None:
         """Raise NotAffineError unless 0 <= value < size everywhere."""
@@ -327,12 +322,24 @@ class Value:
                 _ASK_NUMBERS,
             )
 
-    def _exactly(self, function: isl.Aff, divisor: int) -> isl.Aff:
+    def _divided(self, divisor: int) -> tuple[dict[Monomial, isl.Aff], isl.Aff]:
+        """Return the quotients of what a divisor divides, and the rest as one function.
+
+        Raises:
+            NotAffineError: if the rest is not affine.
+        """
         val = self.space.val(divisor)
-        remainder = function.mod_val(val).to_pw_aff().intersect_domain(self.space.domain)
-        if not remainder.non_zero_set().is_empty():
-            raise floor_of_product()
-        return function.scale_down_val(val)
+        quotients: dict[Monomial, isl.Aff] = {}
+        rest: dict[Monomial, isl.Aff] = {(): self.parts.get((), self.space.number(0))}
+        for monomial, function in self.parts.items():
+            remainder = function.mod_val(val).to_pw_aff().intersect_domain(self.space.domain)
+            if monomial and remainder.non_zero_set().is_empty():
+                quotients[monomial] = function.scale_down_val(val)
+            elif monomial and function.is_cst():
+                rest[monomial] = function
+            elif monomial:
+                raise floor_of_product()
+        return quotients, Value(rest, self.space).function
 
 
 def floor_of_product() -> NotAffineError:

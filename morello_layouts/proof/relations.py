@@ -27,7 +27,6 @@ from morello_layouts.recipe import (
     has_inverse,
     logical_coordinates,
 )
-from morello_layouts.recipe.recognize import unscattered
 
 _Limit: TypeAlias = tuple[isl.Aff, Int]
 """A function that is below a size at elements, and not at padding."""
@@ -129,29 +128,14 @@ def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece in _pieces(turned(m.recipe)[0])
+        for piece in _pieces(m.recipe)
     ]
-
-
-def turned(recipe: Recipe) -> tuple[Recipe, tuple[bool, ...]]:
-    """Return a recipe that begins with a scatter as steps on an array turned around.
-
-    Returns:
-        The recipe, and whether each dimension runs backwards in its array.
-    """
-    step = recipe.steps[0] if recipe.steps else None
-    found = unscattered(step, recipe.shape) if isinstance(step, Scatter) else None
-    if found is None or len(recipe.steps) > 1:
-        return recipe, (False,) * len(recipe.shape)
-    inner, backwards = found
-    ends = recipe.tail_padding + inner.tail_padding, recipe.offset + inner.offset
-    return replace(inner, tail_padding=ends[0], offset=ends[1]), backwards
 
 
 def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:
     """Return the parameters in the sizes along some recipes."""
     numbers = [n for r in recipes for n in r.numbers]
-    forms = [s.form for r in recipes for s in r.steps if isinstance(s, Scatter)]
+    forms = [f for r in recipes for s in r.steps if isinstance(s, Scatter) for f in s.forms]
     numbers += [SizeExpr.named(name) for form in forms for name in form.sizes()]
     return Parameters.of(numbers, assumptions, (pair for r in recipes for pair in r.requires))
 

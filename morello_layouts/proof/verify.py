@@ -33,7 +33,7 @@ from morello_layouts.proof.isl import (
 )
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.reading import Reading
-from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of, turned
+from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
 from morello_layouts.proof.second_opinion import first_disagreement, value_of
 from morello_layouts.proof.verdict import Proof, sizes_text
 from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of
@@ -176,7 +176,7 @@ def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
 
 def _from_box(m: IndexMap, expr: Any) -> Any:
     """Return a formula of the offset p as one of the position in the box of axes."""
-    start = turned(m.recipe)[0].offset
+    start = m.recipe.offset
     p = symbol("p")
     return expr if start == 0 else expr.subs(p, p + size_to_sympy(start, m.size_symbols))
 
@@ -194,9 +194,7 @@ def _coordinate_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     names = {"p": _position(piece, elements)}
     for k, (expr, x) in enumerate(zip(m.inverse.exprs, expected, strict=True)):
         found = value_of_expr(_from_box(m, expr), elements, names)
-        is_backwards = turned(m.recipe)[1][k]
-        right = x * -1 + (m.recipe.shape[k] - 1) if is_backwards else x
-        yield from _unequal(f"coordinate {k} of the inverse", found - right, "physical ")
+        yield from _unequal(f"coordinate {k} of the inverse", found - x, "physical ")
 
 
 def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
@@ -213,14 +211,14 @@ def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     if m.recipe.names:
         yield Proof(VERIFIED, False, reason)
     else:
-        sizes, (start,) = known(piece.recipe.physical_shape), known((turned(m.recipe)[0].offset,))
+        sizes, (start,) = known(piece.recipe.physical_shape), known((m.recipe.offset,))
         slot = start + linear_index(first_point(wrong), sizes, 0)
         yield Proof(VERIFIED, False, f"{reason} at slot {slot}", counterexample=slot)
 
 
 def _tail_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse calls both ends of the buffer padding."""
-    recipe = turned(m.recipe)[0]
+    recipe = m.recipe
     yield from _end_faults(m, piece, 0, recipe.offset)
     if recipe.has_tail:
         tail = recipe.tail_padding

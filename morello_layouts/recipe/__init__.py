@@ -29,6 +29,7 @@ from morello_layouts.recipe.steps import (
     Split,
     Step,
     Transpose,
+    Window,
     Xor,
     known,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Split",
     "Step",
     "Transpose",
+    "Window",
     "Xor",
     "bases_of_recipe",
     "coordinates_at",

@@ -24,6 +24,7 @@ from morello_layouts.recipe.steps import (
     Split,
     Step,
     Transpose,
+    Window,
     Xor,
 )
 
@@ -156,12 +157,13 @@ def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
 
 
 def has_digits(recipe: Recipe) -> bool:
-    """Return whether each physical axis is made of digits: nothing else than digits moves.
+    """Return whether each physical axis is made of digits: no step is of another kind.
 
     >>> has_digits(Recipe((4, 6), (Merge((2,)),)))
     True
     """
-    return not any(isinstance(step, Scatter | Xor | Renumber | Replicate) for step in recipe.steps)
+    others = Scatter | Xor | Renumber | Replicate | Window
+    return not any(isinstance(step, others) for step in recipe.steps)
 
 
 def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
@@ -196,6 +198,12 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
             raise UnsupportedError(
                 f"{step} is not digits in nested strides",
                 "an axis after it depends on two digits at once",
+                "ask for offsets, coordinates or proofs, which need no digits",
+            )
+        case Window():
+            raise UnsupportedError(
+                f"{step} is not digits in nested strides",
+                "its elements begin inside of the array, or run backwards",
                 "ask for offsets, coordinates or proofs, which need no digits",
             )
         case Renumber():

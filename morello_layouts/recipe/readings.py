@@ -16,7 +16,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, BitXor, Var
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import SCATTERED
-from morello_layouts.recipe.recognize import unscattered
+from morello_layouts.recipe.recognize import recipe_of_coordinates
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
@@ -28,6 +28,7 @@ from morello_layouts.recipe.steps import (
     Split,
     Step,
     Transpose,
+    Window,
     Xor,
     known,
 )
@@ -53,9 +54,12 @@ def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:
                 array = np.broadcast_to(array.reshape(*before, *(1,) * len(sizes)), after)
             case Scatter():
                 slots = _slots(step, before)
-                _require_own_slots(slots, before)
+                _require_own_slots(slots, before, after)
                 array, values = np.full(after, fill, array.dtype), array
                 array[slots] = values
+            case Window():
+                array, values = np.full(after, fill, array.dtype), array
+                array[step.slices(before)] = values
     buffer = array.reshape(-1)
     start, tail, size = known((recipe.offset, recipe.tail_padding, recipe.size))
     if start or tail > 0:
@@ -103,6 +107,8 @@ def _undo(step: Step, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
             return array[(slice(None),) * len(shape) + (0,) * len(sizes)]
         case Scatter():
             return array[_slots(step, shape)]
+        case Window():
+            return array[step.slices(shape)]
 
 
 def _xored(step: Xor, array: NDArray[Any]) -> NDArray[Any]:
@@ -111,10 +117,11 @@ def _xored(step: Xor, array: NDArray[Any]) -> NDArray[Any]:
     return np.take_along_axis(array, step.new_target(at, array.shape), step.target)
 
 
-def _slots(step: Scatter, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """The slot of each element of the axes before a scatter."""
+def _slots(step: Scatter, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], ...]:
+    """The place of each element of the axes before a scatter."""
     at = {f"d{k}": x for k, x in enumerate(np.indices(shape, sparse=True))}
-    return np.broadcast_to(np.asarray(step.form.evaluate(at), np.int64), shape)
+    found = (np.asarray(form.evaluate(at), np.int64) for form in step.forms)
+    return tuple(np.broadcast_to(x, shape) for x in found)
 
 
 def require_own_slots(recipe: Recipe) -> None:
@@ -124,7 +131,7 @@ def require_own_slots(recipe: Recipe) -> None:
         UnsupportedError: with two of them.
 
     >>> from morello_layouts.expr import variable
-    >>> require_own_slots(Recipe((3, 2), (Scatter(variable("d1", 0, 1), 2),)))
+    >>> require_own_slots(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
     Traceback (most recent call last):
     morello_layouts.errors.UnsupportedError: elements (0, 0) and (1, 0) share slot 0
     a slot holds one element, so the array would lose the others
@@ -133,12 +140,15 @@ def require_own_slots(recipe: Recipe) -> None:
     if has_inverse(recipe):
         return
     elements_by_slot(recipe)  # raises if there are too many to look at
-    for step, shape in zip(recipe.steps, recipe.shapes, strict=False):
+    for step, shape, after in zip(recipe.steps, recipe.shapes, recipe.shapes[1:], strict=False):
         if isinstance(step, Scatter):
-            _require_own_slots(_slots(step, known(shape)), known(shape))
+            _require_own_slots(_slots(step, known(shape)), known(shape), known(after))
 
 
-def _require_own_slots(slots: NDArray[np.int64], shape: tuple[int, ...]) -> None:
+def _require_own_slots(
+    places: tuple[NDArray[np.int64], ...], shape: tuple[int, ...], sizes: tuple[int, ...]
+) -> None:
+    slots = np.asarray(linear_index(places, sizes, np.zeros(shape, np.int64)))
     order = np.argsort(slots, axis=None, kind="stable")
     same = np.flatnonzero(np.diff(slots.reshape(-1)[order]) == 0)
     if len(same):
@@ -203,8 +213,11 @@ def physical_coordinates(
                 at[axis] = step.value(at[axis])
             case Replicate(sizes):
                 at += islice(replicas, len(sizes))
-            case Scatter(form):
-                at = [value_of(form, {f"d{k}": x for k, x in enumerate(at)}, zero)]
+            case Scatter(forms):
+                values = {f"d{k}": x for k, x in enumerate(at)}
+                at = [value_of(form, values, zero) for form in forms]
+            case Window():
+                at = step.outer(at)
     return tuple(at)
 
 
@@ -285,24 +298,15 @@ def logical_coordinates(recipe: Recipe, physical: Sequence[Any]) -> tuple[tuple[
             case Replicate(sizes):
                 at = at[: len(at) - len(sizes)]
             case Scatter():
-                at, more = _scattered(step, before, at[0])
-                limits += more
+                raise UnsupportedError(
+                    f"{step} has no inverse formula",
+                    "coordinates are read off an offset if it is a sum of digits in nested strides",
+                    "ask for the coordinates of an offset at sizes that are numbers",
+                )
+            case Window():
+                at, within = step.inner(at, before)
+                limits += within
     return tuple(at), tuple(limits)
-
-
-def _scattered(step: Scatter, shape: Shape, slot: Any) -> tuple[list[Any], Limits]:
-    """Return the coordinate that a scatter puts at a slot, and the conditions for an element."""
-    found = unscattered(step, shape)
-    if found is None:
-        raise UnsupportedError(
-            f"{step} has no inverse formula",
-            "coordinates are read off an offset if it is a sum of digits in nested strides",
-            "ask for the coordinates of an offset at sizes that are numbers",
-        )
-    recipe, flipped = found
-    at, limits = coordinates_at(recipe, slot)
-    axes = zip(at, flipped, shape, strict=True)
-    return [x * -1 + (n - 1) if is_flipped else x for x, is_flipped, n in axes], limits
 
 
 def offset_of(recipe: Recipe, coordinate: Sequence[T], zero: T, replica: Sequence[T] = ()) -> T:
@@ -341,11 +345,10 @@ def has_inverse(recipe: Recipe) -> bool:
     """Return whether coordinates are formulas of the offset.
 
     >>> from morello_layouts.expr import variable
-    >>> has_inverse(Recipe((3, 2), (Scatter(variable("d1", 0, 1), 2),)))
+    >>> has_inverse(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
     False
     """
-    pairs = zip(recipe.steps, recipe.shapes, strict=False)
-    return not any(isinstance(s, Scatter) and unscattered(s, n) is None for s, n in pairs)
+    return not any(isinstance(step, Scatter) for step in recipe.steps)
 
 
 @lru_cache(maxsize=64)
@@ -400,16 +403,17 @@ def occupied(recipe: Recipe) -> Int:
         UnsupportedError: if elements share slots in a way that no formula counts.
 
     >>> from morello_layouts.expr import variable
-    >>> occupied(Recipe((3, 2), (Scatter(variable("d1", 0, 1), 2),)))
+    >>> occupied(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
     2
     """
     if has_inverse(recipe):
         return prod(recipe.shape) * recipe.replicas
     step, shape = recipe.steps[0], recipe.shape
-    if isinstance(step, Scatter):  # elements along a stride of 0 share their slots
-        used = {var.name for var in step.form.variables()}
+    rest = Recipe(recipe.shapes[1], recipe.steps[1:], recipe.tail_padding, recipe.offset)
+    if isinstance(step, Scatter) and has_inverse(rest):  # along a stride of 0 elements share slots
+        used = {var.name for form in step.forms for var in form.variables()}
         kept = tuple(n if f"d{k}" in used else 1 for k, n in enumerate(shape))
-        if unscattered(step, kept) is not None:
+        if has_inverse(recipe_of_coordinates(kept, step.forms, step.sizes)):
             return prod(kept)
     return int((elements_by_slot(recipe)[1] > 0).sum())
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise, zip_longest
 from math import prod
 from typing import TypeAlias
@@ -28,7 +27,7 @@ from morello_layouts.recipe.steps import (
     Split,
     Step,
     Transpose,
-    known,
+    Window,
 )
 
 
@@ -51,17 +50,18 @@ def recipe_of_formula(shape: Shape, form: AffineExpr, size: Int | None = None) -
     >>> print(recipe_of_formula((4, 6), 20 * (j // 2) + 4 * i + j % 2))
     [4,6] → split [4,3,2] → transpose [3,4,2] → pad [3,5,4] → cut to 54 elements
     >>> print(recipe_of_formula((4, 6), 6 * j - i + 3))
-    [4,6] → scatter 6*d1 - d0 + 3 in [34]
+    [4,6] → window (-d0 + 3, d1) in [4,6] → transpose [6,4] → pad [6,6] → cut to 34 elements
     """
     if prod(shape) == 0:
         return Recipe(shape, (), 0 if size is None else size)
     simple = canonicalize(form)
     end = _end(simple, size)
-    digits = _digits_of(shape, [simple])
+    turns, (risen,) = _rising(shape, [simple])
+    digits = _digits_of(shape, [risen])
     if digits is None:
-        return Recipe(shape, (Scatter(simple, end),))
-    start = simple.const
-    axes = Recipe(shape, _steps(shape, digits, [None]))
+        return Recipe(shape, (Scatter((simple,), (end,)),))
+    start = risen.const
+    axes = Recipe(shape, (*turns, *_steps(shape, digits, [None])))
     return Recipe(shape, axes.steps, end - start - axes.size, start)
 
 
@@ -86,17 +86,15 @@ def recipe_of_coordinates(shape: Shape, forms: Sequence[AffineExpr], sizes: Shap
     simple = [canonicalize(form) for form in forms]
     for form, n in zip(simple, sizes, strict=True):
         _end(form, n)
-    digits = _digits_of(shape, simple)
-    if digits and not any(form.const for form in simple):
-        return Recipe(shape, _steps(shape, digits, sizes))
-    offset = AffineExpr((), 0)
-    for form, n in zip(simple, sizes, strict=True):
-        offset = offset * n + form
-    scatter = Scatter(canonicalize(offset), prod(sizes))
-    if len(sizes) < 2 or not all(isinstance(n, int) for n in sizes):
-        return Recipe(shape, (scatter,))
-    splits = (Split((*(None,) * k, prod(known(sizes[k + 1 :])))) for k in range(len(sizes) - 1))
-    return Recipe(shape, (scatter, *splits))
+    turns, risen = _rising(shape, simple)
+    digits = _digits_of(shape, risen)
+    if digits:
+        starts = tuple(form.const for form in risen)
+        room = tuple(n - start for n, start in zip(sizes, starts, strict=True))
+        inside = Window(sizes, starts, (1,) * len(sizes))
+        last = () if starts == (0,) * len(sizes) else (inside,)
+        return Recipe(shape, (*turns, *_steps(shape, digits, room), *last))
+    return Recipe(shape, (Scatter(tuple(simple), sizes),))
 
 
 def _end(form: AffineExpr, size: Int | None) -> Int:
@@ -114,27 +112,25 @@ def _end(form: AffineExpr, size: Int | None) -> Int:
     return hi + 1 if size is None else size
 
 
-@lru_cache(maxsize=256)
-def unscattered(step: Scatter, shape: Shape) -> tuple[Recipe, tuple[bool, ...]] | None:
-    """Return a scatter as steps on an array of which some dimensions run backwards.
-
-    Returns:
-        The recipe, and whether each dimension runs backwards; None if no such steps do it.
-
-    >>> from morello_layouts.expr import variable
-    >>> recipe, backwards = unscattered(Scatter(5 - variable("d0", 0, 5), 6), (6,))
-    >>> print(recipe, backwards)
-    [6] (True,)
-    """
-    falling = AffineExpr(tuple(term for term in step.form.terms if is_nonnegative(-term[1])), 0)
-    turns = {var.name for var in falling.variables()}
-    flipped = tuple(f"d{k}" in turns for k in range(len(shape)))
-    pairs = zip(coordinate_variables(shape), shape, flipped, strict=True)
-    turned = {str(x): n - 1 - x for x, n, is_turned in pairs if is_turned}
-    recipe = recipe_of_formula(shape, substitute(step.form, turned), step.size)
-    if any(isinstance(step, Scatter) for step in recipe.steps):
-        return None
-    return recipe, flipped
+def _rising(
+    shape: Shape, forms: Sequence[AffineExpr]
+) -> tuple[tuple[Window, ...], list[AffineExpr]]:
+    """Return the step that turns dimensions with falling offsets around, and formulas after it."""
+    falling = (atom for form in forms for atom, c in form.terms if is_nonnegative(-c))
+    names = {var.name for atom in falling for var in AffineExpr(((atom, 1),), 0).variables()}
+    if not names:
+        return (), list(forms)
+    turned = [f"d{k}" in names for k in range(len(shape))]
+    starts = tuple(n - 1 if turn else 0 for n, turn in zip(shape, turned, strict=True))
+    backwards = Window(shape, starts, tuple(-1 if turn else 1 for turn in turned))
+    values = dict(
+        zip(
+            map(str, coordinate_variables(shape)),
+            backwards.outer(coordinate_variables(shape)),
+            strict=True,
+        )
+    )
+    return (backwards,), [canonicalize(substitute(form, values)) for form in forms]
 
 
 @dataclass(frozen=True, slots=True)

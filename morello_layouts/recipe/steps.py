@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr.affine import AffineExpr
+from morello_layouts.expr.affine import AffineExpr, variable
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import map_ints
 from morello_layouts.limits import NUMBER_JUMPS
@@ -156,32 +156,35 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Put each element of the axes at the slot that a formula gives, on one new axis.
+    """Put each element of the axes at the place that formulas give, one for each new axis.
 
     This is the general step, for layouts that the others cannot say: elements may share a slot,
     as along a stride of 0, and lie in any order.
 
     Attributes:
-        form: the slot as an affine expression over the axes ``d0, d1, …``.
-        size: the size of the new axis.
+        forms: the coordinate along each new axis as an affine expression over ``d0, d1, …``.
+        sizes: the size of each new axis.
 
     >>> from morello_layouts.expr import variable
-    >>> Scatter(5 - variable("d0", 0, 5), 6).apply((6,))
-    (6,)
+    >>> Scatter((variable("d0", 0, 5),) * 2, (6, 6)).apply((6,))
+    (6, 6)
     """
 
-    form: AffineExpr
-    size: Int
+    forms: tuple[AffineExpr, ...]
+    sizes: Shape
     name: ClassVar[str] = "scatter"
 
     def apply(self, shape: Shape) -> Shape:
         """Return the shape after the step."""
         axes = {f"d{k}" for k in range(len(shape))}
-        _require(axes >= {var.name for var in self.form.variables()}, self, shape)
-        return (self.size,)
+        used = {var.name for form in self.forms for var in form.variables()}
+        _require(axes >= used and len(self.forms) == len(self.sizes), self, shape)
+        return self.sizes
 
     def __str__(self) -> str:
-        return f"scatter {self.form}"
+        forms = ", ".join(map(str, self.forms))
+        one = len(self.forms) == 1
+        return f"{self.name} {forms if one else f'({forms})'} in {brackets(self.sizes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +325,99 @@ class Replicate:
         return (*shape, *self.sizes)
 
 
-Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter | Xor | Renumber | Replicate
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Put the elements of each axis at regular places of a longer one: a slice, seen from inside.
+
+    Element x of axis k goes to ``starts[k] + strides[k] * x``. The places between are padding.
+
+    Attributes:
+        sizes: the size of each axis after the step, in elements.
+        starts: the place of the first element along each axis.
+        strides: the places from one element to the next; if negative, the axis runs backwards.
+
+    >>> Window((8,), (6,), (-2,)).apply((3,))
+    (8,)
+    """
+
+    sizes: Shape
+    starts: Shape
+    strides: Shape
+    name: ClassVar[str] = "window"
+
+    def apply(self, shape: Shape) -> Shape:
+        """Return the shape after the step."""
+        ranks = {len(shape), len(self.sizes), len(self.starts), len(self.strides)}
+        _require(len(ranks) == 1, self, shape)
+        for n, m, start, stride in zip(shape, *self._parts, strict=True):
+            last = start + stride * (n - 1)
+            _require(is_nonnegative(stride - 1) or is_nonnegative(-1 - stride), self, shape)
+            outside = (-1 - start, start - m, -1 - last, last - m)
+            _require(n == 0 or not any(map(is_nonnegative, outside)), self, shape)
+        return self.sizes
+
+    @property
+    def _parts(self) -> tuple[Shape, Shape, Shape]:
+        return self.sizes, self.starts, self.strides
+
+    def requires(self, shape: Shape) -> Iterator[tuple[Int, Int]]:
+        """Yield pairs (n, m) with n >= m if every element of the shape has its place."""
+        for n, m, start, stride in zip(shape, *self._parts, strict=True):
+            for place in (start, start + stride * (n - 1)):
+                yield place, 0
+                yield m, place + 1
+
+    def outer(self, at: Sequence[Any]) -> list[Any]:
+        """Return the coordinate along the longer axes, of coordinates of any kind."""
+        axes = zip(at, self.starts, self.strides, strict=True)
+        return [x if (a, b) == (0, 1) else x * b + a for x, a, b in axes]
+
+    def inner(self, at: Sequence[Any], shape: Shape) -> tuple[list[Any], list[tuple[Any, Int]]]:
+        """Return the coordinate of the element at a place, and the conditions for one there.
+
+        Args:
+            at: the coordinate along the longer axes, of any kind.
+            shape: the shape before the step.
+
+        Returns:
+            The coordinate, and pairs (x, n): an element lies there if every x < n.
+        """
+        found: list[Any] = []
+        limits: list[tuple[Any, Int]] = []
+        for y, n, m, start, stride in zip(at, shape, *self._parts, strict=True):
+            forward = is_nonnegative(stride)
+            sign = 1 if forward else -1
+            step, over, room = stride * sign, start * -sign, m - start if forward else start + 1
+            gone = y if (sign, over) == (1, 0) else y * sign + over  # since the first place
+            if not is_nonnegative((n - 1) * step + 1 - room):
+                limits.append((gone, (n - 1) * step + 1))
+            if not is_nonnegative(over if forward else 1 - m - over):
+                limits.append((gone * -1, 1))
+            if step != 1:
+                limits.append((gone % step, 1))
+            found.append(gone if step == 1 else gone // step)
+        return found, limits
+
+    def with_axes(self, before: Shape, after: Shape) -> Window:
+        """Return the step with more axes at both ends, which stay as they are."""
+        idle = (before, after), ((0,) * len(before), (0,) * len(after))
+        ones = (1,) * len(before), (1,) * len(after)
+        parts = zip(self._parts, (*idle, ones), strict=True)
+        return Window(*((*left, *own, *right) for own, (left, right) in parts))
+
+    def slices(self, shape: Sequence[int]) -> tuple[slice, ...]:
+        """Return the places of the elements as slices of an array; sizes must be numbers."""
+        starts, strides = known(self.starts), known(self.strides)
+        ends = (a + b * n for n, a, b in zip(shape, starts, strides, strict=True))
+        parts = zip(starts, ends, strides, strict=True)
+        return tuple(slice(a, None if end < 0 else end, b) for a, end, b in parts)
+
+    def __str__(self) -> str:
+        at = self.outer([variable(f"d{k}") for k in range(len(self.sizes))])
+        return f"{self.name} ({', '.join(map(str, at))}) in {brackets(self.sizes)}"
+
+
+Step: TypeAlias = Pad | Split | Transpose | Merge | Scatter | Xor | Renumber | Replicate | Window
 
 
 @dataclass(frozen=True, repr=False)
@@ -402,35 +497,37 @@ class Recipe(Displayed):
 
     @cached_property
     def numbers(self) -> tuple[Int, ...]:
-        """Every size along the steps, and the padding at both ends."""
-        return (*(n for shape in self.shapes for n in shape), self.tail_padding, self.offset)
+        """Every size, start and stride along the steps, and the padding at both ends."""
+        within = (n for s in self.steps if isinstance(s, Window) for n in s.starts + s.strides)
+        sizes = (n for shape in self.shapes for n in shape)
+        return (*sizes, *within, self.tail_padding, self.offset)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names in its symbolic sizes, sorted."""
         found = {name for n in self.numbers if isinstance(n, SizeExpr) for name in n.names()}
-        forms = (step.form for step in self.steps if isinstance(step, Scatter))
+        forms = (form for s in self.steps if isinstance(s, Scatter) for form in s.forms)
         return tuple(sorted(found.union(*(form.sizes() for form in forms))))
 
     @cached_property
     def requires(self) -> tuple[tuple[Int, Int], ...]:
         """Pairs (n, m) of sizes for which n >= m is taken for granted.
 
-        A symbolic pitch has room for a row: otherwise rows would overlap.
+        A symbolic pitch has room for a row: otherwise rows would overlap. A slice lies inside of
+        its array.
 
         >>> rows, columns, pitch = map(SizeExpr.named, ("M", "N", "LD"))
         >>> Recipe((rows, columns), (Pad((rows, pitch)),)).requires
         ((SizeExpr(LD), SizeExpr(N)),)
         """
-        stages = zip(self.steps, self.shapes, self.shapes[1:], strict=False)
-        grown = ((n, m) for s, m, n in stages if isinstance(s, Pad) and not s.cut)
-        pairs = (
-            (n, m)
-            for after, before in grown
-            for n, m in zip(after, before, strict=True)
-            if not is_nonnegative(m - n)  # the same
-        )
-        return tuple(dict.fromkeys((n, m) for n, m in pairs if not is_nonnegative(n - m)))
+        pairs: list[tuple[Int, Int]] = []
+        for step, before, after in zip(self.steps, self.shapes, self.shapes[1:], strict=False):
+            if isinstance(step, Pad) and not step.cut:
+                pairs += zip(after, before, strict=True)
+            elif isinstance(step, Window):
+                pairs += step.requires(before)
+        open_pairs = ((n, m) for n, m in pairs if not is_nonnegative(n - m) and n != m)
+        return tuple(dict.fromkeys(open_pairs))
 
     @cached_property
     def has_tail(self) -> bool:
@@ -454,8 +551,11 @@ class Recipe(Displayed):
                     return Pad(tuple(map(change, sizes)), cut)
                 case Split(tiles):
                     return Split(tuple(t if t is None else change(t) for t in tiles))
-                case Scatter(form, size):
-                    return Scatter(map_ints(form, change), change(size))
+                case Scatter(forms, sizes):
+                    own = tuple(map_ints(form, change) for form in forms)
+                    return Scatter(own, tuple(map(change, sizes)))
+                case Window():
+                    return Window(*(tuple(map(change, each)) for each in step._parts))
                 case Replicate(sizes):
                     return Replicate(tuple(map(change, sizes)))
             return step
@@ -483,12 +583,8 @@ class Recipe(Displayed):
     def __str__(self) -> str:
         parts = [brackets(self.shape)]
         for step, shape in zip(self.steps, self.shapes[1:], strict=True):
-            slots = f"{step.form} in " if isinstance(step, Scatter) else ""
-            parts.append(
-                str(step)
-                if isinstance(step, Xor | Renumber)
-                else f"{step.name} {slots}{brackets(shape)}"
-            )
+            says_all = isinstance(step, Scatter | Xor | Renumber | Window)
+            parts.append(str(step) if says_all else f"{step.name} {brackets(shape)}")
         if self.axis_names:
             parts[-1] += f" ({', '.join(self.axis_names)})"
         if self.offset:

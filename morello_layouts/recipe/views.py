@@ -23,6 +23,7 @@ from morello_layouts.recipe.steps import (
     Split,
     Step,
     Transpose,
+    Window,
     Xor,
     brackets,
     known,
@@ -140,7 +141,7 @@ def with_ignored_dims(recipe: Recipe, sizes: Sequence[Int]) -> Recipe:
     [3,4,2] → scatter 3*d1 + d0 in [12]
     """
     form = offset_of(recipe, coordinate_variables(recipe.shape), AffineExpr((), 0))
-    scatter = Scatter(canonicalize(form), recipe.size)
+    scatter = Scatter((canonicalize(form),), (recipe.size,))
     return Recipe((*recipe.shape, *sizes), (scatter,))
 
 
@@ -175,6 +176,8 @@ def with_replicas_as_dims(recipe: Recipe) -> Recipe:
                 steps.append(Transpose((*order, *range(len(order), len(order) + len(left)))))
             case Merge(counts):
                 steps.append(Merge((*counts, *(1,) * len(left))))
+            case Window():
+                steps.append(step.with_axes((), left))
             case _:
                 steps.append(step)
     return replace(recipe, shape=(*recipe.shape, *recipe.replica_sizes), steps=tuple(steps))
@@ -205,9 +208,11 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
                 rank, new = len(before), len(sizes)
                 order = (*range(rank), *range(rank + 1, rank + 1 + new), rank)
                 steps += (step, Transpose(order))
-            case Scatter(form, slots):
+            case Scatter(forms, sizes):
                 part = variable(f"d{len(before)}", 0, size - 1)
-                steps += (Scatter(form * size + part, slots * size), Split((size,)))
+                steps.append(Scatter((*forms, part), (*sizes, size)))
+            case Window():
+                steps.append(step.with_axes((), (size,)))
     shape, tail, offset = (*recipe.shape, size), recipe.tail_padding * size, recipe.offset * size
     return Recipe(shape, tuple(steps), tail, offset)
 
@@ -237,8 +242,11 @@ def with_outer_axis(recipe: Recipe, size: Int) -> Recipe:
                 steps.append(Renumber(axis + 1, numbers))
             case Replicate():
                 steps.append(step)
-            case Scatter(form, slots):
+            case Scatter(forms, sizes):
                 outer, *others = coordinate_variables((size, *before))
-                inner = substitute(form, {f"d{k}": x for k, x in enumerate(others)})
-                steps += (Scatter(outer * slots + inner, slots * size), Split((slots,)))
+                values = {f"d{k}": x for k, x in enumerate(others)}
+                inner = (substitute(form, values) for form in forms)
+                steps.append(Scatter((outer, *inner), (size, *sizes)))
+            case Window():
+                steps.append(step.with_axes((size,), ()))
     return Recipe((size, *recipe.shape), tuple(steps))

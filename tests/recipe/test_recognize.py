@@ -18,6 +18,7 @@ from morello_layouts.recipe import (
     Pad,
     Recipe,
     Scatter,
+    coordinates_at,
     has_inverse,
     occupied,
     offset_of,
@@ -242,18 +243,21 @@ def test_coordinates_outside_of_their_axis_are_refused() -> None:
         recipe_of_coordinates((3, 4), (i, j), (3, 3))
 
 
-def test_coordinates_that_are_no_digits_of_symbolic_sizes_are_one_axis() -> None:
-    i, j = coordinate_variables((M, N))
-    recipe = recipe_of_coordinates((M, N), (i + j, j), (M + N, N)).at({"M": 3, "N": 4})
-    assert recipe.physical_shape == (28,)
-    assert physical_coordinates(recipe, (2, 3), 0) == (5 * 4 + 3,)
-
-
-def test_coordinates_that_are_no_digits_are_on_axes_of_their_sizes() -> None:
-    i, j = coordinate_variables((3, 4))
-    recipe = recipe_of_coordinates((3, 4), (i + j, j), (6, 4))
-    assert recipe.physical_shape == (6, 4)
+@each_row("shape", [(3, 4), (M, N)])
+def test_coordinates_that_are_no_digits_are_on_axes_of_their_sizes(shape: Any) -> None:
+    i, j = coordinate_variables(shape)
+    m, n = shape
+    recipe = recipe_of_coordinates(shape, (i + j, j), (m + n, n)).at({"M": 3, "N": 4})
+    assert recipe.physical_shape == (7, 4)
     assert physical_coordinates(recipe, (2, 3), 0) == (5, 3)
+
+
+def test_coordinates_inside_of_axes_have_an_inverse() -> None:
+    i, j = coordinate_variables((3, 4))
+    recipe = recipe_of_coordinates((3, 4), (j + 1, 4 - i), (6, 5))
+    assert recipe.physical_shape == (6, 5)
+    assert has_inverse(recipe)
+    assert coordinates_at(recipe, 3 * 5 + 3)[0] == (1, 2)
 
 
 @each_row("shape", [(3, 4), (M, N)])

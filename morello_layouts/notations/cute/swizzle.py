@@ -16,7 +16,7 @@ from typing import Any
 
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, round_up
 from morello_layouts.layout import ElementType, Layout
 from morello_layouts.limits import CUTE_LEAVES
@@ -24,7 +24,7 @@ from morello_layouts.notations.cute.document import by_swizzle, longest_row
 from morello_layouts.notations.cute.integers import Nested, Static, is_static, wrap
 from morello_layouts.notations.cute.layout import CuteLayout
 from morello_layouts.plain import Displayed
-from morello_layouts.recipe import Merge, Pad, Recipe, Scatter, Split, Xor
+from morello_layouts.recipe import Merge, Pad, Recipe, Split, Window, Xor
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -246,7 +246,7 @@ class ComposedLayout(Layout):
         size = prod(recipe.physical_shape)
         after = start if start % swizzle.period == 0 else 0
         if start != after:
-            steps.append(Scatter(variable("d0", 0, size - 1) + start, start + size))
+            steps.append(Window((start + size,), (start,), (1,)))
             size += start
         if size != end - after:
             steps.append(Pad((end - after,)))

@@ -1,0 +1,127 @@
+"""Views of an array, beside NumPy's own indexing."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from tests.support.tables import each_row
+from tests.support.views import BASES, random_chain
+
+
+def check_chain(seed: int) -> None:
+    random = Random(seed)
+    base = random.choice(BASES)
+    m = ml.index_map(base)
+    chain, offsets = random_chain(m(*np.indices(m.shape)), random, random.randint(1, 5))
+    for name, argument in chain:
+        m = m.view(**{name: argument})
+    what = f"{seed}: {base} {chain}"
+    assert m.shape == offsets.shape, what
+    assert (m(*np.indices(m.shape)) == offsets).all(), what
+    first, counts = np.unique(offsets, return_counts=True)
+    assert m.padding == m.size - len(first), what
+    if (counts == 1).all():
+        slots = np.full(m.size, -1)
+        slots[offsets.reshape(-1)] = np.arange(offsets.size)
+        found = m.coordinates(np.arange(m.size))
+        right = np.unravel_index(np.maximum(slots, 0), offsets.shape)
+        for x, y in zip(found, right, strict=True):
+            assert (x == np.where(slots < 0, -1, y)).all(), what
+
+
+def test_chains_of_views_are_numpys() -> None:
+    for seed in range(150):
+        check_chain(seed)
+
+
+@pytest.mark.slow
+def test_many_chains_of_views_are_numpys() -> None:
+    for seed in range(1000, 6000):
+        check_chain(seed)
+
+
+TILED = "f32[M,N]{1,0:T(8,128)}"
+
+
+@each_row(
+    ("operations", "sizes", "text"),
+    [
+        ({"index": (slice(None, 4),)}, (4, "N"), "1024*(d1//128) + 128*d0 + d1%128"),
+        ({"index": (2, slice(None, 5))}, (5,), "d0 + 256"),
+        ({"reverse": 0}, ("M", "N"), None),
+        ({"windows": {0: (3, 2)}}, None, None),
+        ({"index": (slice("s"), slice("s")), "diagonal": (0, 1)}, ("s",), None),
+        ({"broadcast": ("K", "M", "N")}, ("K", "M", "N"), None),
+        ({"index": (slice("s", None), ...)}, None, None),
+        ({"transpose": (1, 0), "index": (None, 3)}, (1, "M"), None),
+    ],
+)
+def test_symbolic_sizes(operations: Any, sizes: Any, text: str | None) -> None:
+    m = ml.index_map(TILED)
+    view = m.view(**operations)
+    if sizes is not None:
+        assert tuple(map(str, view.shape)) == tuple(map(str, sizes))
+    assert text is None or str(view).endswith(f"-> {text}")
+    numbers = {"M": 21, "N": 300, "K": 2, "s": 5}
+    own = {name: numbers[name] for name in view.recipe.names}
+    own |= {name: numbers[name] for name in view.reference_form.sizes()}
+    concrete = {k: v for k, v in numbers.items() if k in ("M", "N")}
+    at = {
+        name: tuple(numbers.get(n, n) if isinstance(n, str) else n for n in given)
+        if isinstance(given, tuple) and name == "broadcast"
+        else given
+        for name, given in operations.items()
+    }
+    if "s" in own:
+        five = slice(5, None), ...
+        at["index"] = five if "diagonal" not in at else (slice(5), slice(5))
+    right = m.at(**concrete).view(**at)
+    found = view.at(**own)
+    assert found.shape == right.shape
+    grid = np.indices(found.shape)
+    assert (found(*grid) == right(*grid)).all()
+
+
+def test_an_index_of_integers_is_an_offset() -> None:
+    m = ml.index_map("f32[16,256]{1,0:T(8,128)}")
+    assert m[2, 3] == m(2, 3) == m[2:, 3][0] == m[-14, ::-1][252]
+    assert m[2:10, ::2].shape == (8, 128)
+
+
+@each_row(
+    ("operations", "message"),
+    [
+        ({"index": (1, 2, 3)}, "expected at most 2 indices"),
+        ({"index": 16}, "expected -16 to 15"),
+        ({"index": 1.5}, "an integer, a name or a slice"),
+        ({"index": (..., ...)}, "one ..."),
+        ({"index": slice(None, None, 0)}, "another number than 0"),
+        ({"transpose": (0, 0)}, "appears twice"),
+        ({"reshape": (5, -1)}, "cannot be reshaped"),
+        ({"squeeze": 0}, "size 1"),
+        ({"broadcast": (3, 256)}, "does not fit"),
+        ({"diagonal": (0,)}, "expected 2 different"),
+        ({"diagonal": (0, 5)}, "from -2 to 1"),
+        ({"windows": {0: 17}}, "fits 16"),
+        ({"tiles": (5, 128)}, "divide"),
+        ({"gather": 3}, "expected a map"),
+        ({"rotate": 3}, "expected an operation"),
+    ],
+)
+def test_errors(operations: Any, message: str) -> None:
+    with pytest.raises(ml.LayoutError) as error:
+        ml.index_map("f32[16,256]{1,0:T(8,128)}").view(**operations)
+    assert message in str(error.value)
+
+
+def test_views_are_proved() -> None:
+    m = ml.index_map(TILED)
+    assert ml.is_injective(m[::2, ::-1]).holds
+    assert str(ml.is_injective(m.view(windows={0: (3, 1)})).condition) == "M <= 3"
+    assert ml.verify(m.view(windows={0: (3, 1)})).holds
+    assert ml.verify(m[3:, 1::3].at(M=20, N=150)).holds
