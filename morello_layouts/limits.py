@@ -165,6 +165,12 @@ KERNEL_DOMAINS: Final = 200
 KERNEL_BLOCK: Final = 1 << 18
 """Bytes of a staging buffer, which lies on the caller's stack."""
 
+MESSAGE_STRETCHES: Final = 4096
+"""Moves of one piece of a message by strides; with more, each element has its own offset."""
+
+EXCHANGE_SCRATCH: Final = 1 << 26
+"""Bytes of a process that an exchange between devices uses beside both arrays, by default."""
+
 KERNEL_THREADS: Final = 1024
 """Threads of one call."""
 

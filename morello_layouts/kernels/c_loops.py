@@ -440,7 +440,7 @@ def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
     >>> direct_transposition(Kernel(r.source.recipe, r.target.recipe, 4)).x
     LoopAxis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
     """
-    elements, padding = domains_of(kernel.source, kernel.target)
+    elements, padding = domains_of(kernel.source, kernel.target, fill=kernel.fill is not None)
     e = kernel.itemsize
     if elements is None or len(elements) != 1 or padding or e not in (1, 2, 4, 8):
         return None

@@ -150,11 +150,14 @@ class KernelPlan:
         return (*self.nests, *staged)
 
 
-def domains_of(source: Recipe, target: Recipe) -> tuple[list[Domain] | None, list[Domain]]:
+def domains_of(
+    source: Recipe, target: Recipe, *, fill: bool = True
+) -> tuple[list[Domain] | None, list[Domain]]:
     """Return the domains of the elements, and the domains to fill with padding.
 
     The first is None without common digits, or for too many domains. The second may then hold
-    elements too, and is filled before they are moved.
+    elements too, and is filled before they are moved. Without ``fill`` symbolic
+    sizes have none of it.
     """
     shape, size, tail = source.shape, target.size, target.tail_padding
     if 0 in shape and size == tail:
@@ -164,7 +167,7 @@ def domains_of(source: Recipe, target: Recipe) -> tuple[list[Domain] | None, lis
     shared = shared_digits(a, b) if a and b else None
     starts = (a.start if a else 0), (b.start if b else 0)
     elements = None if shared is None else element_domains(shape, shared, starts)
-    padding = padding_domains(b, tail, size) if b else None
+    padding = (padding_domains(b, tail, size) if fill or not target.names else []) if b else None
     if target.names and (elements is None or padding is None):
         raise UnsupportedError(
             f"no kernel moves {source} to {target} at all sizes",
@@ -198,7 +201,7 @@ def plan_kernel(
 
 def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
     itemsize, fill = kernel.itemsize, kernel.fill
-    elements, padding = domains_of(kernel.source, kernel.target)
+    elements, padding = domains_of(kernel.source, kernel.target, fill=fill is not None)
     nests = [
         replace(nest, domain=k)
         for k, domain in enumerate(elements or ())
