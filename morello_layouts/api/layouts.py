@@ -23,8 +23,8 @@ from morello_layouts.expr.assumptions import Assumption, apply_divisibility, mee
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
-from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import reshape_view
+from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.maps.index_map import map_of_formula, reshape_view
 from morello_layouts.maps.origin import Origin
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function, layout_of_function
@@ -32,8 +32,8 @@ from morello_layouts.notations.functions import is_function, layout_of_function
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LayoutLike: TypeAlias = "str | Arrays | IndexMap | NDArray[Any] | Callable[..., Any]"
-"""Text in any notation, a layout, an array, an index map, or a function of coordinates."""
+LayoutLike: TypeAlias = "str | Arrays | IndexMap | AffineMap | NDArray[Any] | Callable[..., Any]"
+"""Text in any notation, a layout, an array, an index map, a formula, or a function."""
 
 
 def index_map(
@@ -112,6 +112,8 @@ def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap
     """Return text, arrays and functions as the layout that they have; other values as they are."""
     if is_function(layout):
         return layout_of_function(layout)
+    if isinstance(layout, AffineMap):
+        return map_of_formula(layout)
     if isinstance(layout, str):
         return notations.parse(layout, notation)
     found = None if isinstance(layout, Arrays | IndexMap) else strided.of(layout)

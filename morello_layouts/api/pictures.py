@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, parsed
 from morello_layouts.checks import as_index
-from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.maps import AffineMap
+from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
     from morello_layouts.picture import Picture
@@ -79,13 +78,6 @@ def draw(
     from morello_layouts.picture import Limits, Style, picture_of
 
     second, sizes = _second_and_shape(other, shape)
-    for one in (layout, second):
-        if isinstance(one, AffineMap):
-            raise UnsupportedError(
-                f"{one} is only a formula",
-                "a picture shows tiles, which a formula does not have",
-                "draw a layout or its index map",
-            )
     layout = parsed(layout, notation)
     second = second if second is None else parsed(second, notation)
     maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts.api.arguments import Assuming, Shape, assumptions_of
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, needs_shape, parsed
-from morello_layouts.errors import UnsupportedError
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape
 
@@ -178,13 +177,7 @@ def verify(
     """
     from morello_layouts import proof
 
-    m = _map(layout, shape, assuming, notation)
-    if isinstance(m, AffineMap):
-        raise UnsupportedError(
-            "verify: expected a layout, got the map of a formula",
-            "verify compares the formulas of a layout with its recipe",
-            "compare the formula with a layout: are_equivalent(map, layout)",
-        )
+    m = index_map(layout, shape, assuming=assuming, notation=notation)
     return proof.verify(m, budget=budget)
 
 

@@ -26,7 +26,7 @@ from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_al
 from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.places import Place, place_of, slot_of
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
-from morello_layouts.maps.view import OPERATIONS, Seen, as_text, indexed
+from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed
 from morello_layouts.recipe import (
     Pad,
     Recipe,
@@ -36,8 +36,11 @@ from morello_layouts.recipe import (
     elements_by_slot,
     has_inverse,
     known,
+    linear_index,
     occupied,
     physical_coordinates,
+    recipe_of_coordinates,
+    recipe_of_formula,
 )
 from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
 
@@ -257,8 +260,8 @@ class IndexMap:
         """The derivation of the simplified formula from the reference formula."""
         return Derivation.of(self.reference_form)
 
-    def compose(self, other: AffineMap | IndexMap) -> AffineMap:
-        """Return the map of the coordinates that another map gives.
+    def compose(self, other: AffineMap | IndexMap) -> IndexMap:
+        """Return the map of the coordinates that another map gives: a view of this array.
 
         Args:
             other: a map with one formula for each dimension of this map; an index map gives one.
@@ -278,7 +281,11 @@ class IndexMap:
                 "a map is composed with an index map or an affine map",
                 "make one with index_map or from_sympy",
             )
-        return self.affine_map.compose(inner)
+        composed = self.affine_map.compose(inner)  # checks that both fit
+        outer, inner = self.assume(inner.assumptions), inner.assume(self.assumptions)
+        view = gathered(outer.recipe.shape, inner.sizes, inner.given)
+        found = viewed(outer, view, f"{self.source} at {inner}")
+        return replace(found, size_symbols=composed.size_symbols)
 
     def view(self, **operations: Any) -> IndexMap:
         """Return the map of a part of the array, or of its elements in another order.
@@ -534,3 +541,25 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
         element_type=None,
         origin=None,
     )
+
+
+def map_of_formula(f: AffineMap) -> IndexMap:
+    """Return the index map whose offset a formula gives, or whose place several give.
+
+    Raises:
+        ShapeError: if a formula may be negative, or leave the buffer.
+
+    >>> from morello_layouts import from_sympy
+    >>> m = map_of_formula(from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4"))
+    >>> print(m.recipe)
+    [6,8] → split [6,2,4] → transpose [2,6,4]
+    """
+    size = f.buffer_size
+    if len(f.given) == 1:
+        recipe, form = recipe_of_formula(f.sizes, f.given[0], size), f.given[0]
+    else:
+        ends = tuple(form.interval.hi for form in f.forms)
+        sizes = tuple(0 if end is None else end + 1 for end in ends)
+        recipe = recipe_of_coordinates(f.sizes, f.given, sizes)
+        form = linear_index(f.given, sizes, AffineExpr((), 0))
+    return IndexMap(recipe, form, "a formula", (), f.assumptions, f.size_symbols)

@@ -125,3 +125,24 @@ def test_views_are_proved() -> None:
     assert str(ml.is_injective(m.view(windows={0: (3, 1)})).condition) == "M <= 3"
     assert ml.verify(m.view(windows={0: (3, 1)})).holds
     assert ml.verify(m[3:, 1::3].at(M=20, N=150)).holds
+
+
+def test_a_formula_is_a_map() -> None:
+    formula = ml.from_sympy(("M", "N"), "16*((N + 15)//16)*d0 + d1")
+    m = ml.index_map(formula)
+    assert ml.verify(m).holds
+    assert ml.is_injective(m).holds
+    assert m.at(M=3, N=20).coordinates(33) == (1, 1)
+    view = m[::2, 3:]
+    assert str(view.shape) == "(ceiling(M/2), N - 3)"
+    with pytest.raises(ml.ShapeError, match="expected values from 0"):
+        ml.index_map(ml.from_sympy({"shape": (6, 8)}, "d0 - d1"))
+
+
+def test_a_composition_is_a_view() -> None:
+    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
+    turned = tiled.compose(ml.from_sympy({"shape": (6, 2)}, ("3 - 2*d1", "d0")))
+    assert [turned(i, j) for i in range(6) for j in range(2)] == [
+        tiled(3 - 2 * j, i) for i in range(6) for j in range(2)
+    ]
+    assert turned.coordinates(tiled(1, 4)) == (4, 1)

@@ -69,10 +69,10 @@ def test_refused_arguments(
     assert len(str(caught.value).splitlines()) >= 3
 
 
-def test_a_formula_cannot_be_drawn() -> None:
-    formula = ml.from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))
-    with pytest.raises(ml.UnsupportedError, match="draw a layout"):
-        ml.draw(formula)
+def test_a_formula_is_drawn() -> None:
+    formula = ml.from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
+    right = ml.draw("[1, 0, 1 p(4)]", (6, 8)).text().splitlines()[2:]
+    assert ml.draw(formula).text().splitlines()[2:] == right
 
 
 def test_symbolic_sizes_can_be_given() -> None:
