@@ -10,6 +10,7 @@ from morello_layouts import notations
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.formulas import Bound, form_of
 from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.checks import shown
 from morello_layouts.codegen import Formulas, Target, print_formulas
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import (
@@ -49,9 +50,9 @@ Simplified: TypeAlias = Literal["readable", "cheapest"]
 
 def code(
     of: Formulable,
-    target: Target | str,
+    *given: Target | str | Shape | Mapping[Any, tuple[Bound, Bound]] | None,
+    target: Target | str | None = None,
     bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
-    *,
     shape: Shape | None = None,
     simplified: Simplified = "readable",
     shift: bool = False,
@@ -80,8 +81,9 @@ def code(
     Args:
         of: a layout, its text, an index map, ``m.inverse``, ``m.decompose()``, a relayout, what
             :func:`from_sympy` gives; or an expression: SymPy, or text with ``bounds``.
-        target: ``"c"``, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``, ``"triton"``,
-            ``"latex"`` or ``"sympy"``.
+        given: a shape, a target and bounds, in any order, if they are not given by name.
+        target: ``"c"``, as by default, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``,
+            ``"triton"``, ``"latex"`` or ``"sympy"``.
         bounds: the bounds of an expression's variables, as in :func:`simplify`. A function has all
             of them as arguments.
         shape: the array's sizes, if the layout does not carry them.
@@ -98,8 +100,10 @@ def code(
             expression cannot be read.
         UnsupportedError: if a value does not fit 64 bits, or the target lacks an operation.
 
-    >>> code("f32[3,5]{1,0:T(2,2)}", "c")
+    >>> code("f32[3,5]{1,0:T(2,2)}")
     '12 * (d0 / 2) + 4 * (d1 / 2) + 2 * (d0 % 2) + d1 % 2'
+    >>> code("[1, 0]", (6, 8), "python")
+    '6*d1 + d0'
     >>> code("(32*i + j)//8", "python", {"i": (0, 31), "j": (0, 31)}, shift=True)
     '(i << 2) + (j >> 3)'
     >>> print(code(index_map("f32[3,5]{1,0:T(2,2)}").inverse, "python"))
@@ -113,12 +117,25 @@ def code(
             "a formula is simplified for reading or for computing",
             "give one of these",
         )
+    named: dict[str, Any] = {"target": target, "bounds": bounds, "shape": shape}
+    for value in given:
+        if value is not None:
+            kind = "target" if isinstance(value, str) else "shape"
+            kind = "bounds" if isinstance(value, Mapping) else kind
+            if named[kind] is not None:
+                raise LayoutError(
+                    f"code: expected one {kind}, got {shown(named[kind])} and {shown(value)}",
+                    "a text is a target, sizes are a shape, and a mapping has bounds",
+                    "give each of them once",
+                )
+            named[kind] = value
+    target, bounds, shape = (named[kind] for kind in ("target", "bounds", "shape"))
     if notation is not None and isinstance(of, str):
         of = notations.parse(of, notation)
     found = formulas_of(of, bounds, shape=shape, name=name)
     if simplified == "cheapest":
         found = _cheapest(found, shift)
-    return print_formulas(found, target, shift=shift, function=function, asserts=asserts)
+    return print_formulas(found, target or "c", shift=shift, function=function, asserts=asserts)
 
 
 def formulas_of(
