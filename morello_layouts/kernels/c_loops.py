@@ -32,6 +32,7 @@ from morello_layouts.kernels.nests import (
     Transposition,
     Turn,
     fuse_loops,
+    offsets,
 )
 from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
 from morello_layouts.kernels.staging import StagedBlocks
@@ -359,11 +360,28 @@ def _image_lines(nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int) ->
     image = image_of(nest)
     heads, (t, s) = _heads(image.fill.loops, ("image", at[1]), depth, hoist, None)
     reads = [f"const unsigned char *s0 = {s};", f"unsigned char *t0 = {t};"]
-    fill = nested(heads, [*reads, *_micro_lines(image.fill, hoist, far=False)])
+    ahead = [f"RELAYOUT_SOON(s0 + {hoist(at)});" for at in _lines_ahead(nest)]
+    fill = nested(heads, [*reads, *ahead, *_micro_lines(image.fill, hoist, far=False)])
     steps = [LoopAxis(count, apart, stride) for count, stride, apart in image.runs]
     heads, (t, s) = _heads(tuple(steps), (at[0], "image"), depth, hoist, None)
     put = nested(heads, [f"relayout_put({t}, {s}, {hoist(image.run)});"])
-    return [f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}];", *fill, *put]
+    ends = nested(heads, [f"relayout_open({t}, {hoist(image.run)});"])
+    return [f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}];", *ends, *fill, *put]
+
+
+def _lines_ahead(nest: Nest) -> list[Int]:
+    """Return how far from what a step reads lie the lines that it reads for the next image."""
+    outer = nest.loops[: len(nest.loops) - nest.inner_loops]
+    ahead = next((axis.source for axis in reversed(outer) if axis.source != 0), 0)
+    rows, run = list[Int]([0]), 0
+    match nest.micro:
+        case Interleave(width=run, source=levels):
+            rows = offsets(levels)
+        case Deinterleave(rows=count, width=width):
+            run = count * width
+        case CopyRun(size):
+            run = estimate(size)
+    return [ahead + row + k for row in rows for k in range(0, run, CACHE_LINE)] if ahead else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,13 @@ class Helper(NamedTuple):
             f"    vector a0_{r};\n    memcpy(&a0_{r}, s + {at}, {width});\n"
             for r, at in enumerate(loads)
         )
-        vector += _rounds(rows, picks, inverse=inverse) + _stores(stores, rows, width)
+        is_power = rows & (rows - 1) == 0
+        vector += (
+            _rounds(rows, picks, inverse=inverse)
+            if is_power
+            else _merges(rows, n, element, inverse=inverse)
+        )
+        vector += _stores(stores, width, int(log2(rows)) if is_power else rows - 1)
         near, far = f"{half}", f"{rows * half}"
         row, item = f"RELAYOUT_AT(r, {_NAMES}) + i * {element}", f"(i * {rows} + r) * {element}"
         i, r = (f"for (size_t {k} = 0; {k} < {m}; {k}++)" for k, m in (("i", n), ("r", rows)))
@@ -158,7 +164,7 @@ class Helper(NamedTuple):
             for chosen in _pairs(element, 16)
         ]
         to = [f"RELAYOUT_AT({i}, {_NAMES})" for i in range(across)]
-        vector += _rounds(across, picks) + _stores(to, across, width)
+        vector += _rounds(across, picks) + _stores(to, width, int(log2(across)))
         second = f"t + {half}, s + {f'{half // element} * row' if direct else half}"
         loops = (
             f"for (size_t x = 0; x < {across}; x++)",
@@ -192,7 +198,7 @@ def _pairs(element: int, width: int) -> tuple[list[int], list[int]]:
 
 def _words(picks: list[int], element: int) -> list[int]:
     """Return picks of elements of 16 bytes as picks of their halves."""
-    return [2 * x + k for x in picks for k in (0, 1)] if element == 16 else picks
+    return [2 * x + k if x >= 0 else x for x in picks for k in (0, 1)] if element == 16 else picks
 
 
 def _rounds(rows: int, picks: Sequence[list[int]], *, inverse: bool = False) -> str:
@@ -204,16 +210,34 @@ def _rounds(rows: int, picks: Sequence[list[int]], *, inverse: bool = False) -> 
             before, after = (whole, halves) if inverse else (halves, whole)
             a, b = (f"a{k}_{r}" for r in before)
             for r, chosen in zip(after, picks, strict=True):
-                lines.append(
-                    f"    const vector a{k + 1}_{r} = __builtin_shufflevector({a}, {b},\n"
-                    f"        {', '.join(map(str, chosen))});\n"
-                )
+                lines.append(_shuffle(f"a{k + 1}_{r}", a, b, chosen))
     return "".join(lines)
 
 
-def _stores(places: Sequence[str], rows: int, width: int) -> str:
+def _merges(rows: int, n: int, element: int, *, inverse: bool) -> str:
+    """Return the shuffles that pick each vector of n elements from one row after the other."""
+    lines = []
+    for r in range(rows):
+        items = [r * n + j if not inverse else j * rows + r for j in range(n)]
+        places = [divmod(k, rows)[::-1] if not inverse else divmod(k, n) for k in items]
+        for k in range(1, rows):
+            old = [j if k > 1 else at if row == 0 else -1 for j, (row, at) in enumerate(places)]
+            chosen = [n + at if row == k else x for x, (row, at) in zip(old, places, strict=True)]
+            chosen = [x if row <= k else -1 for x, (row, _) in zip(chosen, places, strict=True)]
+            before = "a0_0" if k == 1 else f"a{k - 1}_{r}"
+            lines.append(_shuffle(f"a{k}_{r}", before, f"a0_{k}", _words(chosen, element)))
+    return "".join(lines)
+
+
+def _shuffle(name: str, a: str, b: str, picks: list[int]) -> str:
+    return (
+        f"    const vector {name} = __builtin_shufflevector({a}, {b},\n"
+        f"        {', '.join(map(str, picks))});\n"
+    )
+
+
+def _stores(places: Sequence[str], width: int, last: int) -> str:
     """Return the stores of the last round's vectors."""
-    last = int(log2(rows))
     return "".join(f"    memcpy(t + {at}, &a{last}_{r}, {width});\n" for r, at in enumerate(places))
 
 

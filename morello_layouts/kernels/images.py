@@ -24,7 +24,7 @@ from morello_layouts.kernels.nests import (
 )
 
 # Bytes of an image: it stays in the first cache, beside the source.
-_IMAGE: Final = 1 << 14
+_IMAGE: Final = 1 << 12
 # Bytes of a run that is worth no image: few of its lines are parts of lines.
 _LONG_RUN: Final = 1 << 10
 

@@ -46,7 +46,7 @@ class Interleave:
 
     Attributes:
         element: bytes of an element.
-        rows: the number of rows, a power of two.
+        rows: the number of rows, 2 to 8 or 16.
         width: bytes of each row, 16, 32 or 64.
         source: the addresses of the rows.
     """

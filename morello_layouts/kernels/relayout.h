@@ -55,13 +55,15 @@ typedef long long relayout_s64_64 __attribute__((vector_size(64)));
 #define RELAYOUT_FENCE() ((void)0)
 #endif
 
-/* Load a line of the source into the caches, the first one or only the second. */
+/* Load a line of the source into the caches, the first one or only the second; or one to write. */
 #if defined(__GNUC__)
 #define RELAYOUT_AHEAD(s) __builtin_prefetch((s), 0, 3)
 #define RELAYOUT_SOON(s) __builtin_prefetch((s), 0, 2)
+#define RELAYOUT_OPEN(t) __builtin_prefetch((t), 1, 3)
 #else
 #define RELAYOUT_AHEAD(s) ((void)0)
 #define RELAYOUT_SOON(s) ((void)0)
+#define RELAYOUT_OPEN(t) ((void)0)
 #endif
 
 /* Keep a loop from being unrolled. */
@@ -212,6 +214,13 @@ RELAYOUT_INLINE void relayout_part(unsigned char *t, const unsigned char *s, siz
     else if (n >= 8) memcpy(t, s, 8), memcpy(t + n - 8, s + n - 8, 8);
     else if (n >= 4) memcpy(t, s, 4), memcpy(t + n - 4, s + n - 4, 4);
     else if (n > 0) t[0] = s[0], t[n / 2] = s[n / 2], t[n - 1] = s[n - 1];
+}
+
+/* Load the lines of which a run covers a part, before they are written. */
+RELAYOUT_INLINE void relayout_open(const unsigned char *t, size_t n)
+{
+    if ((uintptr_t)t % 64 > 0) RELAYOUT_OPEN(t);
+    if ((uintptr_t)(t + n) % 64 > 0) RELAYOUT_OPEN(t + n);
 }
 
 /* Copy a run to a target beyond the caches: whole cache lines by non-temporal stores, and the parts

@@ -48,8 +48,9 @@ _STAGE: Final = 1 << 15
 # Rows of the source that a direct transposition reads by turns: one cache line of each stays in the
 # first cache.
 SMALL_ROWS: Final = 384
-# Rows that one interleaving takes: as many registers.
-_MOST_ROWS: Final = 16
+# How many rows one interleaving takes: powers of two by rounds, in as many registers; others by as
+# many shuffles for each vector.
+ROWS_INTERLEAVED: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 16})
 
 
 def vectorize(domain: Domain, itemsize: int, *, far: bool = True) -> list[Nest]:
@@ -134,7 +135,8 @@ def _nests(domain: Domain, element: int, *, far: bool) -> Iterator[Nest]:
     found = (
         _interleave(domain, axes, element, source=True)
         or _interleave(domain, axes, element, source=False)
-        or (_turn if far else _transpose)(domain, axes, element)
+        or (_turn(domain, axes, element) if far else None)
+        or _transpose(domain, axes, element)
     )
     if isinstance(found, Nest):
         yield found
@@ -187,7 +189,7 @@ def _interleave(
     count = prod(counts)
     if len(counts) < len(rows) or len(rows) > MOST_LEVELS:
         return None
-    if count & (count - 1) or not 2 <= count <= _MOST_ROWS:
+    if count not in ROWS_INTERLEAVED:
         return None
     width = next((w for w in (64, 32, 16) if holds_vectors(axis, w // element)), None)
     if width is None or width <= element or items_per_step(axis) not in (1, width // element):
@@ -204,7 +206,7 @@ def _interleave(
 
 
 def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
-    """Transpose whole axes; None if there are no two chains of them."""
+    """Transpose whole axes; None if there are no two chains of them, or too short ones."""
     if element > 8:
         return None
     whole = [axis for axis in axes if axis.clamp is None]
@@ -213,10 +215,10 @@ def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
         return None
     y = _until(y_chain, [(x_chain[0], 0)])[:MOST_LEVELS]
     x = _until(x_chain, [(axis, 0) for axis in y])[:MOST_LEVELS]
-    least = 16 // element
-    sizes = [upper_bound(prod(axis.count for axis in chain)) for chain in (x, y)]
-    if any(most is not None and most < least for most in sizes):
-        return None
+    for chain, least in ((x, 16), (y, CACHE_LINE)):
+        most = upper_bound(prod(axis.count for axis in chain))
+        if most is not None and most * element < least:
+            return None
     taken = [*x, *y]
     loops = sorted(strip_mined([a for a in axes if all(a is not b for b in taken)]), key=loop_order)
     source = tuple((axis.count, axis.source) for axis in y)

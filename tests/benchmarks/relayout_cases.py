@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,13 +26,18 @@ Move = Callable[[], object]
 
 @dataclass(frozen=True)
 class Case:
-    """A relayout of bytes: its name, the layouts, the shape, and bytes of an element."""
+    """A relayout of bytes: its family and name, layouts, shape, and bytes of an element."""
 
-    name: str
+    family: str
+    kind: str
     source: str
     target: str
     shape: tuple[int, ...]
     itemsize: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {'x'.join(map(str, self.shape))}"
 
     @property
     def recipes(self) -> tuple[Recipe, Recipe]:
@@ -40,49 +46,73 @@ class Case:
         return source, target
 
 
-NCHW16C = "[0, 1, 2, 3, 1 p(16)]"
-LARGE = (
-    Case("f32 2048x2048 → T(8,128)", "[0, 1]", "{1,0:T(8,128)}", (2048, 2048), 4),
-    Case("bf16 4096x4096 → T(8,128)(2,1)", "[0, 1]", "{1,0:T(8,128)(2,1)}", (4096, 4096), 2),
-    Case("int8 4096x4096 → T(8,128)(4,1)", "[0, 1]", "{1,0:T(8,128)(4,1)}", (4096, 4096), 1),
-    Case("f32 2048x2048 transposed", "[0, 1]", "[1, 0]", (2048, 2048), 4),
-    Case("16 bits, 4096x4096 transposed", "[0, 1]", "[1, 0]", (4096, 4096), 2),
-    Case("8 bits, 4096x4096 transposed", "[0, 1]", "[1, 0]", (4096, 4096), 1),
-    Case("f32 32x64x56x56 NCHW → NCHW16c", "NCHW", NCHW16C, (32, 64, 56, 56), 4),
-    Case("f32 32x64x56x56 NCHW16c → NCHW", NCHW16C, "NCHW", (32, 64, 56, 56), 4),
-    Case("f32 32x64x56x56 NCHW → NHWC", "NCHW", "NHWC", (32, 64, 56, 56), 4),
-    Case("f32 2048x2048 → odd-even 16", "[0, 1]", "[0, 1, 1 oe(16)]", (2048, 2048), 4),
-    Case("f32 1000x1000 → T(8,128)", "[0, 1]", "{1,0:T(8,128)}", (1000, 1000), 4),
-    Case("bf16 4001x3999 → T(8,128)(2,1)", "[0, 1]", "{1,0:T(8,128)(2,1)}", (4001, 3999), 2),
-    Case("bf16 T(8,128)(2,1) → 4001x3999", "{1,0:T(8,128)(2,1)}", "[0, 1]", (4001, 3999), 2),
-    Case("f32 T(8,128) → {0,1}T(8,128)", "{1,0:T(8,128)}", "{0,1:T(8,128)}", (2048, 2048), 4),
-    Case(
-        "bf16 T(8,128) → T(16,128)(2,1)", "{1,0:T(8,128)}", "{1,0:T(16,128)(2,1)}", (4096, 4096), 2
-    ),
-)
-SMALL = (
-    Case("f32 256x256 → T(8,128)", "[0, 1]", "{1,0:T(8,128)}", (256, 256), 4),
-    Case("bf16 256x512 → T(8,128)(2,1)", "[0, 1]", "{1,0:T(8,128)(2,1)}", (256, 512), 2),
-    Case("int8 512x512 → T(8,128)(4,1)", "[0, 1]", "{1,0:T(8,128)(4,1)}", (512, 512), 1),
-    Case("f32 256x256 transposed", "[0, 1]", "[1, 0]", (256, 256), 4),
-    Case("16 bits, 360x360 transposed", "[0, 1]", "[1, 0]", (360, 360), 2),
-    Case("8 bits, 512x512 transposed", "[0, 1]", "[1, 0]", (512, 512), 1),
-    Case("f32 1x64x28x28 NCHW → NHWC", "NCHW", "NHWC", (1, 64, 28, 28), 4),
-)
-# Rows that do not start at cache lines, on either side.
-UNEVEN = (
-    Case("f32 2001x1999 transposed", "[0, 1]", "[1, 0]", (2001, 1999), 4),
-    Case("16 bits, 4001x3999 transposed", "[0, 1]", "[1, 0]", (4001, 3999), 2),
-    Case("8 bits, 4001x3999 transposed", "[0, 1]", "[1, 0]", (4001, 3999), 1),
-    Case("f32 201x199 transposed", "[0, 1]", "[1, 0]", (201, 199), 4),
-    Case("8 bits, 401x399 transposed", "[0, 1]", "[1, 0]", (401, 399), 1),
-)
+def _cases() -> Iterator[Case]:
+    """The cases of the page, family by family; sizes from 4 KiB to 256 MiB."""
+    for bits, shapes in (
+        (8, ((512, 512), (2048, 2048), (4096, 4096), (8192, 8192))),
+        (16, ((256, 512), (1024, 2048), (2048, 4096), (4096, 8192))),
+        (32, ((64, 64), (256, 256), (1024, 1024), (2048, 2048), (4096, 4096), (8192, 8192))),
+        (64, ((128, 256), (512, 1024), (1024, 2048), (2048, 4096))),
+    ):
+        for shape in shapes:
+            yield Case(EVEN, f"{bits} bits", "[0, 1]", "[1, 0]", shape, bits // 8)
+    for bits, shape in (
+        (8, (4001, 3999)),
+        (16, (2001, 1999)),
+        (32, (2001, 1999)),
+        (64, (1001, 999)),
+        (32, (1000, 1000)),
+        (16, (3000, 2000)),
+    ):
+        yield Case(RAGGED, f"{bits} bits", "[0, 1]", "[1, 0]", shape, bits // 8)
+    for bits in (32, 16):
+        shape = (64, 128, 128)
+        yield Case(BATCHES, f"{bits} bits", "[0, 1, 2]", "[0, 2, 1]", shape, bits // 8)
+    heads = (8, 512, 16, 64), (8, 512, 12, 64)
+    for order, shape, bits in (
+        ("BHSD", *heads[:1], 16),
+        ("BHSD", heads[1], 32),
+        ("BHDS", heads[0], 16),
+    ):
+        target = "[0, 2, 1, 3]" if order == "BHSD" else "[0, 2, 3, 1]"
+        name = f"{bits} bits BSHD → {order}"
+        yield Case(BATCHES, name, "[0, 1, 2, 3]", target, shape, bits // 8)
+    for bits in (32, 16):
+        for n, c, side in ((8, 3, 224), (16, 17, 64), (16, 255, 28)):
+            for pair in (("NCHW", "NHWC"), ("NHWC", "NCHW")):
+                name = f"{bits} bits {' → '.join(pair)}"
+                yield Case(IMAGES, name, *pair, (n, c, side, side), bits // 8)
+    rows, t81, t82, t84 = "{1,0}", "{1,0:T(8,128)}", "{1,0:T(8,128)(2,1)}", "{1,0:T(8,128)(4,1)}"
+    t3 = "{2,1,0:T(8,128)(2,1)}"
+    for name, source, target, shape, size in (
+        ("f32 → T(1,128)", rows, "{1,0:T(1,128)}", (1, 1000), 4),
+        ("bf16 → T(8,128)(2,1)", rows, t82, (3999, 4003), 2),
+        ("bf16 T(8,128)(2,1) →", t82, rows, (3999, 4003), 2),
+        ("f32 T(8,128) → {0,1}T(8,128)", t81, "{0,1:T(8,128)}", (2048, 2048), 4),
+        ("f32 → {1,3,2,0}", "{3,2,1,0}", "{1,3,2,0}", (33, 57, 65, 31), 4),
+        ("bf16 → {0,2,1:T(8,128)(2,1)}", "{2,1,0}", "{0,2,1:T(8,128)(2,1)}", (512, 513, 17), 2),
+        ("s8 → T(8,128)(4,1)", rows, t84, (4096, 11008), 1),
+        ("s8 T(8,128)(4,1) →", t84, rows, (4096, 11008), 1),
+        ("bf16 → T(8,128)(2,1)", "{2,1,0}", t3, (8, 2048, 4096), 2),
+        ("bf16 T(8,128)(2,1) →", t3, "{2,1,0}", (8, 2048, 4096), 2),
+        ("bf16 → T(8,128)(2,1)", rows, t82, (32000, 4096), 2),
+        ("bf16 T(8,128)(2,1) →", t82, rows, (32000, 4096), 2),
+    ):
+        yield Case(TILES, name, source, target, shape, size)
 
 
-def room(size: int) -> np.ndarray:
-    """Bytes that start at a page and are in memory."""
-    data = np.ones(size + 4096, np.uint8)
-    start = -data.ctypes.data % 4096
+EVEN = "transposed, rows of whole lines"
+RAGGED = "transposed, ragged rows"
+BATCHES = "batches and attention"
+IMAGES = "NCHW and NHWC"
+TILES = "XLA's layouts"
+CASES = tuple(_cases())
+
+
+def room(size: int, past: int = 0) -> np.ndarray:
+    """Bytes that start at a page, or some bytes past it, and are in memory."""
+    data = np.ones(size + 3 * 4096, np.uint8)
+    start = -data.ctypes.data % 4096 + past
     return data[start : start + size]
 
 
@@ -91,8 +121,8 @@ def data_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
     kind = np.dtype(f"u{case.itemsize}")
     source, _ = case.recipes
     seed = np.random.default_rng(0)
-    high = {1: 120, 2: 0x7F00, 4: 0x7F000000}[case.itemsize]
-    array = seed.integers(0, high, case.shape, dtype=np.uint64).astype(kind)
+    count = math.prod(case.shape) * case.itemsize
+    array = seed.integers(0, 120, count, np.uint8).view(kind).reshape(case.shape)
     given = room(source.size * case.itemsize).view(kind)
     given[...] = ml.pack(case.source, array)
     return given, ml.pack(case.target, array)
@@ -187,7 +217,7 @@ def torchs(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
         return None
     torch.set_num_threads(1)
     a, b = case.recipes
-    kind = {1: np.int8, 2: np.int16, 4: np.float32}[case.itemsize]
+    kind = {1: np.int8, 2: np.int16, 4: np.float32, 8: np.float64}[case.itemsize]
     given = torch.from_numpy(source.view(kind)).view(a.physical_shape)
     target = torch.from_numpy(out.view(kind)).view(b.physical_shape)
 
@@ -266,7 +296,7 @@ def _onednn() -> ctypes.CDLL | None:
 def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
     """A reorder between two strided tensors for each domain of elements; padding stays."""
     library = _onednn()
-    if library is None:
+    if library is None or case.itemsize == 8:
         return None
     library.make.restype = ctypes.c_void_p
     domains, _ = domains_of(*case.recipes)

@@ -140,7 +140,7 @@ def test_targets_beyond_the_caches_are_written_as_whole_lines() -> None:
     assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).far
 
 
-@pytest.mark.parametrize("shape", [(401, 399), (256, 256), (17, 4000), (4000, 17)])
+@pytest.mark.parametrize("shape", [(401, 399), (256, 256), (32, 4000), (4000, 17)])
 def test_a_turn_has_rows_of_any_number_and_length(shape: tuple[int, int]) -> None:
     (nest,) = moves("[0, 1]", "[1, 0]", shape, 2, to=0).nests
     assert isinstance(nest.micro, Turn)
