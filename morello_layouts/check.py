@@ -1,17 +1,15 @@
 """Check a certificate of morello_layouts: ``python check.py FILE``. It needs nothing but Python.
 
-1. A polynomial maps monomials of sizes, rounded quotients of sizes, and variables to integers. It
-   is at least 0 if no coefficient is negative once each of these is its least value plus, or its
-   largest minus, something, or a quotient ``ceil(P/n)`` gave way to ``P/n`` or ``(P+n-1)/n``.
-2. ``a // s = q`` and ``a % s = r`` if ``a = q*s + r`` and r lies in 0..s-1. A variable of 0 and 1
-   is a bit: its square is itself, and ``a ^ b`` is ``a + b - 2*a*b``.
-3. A variable is defined by ``v = by*high + low`` or ``name = form``. What is equal differs by 0.
+A polynomial maps monomials of sizes, rounded quotients of sizes, and variables to integers. It is
+at least 0 if no coefficient is negative once each of these is its least value plus, or its largest
+minus, something, or a quotient ``ceil(P/n)`` gave way to ``P/n`` or ``(P+n-1)/n``. ``a // s = q``
+and ``a % s = r`` if ``a = q*s + r`` and r lies in 0..s-1. A bit, in 0..1, is its own square;
+``a ^ b`` is ``a + b - 2*a*b``. A variable is defined by ``v = by*high + low`` or ``name = form``.
 """
 
 import ast
 import itertools
 import json
-import math
 import re
 import sys
 from collections import Counter
@@ -66,7 +64,7 @@ def divided(p, s):
 class World:
     def __init__(self, sizes):
         self.low, self.high, self.names, self.rounded, self.definitions = {}, {}, {}, {}, []
-        found = cache(self.find_nonnegative)
+        found = cache(lambda items: self.has_no_negative(dict(items), [*reversed(self.low)]))
         self.is_nonnegative = lambda p: found(frozenset(p.items()))
         for name, (step, least, most) in sizes.items():
             low, high = max(1, -(-least // step)), None if most is None else most // step
@@ -92,28 +90,28 @@ class World:
             form = plus(low, product(by, high))
         else:
             v, form = entry["name"], self.value(entry["is"], **self.names)
-            limited = [entry["is"], entry["below"]] in limits and self.is_nonnegative(form)
+            gaps = form, plus(plus(below, ONE, -1), form, -1)
+            used = entry.get("limit", [entry["is"], entry["below"]])
+            texts = [f"{n} - 1 - ({text})" for text, n in limits if [text, n] == used]
+            known = [self.value(text, **self.names) for text in texts]
+            limited = bool(known) and all(x in known or self.is_nonnegative(x) for x in gaps)
             require(limited or self.lies_below(form, below), entry)
             self.declare(v, below)
         self.definitions.append((v, form, "split" if "split" in entry else limited))
 
-    def find_nonnegative(self, items):
-        tried = [dict(items)]
-        for one in tried:
-            if self.has_no_negative(one):
-                return True
-            for m, c, atom in [(*x, v) for x in one.items() for v in x[0] if v in self.rounded]:
-                rest, (inner, n) = divided({m: c}, {(atom,): 1})[0], self.rounded[atom]
-                bounded = product(rest, plus(inner, {(): n - 1 if c < 0 else 0}))
-                less = plus(bounded, plus(one, {m: c}, -1), n)
-                tried += [less] if less not in tried and len(tried) < 40 else []
-        mixed = [v for v in sorted(BITS) if len({c > 0 for m, c in items if v in m}) == 2][:1]
-        ends = [put(dict(items), bit, end) for bit in mixed for end in ({}, ONE) if len(items) < 9]
-        return bool(ends) and all(map(self.is_nonnegative, ends))
-
-    def has_no_negative(self, p):
-        for atom in reversed(self.low):  # bounds hold earlier atoms only
-            signs = {c > 0 for m, c in p.items() if atom in m}
+    def has_no_negative(self, p, atoms):
+        for k, atom in enumerate(atoms):  # bounds hold earlier atoms only
+            found = {m: c for m, c in p.items() if atom in m}
+            signs = {c > 0 for c in found.values()}
+            if atom in BITS and len(signs) == 2 and len(p) < 9:
+                return all(self.has_no_negative(put(p, atom, x), atoms[k:]) for x in ({}, ONE))
+            if signs and atom in self.rounded:
+                inner, n = self.rounded[atom]
+                bounds = (plus(inner, {(): n - 1 if c < 0 else 0}) for c in found.values())
+                rests = (divided({m: c}, {(atom,): 1})[0] for m, c in found.items())
+                less = product(plus(p, found, -1), {(): n})
+                if self.has_no_negative(reduce(plus, map(product, rests, bounds), less), atoms[k:]):
+                    return True
             falls = signs == {False} and self.high[atom] is not None
             end = self.high[atom] if falls else {(): self.low[atom]}
             p = put(p, atom, plus(end, {(atom,): 1}, -1 if falls else 1)) if signs else plus(p, {})
@@ -169,7 +167,7 @@ class World:
     def xor(self, x, y):
         if not x or not y:
             return plus(x, y)
-        s = max(2, *(n & -n for n in (math.gcd(*x.values()), math.gcd(*y.values()))))
+        s = max(2, *(min(c & -c for c in z.values()) for z in (x, y)))
         (x, a), (y, b) = self.divide(x, {(): s}), self.divide(y, {(): s})
         return plus(plus(plus(a, b), product(a, b), -2), self.xor(x, y), s)  # bits, or a or b is 0
 
@@ -230,9 +228,9 @@ def check(given, make=World):
     if parts & {"onto", "slots"}:  # slot p, below all limits, holds the element at its inverse
         limits = given["limits"] if "slots" in parts else []
         for text, n in limits:  # no other slot holds an element
-            require(world.lies_below(world.value(text, p=offset), world.value(n)), "a limit")
-        for entry in given["digits_of_slots"]:
-            world.define(entry, limits)
+            gap = plus(plus(world.value(n), ONE, -1), world.value(text, p=offset), -1)
+            require(any(map(world.is_nonnegative, world.ways(gap))), "a limit")
+        list(map(world.define, given["digits_of_slots"], itertools.repeat(limits)))
         back = [world.value(text, p=p) for text in given["inverse"]]
         require(all(world.lies_below(x, n) for x, n in zip(back, shape, strict=True)), "outside")
         world.same(world.value(given["offset"], back), p)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from math import gcd
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts import check as checker
 from morello_layouts.check import BITS, ONE, Refused, World, divided, plus, product, put
@@ -14,7 +15,8 @@ from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT
 Certificate: TypeAlias = dict[str, Any]
 """A statement and its proof as JSON: numbers, texts, lists and dictionaries."""
 
-_Polynomial: TypeAlias = dict[tuple[str, ...], int]
+FROM: Final = "p_from_"
+"""How names for p begin that count from a first slot."""
 
 
 def certified(statement: Certificate) -> Certificate:
@@ -23,14 +25,10 @@ def certified(statement: Certificate) -> Certificate:
     Raises:
         UnsupportedError: if they were not found, which says nothing about the statement.
     """
-    found = {**statement, "digits": [], "digits_of_slots": []}
-    for k, (text, n) in enumerate(statement.get("limits", ())):
-        found["digits_of_slots"].append({"name": f"p_below_{k}", "is": text, "below": n})
     if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
-        with suppress(Refused, MemoryError, RecursionError, StopIteration):
-            _find_digits(found)
-            checker.check(found)
-            return found
+        for first in ("one variable", "sums", "large divisors"):
+            with suppress(Refused, MemoryError, RecursionError, StopIteration):
+                return _found(statement, first)
     raise UnsupportedError(
         f"no certificate that {' and '.join(statement['about'])} is {statement['claim']}",
         "the claim is false, or not provable by digits in which floors and remainders are exact",
@@ -38,31 +36,57 @@ def certified(statement: Certificate) -> Certificate:
     )
 
 
-def _find_digits(found: Certificate) -> None:
-    """Add digits to a statement until the checker can divide all that it asks for."""
+def _found(statement: Certificate, first: str) -> Certificate:
+    """Return a statement with the digits that the checker needs to divide."""
+    found = {**statement, "digits": [], "digits_of_slots": []}
+    for k, (text, n) in enumerate(statement.get("limits", ())):
+        if [text, n] != ["p", statement["end"]]:  # known of p
+            found["digits_of_slots"].append(_of_limit(k, text, n, statement["end"]))
     known = -1
     while known < (known := len(found["digits"])):
-        lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
         try:
-            checker.check({**found, **lists}, lambda sizes: _Search(sizes, found))
+            lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
+            checker.check({**found, **lists}, lambda sizes: _Search(sizes, found, first))
         except Refused as why:
             if "outside" not in why.args:
                 raise
+    checker.check(found)
+    return found
+
+
+def _of_limit(k: int, text: str, n: str, end: str) -> dict[str, Any]:
+    """Return the name that says that a text of p is below a size, or p at least a number."""
+    if n != "0":
+        return {"name": f"p_below_{k}", "is": text, "below": n}
+    from_start = f"-1 - ({text})"
+    last = re.sub(r"\bp\b", f"({end} - 1)", from_start)
+    return {"name": f"{FROM}{k}", "is": from_start, "below": f"1 + {last}", "limit": [text, n]}
 
 
 class _Search(World):
-    """A world that defines the digits which a division needs."""
+    """A world that defines the digits which a division needs.
 
-    def __init__(self, sizes: Any, found: Certificate) -> None:
+    Attributes:
+        found: the certificate, whose lists of digits grow.
+        first: what is tried first: to split one variable, to name sums of them, or to split a
+            coordinate by the largest number that it is divided by.
+    """
+
+    def __init__(self, sizes: Any, found: Certificate, first: str) -> None:
         super().__init__(sizes)
-        self.found = found
+        self.found, self.first = found, first
+
+    def divisors(self, v: str) -> list[int]:
+        """Return the numbers that a statement divides a coordinate by."""
+        texts = " ".join([self.found["offset"], *self.found.get("others", ())])
+        return [int(n) for n in re.findall(rf"\bd{v[1:]} ?(?://|%) ?(\d+)", texts)]
 
     def divide(self, p: Any, s: Any) -> Any:
         while True:
             try:
                 return super().divide(p, s)
             except Refused as why:
-                entry = _missing_digits(*why.args) if self in why.args else None
+                entry = _missing_digits(self, *why.args[1:]) if self in why.args else None
                 if entry is None or len(self.definitions) >= CERTIFICATE_DIGITS:
                     raise
                 self.add(entry)
@@ -86,8 +110,11 @@ class _Search(World):
         self.define(entry)
 
 
-def _missing_digits(world: World, dividend: Any, s: Any) -> dict[str, str] | None:
+def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | None:
     """Return digits of one variable that bring a remainder nearer to below its divisor."""
+    for name, form, _ in world.definitions:
+        if name.startswith(FROM):
+            dividend = world.renamed(dividend, name, form)
     exclusive = _exclusive_or(world, dividend)
     if exclusive is not None:
         return exclusive
@@ -98,9 +125,8 @@ def _missing_digits(world: World, dividend: Any, s: Any) -> dict[str, str] | Non
         if any(v in m for m in rest)
     }
     text = _Texts(world)
-    for v, factor in sorted(
-        factors.items(), key=lambda pair: (_weight(pair[1]), pair[0]), reverse=True
-    ):
+    in_order = sorted(factors.items(), key=lambda x: (_weight(x[1]), x[0]), reverse=True)
+    for v, factor in [] if world.first == "sums" and len(factors) > 1 else in_order:
         by, left = divided(s, factor)
         if left:
             break
@@ -144,8 +170,11 @@ def _exclusive_or(world: World, dividend: Any) -> dict[str, str] | None:
     return None
 
 
-def _split(world: World, v: str, by: Any) -> dict[str, str] | None:
+def _split(world: _Search, v: str, by: Any) -> dict[str, str] | None:
     text = _Texts(world)
+    v = next((name for name, form, _ in world.definitions if form == {(v,): 1}), v)
+    if world.first == "large divisors" and by.keys() == {()}:
+        by = {(): max(n for n in (by[()], *world.divisors(v)) if n % by[()] == 0)}
     below = text.ceiling(plus(world.high[v], ONE), by)
     high, low = (f"{v}_{len(world.definitions)}{end}" for end in "hl")
     return {"split": v, "by": text(by), "high": high, "low": low, "below": below}
