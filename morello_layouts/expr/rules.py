@@ -74,13 +74,13 @@ def constant(d: Digit) -> AffineExpr | None:
 def drop_mod(d: Digit) -> AffineExpr | None:
     """(x // s) mod n = x // s - q·n.
 
-    If [x // s] lies in q·n..q·n + n - 1.
+    If [x] lies in q·s·n..q·s·n + s·n - 1.
 
     tinygrad: cancel_divmod.
     """
     if d.modulus is None:
         return None
-    q = d.operand.interval.floordiv(d.divisor).constant_quotient(d.modulus)
+    q = d.operand.interval.constant_quotient(d.divisor * d.modulus)
     return None if q is None else _floor_div(d.operand, d.divisor) - q * d.modulus
 
 

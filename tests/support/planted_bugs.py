@@ -216,7 +216,7 @@ BUGS: tuple[Bug, ...] = (
     _bug("L8 tail padding dropped", "recipe", 9,
          (xla.recipe, "if tiles else 0", "if not tiles else 0")),
     _bug("S1 drop-mod bound off by one", "rule", 0,
-         (rules.drop_mod, "(d.modulus)", "(d.modulus + 1)")),
+         (rules.drop_mod, "* d.modulus)", "* (d.modulus + 1))")),
     _bug("S2 nest without condition", "rule", 25,
          (rules.flatten_nested, "d.modulus % rest != 0:", "False:")),
     _bug("S3 join-digits factor", "rule", 16,
