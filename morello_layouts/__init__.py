@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         TranslationNotFoundError as TranslationNotFoundError,
         UnsupportedError as UnsupportedError,
     )
-    from morello_layouts.explanations import explain as explain
+    from morello_layouts.explanations import explain as explain, shards as shards
     from morello_layouts.expr.assumptions import Assumption as Assumption
     from morello_layouts.hlo import read_hlo as read_hlo
     from morello_layouts.kernels.relayout import Relayout as Relayout
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         xla as xla,
     )
     from morello_layouts.notations.morello import MorelloLayout as MorelloLayout
+    from morello_layouts.notations.sharding.objects import sharding as sharding
     from morello_layouts.notations.xla import XlaLayout as XlaLayout, XlaShape as XlaShape
     from morello_layouts.picture import Picture as Picture
     from morello_layouts.proof import Proof as Proof
@@ -106,7 +107,7 @@ _NAMES: Final = {
     "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
-    "explanations": "explain",
+    "explanations": "explain shards",
     "expr.assumptions": "Assumption",
     "hlo": "read_hlo",
     "kernels.relayout": "Relayout",
@@ -114,6 +115,7 @@ _NAMES: Final = {
     "maps": "AffineMap IndexMap",
     "notations": "parse",
     "notations.morello": "MorelloLayout",
+    "notations.sharding.objects": "sharding",
     "notations.xla": "XlaLayout XlaShape",
     "picture": "Picture",
     "proof": "Proof",

@@ -51,6 +51,9 @@ RESHARD_PAIRS: Final = 1 << 14
 SHARDING_TEXT: Final = 1 << 19
 """Characters of a sharding, which may list each device."""
 
+SHARD_SIZES: Final = 1 << 10
+"""Sizes of a dimension that are tried for a border within a block."""
+
 NUMBER_JUMPS: Final = 256
 """Jumps in a formula of renumbered devices: each is a floor."""
 

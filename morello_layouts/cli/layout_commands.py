@@ -1,4 +1,4 @@
-"""Commands about one layout: explain, default, draw."""
+"""Commands about one layout: explain, shards, default, draw."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from morello_layouts.cli.options import (
     shape_option,
     text_argument,
 )
-from morello_layouts.cli.terminal import print_json, print_lines
+from morello_layouts.cli.terminal import print_json, print_lines, print_text
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.explanations import explain as explanation_of
+from morello_layouts.explanations import explain as explanation_of, shards as shards_of
 from morello_layouts.explanations.rows import (
     Medium,
     Row,
@@ -39,6 +39,7 @@ from morello_layouts.notations import parse
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.picture import panel_lines
+from morello_layouts.plain import plain
 from morello_layouts.tpu import Suggestion, Waste, default_layout, suggest, waste
 from morello_layouts.tpu.facts import tpu_facts
 
@@ -99,6 +100,59 @@ def explain(
         print_json(found)
     else:
         print_lines(found.lines)
+    return Status.DONE
+
+
+@click.command(
+    short_help="Say what each device holds of a sharded array.",
+    epilog="""\b
+Examples:
+  morello-layouts shards "f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}"
+  morello-layouts shards "f32[M,N], mesh={'x': 8}, spec=P('x', None)"
+  morello-layouts shards "bf16[K], mesh={'x': 8}, spec=P('x')" --blocks 32
+  morello-layouts shards "f32[1000], placements=[Shard(0)], mesh=(16)" --at 999 --json
+
+\b
+JSON: text, headline, devices, copies, room, held (a formula of mesh coordinates for each
+dimension), largest, buffer_bytes, total_bytes, imbalance, empty, cuts (each of dim, block,
+is_cut, first, text), notes; with --at also places (each from axis to number).
+In Python: shards.
+""",
+)
+@text_argument("text")
+@shape_option
+@notation_option
+@assuming_option
+@click.option(
+    "--blocks", metavar="1,32", callback=checked_option(coordinate),
+    help="Blocks that no border should cut, such as those of one scale: 1,32.",
+)  # fmt: skip
+@click.option(
+    "--at", metavar="9,15", callback=checked_option(coordinate),
+    help="Also say where the element at this coordinate is.",
+)  # fmt: skip
+@json_option
+def shards(
+    *,
+    text: LayoutLike,
+    shape: Shape | None,
+    assuming: str | None,
+    blocks: tuple[int, ...] | None,
+    at: tuple[int, ...] | None,
+    as_json: bool,
+) -> Status:
+    """Say what each device holds of the array on devices TEXT: sizes, bytes, imbalance, copies.
+
+    TEXT is an array and its sharding, as HLO, Shardy, JAX, torch or ScaLAPACK write it; - reads
+    it from standard input.
+    """
+    found = shards_of(text, shape, blocks=blocks, assuming=assuming)
+    place = None if at is None else api.index_map(text, shape, assuming=assuming).place(*at)
+    if as_json:
+        places = {} if place is None else {"places": place.holders}
+        print_json({**plain(found), **places})
+    else:
+        print_text(f"{found}" if place is None else f"{found}\n{at} is at {place}")
     return Status.DONE
 
 

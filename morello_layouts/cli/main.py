@@ -14,7 +14,7 @@ from morello_layouts.cli.certificate_commands import check
 from morello_layouts.cli.compiler_commands import tpu_compile
 from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
 from morello_layouts.cli.gpu_commands import banks, fragments
-from morello_layouts.cli.layout_commands import default, draw, explain
+from morello_layouts.cli.layout_commands import default, draw, explain, shards
 from morello_layouts.cli.options import Status, error_in_options
 from morello_layouts.cli.program_commands import explore, hlo, memory, oom
 from morello_layouts.cli.proof_commands import agree, bitcast, equal, prove
@@ -27,7 +27,7 @@ _INTERRUPTED: Final = 130  # a shell's status for Ctrl-C
 _BROKEN_PIPE: Final = 141  # a shell's status for a closed pipe
 
 _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
-    "Layouts": (explain, draw, convert, default),
+    "Layouts": (explain, draw, convert, default, shards),
     "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
     "GPUs": (banks, fragments),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar, Final
 
-from morello_layouts.description import count, listed
 from morello_layouts.diagnostics.buffers import WasteCache
 from morello_layouts.diagnostics.forces import Neighbours
 from morello_layouts.diagnostics.moves import HloMove, Place, instruction_place
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.hlo.module import number_of
+from morello_layouts.notations.sharding.attribute import WrittenSharding, sharding_of
 from morello_layouts.notations.xla import XlaTuple
 
 # The bytes that a device sends for each byte of its larger side, times n/(n-1) for n devices.
@@ -27,64 +27,10 @@ _RING: Final = {
     "collective-broadcast": 1,
 }
 
-_DEVICES: Final = re.compile(
-    r"devices=\[([0-9,]{1,200})\](?:<=\[([0-9,]{1,200})\])?(?:T\([0-9,]*\))?([0-9,]*)", re.ASCII
-)
-_LAST_DIMS: Final = re.compile(r"last_tile_dims=\{([a-z, ]{0,100})\}", re.ASCII)
 _MESH_AXIS: Final = re.compile(r"'(\w{1,60})'=([0-9]{1,9})", re.ASCII)
 _USED_AXIS: Final = re.compile(r"'(\w{1,60})'(?::\([0-9]+\)([0-9]{1,9}))?", re.ASCII)
 _FIRST_GROUP: Final = re.compile(r"\{\{([0-9, ]*)\}", re.ASCII)
 _IOTA_GROUPS: Final = re.compile(r"\[([0-9]{1,9}),([0-9]{1,9})\]<=", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Sharding:
-    """How an array lies on the devices.
-
-    Attributes:
-        text: as the dump writes it.
-        parts: the number of parts along each dimension; empty if it is not split.
-        replicas: the devices that hold each part; None if the text does not say.
-
-    >>> str(sharding_of("{devices=[2,1,1,2]<=[4] last_tile_dim_replicate}"))
-    'split in 2 along dimension 0, each part on 2 devices'
-    >>> str(sharding_of("{replicated}")), str(sharding_of("{maximal device=3}"))
-    ('whole on every device', 'whole on one device')
-    """
-
-    json_keys: ClassVar = ("text", "parts", "replicas", "words=words")
-
-    text: str
-    parts: tuple[int, ...]
-    replicas: int | None
-
-    @property
-    def words(self) -> str:
-        """The same in words."""
-        split = [f"in {n} along dimension {dim}" for dim, n in enumerate(self.parts) if n > 1]
-        if split:
-            each = f", each part on {count(self.replicas, 'device')}" if self.replicas else ""
-            return f"split {listed(split)}{each}"
-        if "maximal" in self.text:
-            return "whole on one device"
-        is_manual = "manual" in self.text
-        return "as the program says, device by device" if is_manual else "whole on every device"
-
-    def __str__(self) -> str:
-        return self.words
-
-
-def sharding_of(text: str) -> Sharding:
-    """Return the sharding in an attribute's text; of a tuple that of the first array."""
-    match = _DEVICES.search(text)
-    if match is None:
-        return Sharding(text, (), None)
-    sizes = tuple(int(n) for n in match[1].split(",") if n)
-    last = _LAST_DIMS.search(text)
-    hidden = len(last[1].split(",")) if last and last[1] else 0
-    hidden = 1 if "last_tile_dim_replicate" in text else hidden
-    kept = sizes[: len(sizes) - hidden] if hidden else sizes
-    return Sharding(text, kept, prod(sizes[len(kept) :]) if hidden else 1)
 
 
 def group_size_of(groups: str) -> int | None:
@@ -157,7 +103,7 @@ class ShardedParameter:
     place: Place
     shape: str
     held_bytes: int
-    sharding: Sharding
+    sharding: WrittenSharding
 
 
 def collectives_of(

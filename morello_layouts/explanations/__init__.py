@@ -1,6 +1,7 @@
 """Explanations of layouts: values, rows of text, JSON. The command and the explorer print them."""
 
 from morello_layouts.explanations.explanation import Explanation, explain
+from morello_layouts.explanations.holding import Shards, shards
 from morello_layouts.explanations.report import ArrayReport
 
-__all__ = ["ArrayReport", "Explanation", "explain"]
+__all__ = ["ArrayReport", "Explanation", "Shards", "explain", "shards"]

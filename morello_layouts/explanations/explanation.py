@@ -19,6 +19,7 @@ from morello_layouts.explanations.rows import Medium, html_of, lines_of
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLAINED_IN_HTML
 from morello_layouts.maps import IndexMap
+from morello_layouts.notations.sharding.attribute import sharding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,5 +134,15 @@ def explain(
         if text not in seen:
             seen[text] = report_of(one, shape, assuming, derivation=derivation)
         reports.append(replace(seen[text], path=path))
+    if instruction is not None and (written := instruction.attributes.get("sharding")):
+        reports = [replace(one, notes=(*one.notes, _sharded(written))) for one in reports]
     text = value.source if isinstance(value, IndexMap) else str(value)
     return Explanation(text, instruction, tuple(reports))
+
+
+def _sharded(text: str) -> str:
+    """The sharding of an instruction in words."""
+    return (
+        f"sharding {text}: {sharding_of(text)}; in a program that is already partitioned, the "
+        "sizes are those of one part"
+    )

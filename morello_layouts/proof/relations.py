@@ -128,8 +128,16 @@ def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece in _pieces(m.recipe)
+        for piece in _pieces(_unmerged(m.recipe))
     ]
+
+
+def _unmerged(recipe: Recipe) -> Recipe:
+    """Return a recipe without merges at its end, which change no slot."""
+    steps = recipe.steps
+    while steps and isinstance(steps[-1], Merge):
+        steps = steps[:-1]
+    return replace(recipe, steps=steps, axis_names=()) if steps != recipe.steps else recipe
 
 
 def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) -> Parameters:

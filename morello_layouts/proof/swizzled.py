@@ -47,10 +47,13 @@ Decide: TypeAlias = Callable[[IndexMap], Proof]
 def is_swizzled(m: AnyMap) -> bool:
     """Return whether a map has exclusive ors or replicas."""
     if isinstance(m, IndexMap):
-        return any(isinstance(step, Xor | Replicate) for step in m.recipe.steps) or has_xor(
-            m.reference_form
-        )
+        return has_xors(m) or any(isinstance(step, Replicate) for step in m.recipe.steps)
     return any(has_xor(form) for form in m.given)
+
+
+def has_xors(m: IndexMap) -> bool:
+    """Return whether a layout has exclusive ors in its steps or in its formula."""
+    return any(isinstance(s, Xor) for s in m.recipe.steps) or has_xor(m.reference_form)
 
 
 def has_xor(form: AffineExpr) -> bool:
@@ -318,7 +321,7 @@ def _have_equal_places(claim: str, a: IndexMap, b: IndexMap, spans: str) -> Proo
             found = tuple(int(x[k]) for x in (at if here[k] else other))
             reason = f"slot {slots[k]} holds other elements, such as {found}{spans}"
             return Proof(claim, False, reason, "evaluation", counterexample=found)
-    if sizes[0] == sizes[1] <= PROOF_FIRST:
+    if min(sizes) <= PROOF_FIRST:  # all places are there: none is left for the longer buffer
         return Proof(claim, True, reason, "enumeration")
     return Proof(claim, None, "too many slots, whose bits are written in ways not compared")
 

@@ -107,6 +107,8 @@ def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
     reason = f"simplified formula, reference and {has} agree everywhere"
     if swizzled.is_swizzled(m):
         answer = swizzled.verified(VERIFIED, m, reason)
+        if answer.holds is None and not swizzled.has_xors(m):
+            return next(_faults(m, context), Proof(VERIFIED, True, reason))
         if not answer.holds or not swizzled.is_placed_by_steps(m):
             return answer
         plain = replace(m, recipe=without_xors(with_replicas_as_dims(m.recipe)))
@@ -128,7 +130,8 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
             "quotients by symbols are outside of Presburger arithmetic",
             "ask at given sizes",
         )
-    yield from _backward_faults(piece)
+    plain = replace(m, recipe=with_replicas_as_dims(m.recipe))
+    yield from _backward_faults(*([piece] if plain == m else relations_of(plain, context)))
     yield from _coordinate_faults(m, piece)
     yield from _padding_faults(m, piece)
     yield from _tail_faults(m, piece)
@@ -292,7 +295,8 @@ def _wrong_values(
     held: dict[int, tuple[int, ...]] = {}
     for at in product(*map(range, known(recipe.shape))):
         p = int(offset_of(recipe, at, 0))
-        held[p] = at
+        for copy in product(*map(range, known(recipe.replica_sizes))):
+            held[int(offset_of(recipe, at, 0, copy))] = at
         values = {**sizes, **{f"d{k}": x for k, x in enumerate(at)}}
         for name, expr in (("simplified", m.expr), ("reference", m.reference)):
             if value_of(expr, values) != p:

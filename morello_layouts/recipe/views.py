@@ -9,7 +9,6 @@ from math import prod
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
-from morello_layouts.expr.sizes import Int
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.readings import offset_of
 from morello_layouts.recipe.steps import (
@@ -134,7 +133,7 @@ def _of_one_element(recipe: Recipe) -> Recipe:
     return replace(recipe, shape=(1,), steps=steps)
 
 
-def with_ignored_dims(recipe: Recipe, sizes: Sequence[Int]) -> Recipe:
+def with_ignored_dims(recipe: Recipe, sizes: Shape) -> Recipe:
     """Return a recipe for more dimensions at the end, along which elements share their slots.
 
     >>> print(with_ignored_dims(Recipe((3, 4), (Transpose((1, 0)),)), (2,)))
@@ -217,36 +216,36 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
     return Recipe(shape, tuple(steps), tail, offset)
 
 
-def with_outer_axis(recipe: Recipe, size: Int) -> Recipe:
-    """Return a recipe for arrays side by side, along a new outermost dimension.
+def with_outer_axes(recipe: Recipe, outer: Shape) -> Recipe:
+    """Return a recipe for arrays side by side, along new outermost dimensions.
 
     Its axes have no names, and the padding at the ends of the buffer is left out.
 
-    >>> print(with_outer_axis(Recipe((3, 4), (Transpose((1, 0)),)), 2))
+    >>> print(with_outer_axes(Recipe((3, 4), (Transpose((1, 0)),)), (2,)))
     [2,3,4] → transpose [2,4,3]
     """
-    steps: list[Step] = []
+    new, steps = len(outer), list[Step]()
     for step, before in zip(recipe.steps, recipe.shapes, strict=False):
         match step:
             case Pad(sizes, cut):
-                steps.append(Pad((size, *sizes), cut))
+                steps.append(Pad((*outer, *sizes), cut))
             case Split(tiles):
-                steps.append(Split((None, *tiles)))
+                steps.append(Split((*(None,) * new, *tiles)))
             case Transpose(order):
-                steps.append(Transpose((0, *(axis + 1 for axis in order))))
+                steps.append(Transpose((*range(new), *(axis + new for axis in order))))
             case Merge(counts):
-                steps.append(Merge((1, *counts)))
+                steps.append(Merge((*(1,) * new, *counts)))
             case Xor(target, source, shift):
-                steps.append(Xor(target + 1, source + 1, shift))
+                steps.append(Xor(target + new, source + new, shift))
             case Renumber(axis, numbers):
-                steps.append(Renumber(axis + 1, numbers))
+                steps.append(Renumber(axis + new, numbers))
             case Replicate():
                 steps.append(step)
             case Scatter(forms, sizes):
-                outer, *others = coordinate_variables((size, *before))
-                values = {f"d{k}": x for k, x in enumerate(others)}
+                at = coordinate_variables((*outer, *before))
+                values = {f"d{k}": x for k, x in enumerate(at[new:])}
                 inner = (substitute(form, values) for form in forms)
-                steps.append(Scatter((outer, *inner), (size, *sizes)))
+                steps.append(Scatter((*at[:new], *inner), (*outer, *sizes)))
             case Window():
-                steps.append(step.with_axes((size,), ()))
-    return Recipe((size, *recipe.shape), tuple(steps))
+                steps.append(step.with_axes(outer, ()))
+    return Recipe((*outer, *recipe.shape), tuple(steps))

@@ -24,6 +24,11 @@ class Placement(ABC):
 
     __slots__ = ()
 
+    @property
+    def rank(self) -> int | None:
+        """The dimensions of the array, if the text tells them."""
+        return None
+
     @abstractmethod
     def sharding(self, rank: int) -> Sharding:
         """Return the sharding of an array of so many dimensions.

@@ -20,7 +20,7 @@ from morello_layouts.recipe import (
     Transpose,
     linear_index,
 )
-from morello_layouts.recipe.views import with_outer_axis
+from morello_layouts.recipe.views import with_outer_axes
 
 DEVICE = "device"
 """The name of the axis of devices."""
@@ -57,16 +57,17 @@ class _Axes:
         return range(len(self.sizes))
 
 
-def device_recipe(sharding: Sharding, shape: Sequence[Int]) -> Recipe:
+def device_recipe(sharding: Sharding, shape: Sequence[Int]) -> tuple[Recipe, int]:
     """Return the steps from an array to its devices and, for each dimension, its local one.
 
-    The axis of devices comes first, then the dimensions of the largest part.
+    Returns:
+        The steps, and the number of axes that make up the device; the other axes are the
+        dimensions of the largest part.
 
     >>> from morello_layouts.notations.sharding import Level
     >>> rows = Sharding(Mesh((("x", 2), ("y", 4))), ((Level(("y",)),), ()))
-    >>> print(device_recipe(rows, (10, 16)))
-    [10,16] → pad [12,16] → split [4,3,16] → replicate [4,3,16,2] → transpose [2,4,3,16] → \
-merge [8,3,16]
+    >>> print(*device_recipe(rows, (10, 16)))
+    [10,16] → pad [12,16] → split [4,3,16] → replicate [4,3,16,2] → transpose [2,4,3,16] 2
     """
     mesh, axes = sharding.mesh, _Axes(shape)
     runs = [list(sharding.digits(dim, n)) for dim, n in enumerate(shape)]
@@ -77,17 +78,22 @@ merge [8,3,16]
         axes.steps.append(Replicate(tuple(mesh.size(axis) for axis in replicated)))
         axes.labels += [("mesh", axis) for axis in replicated]
     order = [axes.labels.index(("mesh", axis)) for axis in mesh.names]
-    counts = [len(order)]
+    devices, counts = len(order), list[int]()
     for dim in range(len(shape)):
         own = [k for k, label in enumerate(axes.labels) if label[0] != "mesh" and label[1] == dim]
         order += own
         counts.append(len(own))
     if order != sorted(order):
         axes.steps.append(Transpose(tuple(order)))
+    is_listed = bool(mesh.ids) or mesh.devices != mesh.count
+    counts = [devices, *counts] if is_listed or not devices else [*(1,) * devices, *counts]
     if {*counts} != {1}:
         axes.steps.append(Merge(tuple(counts)))
     found = Recipe(tuple(shape), tuple(axes.steps))
-    return Recipe(found.shape, (*found.steps, *_numbering(mesh, found.physical_shape)))
+    if not is_listed:
+        return found, devices or 1
+    steps = (*found.steps, *_numbering(mesh, found.physical_shape))
+    return Recipe(found.shape, steps), 1
 
 
 def _cut(axes: _Axes, digits: dict[int, Digit], level: int) -> None:
@@ -186,17 +192,20 @@ def full_recipe(sharding: Sharding, shape: Sequence[Int], local: Recipe) -> Reci
         shape: of the array.
         local: the layout of a device's buffer, at ``sharding.local_dims(shape)``.
     """
-    outer = device_recipe(sharding, shape)
-    devices = outer.physical_shape[0]
-    inner = with_outer_axis(local, devices)
-    names = local.axis_names or ("offset",)
-    steps: list[Step] = [*outer.steps, *inner.steps]
-    if not local.axis_names:
-        count = len(local.physical_shape)
-        steps += [] if count == 1 else [Merge((1, count))]
-        if local.tail_padding != 0:
-            steps.append(Pad((devices, local.size), cut=True))
-    return Recipe(tuple(shape), tuple(steps), axis_names=(DEVICE, *names))
+    outer, devices = device_recipe(sharding, shape)
+    inner = with_outer_axes(local, outer.physical_shape[:devices])
+    steps = [*outer.steps, *inner.steps]
+    if local.axis_names:
+        steps += _merged((devices, *(1,) * len(local.physical_shape)))
+        return Recipe(tuple(shape), tuple(steps), axis_names=(DEVICE, *local.axis_names))
+    steps += _merged((devices, len(local.physical_shape)))
+    if local.tail_padding != 0:
+        steps.append(Pad((prod(outer.physical_shape[:devices]), local.size), cut=True))
+    return Recipe(tuple(shape), tuple(steps), axis_names=(DEVICE, "offset"))
+
+
+def _merged(counts: tuple[int, ...]) -> list[Step]:
+    return [] if {*counts} == {1} else [Merge(counts)]
 
 
 def local_coordinates(
@@ -218,9 +227,10 @@ def local_coordinates(
                 continue
             if digit.first:
                 number = (number + digit.first) % digit.count
-            for axis in reversed(digit.axes):
+            for axis in reversed(digit.axes[1:]):
                 size = sharding.mesh.size(axis)
                 at[axis], number = number % size, number // size
+            at[digit.axes[0]] = number
         local.append(here * room + rest)
     places = [at.get(axis, zero) for axis in sharding.mesh.names]
     position = zero + linear_index(places, sharding.mesh.sizes, zero)

@@ -105,6 +105,19 @@ def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
     return reader.layout(placement, shape, start)
 
 
+def placements_of(text: str) -> tuple[Placement, ...]:
+    """Return the shardings in the attribute of an HLO instruction, several of a tuple.
+
+    Raises:
+        ParseError: with a caret at the fault.
+
+    >>> [str(one) for one in placements_of("{{devices=[2]<=[2]}, {replicated}}")]
+    ['{devices=[2]<=[2]}', '{replicated}']
+    """
+    read, _, count = _Reader(text, _SYNTAX["hlo_text"], 0).parts()
+    return tuple(make(count) for _, make in read)
+
+
 def _head(head: str, text: str) -> Any:
     read = parse_mlir if head.lstrip().startswith("tensor") else parse_xla
     try:
@@ -147,7 +160,8 @@ class _Reader:
         except LayoutError as error:
             raise at_part(error, self.text, {}, start) from None
 
-    def hlo(self, shape: Any) -> ShardedLayout | ShardedTuple:
+    def parts(self) -> tuple[list[tuple[int, Callable[[int], Placement]]], bool, int]:
+        """Read the shardings of HLO: each one, whether of a tuple, and the number of devices."""
         source = self.source
         if source.take("sharding"):
             source.need("=")
@@ -164,6 +178,11 @@ class _Reader:
             source.need("=")
             count = integer(source.need(INT), self.text)
         source.end()
+        return read, is_tuple, count
+
+    def hlo(self, shape: Any) -> ShardedLayout | ShardedTuple:
+        """Return the layouts of HLO's text."""
+        read, is_tuple, count = self.parts()
         parts = [make(count) for _, make in read]
         start = read[0][0]
         if not is_tuple:

@@ -295,6 +295,14 @@ class Sharding:
             within = block
         return tuple(found)
 
+    def parts(self, dim: int) -> Int:
+        """Return the number of parts of a dimension on different devices.
+
+        >>> Sharding(Mesh((("x", 4),)), ((Level(("x",)),), ())).parts(0)
+        4
+        """
+        return prod(self.mesh.size(axis) for level in self.cuts[dim] for axis in level.axes)
+
     def is_uneven(self, dim: int, extent: int) -> bool:
         """Return whether some blocks of a dimension are not full.
 
@@ -360,6 +368,8 @@ class Sharding:
             if not digits:
                 return end
             block = convert(digits[0].block)
+            if digits[0].axes and end == block * convert(digits[0].count):
+                return below(digits[1:], block)  # all blocks are full
             if digits[0].axes:
                 here = end - self.number(digits[0], at, convert) * block
                 return below(digits[1:], most(least(here, block), 0))

@@ -82,6 +82,11 @@ class HloSharding(Placement):
             )
         self._mesh()  # raises if a device appears twice
 
+    @property
+    def rank(self) -> int | None:
+        """The dimensions that have tiles."""
+        return len(self.tiles) - len(self.uses) if self.tiles else None
+
     def _mesh(self) -> tuple[Mesh, tuple[tuple[str, ...], ...]]:
         """The mesh, and its axes along each dimension of the tiles."""
         if not self.tiles:
@@ -237,6 +242,11 @@ class AxisSharding(Placement):
 
     def __post_init__(self) -> None:
         self.sharding(len(self.dims))
+
+    @property
+    def rank(self) -> int | None:
+        """The dimensions that the text has axes for; JAX may leave the last ones out."""
+        return len(self.dims)
 
     def _parts(self) -> dict[str, list[tuple[Ref, Int]]]:
         """The parts of each axis, the slowest first, with their sizes."""
@@ -494,6 +504,11 @@ class BlockCyclic(Placement):
                     as_int(n, name, least, part=("dims", k, name))
             most = processes - 1 if isinstance(processes, int) else 0
             as_int(first, "the first process", 0, most, part=("dims", k, "first"))
+
+    @property
+    def rank(self) -> int | None:
+        """The dimensions that have blocks."""
+        return len(self.dims)
 
     def sharding(self, rank: int) -> Sharding:
         """Return the sharding: cycles stay on a process, blocks of a cycle are on all of them."""

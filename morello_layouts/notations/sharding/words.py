@@ -45,20 +45,12 @@ def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:
     'y in 4 parts, each on 2 devices'
     """
     pairs = zip(dims, sharding.cuts, strict=True)
-    cut = [f"{dim.name} in {_devices(sharding, cut)} parts" for dim, cut in pairs if cut]
+    cut = [f"{dim.name} in {sharding.parts(k)} parts" for k, (dim, cut) in enumerate(pairs) if cut]
     copies = sharding.replicas
     if not cut:
         return "whole on each device" if copies != 1 else "whole on one device"
     each = "" if copies == 1 else f", each on {copies} devices"
     return f"{listed(cut)}{each}"
-
-
-def _devices(sharding: Sharding, cut: Sequence[object]) -> Int:
-    total: Int = 1
-    for level in cut:
-        for axis in getattr(level, "axes", ()):
-            total = total * sharding.mesh.size(axis)
-    return total
 
 
 def _parts(

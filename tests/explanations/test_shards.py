@@ -1,0 +1,129 @@
+"""What each device holds, against counting element by element."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from sympy import sympify
+
+import morello_layouts as ml
+from tests.support.tables import each_row
+
+TEXTS = (
+    "f32[10,16]{1,0:T(8,128)}, {devices=[4,2]<=[8]}",
+    "f32[5,7], {devices=[8,1,2]<=[2,8]T(1,0) last_tile_dim_replicate}",
+    "f32[7], {devices=[4]3,1,0,2}",
+    "f32[13], mesh={'x': 2, 'y': 3}, spec=P(('y', 'x'))",
+    'f32[5,3], #sdy.sharding<mesh<["a"=2, "b"=4]>, [{"b":(2)2}, {}]>',
+    "f32[11], placements=(_StridedShard(dim=0, sf=2), Shard(dim=0)), mesh=(dp=2, tp=2)",
+    "f32[9,4], placements=(Shard(dim=0), Replicate()), mesh=(dp=4, tp=2)",
+    "f64[20,9], (CYCLIC(3, first=1), BLOCK) ONTO (2, 4)",
+    "f32[7,3], (CYCLIC, *) ONTO (3)",
+    "desc=[1, 0, 20, 9, 4, 2, 1, 0, 12], grid=(2, 3)",
+)
+
+
+def counted(m: ml.IndexMap) -> Counter[int]:
+    """The elements on each device, each looked at by itself."""
+    found: Counter[int] = Counter()
+    for at in np.ndindex(*m.shape):
+        found.update(place["device"] for place in m.place(*at).holders)
+    return found
+
+
+def at_sizes(value: Any, sizes: dict[str, int]) -> Any:
+    """The value of an expression at sizes of its symbols."""
+    return sympify(value).subs(
+        {symbol: sizes[str(symbol)] for symbol in sympify(value).free_symbols}
+    )
+
+
+@each_row("text", TEXTS)
+def test_counts(text: str) -> None:
+    m, found = ml.index_map(text), ml.shards(text)
+    on = counted(m)
+    assert {*on} <= {*range(found.devices)}
+    assert sum(on.values()) == np.prod(m.shape) * found.copies
+    assert max(on.values()) == found.largest
+    assert found.devices - len(on) == found.empty
+    assert found.imbalance * sum(on.values()) == found.largest * found.devices
+    if found.buffer_bytes is not None:
+        bits = 64 if "f64" in text else 32
+        assert found.buffer_bytes == m.physical_shape[1] * bits // 8
+    layout = ml.parse(text)
+    sharding: Any = layout.placement.sharding(len(m.shape))
+    for device in range(found.devices):
+        at = dict(zip(sharding.mesh.names, sharding.mesh.coordinate(device), strict=True))
+        held = [int(at_sizes(h, at)) for h in found.held]
+        assert held == [*sharding.local_shape(m.shape, device)]
+        assert int(np.prod(held)) == on[device]
+
+
+@each_row(
+    ("text", "values"),
+    [
+        ("f32[M,N]{1,0:T(8,128)}, mesh={'x': 8}, spec=P('x')", {"M": 21, "N": 5}),
+        ("f32[M,N], mesh={'x': X, 'y': Y}, spec=P('x', 'y')", {"M": 7, "N": 9, "X": 2, "Y": 4}),
+        ("f32[M], mesh={'x': X, 'y': 2}, spec=P('x')", {"M": 10, "X": 4}),
+        ("f64[N], (CYCLIC(4)) ONTO (P)", {"N": 27, "P": 3}),
+    ],
+)
+def test_formulas_for_all_sizes_are_those_of_each(text: str, values: dict[str, int]) -> None:
+    """What holds for all sizes is, at numbers, what counting says."""
+    m = ml.index_map(text)
+    assert ml.verify(m).holds
+    there, found = m.at(**values), ml.shards(text)
+    on = counted(there)
+    devices = there.physical_shape[0]
+    assert at_sizes(found.largest, values) == max(on.values())
+    assert at_sizes(found.empty, values) == devices - len(on)
+    assert at_sizes(found.devices, values) == devices
+    assert set(there.place(0, *(0,) * (len(m.shape) - 1)).holders[0]) == {"device", "offset"}
+
+
+@each_row(
+    ("text", "blocks", "n"),
+    [
+        (
+            "f32[N], mesh={'x': 8}, spec=P('x')",
+            32,
+            (1, 2, 3, 8, 9, 31, 32, 33, 225, 248, 249, 255, 256, 257, 300, 505, 512),
+        ),
+        (
+            "f32[N], (CYCLIC(48)) ONTO (2)",
+            32,
+            (1, 2, 47, 48, 49, 63, 64, 65, 96, 97, 128, 129, 192),
+        ),
+        (
+            "f32[N], (CYCLIC(64)) ONTO (2)",
+            32,
+            (1, 2, 47, 48, 49, 63, 64, 65, 96, 97, 128, 129, 192),
+        ),
+    ],
+)
+def test_borders_in_blocks(text: str, blocks: int, n: tuple[int, ...]) -> None:
+    """A border cuts a block if its first and its last element are on different devices."""
+    (cut,) = ml.shards(text, blocks=[blocks]).cuts
+    wrong = []
+    for size in n:
+        device = ml.index_map(text.replace("[N]", f"[{size}]")).device(np.arange(size))
+        starts = np.arange(size) // blocks
+        is_cut = any(len({*device[starts == k]}) > 1 for k in range(starts[-1] + 1))
+        (one,) = ml.shards(text.replace("[N]", f"[{size}]"), blocks=[blocks]).cuts
+        stated = at_sizes(sympify(cut.is_cut), {"N": size})
+        if one.is_cut != is_cut or bool(stated) != is_cut:
+            wrong.append((size, is_cut, one.is_cut, stated))
+        if is_cut:
+            assert cut.first is not None
+            assert cut.first <= size
+    assert not wrong
+
+
+def test_a_layout_without_devices_is_refused() -> None:
+    with pytest.raises(ml.UnsupportedError, match="an array on devices"):
+        ml.shards("f32[8,16]")
+    with pytest.raises(ml.ShapeError, match="blocks: expected one for each of 2"):
+        ml.shards("f32[8,16], {devices=[2,1]<=[2]}", blocks=[8])
