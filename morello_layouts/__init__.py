@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         picture as picture,
         proof as proof,
         recipe as recipe,
+        resharding as resharding,
         tpu as tpu,
     )
     from morello_layouts.api import (
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
         pack as pack,
         register_relayout as register_relayout,
         relayout as relayout,
+        rematerializations as rematerializations,
+        reshard as reshard,
         simplify as simplify,
         unpack as unpack,
         vector_width as vector_width,
@@ -102,8 +105,8 @@ __version__ = "0.1.0"
 _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
     " code convert convert_all draw fragments from_sympy index_map is_bijective is_bitcast"
-    " is_injective is_surjective pack register_relayout relayout simplify unpack vector_width"
-    " verify",
+    " is_injective is_surjective pack register_relayout relayout rematerializations reshard"
+    " simplify unpack vector_width verify",
     "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",
@@ -139,7 +142,7 @@ _SUBMODULES: Final = {
         ),
         *("notations", "notations.cute", "notations.mlir", "notations.morello"),
         *("notations.onednn", "notations.strided", "notations.xla"),
-        *("picture", "proof", "recipe", "tpu"),
+        *("picture", "proof", "recipe", "resharding", "tpu"),
     )
 }
 

@@ -48,6 +48,15 @@ RESHARD_STEPS: Final = 1 << 10
 RESHARD_PAIRS: Final = 1 << 14
 """Pairs of parts that are counted one by one if no formula for all of them is known."""
 
+RESHARD_STATES: Final = 2000
+"""Shardings that a search for steps over single axes looks at."""
+
+RESHARD_LINES: Final = 200
+"""Pairs of shardings of a log that get a plan: each takes milliseconds."""
+
+RESHARD_ROWS: Final = 1 << 14
+"""Messages of a table of all devices."""
+
 SHARDING_TEXT: Final = 1 << 19
 """Characters of a sharding, which may list each device."""
 

@@ -25,6 +25,7 @@ from morello_layouts.api.proofs import (
     is_surjective,
     verify,
 )
+from morello_layouts.api.shardings import rematerializations, reshard
 
 __all__ = [
     "agree",
@@ -48,6 +49,8 @@ __all__ = [
     "pack",
     "register_relayout",
     "relayout",
+    "rematerializations",
+    "reshard",
     "simplify",
     "unpack",
     "vector_width",

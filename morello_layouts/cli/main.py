@@ -18,6 +18,7 @@ from morello_layouts.cli.layout_commands import default, draw, explain, shards
 from morello_layouts.cli.options import Status, error_in_options
 from morello_layouts.cli.program_commands import explore, hlo, memory, oom
 from morello_layouts.cli.proof_commands import agree, bitcast, equal, prove
+from morello_layouts.cli.sharding_commands import reshard
 from morello_layouts.cli.terminal import print_error
 from morello_layouts.errors import LayoutError
 
@@ -31,6 +32,7 @@ _GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Proofs": (prove, equal, bitcast, agree, check),
     "Formulas and code": (simplify, code, relayout),
     "GPUs": (banks, fragments),
+    "Devices": (reshard,),
     "Programs": (hlo, memory, oom, tpu_compile),
     "Browser": (explore,),
 }

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, lcm, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from morello_layouts.resharding.messages import Run
 
@@ -76,23 +76,23 @@ class Comb:
 
 
 class Level(NamedTuple):
-    """One level of a cut, of known sizes: which value of a mesh axis holds a block.
+    """One level of a cut: which value of a mesh axis holds a block.
 
     Attributes:
-        block: the indices of a block.
+        block: the indices of a block: an int; symbolic only in formulas.
         axis: the number of the mesh axis to which the block's number goes; None if it stays local.
         size: the size of this axis; 1 if local.
         shift: what is added to the block's number, modulo the size.
     """
 
-    block: int
+    block: Any
     axis: int | None = None
     size: int = 1
     shift: int = 0
 
-    def block_of(self, value: int) -> int:
+    def block_of(self, value: Any) -> Any:
         """Return the number of the block that a value of the axis holds."""
-        return (value - self.shift) % self.size
+        return (value - self.shift) % self.size if self.shift else value
 
 
 def part(levels: Sequence[Level], at: Mapping[int, int], extent: int) -> tuple[Comb, ...]:

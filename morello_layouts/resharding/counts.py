@@ -62,7 +62,8 @@ def traffic(exchange: Exchange) -> Traffic:
             f"elements are counted on up to {amount(RESHARD_DEVICES)} devices",
             "ask for the messages of single devices",
         )
-    dtype = np.int64 if prod(exchange.shape) * devices < _EXACT else object
+    sizes = known(exchange.shape)
+    dtype = np.int64 if prod(sizes) * devices < _EXACT else object
     if exchange.is_common:  # each axis along a dimension of its own: most counts are of few axes
         axes = exchange.source.axes
         grid = np.ix_(*(np.arange(axis.size, dtype=dtype) for axis in axes.values()))
@@ -72,7 +73,7 @@ def traffic(exchange: Exchange) -> Traffic:
         numbers, shape = np.arange(devices, dtype=dtype), (devices,)
         (here, inside), (there, wanted) = (_coordinates(end, numbers) for end in ends)
     held = needed = kept = np.ones((), dtype)
-    for n, a, b in zip(exchange.shape, ends[0].cuts, ends[1].cuts, strict=True):
+    for n, a, b in zip(sizes, ends[0].cuts, ends[1].cuts, strict=True):
         held = held * below(a, here, n)
         needed = needed * below(b, there, n)
         kept = kept * shared(a, b, (here, there), n)
@@ -105,7 +106,7 @@ def below(levels: Sequence[Level], at: Values, end: Any) -> Any:
     if level.axis is None:
         whole = below(rest, at, level.block)
         return end // level.block * whole + below(rest, at, end % level.block)
-    start = (at[level.axis] - level.shift) % level.size * level.block
+    start = level.block_of(at[level.axis]) * level.block
     return below(rest, at, np.clip(end - start, 0, level.block))
 
 
@@ -139,7 +140,7 @@ def _interval(levels: Sequence[Level], at: Values, extent: int) -> tuple[Any, An
     """Return the first index of parts that are intervals, and their sizes."""
     start, size = 0, extent
     for level in levels:
-        offset = (at[level.axis or 0] - level.shift) % level.size * level.block
+        offset = level.block_of(at[level.axis or 0]) * level.block
         start, size = start + offset, np.clip(size - offset, 0, level.block)
     return np.minimum(start, extent), size
 

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
+from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.sharding import Mesh, Sharding
 from morello_layouts.recipe import delinearize, known, linear_index
 from morello_layouts.resharding.combs import Comb, Level, intersection, part, touched
@@ -89,10 +90,9 @@ class End:
 class Exchange:
     """Who sends what to whom: each element goes to each device that needs it and lacks it, once.
 
-    If several devices hold an element, the receiver's own coordinate chooses the sender: along
-    ``same`` axes it is the receiver's own, along ``spread`` axes the number of the receiver's
-    coordinate along ``over`` (and ``base``) axes, modulo their size. So receivers of one part are
-    spread evenly over the devices that hold it.
+    If several devices hold a part, the devices that need some of it are numbered, and receiver k
+    gets it from holder ``k % copies``: so the holders share the work. Along ``same`` axes the
+    sender has the receiver's own coordinate, which is as even and needs fewer links.
 
     Attributes:
         shape: the sizes of the array.
@@ -101,7 +101,7 @@ class Exchange:
         is_common: whether both are on the same axes.
     """
 
-    shape: tuple[int, ...]
+    shape: tuple[Int, ...]
     source: End
     target: End
     is_common: bool
@@ -132,11 +132,6 @@ class Exchange:
         free = self.target.free_axes
         return tuple(k for k in free if not self.is_common or k in self.source.cut_axes)
 
-    @cached_property
-    def base(self) -> tuple[int, ...]:
-        """Axes of receivers that need different parts, to which the choice is added."""
-        return self.spread if self.is_common else self.target.cut_axes
-
     def _sizes(self, axes: Sequence[int]) -> list[int]:
         every = {**self.source.axes, **self.target.axes}
         return [every[k].size for k in axes]
@@ -148,17 +143,32 @@ class Exchange:
     def _coordinate(self, axes: Sequence[int], number: int) -> Values:
         return dict(zip(axes, delinearize(number, tuple(self._sizes(axes))), strict=True))
 
+    def _rank(self, has: Values, needs: Values) -> int:
+        """Return the number of a part that is needed among those that share something with one."""
+        rank = 0
+        for a, b in zip(self.source.cuts, self.target.cuts, strict=True):
+            sizes = [level.size for level in b if level.axis is not None]
+            own = [level.block_of(needs[level.axis]) for level in b if level.axis is not None]
+            number, count = linear_index(own, sizes, 0), prod(sizes)
+            if a and b and all(level.axis is not None for level in (*a, *b)):
+                low = sum(level.block_of(has[level.axis or 0]) * level.block for level in a)
+                number = (number - min(low // b[-1].block, count - 1)) % count
+                ratio, rest = divmod(a[-1].block, b[-1].block)
+                count = min(count, max(1, ratio) + 2 * bool(rest and b[-1].block % a[-1].block))
+            rank = rank * count + number
+        return rank
+
     def receives(self, device: int) -> Iterator[Message]:
         """Yield the messages that a device needs, each from one sender."""
         needs, has = self.target.values(device), self.source.values(device)
         if needs is None:
             return
-        copies = prod(self._sizes(self.spread))
+        copies, receivers = prod(self._sizes(self.spread)), prod(self._sizes(self.over))
         same = {k: needs[k] for k in self.same}
         for held, combs in self._choices(self.target, self.source, needs):
             if has is not None and all(has[k] == x for k, x in held.items()):
                 continue
-            number = self._number(self.base, needs) + self._number(self.over, needs)
+            number = self._rank(held, needs) * receivers + self._number(self.over, needs)
             chosen = self._coordinate(self.spread, number % copies)
             yield _message(self.source.device({**same, **chosen, **held}), device, combs)
 
@@ -171,7 +181,7 @@ class Exchange:
         own = self._number(self.spread, has)
         same = {k: has[k] for k in self.same}
         for needed, combs in self._choices(self.source, self.target, has, same):
-            first = (own - self._number(self.base, {**has, **needed})) % copies
+            first = (own - self._rank(has, needed) * receivers) % copies
             for number in range(first, receivers, copies):
                 at = {**same, **self._coordinate(self.over, number), **needed}
                 receiver = self.target.device(at)
@@ -184,7 +194,7 @@ class Exchange:
         has, needs = self.source.values(device), self.target.values(device)
         if has is None or needs is None:
             return None
-        ends = zip(self.shape, self.source.cuts, self.target.cuts, strict=True)
+        ends = zip(known(self.shape), self.source.cuts, self.target.cuts, strict=True)
         combs = [intersection(part(a, has, n), part(b, needs, n)) for n, a, b in ends]
         return _message(device, device, combs) if all(combs) else None
 
@@ -193,7 +203,7 @@ class Exchange:
     ) -> Iterator[tuple[Values, tuple[tuple[Comb, ...], ...]]]:
         """Yield the coordinates of the other end that hold some of a part, and what they hold."""
         found = []
-        for n, cut, cut_there in zip(self.shape, one.cuts, other.cuts, strict=True):
+        for n, cut, cut_there in zip(known(self.shape), one.cuts, other.cuts, strict=True):
             combs = part(cut, at, n)
             there = [dict(pairs) for pairs in touched(cut_there, combs)]
             wanted = (fixed or {}).items()
@@ -214,9 +224,9 @@ def _message(sender: int, receiver: int, combs: Sequence[Sequence[Comb]]) -> Mes
     return Message(sender, receiver, tuple(map(tuple, runs)))
 
 
-def exchange(source: Sharding, target: Sharding, shape: Sequence[int]) -> Exchange:
+def exchange(source: Sharding, target: Sharding, shape: Sequence[Int]) -> Exchange:
     """Return the exchange between two shardings, on common axes if both meshes have them."""
-    sizes, ends = known(tuple(shape)), (source, target)
+    sizes, ends = tuple(shape), (source, target)
     strides = sorted({n for each in ends for _, n in _digits(each.mesh).values()}, reverse=True)
     strides = [*known((source.mesh.count,)), *strides]
     steps = [*pairwise(strides)]
@@ -226,8 +236,12 @@ def exchange(source: Sharding, target: Sharding, shape: Sequence[int]) -> Exchan
         and not any(a % b for a, b in steps)
     )
     if is_common:
-        names = _names(source.mesh, steps) | _names(target.mesh, steps)
-        axes = {k: Axis(names[b], ((a // b, b),)) for k, (a, b) in enumerate(steps) if a > b}
+        names = [_names(each.mesh, steps) for each in ends]
+        axes = {
+            k: Axis(min((x[b] for x in names), key=lambda name: "." in name), ((a // b, b),))
+            for k, (a, b) in enumerate(steps)
+            if a > b
+        }
         cuts, cuts_after = (_levels(each, sizes, axes) for each in ends)
         if cuts is not None and cuts_after is not None:
             one, other = End(source, axes, cuts), End(target, axes, cuts_after)
@@ -253,14 +267,13 @@ def _names(mesh: Mesh, steps: Sequence[tuple[int, int]]) -> dict[int, str]:
 
 
 def _levels(
-    sharding: Sharding, shape: Sequence[int], axes: Mapping[int, Axis]
+    sharding: Sharding, shape: Sequence[Int], axes: Mapping[int, Axis]
 ) -> tuple[tuple[Level, ...], ...] | None:
     """Return the cuts along these axes; None if a rotated cut is along two of them."""
     strides, cuts = _digits(sharding.mesh), []
     for dim, n in enumerate(shape):
-        levels: list[Level] = []
+        levels = list[Level]()
         for digit in sharding.digits(dim, n):
-            (block,) = known((digit.block,))
             own = [strides[name] for name in digit.axes]
             inside = [
                 k
@@ -274,14 +287,14 @@ def _levels(
                     return None
             sizes = [axes[k].size for k in inside]
             levels += [
-                Level(block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
+                Level(digit.block * prod(sizes[j + 1 :]), k, axes[k].size, digit.first)
                 for j, k in enumerate(inside)
-            ] or [Level(block)]
+            ] or [Level(digit.block)]
         cuts.append(tuple(levels))
     return tuple(cuts)
 
 
-def _own_end(sharding: Sharding, shape: Sequence[int], first: int) -> End:
+def _own_end(sharding: Sharding, shape: Sequence[Int], first: int) -> End:
     """Return a side with axes of its own; those that a rotated cut joins are one."""
     digits = _digits(sharding.mesh)
     joined = [x.axes for cut in sharding.cuts for x in cut if x.first and len(x.axes) > 1]

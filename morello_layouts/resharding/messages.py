@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from morello_layouts.description import count
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -30,6 +32,10 @@ class Run:
     def size(self) -> int:
         """The number of positions."""
         return self.block * self.count
+
+    def __str__(self) -> str:
+        block = f"[{self.start}, {self.start + self.block})"
+        return block if self.count == 1 else f"{block} + {self.period}k, k < {self.count}"
 
     def __iter__(self) -> Iterator[int]:
         for q in range(self.count):
@@ -64,3 +70,8 @@ class Message:
     def size(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    def __str__(self) -> str:
+        along = (" or ".join(map(str, runs)) for runs in self.runs)
+        where = ", ".join(f"d{dim} in {runs}" for dim, runs in enumerate(along))
+        return f"{self.sender} to {self.receiver}: {count(self.size, 'element')}: {where}"

@@ -1,52 +1,75 @@
-"""Every message against a simulation that looks at each element."""
+"""Every message against a simulation that looks at each element; evenness; large arrays."""
 
 from __future__ import annotations
 
-from random import Random
+from itertools import islice
 
-import numpy as np
+import pytest
 
-from morello_layouts.resharding.exchange import Exchange, exchange
-from tests.support.shardings import holders, random_mesh, random_sharding
+from morello_layouts.notations.sharding import Level, Mesh, Sharding
+from morello_layouts.resharding import counts
+from morello_layouts.resharding.counts import traffic
+from morello_layouts.resharding.exchange import exchange
+from tests.fuzz.resharding import question, require_right, share_of_busiest
 
-
-def simulated(rnd: Random, most: int, elements: int) -> None:
-    """Compare the exchange of a random pair with the holders of each element."""
-    rank = rnd.randint(1, 3)
-    shape = tuple(rnd.randint(1, max(1, int(elements ** (1 / rank)))) for _ in range(rank))
-    mesh = random_mesh(rnd, most)
-    other = mesh if rnd.random() < 0.6 else random_mesh(rnd, most)
-    pair = random_sharding(rnd, mesh, shape), random_sharding(rnd, other, shape)
-    check(exchange(*pair, shape))
-
-
-def check(found: Exchange) -> None:
-    """Check that each element reaches each device that needs it and lacks it, once."""
-    ends = (found.source.sharding, found.target.sharding)
-    devices = max(s.mesh.devices for s in ends)
-    before, after = (holders(s, found.shape, devices) for s in ends)
-    arrived = np.zeros(after.shape, np.int64)
-    received = {}
-    for device in range(devices):
-        for message in found.receives(device):
-            assert message.receiver == device
-            assert message.sender != device
-            assert message.size
-            box = np.ix_(*([x for run in runs for x in run] for runs in message.runs))
-            assert before[message.sender][box].all(), (found, message)
-            arrived[device][box] += 1
-            received[message.sender, device, message.runs] = message
-    assert (arrived == (after & ~before)).all(), found
-    sent = [message for device in range(devices) for message in found.sends(device)]
-    keys = [(m.sender, m.receiver, m.runs) for m in sent]
-    assert sorted(keys) == sorted(received), found
-    for device in range(devices):
-        kept = found.keeps(device)
-        both = before[device] & after[device]
-        assert (kept.size if kept else 0) == both.sum()
+MESH = Mesh((("x", 256), ("y", 256)))
+SIDE = 1 << 20
 
 
 def test_random_pairs() -> None:
-    rnd = Random(15)
-    for _ in range(80):
-        simulated(rnd, 12, 150)
+    for number in range(60):
+        require_right(question(15, number, 12, 150))
+
+
+@pytest.mark.slow
+def test_random_pairs_on_more_devices() -> None:
+    for number in range(150):
+        require_right(question(16, number, 64, 300))
+
+
+def test_every_way_of_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs one by one, and Python's integers, count as the formula for all does."""
+    pairs = [question(17, number, 16, 200) for number in range(150)]
+    every = [traffic(pair).kept.tolist() for pair in pairs]
+    monkeypatch.setattr(counts, "RESHARD_STEPS", -1)
+    assert [traffic(pair).kept.tolist() for pair in pairs] == every
+    monkeypatch.undo()
+    monkeypatch.setattr(counts, "_EXACT", 0)
+    assert [traffic(pair).kept.tolist() for pair in pairs] == every
+
+
+def test_holders_of_copies_share_the_work() -> None:
+    """Of even parts: the busiest holder sends as few messages as it can, up to rounding."""
+    mesh = Mesh((("x", 4), ("y", 4), ("z", 2)))
+    cuts = ((), (Level(("x",)),), (Level(("y",)),), (Level(("x", "y")),), (Level(("z",)),))
+    for a in cuts:
+        for b in cuts:
+            found = exchange(Sharding(mesh, (a, ())), Sharding(mesh, (b, ())), (32, 3))
+            assert share_of_busiest(found) <= 1.5, (a, b)
+
+
+def test_a_large_array_on_many_devices() -> None:
+    """Each device of 65,536 exchanges with 255 others; nothing is as large as all pairs."""
+    one = Sharding(MESH, ((Level(("x",)),), (Level(("y",)),)))
+    other = Sharding(MESH, ((Level(("x", "y")),), ()))
+    found = exchange(one, other, (SIDE, SIDE))
+    assert traffic(found).moved == SIDE * SIDE * 255 // 256
+    sent = [*found.sends(4_000)]
+    assert len(sent) == 255
+    assert {message.size for message in sent} == {16 * 4096}
+    assert {message.receiver // 256 for message in sent} == {4_000 // 256}
+
+
+def test_cycles_of_coprime_blocks_on_many_devices() -> None:
+    blocks = (1000, 1001)
+    pair = (Sharding(MESH, ((Level((), 65536 * n), Level(("x", "y"), n)),)) for n in blocks)
+    found = exchange(*pair, (1 << 40,))
+    moved = traffic(found)
+    assert moved.held.sum() == moved.needed.sum() == 1 << 40
+    first = [*islice(found.receives(77), 40)]
+    kept = found.keeps(77)
+    assert kept is not None
+    assert int(moved.kept[77]) == kept.size
+    assert all(len(message.runs[0]) < 50 for message in first)
+    every = sum(message.size for message in found.receives(77))
+    assert every == int(moved.received[77])
