@@ -18,11 +18,11 @@ from morello_layouts.recipe.readings import (
     to_bytes,
     unpack_array,
 )
+from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
-    Recipe,
     Renumber,
     Replicate,
     Scatter,

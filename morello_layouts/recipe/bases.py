@@ -20,10 +20,10 @@ from typing import Final, TypeAlias
 from morello_layouts.errors import ShapeError
 from morello_layouts.recipe.binary import Span, bits_of, kernel, plu, transposed
 from morello_layouts.recipe.readings import delinearize, linear_index, logical_coordinates
+from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
-    Recipe,
     Replicate,
     Scatter,
     Split,

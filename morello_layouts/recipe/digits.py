@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int
+from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
-    Recipe,
     Renumber,
     Replicate,
     Scatter,

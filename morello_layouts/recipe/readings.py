@@ -16,11 +16,11 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, BitXor, Var
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import SCATTERED
+from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.recognize import recipe_of_coordinates
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
-    Recipe,
     Renumber,
     Replicate,
     Scatter,

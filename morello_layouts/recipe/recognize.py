@@ -18,10 +18,10 @@ from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinat
 from morello_layouts.expr.affine import floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.expr.substitution import substitute
+from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
-    Recipe,
     Scatter,
     Shape,
     Split,

@@ -11,10 +11,10 @@ from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.readings import offset_of
+from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
-    Recipe,
     Renumber,
     Replicate,
     Scatter,
