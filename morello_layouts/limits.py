@@ -34,6 +34,18 @@ SEARCH_MOVES: Final = 16
 SEARCH_PAIRS: Final = 256
 """Pairs of floors of one operand, about, that moves look at: of more floors only neighbors."""
 
+BOX_POINTS: Final = 512
+"""Points of a box on which a form is compared with the affine form through its first corner."""
+
+BOX_VALUES: Final = 64
+"""Values of a variable on which a form is compared with a floor beside a multiple of it."""
+
+BOX_WORK: Final = 100_000
+"""Terms that one search evaluates for these comparisons."""
+
+SEARCH_WORK: Final = 800
+"""Operands that one search writes or simplifies; then the best form so far is the answer."""
+
 # Shardings
 
 DEVICE_IDS: Final = 1 << 16

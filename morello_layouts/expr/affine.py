@@ -71,7 +71,7 @@ class Digit:
     (i//4)%8 is in 0..7
     """
 
-    __slots__ = ("_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand")
+    __slots__ = ("_equals", "_hash", "_interval", "_key", "depth", "divisor", "modulus", "operand")
 
     def __init__(self, operand: AffineExpr, divisor: Int, modulus: Int | None) -> None:
         for number in (divisor, modulus):
@@ -88,6 +88,7 @@ class Digit:
         self.divisor: Final[Int] = divisor
         self.modulus: Final[Int | None] = modulus
         self._key: tuple[Any, ...] | None = None
+        self._equals: object | None = None
         self._hash = hash((operand._hash, divisor, modulus))
         self._interval: Interval | None = None
 
@@ -102,13 +103,20 @@ class Digit:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Digit)
-            and self._hash == other._hash
-            and self.divisor == other.divisor
-            and self.modulus == other.modulus
-            and self.operand == other.operand
-        )
+        if self is other:
+            return True
+        if not isinstance(other, Digit) or self._hash != other._hash:
+            return False
+        if self._equals is not None and self._equals is other._equals:
+            return True  # found before: forms share parts, and as trees they may be far too long
+        if (self.divisor, self.modulus, self.operand) != (
+            other.divisor,
+            other.modulus,
+            other.operand,
+        ):
+            return False
+        self._equals = other._equals = self._equals or other._equals or object()
+        return True
 
     @property
     def interval(self) -> Interval:

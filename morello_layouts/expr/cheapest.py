@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Final
 
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.affine import (
     AffineExpr,
     Atom,
@@ -20,6 +22,7 @@ from morello_layouts.expr.affine import (
     variable,
     xor,
 )
+from morello_layouts.expr.boxes import Fits
 from morello_layouts.expr.digit_choices import (
     OPERATIONS,
     CostModel,
@@ -27,10 +30,10 @@ from morello_layouts.expr.digit_choices import (
     digit_choices,
     fuse_digits,
 )
-from morello_layouts.expr.simplify import canonicalize
+from morello_layouts.expr.simplify import rewriter
 from morello_layouts.expr.sizes import Int, SizeExpr, absolute, sign
 from morello_layouts.expr.substitution import replace_atoms, replace_digits, substitute
-from morello_layouts.limits import SEARCH_COMBINATIONS, SEARCH_TERMS
+from morello_layouts.limits import SEARCH_COMBINATIONS, SEARCH_TERMS, SEARCH_WORK
 
 _SHARING_TOLERANCE: Final = 1
 """Extra cost of a choice that may still win, by a factor shared with another operand."""
@@ -47,70 +50,70 @@ def cheapest(form: AffineExpr, model: CostModel = OPERATIONS) -> AffineExpr:
     >>> print(cheapest(32 * (i // 8) + i % 8))
     24*(i//8) + i
     """
-    simple, hidden = _without_xors(canonicalize(form), model)
-    if hidden:
-        return min(substitute(cheapest(simple, model), hidden), form, key=model.cost)
-    search = _Search(model)
-    if all(atom.depth <= 1 for atom, _ in simple.terms):
-        return min(search.best(simple), form, key=model.cost)
-    # For digits of digits, one search misses forms that a search from floors finds.
-    starts = (simple, expand_digits(simple)) if len(simple.terms) <= SEARCH_TERMS else (simple,)
-    return min(*(search.repeated(start) for start in starts), form, key=model.cost)
+    return _Search(model).cheapest(form)
 
 
-def _without_xors(form: AffineExpr, model: CostModel) -> tuple[AffineExpr, dict[str, AffineExpr]]:
-    """Return a form with a variable for each exclusive or, and the cheapest form of each."""
-    hidden: dict[str, AffineExpr] = {}
-    names: dict[BitXor, AffineExpr] = {}
-
-    def hide(atom: Digit | BitXor) -> AffineExpr:
-        if isinstance(atom, Digit):
-            operand = replace_atoms(atom.operand, hide)
-            return digit(operand, atom.divisor, atom.modulus)
-        if atom not in names:
-            names[atom] = variable(f"^{len(names)}", *atom.interval)
-            hidden[f"^{len(hidden)}"] = xor(*(cheapest(part, model) for part in atom.parts))
-        return names[atom]
-
-    return replace_atoms(form, hide), hidden
-
-
-def expand_digits(form: AffineExpr) -> AffineExpr:
+def expand_digits(form: AffineExpr, *, nearest: bool = False, mods: bool = False) -> AffineExpr:
     """Write every digit, at every depth, as floors: x mod n = x - n·(x // n).
 
-    The result has more operations, but floors of different digits may cancel or join.
+    The result has more operations, but floors of different digits may cancel or join. Factors are
+    then reduced by the divisor: to 0..s - 1, or to the nearest residue if ``nearest``, so that
+    (3·i) // 4 is i + (-i) // 4. Digits with a modulus stay as they are if ``mods``.
 
     >>> from morello_layouts.expr.affine import variable
-    >>> print(expand_digits((variable("i", 0, 31) % 8 + 5 * variable("j", 0, 3)) // 4))
+    >>> i, j = variable("i", 0, 31), variable("j", 0, 3)
+    >>> print(expand_digits((i % 8 + 5 * j) // 4))
     -2*(i//8) + j + (i + j)//4
+    >>> print(expand_digits((3 * i) // 4 + (7 * i) % 8, nearest=True, mods=True))
+    i + (-i)%8 + (-i)//4
     """
-    return _expanded(form, {})
+    return _Expansion(nearest, mods).form(form)
 
 
-def _expanded(form: AffineExpr, known: dict[Digit, AffineExpr]) -> AffineExpr:
-    def change(d: Digit) -> AffineExpr:
-        if d not in known:
-            operand = _expanded(d.operand, known)
-            parts = (_floor(operand, s) * factor for s, factor in floors_of(d, 1))
-            known[d] = sum(parts, AffineExpr((), 0))
-        return known[d]
+class _Expansion:
+    """One way to expand digits, with the digits that were expanded before."""
 
-    return replace_digits(form, change)
+    def __init__(self, nearest: bool, mods: bool) -> None:
+        self.nearest, self.mods = nearest, mods
+        self.known: dict[Digit, AffineExpr] = {}
 
+    def form(self, form: AffineExpr) -> AffineExpr:
+        return replace_digits(form, self.digit)
 
-def _floor(x: AffineExpr, s: Int) -> AffineExpr:
-    """Return x // s, with the quotient of each factor and of the constant outside of the floor."""
-    if s == 1:
-        return x
-    quotients = AffineExpr.from_terms([(a, c // s) for a, c in x.terms], x.const // s)
-    rest = x - quotients * s
-    q = rest.interval.constant_quotient(s)
-    if q is not None:
-        return quotients + q
-    inner = rest.as_atom()
-    if isinstance(inner, Digit) and inner.modulus is None:
-        rest, s = inner.operand, inner.divisor * s
-    return quotients + digit(rest, s, None)
+    def digit(self, d: Digit) -> AffineExpr:
+        if d not in self.known:
+            operand = self.form(d.operand)
+            if self.mods and d.modulus is not None:
+                rest = self.reduced(operand, d.divisor * d.modulus)[1]
+                found = digit(rest, d.divisor, d.modulus)
+            else:
+                parts = (self.floor(operand, s) * factor for s, factor in floors_of(d, 1))
+                found = sum(parts, AffineExpr((), 0))
+            self.known[d] = AffineExpr(((d, 1),), 0) if found.as_atom() == d else found
+        return self.known[d]
+
+    def reduced(self, x: AffineExpr, s: Int) -> tuple[AffineExpr, AffineExpr]:
+        """Return y and r with x = s·y + r and small factors in r."""
+        terms = [(a, self.quotient(c, s)) for a, c in x.terms]
+        y = AffineExpr.from_terms(terms, x.const // s)
+        return y, x - y * s
+
+    def quotient(self, c: Int, s: Int) -> Int:
+        """Return c / s, rounded down or to the nearest integer; one half is rounded down."""
+        return -((s - 2 * c) // (2 * s)) if self.nearest else c // s
+
+    def floor(self, x: AffineExpr, s: Int) -> AffineExpr:
+        """Return x // s, with the quotient of each factor and of the constant outside of it."""
+        if s == 1:
+            return x
+        quotients, rest = self.reduced(x, s)
+        q = rest.interval.constant_quotient(s)
+        if q is not None:
+            return quotients + q
+        inner = rest.as_atom()
+        if isinstance(inner, Digit) and inner.modulus is None:
+            rest, s = inner.operand, inner.divisor * s
+        return quotients + digit(rest, s, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +135,88 @@ class _Choice:
 
 
 class _Search:
-    """The results of one search: each operand is searched once."""
+    """The results of one search, which ends after a number of steps.
+
+    Attributes:
+        left: operands that may still be written or simplified. When none is left, forms stay as
+            they are, and the best one so far is the answer.
+        known: the cheapest form found of each operand: each is searched once.
+        hidden: the forms of the exclusive ors, by the variables in their place.
+    """
 
     def __init__(self, model: CostModel) -> None:
         self.model = model
+        self.left = SEARCH_WORK
         self.known: dict[AffineExpr, AffineExpr] = {}
+        self.costs: dict[int, tuple[AffineExpr, int]] = {}
+        self.hidden: dict[str, AffineExpr] = {}
+        self.names: dict[Digit | BitXor, AffineExpr] = {}
+        self.canonicalize = rewriter()
+        self.fits = Fits(self.cost)
+
+    def cost(self, form: AffineExpr) -> int:
+        """Return the cost of a form; that of each part is counted once."""
+        return self.model.cost(form, self.costs)
+
+    def cheapest(self, form: AffineExpr) -> AffineExpr:
+        """Return the cheapest form found from several starts, or the form itself."""
+        simple = self.without_xors(self.canonicalize(form))
+        found = [simple] if self.hidden else [simple, form]
+        fitted = self.fits.form(found[-1])
+        if fitted is not form:
+            fitted = min(self.canonicalize(fitted), self.fits.form(simple), key=self.cost)
+        for start in self.starts(simple if fitted is form else fitted):
+            if self.left > 0:
+                found.append(self.repeated(start))
+        best = min([*found, *map(self.fits.form, found)], key=self.cost)
+        return min(substitute(best, self.hidden) if self.hidden else best, form, key=self.cost)
+
+    def without_xors(self, form: AffineExpr) -> AffineExpr:
+        """Return the form with a variable for each exclusive or, whose parts are searched."""
+
+        def hide(atom: Digit | BitXor) -> AffineExpr:
+            found = self.names.get(atom)
+            if found is not None:
+                return found
+            if isinstance(atom, Digit):
+                operand = replace_atoms(atom.operand, hide)
+                same = (
+                    atom if operand is atom.operand else Digit(operand, atom.divisor, atom.modulus)
+                )
+                found = AffineExpr(((same, 1),), 0)
+            else:
+                name = f"^{len(self.names)}"
+                found = self.names[atom] = variable(name, *atom.interval)
+                self.hidden[name] = xor(*map(self.cheapest, atom.parts))
+            self.names[atom] = found
+            return found
+
+        return replace_atoms(form, hide)
+
+    def starts(self, form: AffineExpr) -> Iterator[AffineExpr]:
+        """Yield ways to write a form: from digits of digits, one search misses some."""
+        yield form
+        if form.has_digits and len(form.terms) <= SEARCH_TERMS:
+            with suppress(UnsupportedError):  # a way may nest too deep
+                near = expand_digits(form, nearest=True, mods=True)
+                if near is not form:
+                    yield near
+                if _is_nested(form):
+                    yield expand_digits(form)
 
     def best(self, simple: AffineExpr) -> AffineExpr:
         """Return the cheapest way found to write a simplified form."""
         found = self.known.get(simple)
         if found is None:
-            found = self.known[simple] = min(self.candidates(simple), key=self.model.cost)
+            ways = [simple]
+            with suppress(UnsupportedError):  # a way may nest too deep
+                ways.extend(self.candidates(simple))
+            found = self.known[simple] = min(ways, key=self.cost)
         return found
 
     def candidates(self, simple: AffineExpr) -> Iterator[AffineExpr]:
         yield _factored(simple, self.model)
-        if simple.has_digits:
+        if simple.has_digits and self.left > 0:
             as_written = _Sum(simple, self, simplify_floors=False)
             yield as_written.best()
             if as_written.sum_operands:
@@ -158,11 +227,17 @@ class _Search:
     def repeated(self, form: AffineExpr) -> AffineExpr:
         """Search again from the result as long as the cost falls."""
         best = self.best(form)
-        while True:
-            found = self.best(canonicalize(best))
-            if self.model.cost(found) >= self.model.cost(best):
-                return best
+        while self.left > 0 and _is_nested(form):
+            found = self.best(self.canonicalize(best))
+            if self.cost(found) >= self.cost(best):
+                break
             best = found
+        return best
+
+
+def _is_nested(form: AffineExpr) -> bool:
+    """Return whether a digit of the form holds another."""
+    return any(atom.depth > 1 for atom, _ in form.terms)
 
 
 class _Sum:
@@ -221,8 +296,12 @@ class _Sum:
 
     def add_simplified(self, d: Digit, c: Int) -> None:
         """Add the digit's floors, each simplified by itself."""
+        if self.search.left <= 0:
+            self.add_digit(d, c)
+            return
         for s, factor in floors_of(d, c):
-            simple = canonicalize(digit(d.operand, s, None)) if s != 1 else d.operand
+            self.search.left -= 1
+            simple = self.search.canonicalize(digit(d.operand, s, None)) if s != 1 else d.operand
             self.const += factor * simple.const
             for atom, k in simple.terms:
                 self.add_expanded(atom, factor * k)
@@ -247,7 +326,7 @@ class _Sum:
         operands = self.sum_operands
         choices = [self.choices(x, self.floors[x], self.as_written.get(x, ())) for x in operands]
         found = [self.best_with(operands, chosen) for chosen in _combinations(choices)]
-        return min(found, key=self.model.cost)
+        return min(found, key=self.search.cost)
 
     def best_with(self, operands: Sequence[AffineExpr], chosen: Sequence[_Choice]) -> AffineExpr:
         """Return the best sum with these choices for the operands that are sums."""
@@ -279,7 +358,8 @@ class _Sum:
         self, x: AffineExpr, floors: dict[Int, Int], written: Sequence[DigitTerm]
     ) -> list[_Choice]:
         """Return ways to write an operand's digits whose cost is near the least, best first."""
-        costs = digit_choices(floors, self.model, self.model.cost(self.operands.get(x, x)))
+        self.search.left -= 1
+        costs = digit_choices(floors, self.model, self.search.cost(self.operands.get(x, x)))
         if written:
             terms = tuple(sorted((t for t in written if t.factor != 0), key=DigitTerm.place))
             costs.setdefault(terms, self.cost_alone(x, terms, 0))
@@ -295,7 +375,7 @@ class _Sum:
 
     def cost_alone(self, x: AffineExpr, terms: Iterable[DigitTerm], const: Int) -> int:
         """Return the cost of one operand's terms by themselves, factors and operands included."""
-        operand = self.model.cost(self.operands.get(x, x))
+        operand = self.search.cost(self.operands.get(x, x))
         total = self.model.add if const else 0
         for term in terms:
             total += term.cost(self.model) + operand + self.model.times(term.factor)
@@ -349,7 +429,7 @@ def _split_floor(x: AffineExpr, s: Int) -> tuple[AffineExpr, AffineExpr] | None:
 
     Return None if there are none.
     """
-    if isinstance(s, SizeExpr) or x.sizes():
+    if isinstance(s, SizeExpr) or any(isinstance(c, SizeExpr) for _, c in x.terms):
         return None
     # The rest of a factor is -1 rather than s - 1: this needs no multiplication.
     quotients = [(a, c // s + ((c + 1) % s == 0 and s > 2)) for a, c in x.terms]

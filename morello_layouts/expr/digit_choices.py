@@ -40,23 +40,22 @@ class CostModel:
     modulo: int = 2
     power_of_two: int | None = None
 
-    def cost(self, form: AffineExpr) -> int:
-        """Return the cost of computing a form as written."""
-        return self._cost(form, {})
-
-    def _cost(self, form: AffineExpr, known: dict[AffineExpr, int]) -> int:
+    def cost(self, form: AffineExpr, known: dict[int, tuple[AffineExpr, int]] | None = None) -> int:
+        """Return the cost of computing a form as written; ``known`` keeps those of parts, by id."""
         # Forms share parts: a form may be exponentially longer in print than in memory.
+        known = {} if known is None else known
+        found = known.get(id(form))
+        if found is not None:
+            return found[1]
         total = self.add * max(len(form.terms) + (form.const != 0) - 1, 0)
         for atom, factor in form.terms:
             total += self.times(factor)
-            for part in operands_of(atom):
-                if part not in known:
-                    known[part] = self._cost(part, known)
-                total += known[part]
+            total += sum(self.cost(part, known) for part in operands_of(atom))
             if isinstance(atom, Digit):
                 total += self.digit(atom.divisor, atom.modulus)
             elif isinstance(atom, BitXor):
                 total += self.add * (len(atom.parts) - 1)
+        known[id(form)] = form, total  # the form stays, so that its id is not used again
         return total
 
     def times(self, factor: Int) -> int:

@@ -124,6 +124,40 @@ def extract_multiples(d: Digit) -> AffineExpr | None:
     return AffineExpr(tuple(extracted), multiples) + digit(rest, d.divisor, None)
 
 
+def affine_on_box(d: Digit) -> AffineExpr | None:
+    """(x // s) mod n = y - n·z.
+
+    If [x - s·y] lies in 0..s - 1 and [x - s·n·z] in 0..s·n - 1, for y and z affine in the
+    operands of x: on a small box, a quotient may be affine.
+
+    ISL: its affine hull of the integer points.
+    """
+    low = _affine_quotient(d.operand, d.divisor)
+    if low is None or d.modulus is None:
+        return low
+    high = _affine_quotient(d.operand, d.divisor * d.modulus)
+    return None if high is None else low - high * d.modulus
+
+
+def _affine_quotient(x: AffineExpr, s: Int) -> AffineExpr | None:
+    """Return the y that x // s is on the box, by the steps from the corner where x is least."""
+    least = x.interval.lo
+    if not isinstance(least, int) or not isinstance(s, int):
+        return None
+    steps: list[tuple[Atom, Int]] = []
+    for atom, c in x.terms:
+        if isinstance(c, SizeExpr):
+            return None
+        step = (least % s + abs(c)) // s
+        if step:
+            steps.append((atom, step if c > 0 else -step))
+    if not steps:
+        return None
+    y = AffineExpr(tuple(steps), 0)
+    q = (x - y * s).interval.constant_quotient(s)
+    return None if q is None else y + q
+
+
 def drop_remainder(d: Digit) -> AffineExpr | None:
     """((g·y + r) // s) mod n = ((y + q) // (s/g)) mod n.
 
@@ -339,40 +373,60 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
 
 
 def fold_div_mod(form: AffineExpr) -> AffineExpr | None:
-    """c·(x // s) - c·n·(x // (s·n)) = c·((x // s) mod n).
+    """c·((x // s) mod m) - c·n·((x // (s·n)) mod (m/n)) = c·((x // s) mod n).
 
-    For any c.
+    If n divides m, or both mods are absent.
 
     TVM: x - floordiv(x, c1) * c1 -> floormod(x, c1).
     """
-    factors = dict(form.terms)
-    for high, k in form.terms:
-        if not isinstance(high, Digit) or high.modulus is not None:
-            continue
-        for low, c, s in _lower_quotients(high, k, factors):
-            n = high.divisor // s
-            rest = form - low * c - AffineExpr(((high, k),), 0)
-            return rest + digit(high.operand, s, n) * c
+    for whole, c, part, k in _wholes_and_parts(form, _end):
+        n, rest = divmod(part.divisor, whole.divisor)
+        if rest == 0 and k == -c * n:
+            return _without(form, whole, c, part, k) + digit(whole.operand, whole.divisor, n) * c
     return None
 
 
-def _lower_quotients(
-    high: Digit, k: Int, factors: dict[Atom, Int]
-) -> Iterator[tuple[AffineExpr, Int, Int]]:
-    """Yield quotients x // s of a sum, with factor c = -k / n, for its term k·(x // (s·n))."""
-    if k % high.divisor == 0:
-        c = -k // high.divisor
-        if high.operand.terms and all(factors.get(a) == c * f for a, f in high.operand.terms):
-            yield high.operand, c, 1
-    for low, c in factors.items():
-        if (
-            isinstance(low, Digit)
-            and low.modulus is None
-            and low.operand == high.operand
-            and high.divisor % low.divisor == 0
-            and k == -c * (high.divisor // low.divisor)
-        ):
-            yield AffineExpr(((low, 1),), 0), c, low.divisor
+def subtract_mod(form: AffineExpr) -> AffineExpr | None:
+    """c·((x // s) mod m) - c·((x // s) mod n) = c·n·((x // (s·n)) mod (m/n)).
+
+    If n divides m, or m is absent.
+    """
+    for whole, c, part, k in _wholes_and_parts(form, lambda d: d.divisor):
+        n, m = part.modulus, whole.modulus
+        if n is not None and k == -c and (m is None or m % n == 0):
+            high = digit(whole.operand, whole.divisor * n, None if m is None else m // n)
+            return _without(form, whole, c, part, k) + high * (c * n)
+    return None
+
+
+def _end(d: Digit) -> Int | None:
+    return None if d.modulus is None else d.divisor * d.modulus
+
+
+def _wholes_and_parts(
+    form: AffineExpr, place: Callable[[Digit], Int | None]
+) -> Iterator[tuple[Digit, Int, Digit, Int]]:
+    """Yield two digits of one operand and place, each with its factor.
+
+    The operand itself is one of them if it is a part of the sum.
+    """
+    factors = dict(form.terms)
+    groups: dict[tuple[AffineExpr, Int | None], list[tuple[Digit, Int]]] = {}
+    for atom, k in form.terms if len(form.terms) > 1 else ():
+        if isinstance(atom, Digit):
+            groups.setdefault((atom.operand, place(atom)), []).append((atom, k))
+    for (x, where), digits in groups.items():
+        wholes = digits
+        if x.terms and x.terms[0][0] in factors and place(operand := Digit(x, 1, None)) == where:
+            c, _ = divmod(factors[x.terms[0][0]], x.terms[0][1])
+            if all(factors.get(a) == c * f for a, f in x.terms):
+                wholes = [*digits, (operand, c)]
+        yield from ((*whole, *part) for whole in wholes for part in digits)
+
+
+def _without(form: AffineExpr, whole: Digit, c: Int, part: Digit, k: Int) -> AffineExpr:
+    value = whole.operand if whole.is_group else AffineExpr(((whole, 1),), 0)
+    return form - value * c - AffineExpr(((part, k),), 0)
 
 
 def reduce_factor(form: AffineExpr) -> AffineExpr | None:
@@ -440,6 +494,7 @@ DIGIT_RULES: tuple[Rule[Digit], ...] = (
     Rule("drop-mod", drop_mod),
     *TOP_DOWN_DIGIT_RULES,
     Rule("extract-multiples", extract_multiples),
+    Rule("affine-on-box", affine_on_box),
     Rule("drop-remainder", drop_remainder),
     Rule("split-remainder", split_remainder),
     Rule("drop-inner-mod", drop_inner_mod),
@@ -458,6 +513,7 @@ SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     *TOP_DOWN_SUM_RULES,
     Rule("constant-variable", constant_variable),
     Rule("fold-div-mod", fold_div_mod),
+    Rule("subtract-mod", subtract_mod),
 )
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)

@@ -62,7 +62,12 @@ def canonicalize(form: AffineExpr) -> AffineExpr:
     >>> print(canonicalize((32 * i + j) // 8))
     4*i + j//8
     """
-    return _Simplifier(None).run(form)
+    return _Rewriter().run(form)
+
+
+def rewriter() -> Callable[[AffineExpr], AffineExpr]:
+    """Return a :func:`canonicalize` that keeps what it made of each digit for later calls."""
+    return _Rewriter().run
 
 
 def canonicalize_with_steps(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
@@ -73,7 +78,7 @@ def canonicalize_with_steps(form: AffineExpr) -> tuple[AffineExpr, tuple[Rewrite
     drop-mod: i%8 = i   (i is in 0..7)
     """
     steps: list[RewriteStep] = []
-    return _Simplifier(steps).run(form), tuple(steps)
+    return _Rewriter(steps).run(form), tuple(steps)
 
 
 def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
@@ -85,15 +90,15 @@ def readable(form: AffineExpr) -> tuple[AffineExpr, tuple[RewriteStep, ...]]:
     1024*(i//8) + 256*(i//2) + i%2
     """
     steps: list[RewriteStep] = []
-    simplifier = _Simplifier(steps)
+    simplifier = _Rewriter(steps)
     result = simplifier.run(form)
     while (after := simplifier.apply_first(READABLE_RULES, result)) is not None:
         result = simplifier.run(after)
     return result, tuple(steps)
 
 
-class _Simplifier:
-    """One run of the rules.
+class _Rewriter:
+    """The rules, and what they made of the digits met so far.
 
     Attributes:
         digits: the simplified form of each digit met so far.
@@ -103,7 +108,7 @@ class _Simplifier:
 
     __slots__ = ("digits", "reduced", "steps")
 
-    def __init__(self, steps: list[RewriteStep] | None) -> None:
+    def __init__(self, steps: list[RewriteStep] | None = None) -> None:
         self.digits: dict[Digit, AffineExpr] = {}
         self.reduced: dict[AffineExpr, AffineExpr] = {}
         self.steps = steps

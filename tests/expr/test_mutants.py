@@ -28,6 +28,10 @@ DRAWS = 25
 SIGNS = "no test has a factor of unknown sign; without the condition, Digit refuses it as divisor"
 LEFT = "a digit that leaves both ends is also one between the ends"
 
+SHIFT = "the quotient of the rest takes the constant back"
+SPEED = "a sum of one term has no two digits; the condition saves time"
+ORDER = "a digit without a modulus comes first, and the pair the other way round fires"
+
 EQUIVALENT = {
     "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
         "these are not numbers"
@@ -51,6 +55,15 @@ EQUIVALENT = {
     "_reduced: factor > 0 -> factor > -1": "no factor is 0",
     "best: not at_lo and (not at_hi) -> False": LEFT,
     "_xor: some[0] -> some[-1]": "there is only one",
+    "_affine_quotient: AffineExpr(tuple(steps), 0) -> AffineExpr(tuple(steps), 1)": SHIFT,
+    "_affine_quotient: AffineExpr(tuple(steps), 0) -> AffineExpr(tuple(steps), -1)": SHIFT,
+    "_affine_quotient: c > 0 -> c >= 0": "no factor is 0",
+    "_affine_quotient: c > 0 -> c > -1": "no factor is 0",
+    "_wholes_and_parts: len(form.terms) > 1 -> True": SPEED,
+    "_wholes_and_parts: len(form.terms) > 1 -> len(form.terms) > 0": SPEED,
+    "_wholes_and_parts: len(form.terms) > 1 -> len(form.terms) >= 1": SPEED,
+    "subtract_mod: n is not None -> True": ORDER,
+    "subtract_mod: without n is not None": ORDER,
     "xor_equal: len(left) == len(x.parts) -> _is_near(len(left), len(x.parts))": (
         "equal parts go in pairs"
     ),

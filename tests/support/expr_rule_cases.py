@@ -220,6 +220,22 @@ ENTRIES = {
         ),
         ((digit(4 * x + j, 2, 6), "2*(x%3) + j//2"),),
     ),
+    "affine-on-box": Entry(
+        (make.affine_floor, make.affine_mod, make.affine_digit),
+        (make.affine_past, make.affine_of_low_part, make.affine_of_names, make.affine_constant),
+        Example(
+            (13 * variable("i", 0, 2) + 8) // 16,
+            "i",
+            (13 * variable("i", 0, 3) + 8) // 16,
+            "47 // 16 is 2",
+            variable("i", 0, 3),
+        ),
+        (
+            ((11 * variable("i", 0, 2) + 12) % 16, "-5*i + 12"),
+            ((d0 * 16 - 13 * variable("v", 0, 1)) // 16, "d0 - v"),
+            ((variable("v", 0, 1) + 3) // 4, "v"),
+        ),
+    ),
     "drop-inner-mod": Entry(
         (make.drop_inner_mod_period,),
         (make.drop_inner_mod_part, make.drop_inner_mod_in_floor, make.drop_inner_mod_of_floor),
@@ -337,8 +353,9 @@ ENTRIES = {
         ((8 * (x // 4) + 2 * (x % 4), "2*x"),),
     ),
     "fold-div-mod": Entry(
-        (make.fold_operand, make.fold_quotients),
+        (make.fold_operand, make.fold_quotients, make.fold_parts),
         (
+            make.fold_other_top,
             make.fold_next_factor,
             make.fold_same_sign,
             make.fold_part_of_operand,
@@ -356,7 +373,27 @@ ENTRIES = {
             "the factor is 7, but the divisor is 8",
             x % 8,
         ),
-        ((3 * (x // 2) - 15 * (x // 10), "3*((x//2)%5)"),),
+        (
+            (3 * (x // 2) - 15 * (x // 10), "3*((x//2)%5)"),
+            (x % 8 - 4 * digit(x, 4, 2), "x%4"),
+        ),
+    ),
+    "subtract-mod": Entry(
+        (make.subtract_from_operand, make.subtract_from_digit),
+        (
+            make.subtract_other_factor,
+            make.subtract_no_divisor,
+            make.subtract_other_place,
+            make.subtract_floors,
+        ),
+        Example(
+            x - x % 8,
+            "8*(x//8)",
+            x - 2 * (x % 8),
+            "the factors are 1 and 2",
+            8 * (x // 8),
+        ),
+        ((3 * digit(x, 2, 12) - 3 * digit(x, 2, 4), "12*((x//8)%3)"),),
     ),
     "reduce-factor": Entry(
         (make.reduce_past_period, make.reduce_beside_other_operand),

@@ -309,6 +309,57 @@ def split_remainder_without_mod(pick: Pick) -> Digit:
     return take(some(pick) * s + span(pick, 0, s - 1), s, None)
 
 
+# affine-on-box
+
+
+def _ramp(pick: Pick, s: int, whole: int, beyond: int = 0) -> AffineExpr:
+    """Return (whole + r)·v + c, with r·v + c in a block of s numbers, or one past its end.
+
+    The factor r is 1 or -1, s divides ``whole``, and v has three values or more.
+    """
+    r, lo, hi = [-1, 1][pick(0, 1)], pick(-3, 3), pick(2, s - 1)
+    first = [-beyond, s - 1 - hi + beyond][pick(0, 1)]
+    const = first - min(r * lo, r * (lo + hi)) + s * pick(-2, 2)
+    return variable("v", lo, lo + hi) * (whole + r) + const
+
+
+def affine_floor(pick: Pick) -> Digit:
+    s = pick(3, 9)
+    y = variable("y", pick(-2, 0), 4) * (s * pick(0, 1))
+    return take(_ramp(pick, s, s * nonzero(pick, 3)) + y, s, None)
+
+
+def affine_mod(pick: Pick) -> Digit:
+    n = pick(3, 9)
+    return take(_ramp(pick, n, n * nonzero(pick, 3)), 1, n)
+
+
+def affine_digit(pick: Pick) -> Digit:
+    s, n, v = pick(2, 4), pick(3, 5), variable("v", 0, 1)
+    return take(v * (s * n * nonzero(pick, 3) + s) + pick(0, s * (n - 1) - 1), s, n)
+
+
+def affine_past(pick: Pick) -> Digit:
+    s = pick(3, 9)
+    return take(_ramp(pick, s, s * nonzero(pick, 3), 1), *[(s, None), (1, s)][pick(0, 1)])
+
+
+def affine_of_low_part(pick: Pick) -> Digit:
+    # The quotient by s is not affine, that by s·n is.
+    s, n, v = pick(2, 4), pick(3, 5), variable("v", 0, 2)
+    return take(v * (s * n * nonzero(pick, 3) + 1) + s - 2, s, n)
+
+
+def affine_of_names(pick: Pick) -> Digit:
+    n, v = SizeExpr.named("N"), variable("v", 0, 1)
+    others = [v * n + 3, v * 5 + n, variable("v", None, 1) * 5, variable("v", 0) * 5]
+    return take(others[pick(0, 3)], 4, maybe(pick, 3)) if pick(0, 1) else take(v * 5 + 3, n, None)
+
+
+def affine_constant(pick: Pick) -> Digit:
+    return take(variable("v", 0, 1) * pick(1, 3), 4, None)
+
+
 # drop-inner-mod
 
 
@@ -572,6 +623,18 @@ def fold_quotients(pick: Pick) -> AffineExpr:
     return digit(x, s, None) * c - digit(x, s * n, None) * (c * n) + rest
 
 
+def fold_parts(pick: Pick) -> AffineExpr:
+    x, s, c = some(pick), number(pick, 1, 3), nonzero(pick, 3)
+    n, top = number(pick, 2, 4), number(pick, 2, 4)
+    return digit(x, s, n * top) * c - digit(x, s * n, top) * (c * n) + pick(-2, 2)
+
+
+def fold_other_top(pick: Pick) -> AffineExpr:
+    x, s, n, top = some(pick), pick(1, 3), pick(2, 4), pick(3, 4)
+    other = [-1, 1][pick(0, 1)] if pick(0, 1) else n
+    return digit(x, s, n * top + other) - digit(x, s * n, top) * n
+
+
 def fold_next_factor(pick: Pick) -> AffineExpr:
     x, c, n = some(pick), nonzero(pick, 3), pick(3, 4)
     return x * c - digit(x, n, None) * (c * n + [-1, 1, 1 - n, n - 1][pick(0, 3)])
@@ -585,7 +648,8 @@ def fold_same_sign(pick: Pick) -> AffineExpr:
 def fold_part_of_operand(pick: Pick) -> AffineExpr:
     y, w, n = some(pick), some(pick, "w"), pick(2, 4)
     other = [0, 2, -1][pick(0, 2)]
-    return y + w * other - digit(y + w, n, None) * n
+    parts = (y, w * other) if pick(0, 1) else (y * other, w)
+    return sum(parts, AffineExpr((), 0)) - digit(y + w, n, None) * n
 
 
 def fold_quotients_next_factor(pick: Pick) -> AffineExpr:
@@ -618,6 +682,44 @@ def fold_of_mod(pick: Pick) -> AffineExpr:
 def fold_of_number(pick: Pick) -> AffineExpr:
     n = pick(2, 4)
     return some(pick) - digit(AffineExpr((), pick(-4, 9)), n, None) * n
+
+
+# subtract-mod
+
+
+def subtract_from_operand(pick: Pick) -> AffineExpr:
+    x, c, n = some(pick) * pick(1, 2) + pick(-3, 3), nonzero(pick, 3), number(pick, 2, 4)
+    if pick(0, 1):
+        x = x + some(pick, "w") * nonzero(pick, 3)
+    return x * c - digit(x, 1, n) * c + some(pick, "z") * pick(0, 2) + pick(-2, 2)
+
+
+def subtract_from_digit(pick: Pick) -> AffineExpr:
+    x, s, c, n = some(pick), number(pick, 2, 3), nonzero(pick, 3), number(pick, 2, 4)
+    whole = n * number(pick, 2, 4) if pick(0, 1) else None
+    return digit(x, s, whole) * c - digit(x, s, n) * c + pick(-2, 2)
+
+
+def subtract_other_factor(pick: Pick) -> AffineExpr:
+    x, s, c, n = some(pick), pick(2, 3), pick(2, 4), pick(2, 4)
+    return digit(x, s, None) * c - digit(x, s, n) * [c + 1, c - 1, -c][pick(0, 2)]
+
+
+def subtract_no_divisor(pick: Pick) -> AffineExpr:
+    x, s, n = some(pick), pick(1, 3), pick(2, 4)
+    return digit(x, s, n * pick(1, 3) + 1) - digit(x, s, n)
+
+
+def subtract_other_place(pick: Pick) -> AffineExpr:
+    x, s, n = some(pick), pick(2, 3), pick(2, 4)
+    part = digit(x + [-1, 1][pick(0, 1)], s, n) if pick(0, 1) else digit(x, s + 1, n)
+    whole = digit(x, s, None)
+    return [whole - part, x - digit(x, s, n)][pick(0, 1)]
+
+
+def subtract_floors(pick: Pick) -> AffineExpr:
+    x, s = some(pick), pick(2, 3)
+    return x - digit(x, s, None)
 
 
 # reduce-factor
