@@ -39,6 +39,7 @@ class Recipe(Displayed):
         axis_names: a different name for each physical axis, such as ``lane`` and ``register``; none
             for memory, whose axes have no names.
 
+    >>> from morello_layouts.recipe.steps import Transpose
     >>> print(Recipe((3, 5), (Pad((4, 6)), Split((2, 2)), Transpose((0, 2, 1, 3)))))
     [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]
     """
