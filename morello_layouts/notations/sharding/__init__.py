@@ -1,5 +1,6 @@
 """Shardings: which device holds which part of an array, as layouts with an axis ``device``."""
 
+from morello_layouts.notations.sharding.hlo import HloSharding
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
 from morello_layouts.notations.sharding.sharding import Digit, Level, Mesh, Sharding
 from morello_layouts.notations.sharding.systems import (
@@ -8,7 +9,6 @@ from morello_layouts.notations.sharding.systems import (
     ColumnMajor,
     Cyclic,
     DTensorSharding,
-    HloSharding,
     Ref,
 )
 

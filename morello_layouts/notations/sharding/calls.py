@@ -88,6 +88,12 @@ def sharded(placement: Placement, shape: Any) -> ShardedLayout:
         return ShardedLayout(placement, placement.sizes, None, getattr(shape, "element", None))
     if shape is None:
         return ShardedLayout(placement)
+    if not isinstance(shape, Layout):
+        raise LayoutError(
+            f"{shape}: expected one array, got a tuple",
+            "each array of a tuple has its own sharding",
+            "write one for each: sharding={{devices=[2]<=[2]}, {replicated}}",
+        )
     local = None
     if isinstance(shape, XlaShape):
         order = XlaLayout.descending(len(shape.dims))
@@ -188,7 +194,7 @@ def _mesh(given: Any, ids: Any = None) -> Mesh:
     else:
         pairs = [("x", given)]
     axes = tuple((name, _size(n)) for name, n in pairs)
-    return Mesh(axes, () if listed == (*range(len(listed)),) else listed)
+    return Mesh(axes, listed)
 
 
 def _size(value: Any) -> Int:

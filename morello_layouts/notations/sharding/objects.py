@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from morello_layouts.checks import shown, whole
@@ -73,7 +72,7 @@ def _jax_mesh(mesh: Any) -> Mesh:
     ids = () if flat is None else tuple(int(one.id) for one in flat)
     sizes = getattr(mesh, "axis_sizes", None) or devices.shape  # type: ignore[union-attr]
     axes = tuple(zip(map(str, mesh.axis_names), map(int, sizes), strict=True))
-    return Mesh(axes, () if ids == tuple(range(len(ids))) else ids)
+    return Mesh(axes, ids)
 
 
 def _refs(entry: Any) -> tuple[Ref, ...]:
@@ -101,8 +100,7 @@ def _dtensor(mesh: Any, placements: Sequence[Any]) -> DTensorSharding:
         if dim is None and "Partial" in type(one).__name__:
             partial.append(str(name))
     axes = tuple(zip(map(str, names), sizes, strict=True))
-    plain = ids == tuple(range(prod(sizes)))
-    return DTensorSharding(Mesh(axes, () if plain else ids), tuple(found), tuple(partial))
+    return DTensorSharding(Mesh(axes, ids), tuple(found), tuple(partial))
 
 
 def _array(value: Any) -> Layout | Sequence[int]:

@@ -23,9 +23,10 @@ from morello_layouts.notations.grammar import (
 )
 from morello_layouts.notations.mlir.reader import parse_mlir
 from morello_layouts.notations.sharding.calls import Call, placement_of, sharded
+from morello_layouts.notations.sharding.hlo import HloSharding
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
 from morello_layouts.notations.sharding.sharding import Mesh
-from morello_layouts.notations.sharding.systems import AxisSharding, HloSharding, Ref
+from morello_layouts.notations.sharding.systems import AxisSharding, Ref
 from morello_layouts.notations.xla import XlaTuple
 from morello_layouts.notations.xla.reader import parse_xla
 
@@ -403,7 +404,7 @@ class _Reader:
             places["cuts", k] = places["dims", k] = dim.start
         uses = tuple((str(use), dim.refs) for use, dim in kept if use != "replicated")
         try:
-            found = Mesh(axes, () if ids == tuple(range(len(ids))) else ids)
+            found = Mesh(axes, ids)
             return AxisSharding(found, tuple(dim.refs for dim in dims), style, uses)
         except LayoutError as error:
             raise at_part(error, self.text, places, dims[0].start if dims else 0) from None
@@ -435,7 +436,11 @@ class _Reader:
         source = self.source
         name = source.take(_NAME, _STRING)
         if name and source.take("=" if name.kind is _NAME else ":"):
-            call.keys[name.strip("'\"")] = self.value()
+            key = name.strip("'\"")
+            if key in call.keys:
+                what = f"{key} is given twice"
+                raise self.error(what, "a name has one value", "leave one out", name.start)
+            call.keys[key] = self.value()
         else:
             call.values.append(self.value(name))
 

@@ -31,7 +31,7 @@ class Mesh:
     Attributes:
         axes: pairs (name, size), the most major first: the position of a device is the row-major
             number of its coordinate. A size may be symbolic.
-        ids: the device at each position; empty if the position is the device.
+        ids: the device at each position; empty (so made) if the position is the device.
         devices: the number of all devices; by default those of the mesh, or up to the last of
             ``ids``.
 
@@ -74,6 +74,9 @@ class Mesh:
 
     def _require_ids(self) -> None:
         if not self.ids:
+            return
+        if self.ids == tuple(range(len(self.ids))) and len(self.ids) == self.count:
+            object.__setattr__(self, "ids", ())
             return
         as_int(len(self.ids), "the number of listed devices", 1, DEVICE_IDS, part=("ids",))
         if len(self.ids) != self.count:
