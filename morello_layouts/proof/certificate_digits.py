@@ -214,7 +214,11 @@ class _Texts:
         return atom if step == 1 else f"({atom}//{step})"
 
     def ceiling(self, p: Any, by: Any) -> str:
-        """Return a size that is at least p / by."""
+        """Return a size that is at least p / by: ``ceil(P/n)`` in a divisor is at least P/n."""
+        for atom in {v for m in by for v in m} & self.world.rounded.keys():
+            inner, n = self.world.rounded[atom]
+            if not divided(p, {(atom,): 1})[0]:
+                p, by = product(p, {(): n}), put(by, atom, inner)
         quotient, left = divided(p, by)
         if left and by.keys() == {()}:
             return f"-(-({self(p)})//{self(by)})"

@@ -195,6 +195,15 @@ def test_certificates_of_random_layouts_are_true(recipe: Recipe) -> None:
             assert is_true(found)
 
 
+def test_shardings_of_sizes_by_name_are_verified_by_a_certificate() -> None:
+    """Slot 1 holds another replica of the first element, at small sizes too."""
+    text = "f32[M,N], mesh={'x': 2, 'y': 4}, spec=P('x')"
+    proof = ml.verify(text)
+    assert (proof.holds, proof.decider) == (True, "a certificate")
+    found = ml.certificate(text, claim="injective")
+    assert (check(found), is_true(found), found["shape"]) == ("injective", True, ["M", "N", "4"])
+
+
 def test_certificates_with_replicas_are_about_all_places() -> None:
     m = map_of(Recipe((3, 4), (Replicate((2,)), Transpose((2, 0, 1)), Xor(2, 0, 0))))
     found = ml.certificate(m, claim="verified")
