@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from morello_layouts import api
 from morello_layouts.api.layouts import index_maps
 from morello_layouts.codegen import LANGUAGES, TARGETS
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.explanations.rows import (
     Row,
     place_rows,
@@ -94,9 +94,18 @@ def _with_layout(first: IndexMap, text: str) -> LayoutComparison:
         *_counterexample(same),
         bitcast,
         Row("buffers", f"{one.size} and {other.size} elements"),
+        *_resharding(one, other),
     )
     back, forth = str(api.relayout(one, other)), str(api.relayout(other, one))
     return LayoutComparison(other.source, (one, other), same, rows, back, forth)
+
+
+def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Row]:
+    """Yield what moves between two layouts on devices."""
+    if all("device" in m.recipe.axis_names for m in (one, other)):
+        with suppress(UnsupportedError):
+            lines = str(api.reshard(one, other)).splitlines()
+            yield from (Row("" if k else "resharding", x.strip()) for k, x in enumerate(lines))
 
 
 def _with_formula(m: IndexMap, text: str) -> LayoutComparison:

@@ -59,8 +59,8 @@ class Style:
     """The colours and the marks of a picture.
 
     Attributes:
-        colour: ``"tile"``, ``"word"``, ``"bank"``, or the name of an axis; empty for ``"lane"`` if
-            the layout has lanes, and else ``"tile"``.
+        colour: ``"tile"``, ``"word"``, ``"bank"``, or the name of an axis; empty for ``"lane"`` or
+            ``"device"`` if the layout has such an axis, and else ``"tile"``.
         word_bits: bits of a word.
         element_bits: bits of an element; None if unknown.
         dots: coordinates of the cells with a dot.
@@ -253,6 +253,13 @@ class Panel:
             if name in self.view.long_axes
         ]
         return self.title, f"{left} -> {', '.join(named) or offset}"
+
+    @property
+    def in_cells(self) -> str:
+        """What stands in each cell, in words: names of axes, for a layout that has them."""
+        replicas = self.map.recipe.replicas
+        first = f", the first of {replicas} places" if replicas > 1 else ""
+        return f"in each cell: {':'.join(self.view.long_axes)}{first}"
 
     def colour(self, place: Cell | Slot) -> int | None:
         """Return the number of a place's pastel; None for padding."""

@@ -162,7 +162,8 @@ def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Pictur
     panels = []
     for k, (m, view) in enumerate(zip(maps, views, strict=True)):
         bits = None if m.element_type is None else m.element_type.bits
-        colour = style.colour or ("lane" if "lane" in view.long_axes else "tile")
+        places = (name for name in ("lane", "device") if name in view.long_axes)
+        colour = style.colour or next(places, "tile")
         own = replace(style, colour=colour, element_bits=style.element_bits or bits)
         check_style(own, view.shape, len(levels_of(m.recipe)), m.recipe.axis_names)
         elsewhere, moved = ({}, "") if len(maps) == 1 else _moved(m, maps[1 - k], view)

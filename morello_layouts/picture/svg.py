@@ -49,9 +49,7 @@ def legend(panel: Panel, x: float, y: float, room: float) -> Drawn:
 def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
     view, style = panel.view, panel.style
     if view.axes:
-        replicas = panel.map.recipe.replicas
-        first = f", the first of {replicas} places" if replicas > 1 else ""
-        yield "cell", f"in each cell: {':'.join(view.long_axes)}{first}"
+        yield "cell", panel.in_cells
     for k, level in enumerate(view.levels):
         yield f"b{min(k, 2)}", f"border of a tile {level}"
     if style.colour == "word":

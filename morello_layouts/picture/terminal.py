@@ -233,7 +233,7 @@ def _lines(panel: Panel, width: int, glyphs: Glyphs) -> Iterator[Text]:
         for coordinate in marked[:_MOST_MARKS]:
             yield Text(f"{mark} {panel.place_of(coordinate)}")
     if panel.view.axes:
-        yield Text(f"in each cell: {':'.join(panel.view.long_axes)}", style="dim")
+        yield Text(panel.in_cells, style="dim")
     if panel.style.has_words:
         yield Text(
             f"{panel.style.word_bits}-bit words hold elements of {panel.style.element_bits} bits"

@@ -99,13 +99,18 @@ def slots_per_line(strip: Strip, most: int) -> int:
     """Return the slots of a line: whole runs of the innermost axes, in lines of similar length.
 
     >>> slots = tuple(Slot(k, (k,), ()) for k in range(24))
-    >>> slots_per_line(Strip(24, slots, (2, 3, 2, 2)), 20)
-    12
+    >>> [slots_per_line(Strip(24, slots, axes), n) for axes, n in (((2, 3, 2, 2), 20), ((24,), 9))]
+    [12, 8]
     """
     total, most = len(strip.slots), max(most, 1)
     if total <= most or strip.is_cut:
         return max(min(most, total), 1)
-    run = max(n for n in accumulate(reversed(strip.axes), mul, initial=1) if n <= most)
+    runs = [*accumulate(reversed(strip.axes), mul, initial=1)]
+    run = max(n for n in runs if n <= most)
+    if run == 1:  # lines of equal length that end with the innermost axis
+        whole = min(n for n in runs if n > most)
+        own, rest = divmod(whole, -(-whole // most))
+        run = run if rest else own
     lines = -(-total // (most // run * run))
     return -(-total // (run * lines)) * run
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.kernels.relayout import item_type
 from morello_layouts.limits import EXCHANGE_SCRATCH
-from morello_layouts.recipe import known
+from morello_layouts.maps import IndexMap
+from morello_layouts.recipe import Recipe, known
+from morello_layouts.resharding.exchange import Exchange
+from morello_layouts.resharding.local import local_buffer
 from morello_layouts.resharding.messages import Message
 from morello_layouts.resharding.moves import LocalBuffer, Portion, Runs, copy, place_of
 from morello_layouts.resharding.pieces import Pieces
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _INT_END: Final = 2**31  # MPI 3 counts in C's int
+
+# Rounds after which ranks tell each other of failures: a rank that fails goes on until then.
+_UNCHECKED: Final = 8
 
 
 class ExchangeError(LayoutError):
@@ -53,6 +61,49 @@ class ExchangeError(LayoutError):
         )
 
 
+def transfer_of(
+    exchange: Exchange,
+    maps: tuple[IndexMap, IndexMap],
+    comm: MPI.Intracomm,
+    scratch: int = EXCHANGE_SCRATCH,
+) -> Transfer:
+    """Return a rank's part in an exchange between two index maps.
+
+    Raises:
+        LayoutError: if there are fewer ranks than devices.
+    """
+    as_int(scratch, "scratch", 1, _INT_END - 1, why="it is bytes of a process beside both arrays")
+    rank, ends = comm.rank, (exchange.source.sharding, exchange.target.sharding)
+    devices = max(known(tuple(each.mesh.devices for each in ends)))
+    if comm.size < devices:
+        raise LayoutError(
+            f"comm: expected {devices} ranks or more, got {comm.size}",
+            "the rank of a process is the number of its device",
+            f"start more processes: mpirun -n {devices} python …",
+        )
+    shape = known(exchange.shape)
+    layouts = [getattr(m.origin and m.origin.layout, "local", None) for m in maps]
+    source, target = (
+        local_buffer(each, shape, layout, rank) for each, layout in zip(ends, layouts, strict=True)
+    )
+    largest = known(ends[1].local_dims(shape))
+    recipe = layouts[1].recipe(largest) if layouts[1] else Recipe(largest)
+    kept = exchange.keeps(rank)
+    own = [] if kept is None else [kept]
+    types = [m.element_type.name for m in maps if m.element_type and m.element_type.name]
+    return Transfer(
+        comm,
+        source,
+        target,
+        [*own, *exchange.sends(rank)],
+        [*own, *exchange.receives(rank)],
+        LocalBuffer(recipe, ()).order,
+        f"{maps[0].source} to {maps[1].source}",
+        scratch,
+        item_type(types[0]) if types else None,
+    )
+
+
 @dataclass(frozen=True)
 class Transfer:
     """One rank's part in an exchange, which every rank of the communicator runs.
@@ -65,6 +116,7 @@ class Transfer:
         order: the dimensions as messages have them, the slowest first; the same on all ranks.
         about: what all ranks must agree on.
         scratch: bytes that the exchange may use beside both arrays.
+        item: the type of an item; None if the arrays say it.
     """
 
     comm: MPI.Intracomm
@@ -75,6 +127,7 @@ class Transfer:
     order: tuple[int, ...]
     about: str = ""
     scratch: int = EXCHANGE_SCRATCH
+    item: np.dtype[Any] | None = None
 
     def run(self, local: Any = None, out: Any = None, dtype: Any = None) -> NDArray[Any] | None:
         """Move the array and return this rank's part of the target; None if it has none.
@@ -93,14 +146,16 @@ class Transfer:
             kind, most = self._agreed(local, out, dtype)
             rounds = _Rounds(self, kind, most)
             self._check(partial(rounds.begin, local, out), interrupted)
-            for k in range(self._most(rounds.count)):
-                self._check(partial(rounds.go, k), interrupted)
+            count = self._most(rounds.count)
+            for k in range(0, count, _UNCHECKED):
+                these = range(k, min(k + _UNCHECKED, count))
+                self._check(partial(rounds.go, these), interrupted)
             return rounds.result
 
     def _agreed(self, local: Any, out: Any, dtype: Any) -> tuple[np.dtype[Any], int]:
         """Return the type of an item, and the elements of a piece."""
-        given = next((x for x in (dtype, getattr(local, "dtype", None)) if x is not None), None)
-        own = given if given is not None else getattr(out, "dtype", None)
+        given = (dtype, getattr(local, "dtype", None), getattr(out, "dtype", None), self.item)
+        own = next((x for x in given if x is not None), None)
         name = None if own is None else np.dtype(own).str
         partners = max(len(self.sends), len(self.receives))
         told = self.comm.allgather((name, f"{self.about}, {self.scratch} bytes", partners))
@@ -184,6 +239,8 @@ class _Rounds:
     def begin(self, local: Any, out: Any) -> None:
         """Check and open both buffers; nothing moves yet."""
         plan, size = self.plan, self.plan.comm.size
+        if plan.item is not None and plan.item.itemsize != self.kind.itemsize:
+            raise LayoutError(f"local: expected items of {plan.item}, got items of {self.kind}")
         source = _buffer(plan.source, local, self.kind, "local")
         if out is None and plan.target is not None:
             out = _made(plan.target, self.kind)
@@ -194,17 +251,19 @@ class _Rounds:
         self.sent = _Side(plan.source, plan.order, source, self.sends, size)
         self.received = _Side(plan.target, plan.order, target, self.receives, size)
 
-    def go(self, k: int) -> None:
-        """Move piece k of each message; every rank calls MPI, whatever fails before."""
+    def go(self, rounds: Iterable[int]) -> None:
+        """Move some pieces of each message; every rank calls MPI, whatever fails before."""
         sent, received = self.sent, self.received
-        failures = [_failure(side.begin, k, self.rank) for side in (sent, received)]
-        failures.append(_failure(sent.copy, into=False))
+        failures = list[BaseException | None]()
         kind = _mpi_type(self.kind.itemsize)
-        try:
-            self.plan.comm.Alltoallv([*sent.spec, kind], [*received.spec, kind])
-        finally:
-            kind.Free()
-        failures += [_failure(keep, sent, received), _failure(received.copy, into=True)]
+        for k in rounds:
+            failures += [_failure(side.begin, k, self.rank) for side in (sent, received)]
+            failures.append(_failure(sent.copy, into=False))
+            failures.append(
+                _failure(self.plan.comm.Alltoallv, [*sent.spec, kind], [*received.spec, kind])
+            )
+            failures += [_failure(keep, sent, received), _failure(received.copy, into=True)]
+        kind.Free()
         for failure in failures:
             if failure is not None:
                 raise failure
@@ -263,12 +322,14 @@ class _Side:
 
 def keep(sent: _Side, received: _Side) -> None:
     """Move the piece that stays on the rank."""
-    place, message = place_of(sent.kept), sent.scratch
-    if place is not None:
-        message = sent.items[place:]
+    here, there = place_of(sent.kept), place_of(received.kept)
+    if there is not None:
+        copy(sent.kept, sent.items, received.items[there:], into=False)
+    elif here is not None:
+        copy(received.kept, received.items, sent.items[here:], into=True)
     else:
-        copy(sent.kept, sent.items, message, into=False)
-    copy(received.kept, received.items, message, into=True)
+        copy(sent.kept, sent.items, sent.scratch, into=False)
+        copy(received.kept, received.items, sent.scratch, into=True)
 
 
 def _size(runs: Runs) -> int:

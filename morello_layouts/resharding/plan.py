@@ -16,7 +16,7 @@ from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.layout import ElementType
-from morello_layouts.limits import RESHARD_ROWS
+from morello_layouts.limits import EXCHANGE_SCRATCH, RESHARD_ROWS
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.plain import Displayed
@@ -250,6 +250,64 @@ class Plan(Displayed):
         Its place in the buffer may differ.
         """
         return self.exchange.keeps(self._device(device))
+
+    def run(
+        self,
+        comm: Any,
+        local: Any = None,
+        *,
+        out: Any = None,
+        dtype: Any = None,
+        scratch: int = EXCHANGE_SCRATCH,
+    ) -> Any:
+        """Move an array over MPI; every rank of a communicator calls it.
+
+        The number of a device is its rank. A piece of each message is packed, sent by ``Alltoallv``
+        and unpacked at a time; a piece that is contiguous is sent from the array itself.
+
+        Args:
+            comm: a communicator of mpi4py, with a rank for each device; more may take part.
+            local: this rank's part: an array of the local shape if the local layout is row-major
+                or column-major, or the buffer, 1-D; None without a part. It is only read.
+            out: the array to write to, by default a new one. Padding in it is left as it is.
+            dtype: the type of an item, if neither text nor arrays say it.
+            scratch: bytes of a process that may be used beside both arrays; the same on all ranks.
+
+        Returns:
+            This rank's part of the array in its new sharding, with zeros in padding; None if it has
+            none.
+
+        Raises:
+            ExchangeError: on every rank, with the ranks that failed and why, before anything moves
+                or on the way. No source was changed.
+            LayoutError: if there are fewer ranks than devices.
+        """
+        from morello_layouts.resharding.mpi import transfer_of
+
+        maps = self.source, self.target
+        return transfer_of(self.exchange, maps, comm, scratch).run(local, out, dtype)
+
+    def jax(self, *, name: str = "reshard", collectives: bool = True) -> str:
+        """Return the plan as a file of Python with JAX.
+
+        Args:
+            name: the name of its function from the array to itself in the new sharding.
+            collectives: whether each step is written out with ``shard_map``; else ``jit`` is told
+                the new sharding, and XLA chooses. Between different meshes it is ``device_put``.
+
+        Raises:
+            UnsupportedError: if parts are not equal blocks, which JAX cannot say.
+
+        >>> from morello_layouts import reshard
+        >>> array = "f32[16,16], mesh={'x': 4}, spec="
+        >>> plan = reshard(array + "P('x', None)", array + "P(None, 'x')")
+        >>> print(plan.jax().splitlines()[-2].strip())
+        a = jax.lax.all_to_all(a, ('x',), split_axis=1, concat_axis=0, tiled=True)
+        """
+        from morello_layouts.resharding.to_jax import jax_code
+
+        head = self.exchange, self.steps, self.verdict
+        return jax_code(*head, name=name, collectives=collectives)
 
     def _device(self, device: int) -> int:
         fix = f"give a device from 0 to {self.devices - 1}"

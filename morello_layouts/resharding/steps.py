@@ -17,6 +17,9 @@ from morello_layouts.resharding.exchange import End, Exchange
 State: TypeAlias = tuple[tuple[int, ...], ...]
 """For each dimension the axes that cut it, the most major first."""
 
+Names: TypeAlias = tuple[tuple[str, ...], ...]
+"""The same with the names of the axes."""
+
 _Entry: TypeAlias = "tuple[Fraction, int, int, State, tuple[Step, ...]]"
 
 
@@ -38,18 +41,23 @@ class Step(Displayed):
     axes: tuple[str, ...]
     source: int | None
     target: int | None
-    specs: tuple[tuple[str, ...], ...]
+    specs: Names
 
     @property
     def spec(self) -> str:
         """The sharding afterwards as a PartitionSpec of JAX."""
-        return f"P({', '.join(map(_entry, self.specs))})"
+        return spec_text(self.specs)
 
     def __str__(self) -> str:
         ends = {self.source, self.target} - {None}
         way = f" of d{self.source} to d{self.target}" if len(ends) == 2 else ""
         way = way or "".join(f" of d{dim}" for dim in ends)
         return f"{self.kind} over {', '.join(self.axes)}{way}: {self.spec}"
+
+
+def spec_text(names: Names) -> str:
+    """Return the axes that cut each dimension as a PartitionSpec of JAX."""
+    return f"P({', '.join(map(_entry, names))})"
 
 
 def _entry(axes: Sequence[str]) -> str:
@@ -68,7 +76,7 @@ def steps_of(exchange: Exchange) -> tuple[Step, ...]:
         None at all if a cut is not of equal blocks, or meshes differ.
     """
     ends = exchange.source, exchange.target
-    if not exchange.is_common or not all(_is_even(end, exchange.shape) for end in ends):
+    if not exchange.is_common or not all(is_even(end, exchange.shape) for end in ends):
         return ()
     start, goal = (tuple(tuple(x.axis or 0 for x in c) for c in end.cuts) for end in ends)
     sizes = {k: axis.size for k, axis in exchange.source.axes.items()}
@@ -92,7 +100,8 @@ def steps_of(exchange: Exchange) -> tuple[Step, ...]:
     return ()
 
 
-def _is_even(end: End, shape: Sequence[Int]) -> bool:
+def is_even(end: End, shape: Sequence[Int]) -> bool:
+    """Whether all parts are blocks of one size, one on each device."""
     for n, cut in zip(shape, end.cuts, strict=True):
         extents = (n, *(level.block for level in cut))
         for extent, level in zip(extents, cut, strict=False):

@@ -495,3 +495,13 @@ def test_bank_conflicts_of_an_access() -> None:
     assert asked("f32[32,32]")["banks"] is None
     fragment = "SM80_16x8x16_F32F16F16F32_TN A, 16 bits"
     assert asked("(16,64):(64,1)", access=fragment)["banks"]["verdict"] == "8-way conflict"
+
+
+def test_two_shardings_say_what_moves_between_them() -> None:
+    array = "f32[16,16], sharding="
+    found = asked(array + "{devices=[4,1]<=[4]}", other=array + "{devices=[1,4]<=[4]}")
+    rows = {row["label"]: row["text"] for row in found["comparison"]["rows"]}
+    assert rows["resharding"].startswith("all-to-all over m0")
+    assert found["picture"]
+    other = asked(array + "{devices=[4,1]<=[4]}", other="{0,1}")["comparison"]["rows"]
+    assert "resharding" not in {row["label"] for row in other}

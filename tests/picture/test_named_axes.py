@@ -81,3 +81,30 @@ def test_the_page_says_what_the_new_steps_do() -> None:
     page = ml.draw(m).html()
     assert "places move within axis 1, by the bits of their place in axis 0" in page
     assert "each place is there 2 times" in page
+
+
+def test_devices_are_colours_and_empty_parts_are_hatched() -> None:
+    text = "f32[5,6]{1,0:T(2,4)}, sharding={devices=[4,1]<=[4]}"
+    picture, m = ml.draw(text), ml.index_map(text)
+    found = cells(picture.svg())
+    fills: dict[int, set[str]] = {}
+    for at, (_, fill, shown) in found.items():
+        i, j = map(int, at.split(","))
+        if i < 5:
+            place = m.place(i, j)
+            assert shown == f"{place['device']}:{place['offset']}"
+            fills.setdefault(place["device"], set()).add(fill)
+    assert sorted(fills) == [0, 1, 2]
+    assert len(set.union(*fills.values())) == 3
+    assert "cells of one device have one colour" in picture.svg()
+    slots = re.findall(r'class="slot" data-o="(\d+)"><title>[^<]*</title><rect class="(\w+)"',
+                       picture.svg())  # fmt: skip
+    assert {fill for offset, fill in slots if int(offset) >= 48} == {"p"}  # device 3 has nothing
+    assert [line.split()[0] for line in str(picture).splitlines() if ":15" in line] == [
+        "memory", "1:0", "2:0", "3:0",
+    ]  # fmt: skip
+
+
+def test_copies_are_told() -> None:
+    text = "f32[6,8], sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}"
+    assert "in each cell: device:offset, the first of 2 places" in str(ml.draw(text))

@@ -36,7 +36,7 @@ def run_ranks(processes: int, *names: str) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2, 4, 6])
 def test_every_element_arrives(processes: int) -> None:
-    run_ranks(processes, "everything", "gathered")
+    run_ranks(processes, "everything", "gathered", "plans")
 
 
 def test_faults_are_told_to_all_and_change_no_source() -> None:

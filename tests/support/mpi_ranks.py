@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
+from morello_layouts import reshard
 from morello_layouts.errors import LayoutError
 from morello_layouts.resharding import moves, mpi
 from morello_layouts.resharding.local import local_buffer
 from morello_layouts.resharding.mpi import ExchangeError, Transfer
-from tests.support.naive_resharding import messages
+from tests.support.naive_resharding import messages, part
 from tests.support.resharding_cases import Case, cases
 
 
@@ -62,7 +64,7 @@ def gathered(comm: Any) -> None:
     case = next(case for case in cases(comm.size) if case.shape == (29, 5))
     array = np.random.default_rng(5).integers(0, 1 << 30, case.shape) if comm.rank == 0 else None
     array = comm.bcast(array)
-    got = exchange_of(case, comm).run(case.local(array, 0, comm.rank))
+    got: Any = exchange_of(case, comm).run(case.local(array, 0, comm.rank))
     parts = comm.gather(got)
     if comm.rank == 0:
         assert np.array_equal(np.concatenate(parts, axis=1)[:, :5], np.asarray(array))
@@ -78,7 +80,8 @@ def wrong_shape(comm: Any) -> None:
     assert list(error.ranks) == [1], error
     assert "expected the shape (2, 12)" in str(error), error
     assert (out == 7).all()
-    assert exchange.run(given, out) is out
+    got: Any = exchange.run(given, out)
+    assert got is out
     assert out.tobytes() == case.local(array, 1, comm.rank).tobytes()
 
 
@@ -158,6 +161,49 @@ def small_scratch(comm: Any) -> None:
     tracemalloc.stop()
     assert (out == 1).all()
     assert peak < 2 << 17, f"{peak} bytes for {given.nbytes}"
+
+
+def plans(comm: Any) -> None:
+    """Plans of texts run: tiles, cycles, other numbers of devices, padding."""
+    p = comm.size
+    rows = f"sharding={{devices=[{p},1]<=[{p}]}}"
+    columns = f"sharding={{devices=[1,{p}]<=[{p}]}}"
+    pairs = [
+        (f"f32[37,50], {rows}", f"f32[37,50]{{1,0:T(8,128)}}, {columns}"),
+        (f"bf16[37,50]{{1,0:T(8,128)(2,1)}}, {rows}", f"bf16[37,50]{{0,1}}, {columns}"),
+        (f"(CYCLIC(4), *) ONTO ({p})", f"(*, BLOCK) ONTO ({p})"),
+        (f"f32[37,50], {rows}", "f32[37,50], sharding={maximal device=0}"),
+        ("f32[37,50], sharding={maximal device=0}", f"f32[37,50], {columns}"),
+        (f"f32[37,50], {rows}", "f32[37,50], sharding={replicated}"),
+    ]
+    for pair in pairs:
+        shape = (37, 50) if "ONTO" in pair[0] else None
+        plan = reshard(*pair, shape)
+        array = np.arange(1, 1851).reshape(37, 50)
+        given, wanted = (whole_part(m, array, comm.rank) for m in (plan.source, plan.target))
+        got = plan.run(comm, given, dtype=None if given is not None else wanted.dtype)
+        assert (got is None) == (wanted is None), pair
+        assert got is None or got.ravel("K").tolist() == wanted.tolist(), f"{pair}: {got}"
+    few = f"f32[8,8], sharding={{devices=[{p + 1},1]<=[{p + 1}]}}"
+    with pytest.raises(LayoutError, match=f"expected {p + 1} ranks"):
+        reshard(few, few).run(comm, np.zeros((1, 8), np.float32))
+
+
+def whole_part(m: Any, array: np.ndarray[Any, Any], device: int) -> Any:
+    """The buffer of a device, by asking the index map where each element is."""
+    layout = m.origin.layout
+    sharding = layout.placement.sharding(2)
+    if sharding.mesh.names != ("all",) and sharding.mesh.coordinate(device) is None:
+        return None
+    dtype = "uint16" if str(m.element_type) == "bf16" else "float32"
+    if sharding.local_rule == "own":  # each device's own size decides the strides
+        return part(array, sharding, device).astype(dtype).reshape(-1)
+    buffer = np.zeros(layout.local_recipe(m.shape).size, dtype)
+    for i, j in np.ndindex(array.shape):
+        for place in m.place(i, j).holders:
+            if place["device"] == device or sharding.mesh.names == ("all",):
+                buffer[place["offset"]] = array[i, j]
+    return buffer
 
 
 def _raised(work: Callable[[], object]) -> ExchangeError:
