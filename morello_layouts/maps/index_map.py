@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
+from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
     public_size,
@@ -24,7 +24,7 @@ from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
 from morello_layouts.maps.origin import Origin
-from morello_layouts.maps.places import MEMORY, Place, names_of_axes, place_of, slot_of
+from morello_layouts.maps.places import MEMORY, Place, number_of_axis, place_of, slot_of
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed
 from morello_layouts.recipe import (
@@ -369,7 +369,8 @@ class IndexMap:
             zero = AffineExpr((), 0)
             at = physical_coordinates(self.recipe, forms, zero)
             return exprs_of([zero + x for x in at], {**self.size_symbols, **given})
-        return physical_coordinates(self.recipe, self._checked(coordinate), 0)
+        checked = self._checked(coordinate)
+        return tuple(spread(x, checked) for x in physical_coordinates(self.recipe, checked, 0))
 
     def place(self, *coordinate: Any) -> Place:
         """Return the place of the element at a coordinate, by the names of the physical axes.
@@ -402,29 +403,13 @@ class IndexMap:
         >>> m.device(7, 9), m.offset(7, 9), m.device(*symbols("i j", integer=True))
         (5, 9, 2*floor(i/3) + floor(j/8))
         """
-        return self._along("device", coordinate)
+        return self.physical_coordinates(*coordinate)[number_of_axis(self.recipe, "device")]
 
     def offset(self, *coordinate: Any) -> Any:
         """Return the offset in the buffer of the device, or in the only buffer, as ``device``."""
-        return self._along(MEMORY, coordinate)
-
-    def _along(self, axis: str, coordinate: tuple[Any, ...]) -> Any:
-        names = names_of_axes(self.recipe)
-        if axis not in names:
-            raise ShapeError(
-                f"there is no axis {axis}",
-                f"the places of this layout are given by {', '.join(names)}",
-                "ask for the whole place: m.place(…)",
-            )
-        if not self.recipe.axis_names:
-            return self(*coordinate)
-        k = names.index(axis)
-        if is_symbolic(coordinate):
-            forms, given = forms_of(coordinate, self.recipe.shape)
-            at = physical_coordinates(self.recipe, forms, AffineExpr((), 0))
-            return exprs_of([canonicalize(at[k] + 0)], {**self.size_symbols, **given})[0]
-        at = self._checked(coordinate)
-        return spread(physical_coordinates(self.recipe, at, 0)[k], at)
+        k = number_of_axis(self.recipe, MEMORY)
+        is_plain = not self.recipe.axis_names
+        return self(*coordinate) if is_plain else self.physical_coordinates(*coordinate)[k]
 
     def element(self, **place: Any) -> Any:
         """Return the coordinate of the element at a place, or None for padding.

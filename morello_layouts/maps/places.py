@@ -55,6 +55,25 @@ def names_of_axes(recipe: Recipe) -> tuple[str, ...]:
     return recipe.axis_names or (MEMORY,)
 
 
+def number_of_axis(recipe: Recipe, axis: str) -> int:
+    """Return which axis has a name.
+
+    Raises:
+        ShapeError: if none has.
+
+    >>> number_of_axis(Recipe((8, 4), axis_names=("device", "offset")), "offset")
+    1
+    """
+    names = names_of_axes(recipe)
+    if axis in names:
+        return names.index(axis)
+    raise ShapeError(
+        f"there is no axis {axis}",
+        f"the places of this layout are given by {', '.join(names)}",
+        "ask for the whole place: m.place(…)",
+    )
+
+
 def place_of(recipe: Recipe, coordinate: Sequence[Any]) -> Place:
     """Return the place of the element at a coordinate, of ints or arrays that broadcast.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, variable
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
-from morello_layouts.limits import NUMBER_JUMPS
+from morello_layouts.recipe.numbers import renumbered
 
 Shape: TypeAlias = tuple[Int, ...]
 """Sizes of axes in elements; some may be symbolic."""
@@ -268,32 +267,11 @@ class Renumber:
     def value(self, place: Any) -> Any:
         """Return the new number of a place, of any kind of coordinate.
 
-        As a formula it is the place and a jump of ``floor((place + n - k) / n)`` at each place k
-        whose number is not the one after that of place k - 1.
-
         >>> from morello_layouts.expr import canonicalize, variable
         >>> print(canonicalize(Renumber(0, (2, 3, 0, 1)).value(variable("d0", 0, 3))))
         (d0 + 2)%4
         """
-        size = len(self.numbers)
-        if isinstance(place, int):  # slots at the ends of a buffer may be past the axis
-            return self.numbers[min(max(place, 0), size - 1)]
-        if hasattr(place, "dtype"):
-            import numpy as np
-
-            return np.asarray(self.numbers).take(place.astype(np.int64), mode="clip")
-        jumps = [b - a - 1 for a, b in pairwise(self.numbers)]
-        found = place + self.numbers[0]
-        if sum(map(bool, jumps)) > NUMBER_JUMPS:
-            raise UnsupportedError(
-                f"{size} devices in an order of {sum(map(bool, jumps))} jumps",
-                f"a formula has up to {NUMBER_JUMPS} jumps",
-                "ask for coordinates that are numbers, or give the order as digits: <=[4,2]T(1,0)",
-            )
-        for k, jump in enumerate(jumps, 1):
-            if jump:
-                found = found + (place + (size - k)) // size * jump
-        return found
+        return renumbered(self.numbers, place)
 
     def __str__(self) -> str:
         shown = ",".join(map(str, self.numbers[:16])) + (",…" if len(self.numbers) > 16 else "")
