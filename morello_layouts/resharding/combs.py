@@ -8,7 +8,7 @@ the intersection of two of them: it repeats with the least common multiple of bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import gcd, lcm, prod
 from typing import Any, NamedTuple
@@ -51,11 +51,12 @@ class Comb:
 
     def shifted(self, by: int) -> Comb:
         """Return the comb with ``by`` added to each index."""
-        return replace(self, start=self.start + by)
+        return Comb(self.start + by, self.block, self.repeats)
 
     def repeated(self, period: int, count: int) -> Comb:
         """Return the comb repeated, its first repetition where it is."""
-        return self if count == 1 else replace(self, repeats=((period, count), *self.repeats))
+        repeats = ((period, count), *self.repeats)
+        return self if count == 1 else Comb(self.start, self.block, repeats)
 
     def runs(self) -> Iterator[Run]:
         """Yield runs of one distance; together they are the comb."""

@@ -146,6 +146,8 @@ class Exchange:
     def _rank(self, has: Values, needs: Values) -> int:
         """Return the number of a part that is needed among those that share something with one."""
         rank = 0
+        if not self.spread:
+            return 0
         for a, b in zip(self.source.cuts, self.target.cuts, strict=True):
             sizes = [level.size for level in b if level.axis is not None]
             own = [level.block_of(needs[level.axis]) for level in b if level.axis is not None]
@@ -185,7 +187,7 @@ class Exchange:
             for number in range(first, receivers, copies):
                 at = {**same, **self._coordinate(self.over, number), **needed}
                 receiver = self.target.device(at)
-                theirs = self.source.values(receiver)
+                theirs = at if self.is_common else self.source.values(receiver)
                 if theirs is None or any(theirs[k] != has[k] for k in self.source.cut_axes):
                     yield _message(device, receiver, combs)
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from morello_layouts.expr import AffineExpr, canonicalize, variable
-from morello_layouts.expr.conversions import symbol, to_sympy
+from morello_layouts.expr.conversions import size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int
 from morello_layouts.plain import Displayed
+from morello_layouts.resharding.combs import Level
 from morello_layouts.resharding.exchange import End, Exchange
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ class Indices(Displayed):
         import sympy
 
         index = symbol(f"d{self.dim}")
-        low = sympy.Max(*map(to_sympy, self.lows))
-        high = sympy.Min(*map(to_sympy, self.highs))
+        low, high = _of("Max", self.lows), _of("Min", self.highs)
         others = [sympy.Eq(each.expr, symbol(each.axis)) for each in self.owners]
         return sympy.And(low <= index, index < high, *others)
 
@@ -90,6 +90,14 @@ class Indices(Displayed):
 
     def __str__(self) -> str:
         return self.text
+
+
+def _of(name: str, forms: Sequence[AffineExpr]) -> sympy.Expr:
+    """Return the maximum or minimum as SymPy, unevaluated: to compare sizes takes it long."""
+    import sympy
+
+    parts = list(dict.fromkeys(map(to_sympy, forms)))
+    return parts[0] if len(parts) == 1 else getattr(sympy, name)(*parts, evaluate=False)
 
 
 def _one(name: str, forms: Sequence[AffineExpr]) -> str:
@@ -138,7 +146,7 @@ class Formulas(Displayed):
             lows, highs, owners, periods = [], [], list[Owner](), []
             for end, prime in ends:
                 cut = end.cuts[dim]
-                if any(level.axis is None for level in cut):
+                if not _is_interval(cut):
                     owners += _owners_along(end, dim, n, prime)
                     periods += [cut[0].block] if cut[0].axis is None else []
                 elif cut:
@@ -151,10 +159,63 @@ class Formulas(Displayed):
             found.append(Indices(dim, *bounds, tuple(owners), lcm(*periods) if whole else None))
         return tuple(found)
 
+    @cached_property
+    def elements(self) -> sympy.Expr | None:
+        """The elements of a message, of the coordinates of sender and receiver, as SymPy.
+
+        None if both cuts of a dimension repeat: the number is then not one formula, but that of a
+        message is known (``size``).
+        """
+        import sympy
+
+        found = [self._along(dim, each) for dim, each in enumerate(self.message)]
+        counts = [each for each in found if each is not None]
+        return sympy.Mul(*counts) if len(counts) == len(found) else None
+
+    def _along(self, dim: int, indices: Indices) -> sympy.Expr | None:
+        """Return how many indices of a dimension a message has."""
+        import sympy
+
+        low, high = _of("Max", indices.lows), _of("Min", indices.highs)
+        ends = ((self.exchange.source, ""), (self.exchange.target, "'"))
+        repeated = [(end, prime) for end, prime in ends if not _is_interval(end.cuts[dim])]
+        if not repeated and len(indices.lows) == len(indices.highs) == 1:
+            return high - low
+        if not repeated:
+            return sympy.Max(0, high - low, evaluate=False)
+        if len(repeated) == 2:
+            return None
+        ((end, prime),) = repeated
+        values = {k: to_sympy(x) for k, x in _names(end, prime).items()}
+        cut = [level._replace(block=size_to_sympy(level.block, {})) for level in end.cuts[dim]]
+        return _below(cut, values, sympy.Max(low, high, evaluate=False)) - _below(cut, values, low)
+
     def __str__(self) -> str:
         before, after = (", ".join(map(str, x)) or "all" for x in (self.holds, self.needs))
         what = "; ".join(map(str, self.message))
         return f"before: {before}\nafter: {after}\nmessage: {what}"
+
+
+def _is_interval(cut: Sequence[Level]) -> bool:
+    return all(level.axis is not None for level in cut)
+
+
+def _below(levels: Sequence[Level], at: Mapping[int, Any], end: Any) -> Any:
+    """Return how many indices below ``end`` a device holds, as SymPy."""
+    from sympy import Max, Min
+
+    from morello_layouts.expr.sympy_functions import Mod, floor
+
+    if not levels:
+        return end
+    level, rest = levels[0], levels[1:]
+    if level.axis is None:
+        whole = _below(rest, at, level.block)
+        return floor(end / level.block) * whole + _below(rest, at, Mod(end, level.block))
+    number = at[level.axis]
+    number = Mod(number - level.shift, level.size) if level.shift else number
+    inside = Max(0, end - number * level.block, evaluate=False)
+    return _below(rest, at, Min(level.block, inside, evaluate=False))
 
 
 def _names(end: End, prime: str) -> Mapping[int, AffineExpr]:

@@ -4,14 +4,15 @@
 
 Question k of a seed is always the same. A run with ``--journal`` goes on from where the file ends.
 Of each pair it is checked that each element reaches each device that needs it and lacks it, once,
-from a device that has it; that senders and receivers list the same messages; and that the plan
-moves as many elements as the simulation, the fewest.
+from a device that has it; that senders and receivers list the same messages; that the plan moves
+as many elements as the simulation, the fewest; and that the messages are of the plan's kind.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 from random import Random
@@ -19,8 +20,10 @@ from time import process_time
 
 import numpy as np
 
-from morello_layouts.resharding.counts import traffic
+from morello_layouts.resharding.counts import Traffic, traffic
 from morello_layouts.resharding.exchange import Exchange, exchange
+from morello_layouts.resharding.kinds import kind_of
+from morello_layouts.resharding.messages import Message
 from tests.support.shardings import holders, random_mesh, random_sharding
 
 WRITE_EVERY = 200
@@ -67,7 +70,27 @@ def require_right(found: Exchange) -> int:
     counted = traffic(found)
     assert counted.moved == moved == sum(m.size for m in sent)
     assert counted.held.sum() == ends[0].replicas * prod(shape) == before.sum()
+    require_kind(found, sent, counted)
     return moved
+
+
+def require_kind(found: Exchange, messages: Sequence[Message], counted: Traffic) -> None:
+    """Check that messages are as the kind says, and only along its axes."""
+    kind = kind_of(found)
+    senders = Counter(message.receiver for message in messages)
+    if kind.name in {"nothing", "slice"}:
+        assert not messages, kind
+    if kind.name == "all-gather":
+        assert (counted.kept == counted.held).all(), kind
+    if kind.name == "permute":
+        assert set(senders.values()) <= {1}, kind
+    if found.is_common:
+        for message in messages:
+            ends = found.source.values(message.sender), found.target.values(message.receiver)
+            assert ends[0] is not None
+            assert ends[1] is not None
+            differ = {found.source.axes[k].name for k, x in ends[0].items() if ends[1][k] != x}
+            assert differ <= {*kind.axes}, (kind, message)
 
 
 def share_of_busiest(found: Exchange) -> float:

@@ -43,7 +43,7 @@ def _cut(rnd: Random, axes: list[str], mesh: Mesh, n: int) -> tuple[Level, ...]:
         case "joint":  # XLA, JAX: one number for all axes
             return (Level(tuple(axes)),) if axes else ()
         case "nested":  # torch: each axis cuts what the one before left
-            return tuple(Level((axis,)) for axis in axes)
+            return tuple(Level((axis,), own=n % count == 0) for axis in axes)
         case "cyclic":  # ScaLAPACK: blocks in turn
             block = rnd.randint(1, max(1, n))
             return (
