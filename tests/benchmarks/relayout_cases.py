@@ -18,7 +18,8 @@ import numpy as np
 
 import morello_layouts as ml
 from morello_layouts.kernels.build import compiler, load
-from morello_layouts.kernels.plan import domains_of
+from morello_layouts.kernels.emit_c import c_file
+from morello_layouts.kernels.plan import Kernel, domains_of
 from morello_layouts.recipe import Merge, Pad, Recipe, Split, Transpose
 
 Move = Callable[[], object]
@@ -129,8 +130,11 @@ def data_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kernel(case: Case, source: np.ndarray, out: np.ndarray, calls: int = 0) -> Move:
-    f = ml.relayout(case.source, case.target, case.shape).compile(source.dtype)
-    return repeated(f.function, source, out, calls)
+    """The kernel in C that ``compile`` builds, without Python's part of a call."""
+    of, to = case.recipes
+    padding = bytes(case.itemsize) if to.size != math.prod(case.shape) else None
+    text = str(c_file(Kernel(of, to, case.itemsize, padding)))
+    return repeated(built(text, "relayout", 2), source, out, calls)
 
 
 def sized(case: Case, source: np.ndarray, out: np.ndarray) -> Move:
@@ -176,8 +180,7 @@ def repeated(run: Callable[..., object], source: np.ndarray, out: np.ndarray, ca
     s, t = source.ctypes.data, out.ctypes.data
     if calls == 0:
         return lambda: run(t, s) if source.size else None  # it holds the arrays
-    loop, entry = built(REPEAT, "repeat", 4), getattr(run, "entry", run)
-    address = ctypes.cast(entry, ctypes.c_void_p)
+    loop, address = built(REPEAT, "repeat", 4), ctypes.cast(run, ctypes.c_void_p)
     return lambda: loop(address, t, s, calls) if source.size else None
 
 

@@ -1,8 +1,8 @@
 """Relayout kernels beside memcpy, NumPy, torch and oneDNN: the tables of docs/relayout_kernels.md.
 
 ``python tests/benchmarks/relayout_table.py`` prints every case; ``--write`` puts the means into the
-page, ``--match`` chooses cases by a part of their names. Each kernel writes the same memory at 0, 4,
-16, 32 and 48 bytes past a cache line, and an array of ``np.empty``; the others write 16 bytes past.
+page, ``--match`` chooses cases by a part of their names. Each kernel writes the same memory at 0,
+4, 16, 32 and 48 bytes past a line, and an array of ``np.empty``; the others write 16 bytes past.
 One thread each. In each round everybody moves the buffer twice by turns, and the second time is
 taken (of small buffers the mean of ten calls), as processor time of the thread. A figure is the
 median over the rounds of its multiple of memcpy's time in the same round.

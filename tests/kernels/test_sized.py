@@ -83,7 +83,7 @@ CASES = [
 def test_one_kernel_at_many_sizes(stream: int, tmp_path: Path) -> None:
     need("gcc")
     library = build(CASES, tmp_path, "gcc", *QUICK, stream=stream)
-    run_all(CASES, library, aligned=stream < 1 << 60)
+    run_all(CASES, library)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_one_kernel_at_many_sizes(stream: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("flags", [("-O2", "-march=native"), (*QUICK, "-DRELAYOUT_VECTOR=0")])
 def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     cases = CASES[::9] if "-O2" in flags else CASES[::4]
-    run_all(cases, build(cases, tmp_path, compiler, *flags, stream=1 << 12), aligned=True)
+    run_all(cases, build(cases, tmp_path, compiler, *flags, stream=1 << 12))
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_direct_transpositions(compiler: str, flags: tuple[str, ...], tmp_path: 
     ]
     for case in cases:
         assert "relayout_direct(" in str(c_file(case.kernel()))
-    run_all(cases, build(cases, tmp_path, compiler, *QUICK, *flags, stream=1 << 60), aligned=False)
+    run_all(cases, build(cases, tmp_path, compiler, *QUICK, *flags, stream=1 << 60))
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_sizes_of_any_name(name: str, tmp_path: Path) -> None:
         assert argument(name) == "size_int_"
         return
     case = SizedCase("[0, 1]", "{1,0:T(8,128)}", (name, "N"), 4, ((19, 131),))
-    run_all([case], build([case], tmp_path, "gcc", *QUICK), aligned=True)
+    run_all([case], build([case], tmp_path, "gcc", *QUICK))
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import math
+import mmap
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,8 @@ from morello_layouts.recipe import Recipe, pack_array
 QUICK = ("-O0", "-DRELAYOUT_INLINE=static __attribute__((unused))")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
 MARGIN = 64
+# Bytes past a cache line at which targets start: any multiple of an item, and others.
+STARTS = (0, 4, 16, 33, 48)
 
 
 def fill_of(turn: int, itemsize: int) -> bytes | None:
@@ -106,16 +109,43 @@ def python_kernel(kernel: Kernel, path: Path) -> ModuleType:
     return module
 
 
+class Guarded:
+    """A copy of bytes that ends where memory that cannot be read begins."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        page = mmap.PAGESIZE
+        size = -(-data.nbytes // page) * page
+        self._memory = mmap.mmap(-1, size + page)
+        whole = np.frombuffer(self._memory, np.uint8)
+        self.address = whole.ctypes.data + size - data.nbytes
+        whole[size - data.nbytes : size] = data.view(np.uint8)
+        end = ctypes.c_void_p(whole.ctypes.data + size)
+        assert ctypes.CDLL(None).mprotect(end, ctypes.c_size_t(page), 0) == 0
+
+
+def run_at(
+    function: Callable[..., object], source: np.ndarray, expected: np.ndarray, *sizes: int
+) -> None:
+    """Run a kernel at every start, compare byte for byte, and look for writes past the ends.
+
+    To read past the end of the source ends the process.
+    """
+    given = Guarded(source)
+    data = np.empty(expected.nbytes + 3 * MARGIN, np.uint8)
+    for past in STARTS:
+        data[...] = 0xAA
+        start = -data.ctypes.data % MARGIN + MARGIN + past
+        end = start + expected.nbytes
+        pointers = ctypes.c_void_p(data.ctypes.data + start), ctypes.c_void_p(given.address)
+        function(*pointers, *map(ctypes.c_size_t, sizes))
+        assert data[start:end].tobytes() == expected.tobytes(), past
+        assert (data[:start] == 0xAA).all(), past
+        assert (data[end:] == 0xAA).all(), past
+
+
 def run_all(cases: Sequence[Case], place: Path, *command: str) -> None:
-    """Build the kernels, run each, compare byte for byte, and look for writes past the ends."""
+    """Build the kernels, and run each."""
     library = library_of(files_of(cases), place, *command)
     for k, case in enumerate(cases):
         source, expected = case.buffers(0xAA)
-        data = np.full(expected.nbytes + 3 * MARGIN, 0xAA, np.uint8)
-        start = -data.ctypes.data % MARGIN + MARGIN + (0 if case.streams else case.itemsize)
-        end = start + expected.nbytes
-        function = getattr(library, f"k{k}")
-        function(ctypes.c_void_p(data.ctypes.data + start), ctypes.c_void_p(source.ctypes.data))
-        assert data[start:end].tobytes() == expected.tobytes(), case
-        assert (data[:start] == 0xAA).all(), case
-        assert (data[end:] == 0xAA).all(), case
+        run_at(getattr(library, f"k{k}"), source, expected)
