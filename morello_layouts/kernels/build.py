@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.calls import Quick, quick_call, slow
+from morello_layouts.kernels.calls import Method, Quick, call_text, method_of, quick_call, slow
 from morello_layouts.kernels.domains import evaluate
 from morello_layouts.kernels.emit_c import CallArguments, c_file
 from morello_layouts.kernels.plan import Kernel
@@ -151,8 +151,17 @@ class BuiltKernel:
         if threads > 1 and phases is not None:
             return raw, slow
         count = len(phases or ())
-        told = self.entry, self.command, dtype, (have, want)
+        told = caller(self.command), self.entry, dtype, (have, want)
         return raw, quick_call(*told, given=given, phases=count)
+
+
+@cache
+def caller(command: tuple[str, ...]) -> Method | None:
+    """Build what calls kernels; None if it cannot be built for this Python."""
+    try:
+        return method_of(load(call_text(), "relayout_call", command))
+    except (LayoutError, AttributeError):  # no such function in this Python
+        return None
 
 
 def build_kernel(kernel: Kernel, command: tuple[str, ...] | None, *, share: bool) -> BuiltKernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage
@@ -37,6 +37,7 @@ from morello_layouts.kernels.nests import (
 from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
 from morello_layouts.kernels.staging import StagedBlocks
 from morello_layouts.kernels.vectorize import MOST_PREFETCHED, SMALL_ROWS, axes_in_bytes, fuse_axes
+from morello_layouts.kernels.walks import Walk
 from morello_layouts.recipe import Recipe, Scatter, known, offset_of
 
 INDENT: Final = "    "
@@ -44,9 +45,9 @@ _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count a
 
 # The names that the text of a kernel uses, and those that its headers use.
 _OWN: Final = re.compile(
-    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|k|tile|dim3|cuda\w*|(block|thread|grid)\w*|g|u|n|b|end"
-    r"|fill|fill_item|from|strip|blocks|parts?|phase|size_\w*|rows?|stage|column|stream|source"
-    r"|target|size_t|NULL|linux|unix"
+    r"(t|s|i|j|p|v|r|e|x|y|some)\d*|[di]\d+(_\d+)?(_in\d+)?(_at|_end)*|k|tile|dim3|cuda\w*"
+    r"|(block|thread|grid)\w*|g|u|n|b|end|group|piece\d*|units|fill|fill_item|from|to|strip|image"
+    r"|blocks|parts?|phase|size_\w*|rows?\d*|stage|column|stream|source|target|size_t|NULL|linux|unix"
     r"|u?int(ptr|max|_\w+|\d+)_t|mem\w+|str\w*|RELAYOUT\w*|relayout\w*|_.*"
 )
 
@@ -72,10 +73,12 @@ class Hoisted:
     ('8', 'v0', ['const size_t v0 = 4 * N;'])
     """
 
-    def __init__(self) -> None:
-        """Begin without scalars."""
+    def __init__(self, walk: Walk | None = None) -> None:
+        """Begin without scalars; ``walk`` says what loops walk over."""
         self._names: dict[Int, str] = {}
         self._tests: dict[str, str] = {}
+        self._loops: dict[str, int] = {}
+        self._walk = walk
         self.lines: list[str] = []
 
     def __call__(self, number: Int) -> str:
@@ -90,6 +93,29 @@ class Hoisted:
             self._names[number] = f"v{len(self._names)}"
             self.lines.append(f"const size_t {self._names[number]} = {text};")
         return self._names[number]
+
+    def loop(self, axis: LoopAxis, strides: tuple[Int, Int], depth: int) -> tuple[str, str]:
+        """Return the name of a loop's variable, and a comment of what the loop walks over.
+
+        No two loops at different depths have one name: one of them may be around the other.
+
+        Args:
+            axis: the loop.
+            strides: its strides in source and target; 0 in a buffer of the kernel's own.
+            depth: the number of loops around it.
+
+        >>> Hoisted(lambda axis: (1, 32)).loop(LoopAxis(8, 128, 4), (128, 4), 0)
+        ('d1_32', ' /* d1 in steps of 32 */')
+        """
+        known = replace(axis, source=strides[0], target=strides[1])
+        walk = None if self._walk is None else self._walk(known)
+        if walk is None:
+            return f"i{depth}", ""
+        dim, step = walk
+        name = f"d{dim}_{step}" if step > 1 else f"d{dim}"
+        if self._loops.setdefault(name, depth) != depth:
+            name = f"{name}_in{depth}"
+        return name, f" /* d{dim} in steps of {step} */" if step > 1 else f" /* each d{dim} */"
 
     def any_nonzero(self, products: Sequence[Sequence[Int]]) -> str:
         """Return the name of the test whether any product of counts is not 0.
@@ -175,7 +201,7 @@ def tree_lines(
     """
     if isinstance(tree, FusedLoop):
         return _fused_lines(tree, hoist, at, depth, divided, far=far)
-    at = f"{at[0]} + {hoist(tree.target)}", f"{at[1]} + {hoist(tree.source)}"
+    at = _moved(at[0], tree.target, hoist), _moved(at[1], tree.source, hoist)
     if tree.prefetch != 0:
         return _prefetching_lines(tree, hoist, at, depth, divided)
     heads, (t, s) = _heads(
@@ -190,6 +216,10 @@ def tree_lines(
     reads = [] if isinstance(tree.micro, FillRun) else [f"const unsigned char *s0 = {s};"]
     micro = _micro_lines(tree, hoist, far=far, shared=shared)
     return nested(heads, [*reads, f"unsigned char *t0 = {t};", *micro])
+
+
+def _moved(address: str, by: Int, hoist: Hoisted) -> str:
+    return address if by == 0 else f"{address} + {hoist(by)}"
 
 
 def _fused_lines(
@@ -237,7 +267,7 @@ def staged_lines(
 
     Threads may divide one of the loops.
     """
-    at = f"t + {hoist(part.target)}", f"s + {hoist(part.source)}"
+    at = _moved("t", part.target, hoist), _moved("s", part.source, hoist)
     heads, (t, s) = _heads(part.loops, at, 0, hoist, divided)
     depth = len(part.loops)
     body = [f"_Alignas({CACHE_LINE}) unsigned char block[{part.size}];"]
@@ -276,7 +306,8 @@ def _prefetching_lines(
         # The compiler sees that no bytes are left, and so needs no call in this loop.
         copy = f"relayout_strip(strip, from, {size} / {CACHE_LINE} * {CACHE_LINE}), from = strip;"
         copied += [f"const unsigned char *from = {start};", f"if ({test}) {copy}"]
-    inner = nested([f"RELAYOUT_LOOP {head}" for head in heads], body)
+    heads = [f"RELAYOUT_LOOP {head}" if head.startswith("for") else head for head in heads]
+    inner = nested(heads, body)
     return nested(around, [*copied, *inner])
 
 
@@ -305,16 +336,21 @@ def _heads(
 ) -> tuple[list[str], tuple[str, str]]:
     """Return the heads of loops, and the addresses within; a call does its share of one loop."""
     heads, (t, s) = [], at
+    in_target, in_source = (x.split()[0] in ("t", "s", "to", "from", "strip") for x in at)
     for k, axis in enumerate(loops, first):
-        i, n = f"i{k}", hoist(axis.count)
-        head = f"for (size_t {i} = 0; {i} < {n}; {i}++) {{"
+        strides = axis.source * in_source, axis.target * in_target
+        (i, walk), n = hoist.loop(axis, strides, k), hoist(axis.count)
+        if k != divided and upper_bound(axis.count) == 1 and axis.source == axis.target == 0:
+            heads.append(f"if ({n}) {{")
+            continue
+        head = f"for (size_t {i} = 0; {i} < {n}; {i}++) {{{walk}"
         if k == divided:
-            head = _divided_head(i, n, clamped=axis.clamp is not None)
+            head = _divided_head(i, n, clamped=axis.clamp is not None) + walk
         if axis.clamp is not None:
-            start, last = hoist(axis.clamp.first), hoist(axis.clamp.last)
-            step = f"{start} + {i} * {axis.clamp.unit}"
-            head += f" const size_t p{k} = {step} < {last} ? {step} : {last};"
-            i = f"p{k}"
+            start, last = axis.clamp.first, hoist(axis.clamp.last)
+            step = f"{f'{hoist(start)} + ' if start != 0 else ''}{i} * {axis.clamp.unit}"
+            head += f" const size_t {i}_at = {step} < {last} ? {step} : {last};"
+            i = f"{i}_at"
         heads.append(head)
         t += f" + {i} * {hoist(axis.target)}" if axis.target != 0 else ""
         s += f" + {i} * {hoist(axis.source)}" if axis.source != 0 else ""
@@ -327,7 +363,7 @@ def _divided_head(i: str, n: str, *, clamped: bool) -> str:
     if clamped:  # the last two steps may write to the same places
         start, end = (x.replace(f"({n},", f"({n} - ({n} > 0),") for x in (start, end))
         end = f"part + 1 < parts ? {end} : {n}"
-    return f"for (size_t {i} = {start}, e{i} = {end}; {i} < e{i}; {i}++) {{"
+    return f"for (size_t {i} = {start}, {i}_end = {end}; {i} < {i}_end; {i}++) {{"
 
 
 def nested(heads: list[str], body: list[str]) -> list[str]:
@@ -435,7 +471,7 @@ class DirectTransposition:
         return [
             f"const size_t blocks = ({rows} + {SMALL_ROWS - 1}) / {SMALL_ROWS};",
             f"const size_t block = ({rows} / blocks + {unit}) / {unit} * {unit};",
-            *(head.removesuffix(" {") for head in heads),
+            *(head.replace(" {", "", 1) for head in heads),
             f"for (size_t b = 0; b < {rows}; b += block)",
             f"for (size_t j0 = 0; j0 < {columns}; j0 += {across}) {{",
             f"    const size_t x = RELAYOUT_LEAST(j0, {columns} - {across});",

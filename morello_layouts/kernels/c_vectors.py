@@ -24,10 +24,6 @@ from morello_layouts.kernels.nests import (
 # A function that returns the text of a number, and hoists its computation if it needs one.
 Hoist: TypeAlias = Callable[[Int], str]
 
-# Blocks of 16 columns by a vector up to which the compiler unrolls a transposition in the caches:
-# each load and store then moves by equal steps from block to block, which processors prefetch.
-_MOST_UNROLLED: Final = 16
-
 _WORD: Final = re.compile(r"\w+")
 _PARAMETERS: Final = "size_t n0, size_t s0, size_t n1, size_t s1, size_t s2"
 _NAMES: Final = "n0, s0, n1, s1, s2"
@@ -35,7 +31,8 @@ _NAMES: Final = "n0, s0, n1, s1, s2"
 
 # The names that a part of the head defines: macros, types, and functions.
 _DEFINED: Final = re.compile(
-    r"^#define (?!__)(\w+)|^typedef .*?(\w+)(?: __attribute__.*)?;|^RELAYOUT_INLINE .*?(\w+)\(",
+    r"^#define (?!__)(\w+)|^typedef .*?(\w+)(?: __attribute__.*)?;"
+    r"|^RELAYOUT_(?:INLINE|CALLED) .*?(\w+)\(",
     re.MULTILINE,
 )
 
@@ -305,33 +302,40 @@ def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
     """
     if micro.direct:
         return _direct_lines(micro, hoist)
-    across, lanes = 16 // micro.element, micro.width // 16
+    across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces, groups = micro.columns // across, micro.rows // (across * lanes)
-    group = pieces * across * micro.width
-    lines = [
-        f"_Alignas({micro.width}) unsigned char stage[{groups * group}];",
+    size, levels = pieces * across * width, _pieces(micro)
+    names = [f"piece{k}" if k else "piece" for k in range(len(levels))]
+    named = list(zip(names, levels, strict=True))
+    heads = [(name, count, "16 bytes of each row") for name, (count, _) in reversed(named)]
+    to = "".join(f" + {name} * {hoist(stride)}" for name, (n, stride) in named if n > 1)
+    at, group = f"t0{to}", ""
+    if groups > 1:
+        heads.append(("group", groups, f"{width // micro.element} rows"))
+        at, group = f"{at} + group * {width}", f" + group * {size}"
+    places = _levels(micro.target, hoist)
+    call = f"{helpers_of(micro)[-1].name}({at}, units{group}, {width}, {places});"
+    last = sum(count > 1 for count, _ in levels)
+    return [
+        f"/* {micro.rows} rows of {micro.columns} columns, by way of a staging buffer. */",
+        f"_Alignas({width}) unsigned char stage[{groups * size}];",
         *_staging_lines(micro, groups, hoist),
-        "const unsigned char *column = stage;",
+        "const unsigned char *units = stage;",
+        *_within(heads, [call], f"units += {across * width};", last),
     ]
-    levels = _pieces(micro)
-    unroll = "RELAYOUT_WHOLE " * (pieces * groups <= _MOST_UNROLLED)
-    for depth, k in enumerate(range(len(levels), 0, -1)):
-        lines.append(
-            f"{'    ' * depth}{unroll}for (size_t j{k} = 0; j{k} < {levels[k - 1][0]}; j{k}++) {{"
-        )
-    terms = "".join(f" + j{k} * {hoist(stride)}" for k, (_, stride) in enumerate(levels, 1))
-    places = f"t1 + g * {micro.width}, column + g * {group}"
-    name, to = helpers_of(micro)[-1].name, _levels(micro.target, hoist)
-    body = [
-        f"unsigned char *t1 = t0{terms};",
-        f"{unroll}for (size_t g = 0; g < {groups}; g++) {{",
-        f"    {name}({places}, {micro.width}, {to});",
-        *(["    RELAYOUT_KEEP();"] if unroll else []),
-        "}",
-        f"column += {across * micro.width};",
-    ]
-    lines += ["    " * len(levels) + line for line in body]
-    return lines + ["    " * k + "}" for k in reversed(range(len(levels)))]
+
+
+def _within(
+    loops: Sequence[tuple[str, int, str]], body: list[str], after: str = "", depth: int = 0
+) -> list[str]:
+    """Return lines within loops of more than one step, and a line at the end of one of them."""
+    kept = [loop for loop in loops if loop[1] > 1]
+    for k, (name, count, walk) in reversed(list(enumerate(kept, 1))):
+        if k == depth:
+            body = [*body, after]
+        head = f"for (size_t {name} = 0; {name} < {count}; {name}++) {{ /* {walk} */"
+        body = [head, *(f"    {line}" for line in body), "}"]
+    return body
 
 
 def _staging_lines(micro: Transposition, groups: int, hoist: Hoist) -> list[str]:
@@ -344,32 +348,37 @@ def _staging_lines(micro: Transposition, groups: int, hoist: Hoist) -> list[str]
         kind = "static const" if all(isinstance(at, int) for at in places) else "const"
         rows = ", ".join(map(hoist, places))
         lines.append(f"{kind} size_t rows[{micro.rows}] = {{{rows}}};")
-    lines += [
-        f"for (size_t g = 0; g < {groups}; g++)",
-        f"for (size_t i = 0; i < {across}; i++) {{",
-        f"    unsigned char *u = stage + g * {pieces * across * width} + i * {width};",
-    ]
+    of_group = groups > 1
+    start = f" + group * {pieces * across * width}" * of_group
+    body = [f"unsigned char *units = stage{start} + row * {width};"]
     # With strides in registers, addresses ahead cost as much as they gain, but for 16-bit elements.
     most = 16 if all(isinstance(stride, int) for _, stride in micro.source) else 4
     for lane in range(lanes):
-        row = f"g * {across * lanes} + {lane * across} + i"
+        row = f"group * {across * lanes} + " * of_group + f"{lane * across} + " * (lane > 0) + "row"
         row = f"rows[{row}]" if listed else f"({row}) * {hoist(micro.source[0][1])}"
-        lines.append(f"    const unsigned char *r{lane} = s0 + {row};")
+        body.append(f"const unsigned char *row{lane} = s0 + {row};")
         if micro.prefetch_distance != 0 and 1 < micro.element < most:
             ahead = [hoist(micro.prefetch_distance + at) for at in range(0, pieces * 16, 64)]
-            lines += [f"    RELAYOUT_AHEAD(r{lane} + {at});" for at in ahead]
+            body += [f"RELAYOUT_AHEAD(row{lane} + {at});" for at in ahead]
     piece = 0
     while piece < pieces:
-        unit = f"u + {piece * across * width}"
+        unit = f"units{f' + {piece * across * width}' * (piece > 0)}"
+        at = f" + {piece * 16}" * (piece > 0)
         if lanes == 4 and piece + 4 <= pieces:
-            from_rows = ", ".join(f"r{lane} + {piece * 16}" for lane in range(4))
-            lines.append(f"    relayout_lanes({unit}, {across * width}, {from_rows});")
+            from_rows = ", ".join(f"row{lane}{at}" for lane in range(4))
+            body.append(f"relayout_lanes({unit}, {across * width}, {from_rows});")
             piece += 4
             continue
         for lane in range(lanes):
-            lines.append(f"    memcpy({unit} + {lane * 16}, r{lane} + {piece * 16}, 16);")
+            to = f"{unit}{f' + {lane * 16}' * (lane > 0)}"
+            body.append(f"memcpy({to}, row{lane}{at}, 16);")
         piece += 1
-    return [*lines, "}"]
+    others = f"the first of {lanes} lanes; the others are {across} rows apart" if lanes > 1 else ""
+    loops = [
+        ("group", groups, f"{width // micro.element} rows"),
+        ("row", across, others or "each of them"),
+    ]
+    return lines + _within(loops, body)
 
 
 def _direct_lines(micro: Transposition, hoist: Hoist) -> list[str]:
@@ -378,18 +387,19 @@ def _direct_lines(micro: Transposition, hoist: Hoist) -> list[str]:
     The last piece, and the last vector of a row, start early if they do not divide it.
     """
     ((rows, row),), ((columns, column),) = micro.source, micro.target
-    element, lines = micro.element, list[str]()
-    for k, (i, count, unit) in enumerate(
-        (("x", columns, 16 // element), ("y", rows, micro.width // element))
+    element, loops, t, s = micro.element, list[tuple[str, int, str]](), "t0", "s0"
+    for name, count, unit, to, of in (
+        ("column", columns, 16 // element, hoist(column), str(element)),
+        ("row", rows, micro.width // element, str(element), hoist(row)),
     ):
-        indent, last = "    " * k, count - unit
-        lines.append(f"{indent}for (size_t j{k} = 0; j{k} < {-(-count // unit)}; j{k}++) {{")
-        at = f"j{k} * {unit}" if count % unit == 0 else f"RELAYOUT_LEAST(j{k} * {unit}, {last})"
-        lines.append(f"{indent}    const size_t {i} = {at};")
-    places = f"t0 + x * {hoist(column)} + y * {element}, s0 + y * {hoist(row)} + x * {element}"
-    to = _levels(((16 // element, column),), hoist)
-    name = helpers_of(micro)[-1].name
-    return [*lines, f"        {name}({places}, {hoist(row)}, {to});", "    }", "}"]
+        loops.append((name, -(-count // unit), f"{unit} {name}s"))
+        if count > unit:
+            at = f"{name} * {unit}"
+            at = f"RELAYOUT_LEAST({at}, {count - unit})" if count % unit else at
+            t, s = f"{t} + {at} * {to}", f"{s} + {at} * {of}"
+    name, places = helpers_of(micro)[-1].name, _levels(((16 // element, column),), hoist)
+    body = [f"{name}({t}, {s}, {hoist(row)}, {places});"]
+    return _within(loops, body)
 
 
 def _pieces(micro: Transposition) -> Levels:

@@ -6,13 +6,10 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable
-from functools import cache
 from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-
-from morello_layouts.errors import LayoutError
 
 # Move the first array to the second; False, with nothing done, if they are not plain arrays of the
 # type and the sizes, apart from one another.
@@ -35,7 +32,7 @@ _FUNCTIONS: Final = (
 _OBJECTS: Final = (True, False, np.ndarray, sys.intern("dtype"))
 
 
-class _Method(ctypes.Structure):
+class Method(ctypes.Structure):
     """``PyMethodDef`` of the stable ABI."""
 
     _fields_ = (
@@ -55,27 +52,31 @@ def _address(function: Any) -> int | None:
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
-@cache
-def _method(command: tuple[str, ...]) -> _Method | None:
-    """Return the builtin function; None where Python has no such ABI, or it was not built."""
-    from morello_layouts.kernels.build import load
+def call_text() -> str:
+    """Return the C source of the function that :func:`method_of` takes.
 
+    >>> call_text().splitlines()[0]
+    "/* A kernel as a function of two NumPy arrays, for calls shorter than Python's own checks."
+    """
+    return files("morello_layouts.kernels").joinpath("call.c").read_text("utf-8")
+
+
+def method_of(start: Any) -> Method | None:
+    """Return the method that calls kernels, from the built function ``relayout_call``.
+
+    None where Python has no such ABI.
+    """
     if sys.implementation.name != "cpython":
         return None
-    text = files("morello_layouts.kernels").joinpath("call.c").read_text("utf-8")
-    try:
-        start = load(text, "relayout_call", command)
-        functions = [getattr(ctypes.pythonapi, name) for name in _FUNCTIONS]
-    except (LayoutError, AttributeError):
-        return None
-    start.restype = ctypes.c_void_p
+    functions = [getattr(ctypes.pythonapi, name) for name in _FUNCTIONS]
     addresses = [*map(_address, functions), *map(id, _OBJECTS)]
-    return _Method(b"move", start(struct.pack(f"{len(addresses)}P", *addresses)), _FASTCALL, None)
+    start.restype = ctypes.c_void_p
+    return Method(b"move", start(struct.pack(f"{len(addresses)}P", *addresses)), _FASTCALL, None)
 
 
 def quick_call(
+    method: Method | None,
     entry: Any,
-    command: tuple[str, ...],
     dtype: np.dtype[Any],
     sizes: tuple[int, int],
     *,
@@ -85,14 +86,13 @@ def quick_call(
     """Return a kernel as a builtin function; :func:`slow` if there is none.
 
     Args:
+        method: what calls kernels; it must outlive the function.
         entry: the kernel's function by ctypes.
-        command: the compiler's command, which also builds what the calls share.
         dtype: the type of an item, which must outlive the function.
         sizes: items of the source and of the target.
         given: sizes and fill in bytes; None if the kernel takes none.
         phases: phases of a kernel that threads can share, here one; else 0.
     """
-    method = _method(command)
     if method is None:
         return slow
     packed = struct.pack("PPnnNN", _address(entry), id(dtype), *sizes, given is not None, phases)

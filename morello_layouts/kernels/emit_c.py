@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from morello_layouts.kernels.c_loops import (
     INDENT,
@@ -24,6 +26,11 @@ from morello_layouts.kernels.plan import (
     plan_kernel,
 )
 from morello_layouts.kernels.threads import longest_loop, phases_of
+from morello_layouts.kernels.walks import Walk, walk_of
+
+_ABOUT_BUFFERS: Final = """d0, d1, … are the coordinates of the array. The buffers do not overlap.
+They may start at any byte: loops that write past the caches begin at lines of the
+target. A start at a multiple of 64 bytes saves the parts of lines at its ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +113,26 @@ def c_file(
     extra = CallArguments(kernel.names, fill, share)
     if kernel.names:
         return _sized_file(kernel, stream_from or beyond_caches(), extra)
-    plan, name = plan_kernel(kernel, stream_from), kernel.name
-    body = [f"{name}_loops(target, source{extra.passed});"]
-    lines = [*_loops(f"{name}_loops", plan, extra), *_function(kernel, body, extra)]
-    return CFile(_helpers(plan), "\n".join(lines), _phases(plan, extra))
+    plan, hoist = plan_kernel(kernel, stream_from), Hoisted(walk_of(kernel))
+    body = _body(plan, extra, hoist)
+    names, given, used = [name for _, name in extra.arguments], list[str](), _words(body)
+    for name, short, kind in (("target", "t", ""), ("source", "s", "const ")):
+        if short in used:
+            given.append(f"{kind}unsigned char *{short} = {name};")
+        else:
+            names.append(name)
+    lines = [*_ignored(names, used), *given, *hoist.lines, *body]
+    return CFile(_helpers(plan), "\n".join(_function(kernel, lines, extra)), _phases(plan, extra))
+
+
+def _words(lines: Sequence[str]) -> set[str]:
+    return set(re.findall(r"\w+", "\n".join(lines)))
+
+
+def _ignored(names: Sequence[str], used: set[str]) -> list[str]:
+    """Return the line that keeps compilers from warnings of arguments that are not used."""
+    unused = ", ".join(f"(void){name}" for name in names if name not in used)
+    return [f"{unused};"] if unused else []
 
 
 def _phases(plan: KernelPlan, extra: CallArguments) -> tuple[bool, ...]:
@@ -121,7 +144,7 @@ def _phases(plan: KernelPlan, extra: CallArguments) -> tuple[bool, ...]:
 
 def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile:
     """Return one function for all sizes: loops for targets within the caches, and beyond them."""
-    name, hoist = kernel.name, Hoisted()
+    name, hoist, walk = kernel.name, Hoisted(), walk_of(kernel)
     near, far = (plan_kernel(kernel, far=is_far) for is_far in (False, True))
     least = stream_from // TRANSPOSITION_GAIN if far.turns else stream_from
 
@@ -135,10 +158,10 @@ def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile
     body += run("", "near")
     lines, called = [], [*_helpers(far), *_helpers(near)]
     if direct is not None:
-        lines += _loops_of(f"{name}_direct", extra, direct.lines)
+        lines += _loops_of(f"{name}_direct", extra, walk, direct.lines)
         called += direct.helpers
-    lines += _loops(f"{name}_far", far, extra)
-    lines += _loops(f"{name}_near", near, extra)
+    lines += _loops(f"{name}_far", far, extra, walk)
+    lines += _loops(f"{name}_near", near, extra, walk)
     lines += _function(kernel, [*hoist.lines, *body], extra)
     phases = max((_phases(plan, extra) for plan in (near, far)), key=len)
     return CFile(tuple(dict.fromkeys(called)), "\n".join(lines), phases)
@@ -150,15 +173,16 @@ def _helpers(plan: KernelPlan) -> tuple[Helper, ...]:
 
 
 def _function(kernel: Kernel, body: list[str], extra: CallArguments) -> list[str]:
-    comment = kernel.about.replace("*/", "* /").replace("\n", "\n * ")
+    about = f"{kernel.about}\n{_ABOUT_BUFFERS}".strip()
+    comment = about.replace("*/", "* /").replace("\n", "\n * ")
     buffers = "void *restrict target, const void *restrict source"
     head = f"void {kernel.name}({buffers}{extra.declared})"
     text = [INDENT + line for line in body]
-    return [*([f"/* {comment} */"] if comment else []), f"{head};", head, "{", *text, "}", ""]
+    return [f"/* {comment} */", f"{head};", head, "{", *text, "}", ""]
 
 
-def _loops(name: str, plan: KernelPlan, extra: CallArguments) -> list[str]:
-    return _loops_of(name, extra, lambda hoist: _body(plan, extra, hoist))
+def _loops(name: str, plan: KernelPlan, extra: CallArguments, walk: Walk) -> list[str]:
+    return _loops_of(name, extra, walk, lambda hoist: _body(plan, extra, hoist))
 
 
 def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
@@ -173,18 +197,19 @@ def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
     return [*body, "RELAYOUT_FENCE();"] if plan.far else body
 
 
-def _loops_of(name: str, extra: CallArguments, write: Callable[[Hoisted], list[str]]) -> list[str]:
+def _loops_of(
+    name: str, extra: CallArguments, walk: Walk, write: Callable[[Hoisted], list[str]]
+) -> list[str]:
     """Return a function of buffers and other arguments."""
-    hoist = Hoisted()
+    hoist = Hoisted(walk)
     body = write(hoist)
-    head = "unsigned char *restrict t, const unsigned char *restrict s"
+    lines = [*hoist.lines, *body]
     names = ["t", "s", *(name for _, name in extra.arguments)]
-    unused = ", ".join(f"(void){name}" for name in names)
+    head = "unsigned char *restrict t, const unsigned char *restrict s"
     return [
         f"RELAYOUT_INLINE void {name}(\n    {head}{extra.declared})",
         "{",
-        f"{INDENT}{unused};",
-        *(INDENT + line for line in (*hoist.lines, *body)),
+        *(INDENT + line for line in (*_ignored(names, _words(lines)), *lines)),
         "}",
         "",
     ]

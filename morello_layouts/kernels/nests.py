@@ -252,7 +252,7 @@ def _cost_per_byte(micro: MicroKernel) -> float:
         case CopyRun(size):
             return max(1.0, _SHORT_COPY / max(1, estimate(size)))
         case Transposition() | Turn():
-            return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / _bytes_per_step(micro))
+            return _TRANSPOSITION * max(1.0, _LEAST_TRANSPOSED / max(1, _bytes_per_step(micro)))
         case _:
             return 1.0
 

@@ -8,6 +8,13 @@
 #define RELAYOUT_INLINE static inline
 #endif
 
+/* Functions that are long and often called: to inline them doubles the compiler's time. */
+#if defined(__GNUC__)
+#define RELAYOUT_CALLED static __attribute__((noinline, unused))
+#else
+#define RELAYOUT_CALLED static
+#endif
+
 /* Bytes of the processor's vectors; 0 without the extensions of gcc 12 or clang. */
 #if !defined(__has_builtin)
 #define __has_builtin(name) 0
@@ -225,7 +232,7 @@ RELAYOUT_INLINE void relayout_open(const unsigned char *t, size_t n)
 
 /* Copy a run to a target beyond the caches: whole cache lines by non-temporal stores, and the parts
    of lines at either end by others. */
-RELAYOUT_INLINE void relayout_put(unsigned char *t, const unsigned char *s, size_t n)
+RELAYOUT_CALLED void relayout_put(unsigned char *t, const unsigned char *s, size_t n)
 {
 #if RELAYOUT_VECTOR > 0
     const size_t head = RELAYOUT_LEAST(n, (64 - (uintptr_t)t % 64) % 64), end = n - (n - head) % 64;
@@ -242,7 +249,7 @@ RELAYOUT_INLINE void relayout_put(unsigned char *t, const unsigned char *s, size
 }
 
 /* Fill with padding: items of n bytes, one after the other. */
-RELAYOUT_INLINE void relayout_fill(
+RELAYOUT_CALLED void relayout_fill(
     unsigned char *t, size_t size, const unsigned char *item, size_t n)
 {
     if (n == 1) {

@@ -135,7 +135,7 @@ class Relayout:
 
         >>> from morello_layouts import relayout
         >>> text = relayout("[0, 1]", "[1, 0]", (4, 8)).kernel("c", "float32", name="transpose")
-        >>> print(text.splitlines()[-4])
+        >>> print(text[text.rindex("void transpose(") :].splitlines()[0])
         void transpose(void *restrict target, const void *restrict source)
         >>> text = relayout("f32[M,N]{1,0}", "{1,0:T(8,128)}").kernel("c")
         >>> print(text[text.rindex("void relayout(") :].splitlines()[0])

@@ -28,6 +28,7 @@ RELAYOUT_INLINE void relayout_turn_SIZE(
     enum { unit = 64 / SIZE, widest = SIZE == 1 ? 128 : 512 / SIZE };
     enum { most = 8 * 64 + 3 * 64 }; /* bytes of a run in the image */
     _Alignas(64) unsigned char image[(widest + unit) * most], part[unit * 64];
+    if (rows == 0 || columns == 0) return; /* and their levels may be 0 too */
     const int dense = rows >= unit && rows * SIZE <= 1024 && cn0 == 0 && cs0 == rows * SIZE;
     const int even = !dense && (cs0 | cs1 | cs2) % 64 == 0 && (uintptr_t)t % SIZE == 0;
     const size_t height = dense ? rows : (even && columns >= unit ? 2 : 8) * unit, before = dense || even ? 0 : unit;

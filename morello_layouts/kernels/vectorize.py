@@ -191,7 +191,7 @@ def _interleave(
         return None
     if count not in ROWS_INTERLEAVED:
         return None
-    width = next((w for w in (64, 32, 16) if holds_vectors(axis, w // element)), None)
+    width = next((w for w in _widths(axis) if holds_vectors(axis, w // element)), None)
     if width is None or width <= element or items_per_step(axis) not in (1, width // element):
         return None
     step = width // element
@@ -238,7 +238,7 @@ def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | lis
     y_chain = _until(y_chain, least)
     for width in (64, 32, 16):
         y = _block(y_chain, SOURCE_BLOCK // element, width // element)
-        if y is None or (width == 32 and (upper_bound(y[-1][0].count) or 64) * element < 64):
+        if y is None or width not in _widths(y[-1][0]):
             continue
         rows = prod(count for _, count in y)
         most = min(SOURCE_BLOCK // element, _STAGE // rows // element)
@@ -257,6 +257,14 @@ def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | lis
         micro = Transposition(element, width, source, target, next(following, 0))
         return nest_of(domain, loops, micro)
     return None
+
+
+def _widths(axis: LoopAxis) -> tuple[int, ...]:
+    """Return the widths of vectors along an axis.
+
+    If only the call knows its length, each width is a nest more for the compiler.
+    """
+    return (64, 32, 16) if isinstance(axis.count, int) else (64, 16)
 
 
 def _until(chain: list[LoopAxis], taken: list[tuple[LoopAxis, int]]) -> list[LoopAxis]:

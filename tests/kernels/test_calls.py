@@ -160,7 +160,7 @@ def test_calls_at_once() -> None:
 
 
 def test_where_python_has_no_such_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_method", dict.fromkeys([("gcc",)]).get)
+    monkeypatch.setattr(build, "caller", dict.fromkeys([("gcc",)]).get)
     f = ml.relayout("[0, 1]", "[1, 0]", (2, 3)).compile("int32")
     assert isinstance(f, CompiledRelayout)
     assert f._quick is calls.slow

@@ -9,6 +9,7 @@ import pwd
 import subprocess
 import sys
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -385,7 +386,11 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(
     with pytest.raises(ml.LayoutError, match="did not end"):
         build._finished(driver)
     status = Path(f"/proc/{int(child.read_text())}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z", "the child runs on"
+    for _ in range(100):  # a busy system takes its time to end a process
+        if not status.exists() or status.read_text().split()[2] == "Z":
+            return
+        sleep(0.1)
+    pytest.fail("the child runs on")
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
