@@ -27,6 +27,12 @@ from morello_layouts.exercises.banks import (
     swizzle_of_bytes as swizzle_of_bytes,
     two_way_pitch as two_way_pitch,
 )
+from morello_layouts.exercises.devices import (
+    device_of_a_row as device_of_a_row,
+    empty_device as empty_device,
+    least_moved as least_moved,
+    row_on_its_process as row_on_its_process,
+)
 from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
 from morello_layouts.maps import AffineMap, IndexMap
 

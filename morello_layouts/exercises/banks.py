@@ -11,17 +11,9 @@ import numpy as np
 
 from morello_layouts.api import bank_conflicts
 from morello_layouts.description import count
-from morello_layouts.exercises.exercise import Exercise, Feedback
+from morello_layouts.exercises.exercise import Exercise, Feedback, number_of
 from morello_layouts.gpu import BankConflicts, Lanes
 from morello_layouts.maps import AffineMap, IndexMap
-
-
-def _number(answer: Any) -> int:
-    """Return an answer as a number, or -1."""
-    try:
-        return int(answer) if isinstance(answer, str) else index(answer)
-    except (TypeError, ValueError):
-        return -1
 
 
 def _ways(pitch: int, columns: int, access: str, bits: int) -> int:
@@ -32,7 +24,7 @@ def _ways(pitch: int, columns: int, access: str, bits: int) -> int:
 
 def _two_ways(answer: Any) -> Feedback:
     """Check for a pitch at which a column has two words in each bank."""
-    pitch = _number(answer)
+    pitch = number_of(answer)
     if not 32 <= pitch <= 1 << 20:
         return Feedback(False, "give a pitch of at least 32 elements, the length of a row")
     ways = _ways(pitch, 32, "column", 32)
@@ -51,7 +43,7 @@ two_way_pitch = Exercise(
 
 def _smallest(answer: Any) -> Feedback:
     """Check for the smallest pitch at which vectors of a column have no conflicts."""
-    pitch = _number(answer)
+    pitch = number_of(answer)
     if not 64 <= pitch <= 1 << 20:
         return Feedback(False, "give a pitch of at least 64 elements, the length of a row")
     if pitch % 8:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
 from inspect import signature
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.api import are_equivalent, from_sympy, index_map
@@ -295,6 +296,18 @@ class Exercise:
     def _repr_markdown_(self) -> str:
         hint = f"\n\n<details><summary>Hint</summary>\n\n{self.hint}\n\n</details>"
         return f"**Exercise.** {self.question}{hint if self.hint else ''}"
+
+
+def number_of(answer: Any) -> int:
+    """Return an answer as a number, or -1.
+
+    >>> number_of("34"), number_of(34), number_of("many")
+    (34, 34, -1)
+    """
+    try:
+        return int(answer) if isinstance(answer, str) else index(answer)
+    except (TypeError, ValueError):
+        return -1
 
 
 def _slots(given: IndexMap | AffineMap) -> int | None:

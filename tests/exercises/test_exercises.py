@@ -27,6 +27,13 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "half_rows": [("32*i + j", (0, 2)), ("32*i + (j ^ 8*(i%4))", (0, 4))],
     "swizzle_of_bytes": [("Sw<3,3,3>", 32), ("Sw<3,4,4>", 64)],
     "holder_of_an_element": [((0, 0), (0, 0)), ((7, 4), (1, 14))],
+    "device_of_a_row": [
+        ("i//4 + 4*(j//3)", (0, 3)),  # column by column
+        ("2*(i//3) + j//3", (3, 0)),
+    ],
+    "empty_device": [(36, 1), ("40", 5), (16, None), ("x", None)],
+    "row_on_its_process": [("i//3", (1,)), ("i//2%3", (1,))],
+    "least_moved": [(144, 144), ("108", 108)],
     "row_by_row": [("i + 3*j", (0, 1)), ("[1, 0]", (0, 1)), ("3*i + j", (1, 0))],
     "middle_first": [
         ("[1, 2, 0]", (0, 0, 1)),  # Morello's order, which is XLA's from the other end
