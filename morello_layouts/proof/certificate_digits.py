@@ -126,7 +126,8 @@ def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | N
     }
     text = _Texts(world)
     in_order = sorted(factors.items(), key=lambda x: (_weight(x[1]), x[0]), reverse=True)
-    for v, factor in [] if world.first == "sums" and len(factors) > 1 else in_order:
+    is_named = world.first == "sums" and len(factors) > 1 and min(factors).startswith("d")
+    for v, factor in [] if is_named else in_order:
         by, left = divided(s, factor)
         if left:
             break

@@ -86,6 +86,42 @@ def require_same_digits(given: Certificate) -> None:
     assert certified({key: x for key, x in given.items() if key not in digits}) == given
 
 
+COMMON = {"format", "claim", "about", "sizes", "shape", "size", "offset"}
+DIGITS = {"digits", "digits_of_slots"}
+STATED = {
+    "injective": {"inverse"},
+    "padded": {"inverse", "padding"},
+    "verified": {"inverse", "limits", "end", "others"},
+}
+
+
+@pytest.mark.parametrize("claim", STATED)
+def test_a_certificate_states_no_more_than_its_claim(claim: Any) -> None:
+    found = ml.certificate("f32[3,5]{1,0:T(2,2)}", claim=claim)
+    assert found.keys() == COMMON | DIGITS | STATED[claim]
+
+
+ENDS = [
+    ("strided<[8, 1], offset: 3>", (4, 8), "35"),
+    ("strided<[5, 2]>", (3, 2), "13"),
+    ("strided<[16, 1], offset: 5>", ("M", 8), "-3 + 16*M"),
+    ("f32[3,5,8]{2,1,0:T(*,2,4)L(100)}", None, "128"),
+    ("f32[M,N]{0,1:T(16,8)(16,1)}", None, "128*(-((-M)//8))*(-((-N)//16))"),
+    ("OIhw4i16o4i", ("O", "I", 3, 3), "2304*(-((-I)//16))*(-((-O)//16))"),
+    ("u8[2,11]{0,1:T(5,5)(5,*,4)}", None, "420"),
+]
+
+
+@pytest.mark.parametrize(
+    "rows", [ENDS[:3], pytest.param(ENDS[3:], marks=pytest.mark.slow)], ids=["some", "others"]
+)
+def test_what_follows_the_end_is_padding(rows: Any) -> None:
+    """Offsets, gaps, tails, and tiles that end elsewhere than the sizes do."""
+    for text, shape, end in rows:
+        found = ml.certificate(text, shape=shape, claim="verified")
+        assert (check(found), found["end"]) == ("verified", end), text
+
+
 FORMULAS = [
     (("M", "N"), "M*N", "N*d0 + d1", "bijective"),
     (("M", "N"), "2*M*N", "N*d0 + d1", "padded"),
