@@ -92,6 +92,9 @@ ISL_BITS: Final = 10_000
 PROOF_AXES: Final = 200
 """Logical and physical axes of a map: ISL's budget does not count the making of relations."""
 
+PROOF_MERGED: Final = 8
+"""Axes merged into one that ISL looks at together with the steps before and after."""
+
 PROOF_SPLITS: Final = 40
 """Splits of axes in a recipe to compare: popular layouts have up to 8."""
 

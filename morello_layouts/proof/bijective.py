@@ -173,6 +173,8 @@ def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
         if one.collisions is not None:
             if m.recipe.names:
                 return _is_injective_for_sizes(m, one)
+            if len(relations) > 1:
+                return _is_injective(m, relations_of(m, one.space.context, most=None))
             point, rank = first_point(one.collisions), len(m.recipe.shape)
             both = (point[:rank], point[rank:])
             reason = f"{both[0]} and {both[1]} share an offset"
@@ -195,6 +197,9 @@ def _is_injective_for_sizes(m: IndexMap, one: RecipeRelation) -> Proof:
 
 def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     """Decide for an injective map."""
+    inner = relations[:-1] if not m.recipe.names else ()
+    if not all(one.outside.is_empty() and one.padding.is_empty() for one in inner):
+        relations = relations_of(m, relations[0].space.context, most=None)
     if prod(m.recipe.shape) == 0:
         if m.padding == 0:
             return Proof(SURJECTIVE, True, "the buffer is empty", decider="", padding=0)
@@ -212,7 +217,7 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     size, elements = known((m.recipe.size, prod(m.recipe.shape)))
     if size == elements:
         return Proof(SURJECTIVE, True, _full(size), padding=0)
-    (one,) = relations
+    one = relations[-1]  # of several, the others have no padding
     start, tail = known((m.recipe.offset, m.recipe.tail_padding))
     first = size - tail
     if not one.padding.is_empty():

@@ -121,13 +121,14 @@ class Space:
         variables = {
             name: isl.Aff.var_on_domain(local, isl.dim_type.set, k) for k, name in enumerate(bounds)
         }
-        domain = isl.Set.universe(space)
-        empty = Space(context, domain, variables, parameters)
+        empty = Space(context, isl.Set.universe(space), variables, parameters)
+        parts = [empty.domain]
         for x, (lo, hi) in zip(empty.coordinates, bounds.values(), strict=True):
             if lo is not None:
-                domain = domain.intersect(x.ge_set(empty.number(lo)))
+                parts.append(x.ge_set(empty.number(lo)))
             if hi is not None:
-                domain = domain.intersect(x.le_set(empty.number(hi)))
+                parts.append(x.le_set(empty.number(hi)))
+        domain = _intersection(parts)
         if parameters.monomials:
             domain = domain.intersect_params(empty.sizes)
         return Space(context, domain, variables, parameters)
@@ -200,6 +201,14 @@ class Space:
     def val(self, value: int) -> isl.Val:
         """Return a number in the context."""
         return _val(self.context, value)
+
+
+def _intersection(sets: list[isl.Set]) -> isl.Set:
+    """Return what some sets share; in pairs, since each step copies both sides."""
+    while len(sets) > 1:
+        pairs = zip(sets[::2], sets[1::2], strict=False)
+        sets = [a.intersect(b) for a, b in pairs] + sets[len(sets) - len(sets) % 2 :]
+    return sets[0]
 
 
 def at_least(function: isl.Aff, least: int) -> isl.Set:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.limits import PROOF_MERGED
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.isl import (
     Parameters,
@@ -123,12 +124,18 @@ def _beyond(limits: Sequence[_Limit], space: Space) -> isl.Set:
     return union(reached, space.domain.get_space()).intersect(space.domain)
 
 
-def relations_of(m: IndexMap, context: isl.Context) -> list[RecipeRelation]:
-    """Return the relations of a map's recipe, one between merges of symbolic sizes."""
+def relations_of(
+    m: IndexMap, context: isl.Context, *, most: int | None = PROOF_MERGED
+) -> list[RecipeRelation]:
+    """Return the relations of a map's recipe, one between merges of symbolic sizes.
+
+    Merges of more than ``most`` axes also end a relation, for a merge is a bijection of boxes, and
+    ISL takes the cube of the number of axes to see it; None for no such end.
+    """
     parameters = parameters_of([m.recipe], m.assumptions)
     return [
         RecipeRelation(piece, Space.of(piece.shape, context, parameters))
-        for piece in _pieces(_unmerged(m.recipe))
+        for piece in _pieces(_unmerged(m.recipe), most if m.recipe.tail_padding == 0 else None)
     ]
 
 
@@ -148,16 +155,17 @@ def parameters_of(recipes: Sequence[Recipe], assumptions: Sequence[Assumption]) 
     return Parameters.of(numbers, assumptions, (pair for r in recipes for pair in r.requires))
 
 
-def _pieces(recipe: Recipe) -> Iterator[Recipe]:
-    """Yield the recipes between merges that multiply by symbolic sizes.
+def _pieces(recipe: Recipe, most: int | None) -> Iterator[Recipe]:
+    """Yield the recipes between merges of symbolic sizes, or of more than so many axes.
 
     The next piece starts from the box of the merged axes.
     """
     start, shape = 0, recipe.shape
     for k, step in enumerate(recipe.steps):
         if isinstance(step, Merge):
-            inner = (n for run in step.groups(recipe.shapes[k]) for n in run[1:])
-            if not all(isinstance(n, int) for n in inner):
+            runs = step.groups(recipe.shapes[k])
+            is_long = most is not None and max(map(len, runs)) > most
+            if is_long or not all(isinstance(n, int) for run in runs for n in run[1:]):
                 yield Recipe(shape, recipe.steps[start:k])
                 start, shape = k + 1, recipe.shapes[k + 1]
     last = recipe.steps[start:]

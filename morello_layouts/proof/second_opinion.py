@@ -7,13 +7,13 @@ assumptions are read from what the user stated, and SymPy's trees are evaluated 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import islice, product
 from math import ceil, floor, prod
-from operator import xor
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -26,15 +26,6 @@ from morello_layouts.proof.verdict import sizes_text
 from morello_layouts.recipe import has_inverse, known, linear_index, physical_coordinates
 
 Values: TypeAlias = Mapping[str, Any]
-
-_COMPARISONS: Final = {
-    "GreaterThan": lambda a, b: a >= b,
-    "StrictGreaterThan": lambda a, b: a > b,
-    "LessThan": lambda a, b: a <= b,
-    "StrictLessThan": lambda a, b: a < b,
-    "Equality": lambda a, b: a == b,
-    "Unequality": lambda a, b: a != b,
-}
 
 
 def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
@@ -60,7 +51,8 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
         return None  # a pitch has a name of its own, and the document no number for it
     names = sorted(given | own)
     if not names:
-        return next(_At(m, m.origin, {}).disagreements(OPINION_POINTS), None)
+        points = OPINION_POINTS * 8 // max(8, len(m.recipe.shape))
+        return next(_At(m, m.origin, {}).disagreements(points), None)
     for values in islice(_allowed(m.origin, names), OPINION_SIZES):
         where = sizes_text(values)
         try:
@@ -216,23 +208,46 @@ def value_of(expr: Any, names: Values) -> Any:
         return int(expr.p) if expr.q == 1 else Fraction(int(expr.p), int(expr.q))
     if not expr.args:
         return bool(expr)
-    args = [value_of(arg, names) for arg in expr.args]
-    kinds = {kind.__name__ for kind in type(expr).__mro__}
-    if kinds & _COMPARISONS.keys():
-        return _COMPARISONS[type(expr).__name__](*args)
-    if "Or" in kinds or "And" in kinds:
-        return any(args) if "Or" in kinds else all(args)
-    if "Add" in kinds:
-        return sum(args)
-    if "Mul" in kinds:
-        value = prod(args)
-        return int(value) if value == int(value) else value
-    if "Pow" in kinds:
-        return Fraction(args[0]) ** args[1] if args[1] < 0 else args[0] ** args[1]
-    if "floor" in kinds or "ceiling" in kinds:
-        return floor(args[0]) if "floor" in kinds else ceil(args[0])
-    if "BitXor" in kinds:
-        return reduce(xor, args)
-    if "Mod" in kinds:
-        return args[0] % args[1]
-    raise TypeError(f"no value of {type(expr).__name__}")
+    return _operation(type(expr))(*[value_of(arg, names) for arg in expr.args])
+
+
+def _operation(kind: type) -> Callable[..., Any]:
+    """Return the function that one of SymPy's types is, by its name or that of a base."""
+    if kind not in _KNOWN:
+        names = (base.__name__ for base in kind.__mro__)
+        found = next((_OPERATIONS[name] for name in names if name in _OPERATIONS), None)
+        if found is None:
+            raise TypeError(f"no value of {kind.__name__}")
+        _KNOWN[kind] = found
+    return _KNOWN[kind]
+
+
+def _product(*args: Any) -> Any:
+    above = prod(x.numerator for x in args)
+    below = prod(x.denominator for x in args)
+    return above // below if above % below == 0 else Fraction(above, below)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    return Fraction(base) ** exponent if exponent < 0 else base**exponent
+
+
+_OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "GreaterThan": operator.ge,
+    "StrictGreaterThan": operator.gt,
+    "LessThan": operator.le,
+    "StrictLessThan": operator.lt,
+    "Equality": operator.eq,
+    "Unequality": operator.ne,
+    "Or": lambda *args: any(args),
+    "And": lambda *args: all(args),
+    "Add": lambda *args: sum(args),
+    "Mul": _product,
+    "Pow": _power,
+    "floor": floor,
+    "ceiling": ceil,
+    "BitXor": lambda *args: reduce(operator.xor, args),
+    "Mod": operator.mod,
+}
+
+_KNOWN: Final[dict[type, Callable[..., Any]]] = {}

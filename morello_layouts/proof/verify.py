@@ -123,7 +123,7 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
         yield from _formula_faults(m, name, expr, context)
     if prod(m.recipe.shape) == 0 or not has_inverse(m.recipe):
         return
-    piece, *others = relations_of(m, context)
+    piece, *others = relations_of(m, context, most=None)
     if others:
         raise NotAffineError(
             "the formulas agree, but the inverse divides by a product of symbolic sizes",
@@ -131,7 +131,7 @@ def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
             "ask at given sizes",
         )
     plain = replace(m, recipe=with_replicas_as_dims(m.recipe))
-    yield from _backward_faults(*([piece] if plain == m else relations_of(plain, context)))
+    yield from _backward_faults(*relations_of(plain, context))
     yield from _coordinate_faults(m, piece)
     yield from _padding_faults(m, piece)
     yield from _tail_faults(m, piece)
