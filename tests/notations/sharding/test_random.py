@@ -1,0 +1,130 @@
+"""Random shardings of every system: recipe, formulas, inverse and document say one thing."""
+
+from __future__ import annotations
+
+from math import prod
+from random import Random
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+
+
+def mesh_of(random: Random, most: int = 24) -> list[int]:
+    sizes = [random.randrange(1, 5) for _ in range(random.randrange(1, 4))]
+    return sizes if prod(sizes) <= most else mesh_of(random, most)
+
+
+def devices_of(random: Random, count: int) -> str:
+    ids = [*range(count)]
+    random.shuffle(ids)
+    return f", devices={ids}" if random.random() < 0.4 else ""
+
+
+def array_of(random: Random, rank: int) -> str:
+    sizes = ",".join(str(random.randrange(1, 14)) for _ in range(rank))
+    order = [*range(rank)]
+    random.shuffle(order)
+    tiles = random.choice(["", "", ":T(4)", ":T(2,4)" if rank > 1 else ":T(4)(2)"])
+    return f"f32[{sizes}]{{{','.join(map(str, order))}{tiles}}}"
+
+
+def by_axes(random: Random) -> str:
+    sizes, rank = mesh_of(random), random.randrange(1, 4)
+    names = "xyzw"[: len(sizes)]
+    free = random.sample(names, len(names))
+    dims = [[free.pop() for _ in range(random.randrange(2)) if free] for _ in range(rank)]
+    dims[0] += free[:1]
+    if random.random() < 0.5:
+        spec = ", ".join(f"({', '.join(map(repr, d))},)" if d else "None" for d in dims)
+        mesh = ", ".join(f"{n!r}: {k}" for n, k in zip(names, sizes, strict=True))
+        ids = devices_of(random, prod(sizes))
+        return f"{array_of(random, rank)}, mesh={{{mesh}}}{ids}, spec=P({spec})"
+    mesh = ", ".join(f'"{n}"={k}' for n, k in zip(names, sizes, strict=True))
+    cuts = ", ".join(f"{{{', '.join(_part(random, n, sizes, names) for n in d)}}}" for d in dims)
+    return f"{array_of(random, rank)}, #sdy.sharding<mesh<[{mesh}]>, [{cuts}]>"
+
+
+def _part(random: Random, name: str, sizes: list[int], names: str) -> str:
+    size = sizes[names.index(name)]
+    return f'"{name}":({random.choice([1, 2])})2' if size == 4 else f'"{name}"'
+
+
+def by_tiles(random: Random) -> str:
+    tiles = mesh_of(random)
+    digits = [n for n in tiles if n > 1] or [1]
+    order = [*range(len(digits))]
+    random.shuffle(order)
+    box = [0] * len(digits)
+    for k, axis in enumerate(order):
+        box[axis] = digits[k]
+    last = random.random() < 0.4 and len(tiles) > 1
+    text = f"{{devices=[{','.join(map(str, tiles))}]<=[{','.join(map(str, box))}]"
+    text += f"T({','.join(map(str, order))})" + (" last_tile_dim_replicate" if last else "") + "}"
+    return f"{array_of(random, len(tiles) - last)}, sharding={text}"
+
+
+def by_placements(random: Random) -> str:
+    sizes, rank = mesh_of(random), random.randrange(1, 4)
+    free, words = random.sample(range(rank), rank), []
+    for _ in sizes:
+        if free and random.random() < 0.7:
+            dim, factor = free.pop(), random.choice([1, 1, 2, 3])
+            words.append(f"_StridedShard(dim={dim}, sf={factor})")
+        else:
+            words.append("Replicate()")
+    mesh, ids = ", ".join(map(str, sizes)), devices_of(random, prod(sizes))
+    return f"{array_of(random, rank)}, placements=[{', '.join(words)}], mesh=({mesh}){ids}"
+
+
+def by_blocks(random: Random) -> str:
+    rank = random.randrange(1, 4)
+    words, grid = [], []
+    for _ in range(rank):
+        count = random.randrange(1, 4)
+        first = random.randrange(count)
+        kind = random.choice(["*", "BLOCK", f"CYCLIC({random.randrange(1, 5)}, first={first})"])
+        words.append(kind)
+        grid += [] if kind == "*" else [count]
+    return f"{array_of(random, rank)}, ({', '.join(words)}) ONTO ({', '.join(map(str, grid))})"
+
+
+MAKERS = (by_axes, by_tiles, by_placements, by_blocks)
+
+
+def check(seed: int, *, prove: bool = False) -> str | None:
+    """What is wrong with a random sharding."""
+    text = MAKERS[seed % len(MAKERS)](Random(seed))
+    m, layout = ml.index_map(text), ml.parse(text)
+    assert isinstance(layout, ml.Layout)
+    if prove and not ml.verify(m).holds:
+        return f"{text}: {ml.verify(m)}"
+    for element in np.ndindex(*m.shape):
+        found = layout.by_document(element, m.shape)
+        if found is not None and found != (m(*element), m.size):
+            return f"{text}: {element} is at {m(*element)}, by the document at {found}"
+    at = np.indices(m.shape)
+    device, offset = m.device(*at), m.offset(*at)
+    back = m.element(device=device, offset=offset)
+    if not all(np.array_equal(x, y) for x, y in zip(back, at, strict=True)):
+        return f"{text}: the inverse is wrong"
+    # Each slot of each device holds an element or padding, and each element has its copies.
+    slots = np.indices(m.physical_shape)
+    there = m.element(device=slots[0], offset=slots[1])
+    held = np.stack([x[there[0] >= 0] for x in there], -1)
+    places, counts = np.unique(held, axis=0, return_counts=True)
+    if len(places) != at[0].size or {*counts.tolist()} != {m.recipe.replicas}:
+        return f"{text}: elements are on {sorted({*counts.tolist()})} devices"
+    return None
+
+
+def test_random_shardings() -> None:
+    wrong = [fault for seed in range(24) if (fault := check(seed))]
+    assert not wrong
+
+
+@pytest.mark.slow
+def test_many_random_shardings() -> None:
+    wrong = [fault for seed in range(24, 600) if (fault := check(seed, prove=True))]
+    assert not wrong
