@@ -60,6 +60,7 @@ def require_right(found: Exchange) -> int:
             arrived[device][box] += 1
             received.append(message)
         kept = found.keeps(device)
+        assert kept is None or kept.sender == kept.receiver == device
         assert (kept.size if kept else 0) == (before[device] & after[device]).sum()
     wanted = after & ~before
     assert (arrived == wanted).all()

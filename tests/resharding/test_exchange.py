@@ -48,6 +48,19 @@ def test_holders_of_copies_share_the_work() -> None:
             assert share_of_busiest(found) <= 1.5, (a, b)
 
 
+def test_counts_past_64_bits_are_exact() -> None:
+    side = (1 << 40) + 1
+    for ids in ((), (3, 1, 0, 2)):
+        rows, columns = (((Level(("x",)),), ()), ((), (Level(("x",)),)))
+        one = Sharding(Mesh((("x", 4),), ids), rows)
+        found = traffic(exchange(one, Sharding(Mesh((("x", 4),)), columns), (side, side)))
+        assert int(found.held.sum()) == int(found.needed.sum()) == side**2
+        part, last = side // 4 + 1, side - 3 * (side // 4 + 1)
+        squares = [part**2, part**2, part**2, last**2]
+        assert found.moved == side**2 - sum(squares) or ids
+        assert all(isinstance(x, int) for x in found.kept.tolist())
+
+
 def test_a_large_array_on_many_devices() -> None:
     """Each device of 65,536 exchanges with 255 others; nothing is as large as all pairs."""
     one = Sharding(MESH, ((Level(("x",)),), (Level(("y",)),)))

@@ -182,6 +182,16 @@ def test_what_is_not_said_of_symbolic_sizes() -> None:
     assert "not counted: for symbolic sizes" in str(plan)
 
 
+def test_parts_of_axes_have_names_of_their_own() -> None:
+    four, two = (f"f32[64,64], sharding={{devices=[{x}]<=[8]}}" for x in ("1,8", "8,1"))
+    plan = ml.reshard(four, two)
+    assert plan.axes == ("m0",)
+    cut = "f32[64,64], mesh={'x': 2, 'y': 6}, spec=P('x', 'y')"
+    other = "f32[64,64], mesh={'p': 4, 'q': 3}, spec=P('p', 'q')"
+    assert ml.reshard(cut, other).axes == ("y.0", "q")
+    assert str(ml.reshard(cut, other).formulas.needs[0]) == "x' = d0//32"
+
+
 def test_other_devices() -> None:
     """From six devices to four, and from one to all."""
     six, four = "f32[12,5], (BLOCK, *) ONTO 6", "f32[12,5], (*, BLOCK) ONTO 4"
