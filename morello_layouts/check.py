@@ -212,7 +212,6 @@ def check(given, make=World):
     d, p = [world.declare(f"d{k}", n) for k, n in enumerate(shape)], world.declare("p", end)
     list(map(world.define, given["digits"]))
     offset = world.value(given["offset"], d)
-    require("inside" not in parts or world.lies_below(offset, end), "outside", offset)
     if "inverse" in parts:  # the inverse of the offset of d is d
         for x, text in zip(d, given["inverse"], strict=True):
             world.same(world.value(text, p=offset), x)
@@ -225,6 +224,7 @@ def check(given, make=World):
         require(inside and str(sorted(given["order"])) == str([*range(len(d))]), "outside")
         at = zip(e, others), zip(*([x[k] for k in given["order"]] for x in (d, shape)))
         world.same(*(reduce(lambda t, x: plus(x[0], product(x[1], t)), x, {}) for x in at))
+    require("inside" not in parts or world.lies_below(offset, end), "outside")
     if parts & {"onto", "slots"}:  # slot p, below all limits, holds the element at its inverse
         limits = given["limits"] if "slots" in parts else []
         for text, n in limits:  # no other slot holds an element

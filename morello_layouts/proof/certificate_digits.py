@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from morello_layouts import check as checker
 from morello_layouts.check import BITS, ONE, Refused, World, divided, plus, product, put
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT
+from morello_layouts.limits import CERTIFICATE_DIGITS, CERTIFICATE_TEXT, CERTIFICATE_WORK
 
 Certificate: TypeAlias = dict[str, Any]
 """A statement and its proof as JSON: numbers, texts, lists and dictionaries."""
@@ -26,9 +26,10 @@ def certified(statement: Certificate) -> Certificate:
         UnsupportedError: if they were not found, which says nothing about the statement.
     """
     if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
+        left = [CERTIFICATE_WORK]
         for first in ("one variable", "sums", "large divisors"):
             with suppress(Refused, MemoryError, RecursionError, StopIteration):
-                return _found(statement, first)
+                return _found(statement, first, left)
     raise UnsupportedError(
         f"no certificate that {' and '.join(statement['about'])} is {statement['claim']}",
         "the claim is false, or not provable by digits in which floors and remainders are exact",
@@ -36,20 +37,17 @@ def certified(statement: Certificate) -> Certificate:
     )
 
 
-def _found(statement: Certificate, first: str) -> Certificate:
+def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
     """Return a statement with the digits that the checker needs to divide."""
     found = {**statement, "digits": [], "digits_of_slots": []}
     for k, (text, n) in enumerate(statement.get("limits", ())):
         if [text, n] != ["p", statement["end"]]:  # known of p
             found["digits_of_slots"].append(_of_limit(k, text, n, statement["end"]))
-    known = -1
-    while known < (known := len(found["digits"])):
-        try:
-            lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
-            checker.check({**found, **lists}, lambda sizes: _Search(sizes, found, first))
-        except Refused as why:
-            if "outside" not in why.args:
-                raise
+    lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
+    try:
+        checker.check({**found, **lists}, lambda sizes: _Search(sizes, found, first, left))
+    finally:
+        left[0] = checker.LEFT[0]
     checker.check(found)
     return found
 
@@ -72,8 +70,9 @@ class _Search(World):
             coordinate by the largest number that it is divided by.
     """
 
-    def __init__(self, sizes: Any, found: Certificate, first: str) -> None:
+    def __init__(self, sizes: Any, found: Certificate, first: str, left: list[int]) -> None:
         super().__init__(sizes)
+        checker.LEFT[0] = left[0]
         self.found, self.first = found, first
 
     def divisors(self, v: str) -> list[int]:
