@@ -104,9 +104,10 @@ __version__ = "0.1.0"
 
 _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
-    " code convert convert_all draw fragments from_sympy index_map is_bijective is_bitcast"
+    " convert convert_all draw fragments from_sympy index_map is_bijective is_bitcast"
     " is_injective is_surjective pack register_relayout relayout rematerializations reshard"
     " simplify unpack vector_width verify",
+    "api.code": "code",
     "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

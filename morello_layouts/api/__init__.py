@@ -1,31 +1,35 @@
 """The public functions: each takes text, layouts and index maps alike."""
 
-from morello_layouts.api.agreements import agree
-from morello_layouts.api.arrays import pack, unpack
-from morello_layouts.api.certificates import certificate
-from morello_layouts.api.code import code
-from morello_layouts.api.conversions import convert, convert_all
-from morello_layouts.api.formulas import from_sympy, simplify
-from morello_layouts.api.gpu import (
-    bank_conflicts,
-    best_swizzle,
-    cache_lines,
-    coalescing,
-    fragments,
-    register_relayout,
-    vector_width,
-)
-from morello_layouts.api.layouts import index_map, relayout
-from morello_layouts.api.pictures import draw
-from morello_layouts.api.proofs import (
-    are_equivalent,
-    is_bijective,
-    is_bitcast,
-    is_injective,
-    is_surjective,
-    verify,
-)
-from morello_layouts.api.shardings import rematerializations, reshard
+from typing import TYPE_CHECKING
+
+from morello_layouts.lazy import loader
+
+if TYPE_CHECKING:
+    from morello_layouts.api.agreements import agree
+    from morello_layouts.api.arrays import pack, unpack
+    from morello_layouts.api.certificates import certificate
+    from morello_layouts.api.conversions import convert, convert_all
+    from morello_layouts.api.formulas import from_sympy, simplify
+    from morello_layouts.api.gpu import (
+        bank_conflicts,
+        best_swizzle,
+        cache_lines,
+        coalescing,
+        fragments,
+        register_relayout,
+        vector_width,
+    )
+    from morello_layouts.api.layouts import index_map, relayout
+    from morello_layouts.api.pictures import draw
+    from morello_layouts.api.proofs import (
+        are_equivalent,
+        is_bijective,
+        is_bitcast,
+        is_injective,
+        is_surjective,
+        verify,
+    )
+    from morello_layouts.api.shardings import rematerializations, reshard
 
 __all__ = [
     "agree",
@@ -35,7 +39,6 @@ __all__ = [
     "cache_lines",
     "certificate",
     "coalescing",
-    "code",
     "convert",
     "convert_all",
     "draw",
@@ -56,3 +59,19 @@ __all__ = [
     "vector_width",
     "verify",
 ]
+
+_MODULES = {
+    "agreements": "agree",
+    "arrays": "pack unpack",
+    "certificates": "certificate",
+    "conversions": "convert convert_all",
+    "formulas": "from_sympy simplify",
+    "gpu": "bank_conflicts best_swizzle cache_lines coalescing fragments register_relayout"
+    " vector_width",
+    "layouts": "index_map relayout",
+    "pictures": "draw",
+    "proofs": "are_equivalent is_bijective is_bitcast is_injective is_surjective verify",
+    "shardings": "rematerializations reshard",
+}
+
+__getattr__ = loader(__name__, _MODULES)

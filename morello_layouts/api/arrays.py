@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.kernels import compiled_relayout, thread_count
 from morello_layouts.kernels.relayout import held_as_bits, item_type, padding_item
 from morello_layouts.layout import ElementType
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.xla import numpy_type
 from morello_layouts.recipe import Recipe, from_bytes, known, pack_array, to_bytes, unpack_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def as_elements(array: NDArray[Any], element: ElementType) -> NDArray[Any]:

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from morello_layouts import check as checker
-from morello_layouts.cli.options import Status, json_option
+from morello_layouts.cli.options import json_option
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text, write
 from morello_layouts.errors import LayoutError
 
@@ -36,7 +37,6 @@ def _why(error: Exception) -> str:
 
 
 @click.command(
-    short_help="Check a certificate that prove, equal or bitcast wrote.",
     epilog="""\b
 Examples:
   morello-layouts prove "[1, 0, 1 p(4)]" --shape 6x8 --certificate proof.json

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from morello_layouts.checks import as_int
-from morello_layouts.cli.options import Status, checked_option, json_option
+from morello_layouts.cli.options import checked_option, json_option
 from morello_layouts.cli.program_commands import html_option, print_report
+from morello_layouts.cli.results import Status
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def read_mesh(text: str) -> dict[str, int]:
 
 @click.command(
     "tpu-compile",
-    short_help="Compile a JAX function for a TPU, and report on it.",
     epilog="""\b
 Examples:
   morello-layouts tpu-compile model.py:step --shapes "f32[64,512], f32[512,512]"

@@ -8,21 +8,19 @@ import click
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
-from morello_layouts.api.code import Formulable, Simplified
+from morello_layouts.api.code import Formulable, Simplified, code as code_of
 from morello_layouts.api.conversions import NOTATIONS, To, conversion
 from morello_layouts.api.formulas import form_of
 from morello_layouts.api.layouts import LayoutLike, parsed
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
-    error_in_options,
     json_option,
     notation_option,
     output_option,
     shape_option,
-    status_of,
     text_argument,
 )
+from morello_layouts.cli.results import Status, error_in_options, status_of
 from morello_layouts.cli.terminal import (
     print_error,
     print_json,
@@ -41,7 +39,6 @@ from morello_layouts.plain import plain
 
 
 @click.command(
-    short_help="Print the index formula of a layout as source text.",
     epilog="""\b
 Examples:
   morello-layouts code "bf16[10,200]{1,0:T(8,128)(2,1)}"
@@ -98,7 +95,7 @@ def code(
         _refuse_for_expressions(inverse, shape, assuming)
     intervals = None if bounds is None else parse_bounds(bounds)
     simplified: Simplified = "cheapest" if cheapest else "readable"
-    found = api.code(of, target, intervals, simplified=simplified, **options)
+    found = code_of(of, target, intervals, simplified=simplified, **options)
     facts = {"text": text, "target": target, "code": found}
     print_result(found, facts, output=output, as_json=as_json)
     return Status.DONE
@@ -116,7 +113,6 @@ def _refuse_for_expressions(inverse: bool, shape: Shape | None, assuming: str | 
 
 
 @click.command(
-    short_help="Write a layout in another notation, proved equal.",
     epilog="""\b
 Examples:
   morello-layouts convert "bf16[64,256]{1,0:T(8,128)(2,1)}"
@@ -186,7 +182,6 @@ def _convert_to_all(
 
 
 @click.command(
-    short_help="Print a function that moves a buffer to another layout.",
     epilog="""\b
 Examples:
   morello-layouts relayout "f32[1000,1000]{1,0}" "{1,0:T(8,128)}" -o tile.c
@@ -251,7 +246,6 @@ def relayout(
 
 
 @click.command(
-    short_help="Simplify an index expression.",
     # An expression may begin with a minus.
     context_settings={"ignore_unknown_options": True},
     epilog="""\b

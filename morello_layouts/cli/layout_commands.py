@@ -12,16 +12,15 @@ from morello_layouts import api
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     checked_option,
     coordinate,
-    in_options,
     json_option,
     notation_option,
     shape_option,
     text_argument,
 )
+from morello_layouts.cli.results import Status, in_options
 from morello_layouts.cli.terminal import print_json, print_lines, print_text
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Explain a layout: parts, sizes, formula, proof, picture.",
     epilog="""\b
 Examples:
   morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"
@@ -104,7 +102,6 @@ def explain(
 
 
 @click.command(
-    short_help="Say what each device holds of a sharded array.",
     epilog="""\b
 Examples:
   morello-layouts shards "f32[10,16]{1,0:T(8,128)}, sharding={devices=[4,2]<=[8]}"
@@ -157,7 +154,6 @@ def shards(
 
 
 @click.command(
-    short_help="Name the layout that the TPU compiler chooses.",
     epilog="""\b
 Examples:
   morello-layouts default "bf16[8,1,1280,1000]" --tpu v5e
@@ -287,7 +283,6 @@ _cells: Final = checked_option(coordinate)
 
 
 @click.command(
-    short_help="Draw a layout, or two side by side.",
     epilog="""\b
 Examples:
   morello-layouts draw "f32[3,5]{1,0:T(2,2)}"

@@ -5,20 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import click
 
 import morello_layouts
-from morello_layouts.cli.certificate_commands import check
-from morello_layouts.cli.compiler_commands import tpu_compile
-from morello_layouts.cli.formula_commands import code, convert, relayout, simplify
-from morello_layouts.cli.gpu_commands import banks, fragments
-from morello_layouts.cli.layout_commands import default, draw, explain, shards
-from morello_layouts.cli.options import Status, error_in_options
-from morello_layouts.cli.program_commands import explore, hlo, memory, oom
-from morello_layouts.cli.proof_commands import agree, bitcast, equal, prove
-from morello_layouts.cli.sharding_commands import reshard
+from morello_layouts.cli.results import Status, error_in_options
 from morello_layouts.cli.terminal import print_error
 from morello_layouts.errors import LayoutError
 
@@ -27,25 +20,84 @@ NAME = "morello-layouts"
 _INTERRUPTED: Final = 130  # a shell's status for Ctrl-C
 _BROKEN_PIPE: Final = 141  # a shell's status for a closed pipe
 
-_GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
-    "Layouts": (explain, draw, convert, default, shards),
-    "Proofs": (prove, equal, bitcast, agree, check),
-    "Formulas and code": (simplify, code, relayout),
-    "GPUs": (banks, fragments),
-    "Devices": (reshard,),
-    "Programs": (hlo, memory, oom, tpu_compile),
-    "Browser": (explore,),
+_GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
+    "Layouts": {
+        "explain": ("layout", "Explain a layout: parts, sizes, formula, proof, picture."),
+        "draw": ("layout", "Draw a layout, or two side by side."),
+        "convert": ("formula", "Write a layout in another notation, proved equal."),
+        "default": ("layout", "Name the layout that the TPU compiler chooses."),
+        "shards": ("layout", "Say what each device holds of a sharded array."),
+    },
+    "Proofs": {
+        "prove": ("proof", "Prove that a layout is bijective."),
+        "equal": ("proof", "Prove that two layouts are equivalent."),
+        "bitcast": ("proof", "Prove that the same bytes serve two layouts."),
+        "agree": ("proof", "Prove that a consumer finds what a producer wrote."),
+        "check": (
+            "certificate",
+            "Check a certificate that prove, equal or bitcast wrote.",
+        ),
+    },
+    "Formulas and code": {
+        "simplify": ("formula", "Simplify an index expression."),
+        "code": ("formula", "Print the index formula of a layout as source text."),
+        "relayout": ("formula", "Print a function that moves a buffer to another layout."),
+    },
+    "GPUs": {
+        "banks": ("gpu", "Count the bank conflicts of accesses; find a swizzle."),
+        "fragments": ("gpu", "List the known operands of matrix instructions."),
+    },
+    "Devices": {
+        "reshard": ("sharding", "Say what must move between two shardings."),
+    },
+    "Programs": {
+        "hlo": ("program", "Report the cost of the layouts of a program."),
+        "memory": (
+            "program",
+            "Report the memory of a program: its peak, and who is alive.",
+        ),
+        "oom": ("program", "Explain an out-of-memory report."),
+        "tpu-compile": ("compiler", "Compile a JAX function for a TPU, and report on it."),
+    },
+    "Browser": {
+        "explore": ("program", "Start the interactive explorer in a browser."),
+    },
+}
+"""The commands in groups: the module of each, and what it does."""
+
+_MODULES: Final = {
+    name: module for group in _GROUPS.values() for name, (module, _) in group.items()
 }
 
 
 class _Commands(click.Group):
-    """Commands that return their status; their errors are lines on standard error."""
+    """Commands that load when they run, and return their status; errors are lines of text."""
+
+    @property
+    def commands(self) -> dict[str, click.Command]:
+        """All commands, loaded."""
+        return {name: self._loaded(name) for name in _MODULES}
+
+    @commands.setter
+    def commands(self, _: object) -> None:
+        """Leave the table as it is; click begins with an empty one."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        return self._loaded(name) if name in _MODULES else None
+
+    def _loaded(self, name: str) -> click.Command:
+        module = import_module(f"morello_layouts.cli.{_MODULES[name]}_commands")
+        found: click.Command = getattr(module, name.replace("-", "_"))
+        return found
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             status = super().invoke(ctx)
         except LayoutError as error:
-            command = self.commands.get(ctx.invoked_subcommand or "", self)
+            command = self.get_command(ctx, ctx.invoked_subcommand or "") or self
             print_error(error_in_options(error, command))
             status = Status.BAD_INPUT
         except BrokenPipeError:  # click would end with 1, which means disproved
@@ -55,13 +107,10 @@ class _Commands(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their groups."""
-        width = max(map(len, self.commands))
+        width = max(map(len, _MODULES))
         for title, group in _GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [((each.name or "").ljust(width), each.get_short_help_str(80))
-                     for each in group]
-                )  # fmt: skip
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in group.items()])
 
 
 @click.group(
@@ -84,11 +133,6 @@ Examples:
 @click.version_option(morello_layouts.__version__, prog_name=NAME)
 def commands() -> None:
     """Explain, prove, draw and convert tensor memory layouts, and write code for them."""
-
-
-for _group in _GROUPS.values():
-    for _command in _group:
-        commands.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from morello_layouts.cli.options import Status, json_option
+from morello_layouts.cli.options import json_option
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import (
     console,
     print_json,
@@ -41,7 +42,6 @@ html_option = click.option("--html", metavar="OUT", help="Write a page with pict
 
 
 @click.command(
-    short_help="Report the cost of the layouts of a program.",
     epilog="""\b
 Examples:
   morello-layouts hlo module.after_optimizations.txt
@@ -171,7 +171,6 @@ def _many(file: str, jobs: int, journal: str | None, dask: str | None) -> FleetR
 
 
 @click.command(
-    short_help="Report the memory of a program: the peak, and who is alive then.",
     epilog="""\b
 Examples:
   morello-layouts memory module.oom_intermediate_module.txt
@@ -211,7 +210,6 @@ def memory(*, file: str, program: str | None, top: int, html: str | None, as_jso
 
 
 @click.command(
-    short_help="Explain an out-of-memory report.",
     epilog="""\b
 Examples:
   morello-layouts oom log.txt
@@ -293,7 +291,6 @@ PORT = 8765
 
 
 @click.command(
-    short_help="Start the interactive explorer in a browser.",
     epilog="""\b
 Examples:
   morello-layouts explore --check

@@ -12,14 +12,13 @@ from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.checks import as_permutation
 from morello_layouts.cli.certificate_commands import certificate_option, write_certificate
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     json_option,
     notation_option,
     shape_option,
-    status_of,
     text_argument,
 )
+from morello_layouts.cli.results import Status, status_of
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 
@@ -38,7 +37,6 @@ _QUESTIONS = {
 
 
 @click.command(
-    short_help="Prove that a layout is bijective.",
     epilog="""\b
 Examples:
   morello-layouts prove "[1, 0, 1 p(4)]" --shape 6x8
@@ -97,7 +95,6 @@ def prove(  # noqa: PLR0917  click gives each option by its name
 
 
 @click.command(
-    short_help="Prove that two layouts are equivalent.",
     epilog="""\b
 Examples:
   morello-layouts equal "f32[6,8]{1,0:T(6,4)}" "[1, 0, 1 p(4)]"
@@ -138,7 +135,6 @@ def equal(  # noqa: PLR0917  click gives each option by its name
 
 
 @click.command(
-    short_help="Prove that the same bytes serve two layouts.",
     epilog="""\b
 Examples:
   morello-layouts bitcast "f32[4,6]{1,0}" "f32[2,2,3,2]{3,2,1,0}"
@@ -205,7 +201,6 @@ _TOUCHED = click.Choice(["elements", "buffer"])
 
 
 @click.command(
-    short_help="Prove that a consumer finds what a producer wrote.",
     epilog="""\b
 Examples:
   morello-layouts agree "[0, 1, 0 p(4)]" "[0, 1]" --shape 16x8

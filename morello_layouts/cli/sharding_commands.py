@@ -8,12 +8,12 @@ import click
 
 from morello_layouts import api
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     json_option,
     shape_option,
     text_argument,
 )
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say what must move between two shardings.",
     epilog="""\b
 Examples:
   morello-layouts reshard "f32[16,16], mesh={'x': 2, 'y': 4}, spec=P('x', 'y')" \\

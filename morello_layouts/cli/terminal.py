@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explanations.rows import Medium
-from morello_layouts.picture import ASCII, UNICODE
-from morello_layouts.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from morello_layouts.explanations.rows import Medium
 
 _NARROWEST: Final = 40  # columns below which tables and pictures are not readable
 
@@ -82,6 +81,8 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII, so that every stream takes it."""
+    from morello_layouts.plain import plain
+
     print(json.dumps(plain(value), indent=2))  # noqa: T201
 
 
@@ -92,6 +93,9 @@ def print_error(text: str) -> None:
 
 def print_lines(lines: Callable[[Medium], Iterable[Text]]) -> None:
     """Print lines in the width and characters of standard output."""
+    from morello_layouts.explanations.rows import Medium
+    from morello_layouts.picture import ASCII, UNICODE
+
     screen = console()
     glyphs = UNICODE if has_unicode(sys.stdout) else ASCII
     width, encode = text_width(screen), lambda text: printable(text, sys.stdout)

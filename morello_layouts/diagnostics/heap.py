@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import ClassVar, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from morello_layouts.diagnostics.report import bytes_text
 from morello_layouts.hlo.assignment import Allocation, PlacedValue
 from morello_layouts.hlo.liveness import Schedule
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import HEAP_COLUMNS, HEAP_STEPS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

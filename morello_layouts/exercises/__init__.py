@@ -16,8 +16,6 @@ from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from morello_layouts.api import are_equivalent, index_map, is_bijective, is_bitcast, is_surjective
 from morello_layouts.exercises.banks import (
     half_rows as half_rows,
@@ -34,6 +32,7 @@ from morello_layouts.exercises.devices import (
     row_on_its_process as row_on_its_process,
 )
 from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import AffineMap, IndexMap
 
 if TYPE_CHECKING:

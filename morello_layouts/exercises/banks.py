@@ -7,12 +7,11 @@ from collections.abc import Callable
 from operator import index
 from typing import Any, Final
 
-import numpy as np
-
 from morello_layouts.api import bank_conflicts
 from morello_layouts.description import count
 from morello_layouts.exercises.exercise import Exercise, Feedback, number_of
 from morello_layouts.gpu import BankConflicts, Lanes
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import AffineMap, IndexMap
 
 

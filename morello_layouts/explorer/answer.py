@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from morello_layouts import api
+from morello_layouts.api.code import code
 from morello_layouts.api.layouts import index_maps
 from morello_layouts.codegen import LANGUAGES, TARGETS
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -247,8 +248,8 @@ def _code(m: IndexMap, target: str) -> dict[str, str]:
     return {
         "target": target,
         "title": LANGUAGES[target].title,
-        "offset": _attempted(lambda: api.code(m, target, function=is_function)),
-        "coordinates": _attempted(lambda: api.code(m.inverse, target, function=is_function)),
+        "offset": _attempted(lambda: code(m, target, function=is_function)),
+        "coordinates": _attempted(lambda: code(m.inverse, target, function=is_function)),
     }
 
 

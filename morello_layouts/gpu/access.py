@@ -7,19 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.checks import checked_coordinate, shown, whole
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe.readings import offset_of
 
-Array: TypeAlias = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[np.int64]"
 
 LANES: Final = 32
 """Lanes of a warp."""

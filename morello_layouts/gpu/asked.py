@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from morello_layouts.gpu.access import Access, Array, Requests
 from morello_layouts.gpu.banks import BANKS, ROUND, WORD, phases_of, pieces_of, rounds_of
 from morello_layouts.gpu.candidates import Candidate
+from morello_layouts.lazy import numpy as np
 
 
 @dataclass(frozen=True, slots=True, eq=False)

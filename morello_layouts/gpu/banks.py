@@ -11,16 +11,17 @@ address as lane l xor 1, or each as lane l xor 2: NVIDIA's engineers say so of c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from morello_layouts.description import amount, count, listed
 from morello_layouts.gpu.access import Access, Array, Requests, first_offsets, require_vectors
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import binary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BANKS: Final = 32
 """Banks of shared memory."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from morello_layouts.description import count
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.gpu.access import LANES, Access, Array, Requests, places
 from morello_layouts.gpu.vectors import WIDEST
 from morello_layouts.layout import Layout
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.recipe.readings import logical_coordinates
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, repr=False)

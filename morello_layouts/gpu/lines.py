@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import ClassVar, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from morello_layouts.checks import as_int
 from morello_layouts.description import amount, count
 from morello_layouts.errors import LayoutError
 from morello_layouts.gpu.access import Access, Array, Copy, Requests, first_offsets
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import known
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SECTOR: Final = 32
 """Bytes of a sector: the least that a GPU moves from memory."""

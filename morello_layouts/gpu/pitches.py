@@ -8,8 +8,6 @@ from itertools import product
 from math import gcd
 from typing import ClassVar, Final
 
-import numpy as np
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor
 from morello_layouts.gpu.access import Access, Array, Requests
@@ -23,6 +21,7 @@ from morello_layouts.gpu.banks import (
     pieces_of,
     rounds_of,
 )
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe.readings import offset_of

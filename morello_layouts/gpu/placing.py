@@ -8,13 +8,12 @@ from functools import cached_property
 from itertools import islice
 from math import lcm, prod
 
-import numpy as np
-
 from morello_layouts.description import count
 from morello_layouts.gpu.asked import Asked
 from morello_layouts.gpu.banks import ROUND, WORD, alignment
 from morello_layouts.gpu.candidates import Candidate, Linear, Padded, RowXor, Swizzle, log2
 from morello_layouts.gpu.spaces import Search, Space, deficit, echelon, placed, spaces_of
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import SWIZZLE_CHECKED, SWIZZLE_GLANCE, SWIZZLE_SAMPLE, SWIZZLE_TRIED
 
 

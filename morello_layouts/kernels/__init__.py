@@ -1,16 +1,21 @@
 """Relayout kernels: from two recipes to the loops that move one buffer to the other."""
 
-from morello_layouts.kernels.compiled import (
-    BuiltRelayout,
-    CompiledRelayout,
-    SizedRelayout,
-    compiled_relayout,
-    sized_relayout,
-    thread_count,
-)
-from morello_layouts.kernels.emit import KERNEL_TARGETS, kernel_text
-from morello_layouts.kernels.plan import Kernel
-from morello_layouts.kernels.relayout import Relayout
+from typing import TYPE_CHECKING
+
+from morello_layouts.lazy import loader
+
+if TYPE_CHECKING:
+    from morello_layouts.kernels.compiled import (
+        BuiltRelayout,
+        CompiledRelayout,
+        SizedRelayout,
+        compiled_relayout,
+        sized_relayout,
+        thread_count,
+    )
+    from morello_layouts.kernels.emit import KERNEL_TARGETS, kernel_text
+    from morello_layouts.kernels.plan import Kernel
+    from morello_layouts.kernels.relayout import Relayout
 
 __all__ = [
     "KERNEL_TARGETS",
@@ -24,3 +29,13 @@ __all__ = [
     "sized_relayout",
     "thread_count",
 ]
+
+_MODULES = {
+    "compiled": "BuiltRelayout CompiledRelayout SizedRelayout compiled_relayout sized_relayout"
+    " thread_count",
+    "emit": "KERNEL_TARGETS kernel_text",
+    "plan": "Kernel",
+    "relayout": "Relayout",
+}
+
+__getattr__ = loader(__name__, _MODULES)

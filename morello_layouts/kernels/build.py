@@ -20,8 +20,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.calls import Method, Quick, call_text, method_of, quick_call, slow
@@ -29,6 +27,7 @@ from morello_layouts.kernels.domains import evaluate
 from morello_layouts.kernels.emit_c import CallArguments, c_file
 from morello_layouts.kernels.plan import Kernel
 from morello_layouts.kernels.threads import run_parts
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import COMPILER_MESSAGE, COMPILER_SECONDS, KERNELS_KEPT
 
 FLAGS: Final = ("-std=c11", "-O2", "-march=native", "-fPIC", "-shared")

@@ -8,10 +8,7 @@ from ctypes import c_void_p
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.checks import as_int
 from morello_layouts.errors import LayoutError, ShapeError
@@ -21,9 +18,13 @@ from morello_layouts.kernels.build import BuiltKernel, build_kernel, compiler
 from morello_layouts.kernels.calls import Quick, slow
 from morello_layouts.kernels.nests import CACHE_LINE
 from morello_layouts.kernels.plan import Kernel
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import KERNEL_THREADS, KERNELS_KEPT
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known, pack_array, unpack_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Bytes from which a new target starts at a cache line: beyond the caches, kernels gain from that.
 _LEAST_ALIGNED: Final = 1 << 18

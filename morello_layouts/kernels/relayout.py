@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.conversions import latex_map, to_sympy
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType
+from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import IndexMap, Inverse
 from morello_layouts.notations.xla import ELEMENT_BITS, numpy_type
 from morello_layouts.recipe import has_inverse
 
 if TYPE_CHECKING:
     import sympy
+    from numpy.typing import NDArray
 
     from morello_layouts.kernels.compiled import CompiledRelayout, SizedRelayout
 

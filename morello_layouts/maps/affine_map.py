@@ -91,9 +91,10 @@ class AffineMap:
     @property
     def expr(self) -> sympy.Expr:
         """The only formula, simplified, as a SymPy expression."""
-        return to_sympy(self.form, self.size_symbols)
+        assert self.form is self.forms[0]
+        return self.exprs[0]
 
-    @property
+    @cached_property
     def exprs(self) -> tuple[sympy.Expr, ...]:
         """The formulas, simplified, as SymPy expressions."""
         return tuple(to_sympy(form, self.size_symbols) for form in self.forms)

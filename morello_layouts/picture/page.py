@@ -9,15 +9,12 @@ from importlib.resources import files
 from math import prod
 from typing import Any, Final
 
-import numpy as np
-
 from morello_layouts.expr.affine import AffineExpr, printing_order
 from morello_layouts.limits import PICTURE_PLAYED
 from morello_layouts.picture.panel import Panel, borders
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.svg_parts import element, escaped
-from morello_layouts.picture.tiles import coordinates_of, within_axes
-from morello_layouts.picture.view import exact_array
+from morello_layouts.picture.tiles import within_axes
 from morello_layouts.recipe import (
     Merge,
     Pad,
@@ -31,13 +28,13 @@ from morello_layouts.recipe import (
     Window,
     Xor,
     delinearize,
-    elements_at,
     has_inverse,
     known,
     linear_index,
     logical_coordinates,
     physical_coordinates,
 )
+from morello_layouts.recipe.columns import Column, elements_of, filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +70,8 @@ def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[RecipeStage, ...]
     [('array', (2, 3), 13), ('pad', (2, 3), 15), ('split', (1, 0, 1, 1), 15), \
 ('transpose', (1, 1, 0, 1), 17)]
     """
-    size, start = known((recipe.size, recipe.offset))
-    slots = exact_array(list(offsets), size)
-    physical = delinearize(slots - start, recipe.physical_shape)
+    (start,) = known((recipe.offset,))
+    physical = delinearize(Column(offsets) - start, recipe.physical_shape)
     stages = []
     for k, sizes in enumerate(recipe.shapes):
         shape, name, words = known(sizes), "array", _ARRAY
@@ -86,13 +82,16 @@ def stages_of(recipe: Recipe, offsets: Sequence[int]) -> tuple[RecipeStage, ...]
         if has_inverse(recipe):
             at, _ = logical_coordinates(Recipe(sizes, recipe.steps[k:]), physical)
         elif k < len(recipe.steps):  # of the first element at each slot
-            first, there = elements_at(recipe, slots)
             before = Recipe(recipe.shape, recipe.steps[:k])
-            moved: Sequence[Any] = physical_coordinates(before, first, 0)
-            at = [np.where(there, x, n) for x, n in zip(moved, shape, strict=True)]
+            found = (
+                shape if first is None else physical_coordinates(before, first, 0)
+                for first in elements_of(recipe, list(offsets))
+            )
+            at = [Column(line) for line in zip(*found, strict=True)]
+        columns = [filled(x, len(offsets)) for x in at]
         places = (
             place if all(0 <= x < n for x, n in zip(place, shape, strict=True)) else None
-            for place in coordinates_of(at, len(offsets))
+            for place in (zip(*columns, strict=True) if columns else [()] * len(offsets))
         )
         stages.append(RecipeStage(name, shape, words, tuple(places)))
     return tuple(stages)
@@ -263,18 +262,17 @@ def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
     form = panel.map.form
     if not panel.view.shape:
         return {offset: [str(form.const)] for offset in offsets[:1]}
-    recipe = panel.map.recipe
-    at, is_there = elements_at(recipe, exact_array(offsets, known((recipe.size,))[0]))
-    there = np.flatnonzero(is_there).tolist()
-    variables = {f"d{k}": x[there] for k, x in enumerate(at)}
+    elements = zip(offsets, elements_of(panel.map.recipe, offsets), strict=True)
+    held = {p: at for p, at in elements if at is not None}
+    variables = {f"d{k}": Column(x) for k, x in enumerate(zip(*held.values(), strict=True))}
     columns = [
-        np.broadcast_to(AffineExpr((term,), 0).evaluate(variables), (len(there),)).tolist()
-        for term in printing_order(form.terms)
+        filled(AffineExpr((term,), 0).evaluate(variables), len(held))
+        for term in (printing_order(form.terms) if held else ())
     ]
     if form.const or not columns:
-        columns.append([form.const] * len(there))
+        columns.append([form.const] * len(held))
     rows = zip(*columns, strict=True)
-    return {offsets[k]: [str(x) for x in values] for k, values in zip(there, rows, strict=True)}
+    return {p: [str(x) for x in values] for p, values in zip(held, rows, strict=True)}
 
 
 def _gaps(panel: Panel) -> dict[str, list[int | None]]:

@@ -13,9 +13,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.lazy import has_numpy, numpy as np
 from morello_layouts.limits import PICTURE_CELLS, PICTURE_COMPARED, PNG_SECONDS, PNG_SIDE
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.panel import Panel, Style, check_style, colour_numbers
@@ -240,7 +239,7 @@ def _moved(m: IndexMap, other: IndexMap, view: View) -> tuple[dict[tuple[int, ..
     offsets = {coordinate: other(*coordinate) for coordinate in sorted(shown)}
     elsewhere = {at: offset for at, offset in offsets.items() if offset != m(*at)}
     total, count = f"{prod(view.shape):,} elements", len(elsewhere)
-    if prod(view.shape) > PICTURE_COMPARED or not view.shape:
+    if prod(view.shape) > PICTURE_COMPARED or not view.shape or not has_numpy():
         total = "those shown"
     else:
         at: Any = np.indices(view.shape, sparse=True)

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from math import prod
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts.recipe import (
     Recipe,
@@ -19,7 +16,11 @@ from morello_layouts.recipe import (
     known,
     logical_coordinates,
 )
+from morello_layouts.recipe.columns import Column, filled
 from morello_layouts.recipe.digits import axes_of, has_digits
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +129,13 @@ def within_axes(recipe: Recipe, offsets: Sequence[int]) -> list[int]:
     return [p for p in offsets if start <= p < size - tail]
 
 
-def tile_numbers(recipe: Recipe, level: Level, offsets: NDArray[Any]) -> list[tuple[int, ...]]:
+def tile_numbers(recipe: Recipe, level: Level, offsets: list[int]) -> list[tuple[int, ...]]:
     """Return the number of the tile of each offset; all are within the axes."""
     rest = Recipe(recipe.shapes[level.stage], recipe.steps[level.stage :])
     (start,) = known((recipe.offset,))
-    at, _ = logical_coordinates(rest, delinearize(offsets - start, recipe.physical_shape))
-    return coordinates_of(at[: level.cut], len(offsets))
-
-
-def coordinates_of(axes: Sequence[Any], count: int) -> list[tuple[int, ...]]:
-    """Return the coordinate of each of ``count`` places, from one array or int for each axis.
-
-    >>> coordinates_of([np.array([0, 1]), 5], 2)
-    [(0, 5), (1, 5)]
-    """
-    columns = [np.broadcast_to(x, (count,)).tolist() for x in axes]
-    return list(zip(*columns, strict=True)) if columns else [()] * count
+    at, _ = logical_coordinates(rest, delinearize(Column(offsets) - start, recipe.physical_shape))
+    columns = [filled(x, len(offsets)) for x in at[: level.cut]]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(offsets)
 
 
 @dataclass(frozen=True, slots=True)

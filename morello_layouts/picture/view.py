@@ -9,24 +9,20 @@ from math import prod
 from operator import mul
 from typing import Any, ClassVar, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from morello_layouts.maps import IndexMap
 from morello_layouts.picture.tiles import (
     Level,
     OutermostTiles,
-    coordinates_of,
     levels_of,
     tile_numbers,
     within_axes,
 )
 from morello_layouts.recipe import (
     delinearize,
-    elements_at,
     known,
     offset_of,
 )
+from morello_layouts.recipe.columns import Column, elements_of, filled
 
 _FIRST_SLOTS: Final = 20  # shown at the start of a buffer that is cut
 
@@ -134,30 +130,20 @@ def _first_piece(m: IndexMap, levels: tuple[Level, ...]) -> int:
 
 
 def _slots(m: IndexMap, levels: tuple[Level, ...], offsets: list[int]) -> list[Slot]:
-    (size,) = known((m.recipe.size,))
     inside = within_axes(m.recipe, offsets)
     found: dict[int, Slot] = {}
-    if inside:
-        p = exact_array(inside, size)
-        at, there = elements_at(m.recipe, p)
-        coordinates, tiles = coordinates_of(at, len(inside)), _tiles(m, levels, p)
-        lines = zip(inside, coordinates, there.tolist(), tiles, strict=True)
-        for offset, coordinate, is_there, tile in lines:
-            found[offset] = Slot(offset, coordinate if is_there else None, tile)
+    elements, tiles = elements_of(m.recipe, inside), _tiles(m, levels, inside)
+    for offset, coordinate, tile in zip(inside, elements, tiles, strict=True):
+        found[offset] = Slot(offset, coordinate, tile)
     return [found.get(offset) or Slot(offset, None, ()) for offset in offsets]
 
 
 def _tiles(
-    m: IndexMap, levels: Sequence[Level], offsets: NDArray[Any]
+    m: IndexMap, levels: Sequence[Level], offsets: list[int]
 ) -> list[tuple[tuple[int, ...], ...]]:
     """Return for each offset the number of its tile at each level."""
     numbers = [tile_numbers(m.recipe, level, offsets) for level in levels]
     return list(zip(*numbers, strict=True)) if numbers else [()] * len(offsets)
-
-
-def exact_array(values: list[int], largest: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    """Return an array that holds integers exactly: Python's if NumPy's are too small."""
-    return np.array(values, dtype=np.int64 if largest < 2**62 else object)
 
 
 def visible_indices(size: int, extent: int, tile: int | None, limit: int) -> tuple[int | None, ...]:
@@ -418,14 +404,10 @@ def _grid(
 def _cells(
     m: IndexMap, levels: Sequence[Level], coordinates: Sequence[tuple[int, ...]]
 ) -> Iterator[Cell]:
-    recipe, shape = m.recipe, known(m.recipe.shape)
-    size, count = known((recipe.size,))[0], len(coordinates)
-    at = [exact_array(list(line), size) for line in zip(*coordinates, strict=True)]
-    offsets: Any = offset_of(recipe, at, 0)
-    if isinstance(offsets, int):  # the formula does not depend on the coordinates
-        offsets = exact_array([offsets] * count, size)
-    offsets = np.broadcast_to(offsets, (count,))
+    shape = known(m.recipe.shape)
+    at: Any = [Column(line) for line in zip(*coordinates, strict=True)]
+    offsets = filled(offset_of(m.recipe, at, 0), len(coordinates))
     tiles = _tiles(m, levels, offsets)
-    for coordinate, offset, tile in zip(coordinates, offsets.tolist(), tiles, strict=True):
+    for coordinate, offset, tile in zip(coordinates, offsets, tiles, strict=True):
         is_padding = any(x >= n for x, n in zip(coordinate, shape, strict=True))
         yield Cell(coordinate, offset, is_padding, tile)

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
 from morello_layouts.expr.conversions import as_number, public_size
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
@@ -35,6 +33,7 @@ from morello_layouts.recipe.views import with_replicas_as_dims
 
 if TYPE_CHECKING:
     import sympy
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cached_property, wraps
 from itertools import islice, product
 from threading import local
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ from morello_layouts.limits import (
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of, small_values
 from morello_layouts.proof.isl import NotAffineError
-from morello_layouts.proof.library import isl
+from morello_layouts.proof.library import NoIslError, isl
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
 from morello_layouts.recipe import Recipe, Split
 
@@ -40,8 +40,11 @@ class _Asking(local):
     """What a thread asks: its ISL context, and whether a question is open."""
 
     def __init__(self) -> None:
-        self.context = isl.Context()
         self.is_open = False
+
+    @cached_property
+    def context(self) -> isl.Context:
+        return isl.Context()
 
 
 _ASKING = _Asking()
@@ -88,13 +91,13 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
             with isl_budget(budget) as context:
                 try:
                     answer = decide(*about, context=context)
+                except (NoIslError, NotAffineError) as error:
+                    answer = Proof(claim, None, f"{error.what}: {error.why}")
                 except isl.Error:
                     if not _is_spent(context):
                         raise
                     spent = context.get_max_operations()
                     answer = Proof(claim, None, f"ISL spent its budget of {spent} operations")
-                except NotAffineError as error:
-                    answer = Proof(claim, None, f"{error.what}: {error.why}")
             maps = [m for m in about if isinstance(m, IndexMap | AffineMap)]
             assumed = meet_all(one for m in maps for one in m.assumptions)
             required = (pair for m in maps if isinstance(m, IndexMap) for pair in m.recipe.requires)

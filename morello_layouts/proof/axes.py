@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import AnyMap

@@ -8,11 +8,10 @@ from itertools import islice
 from math import prod
 from typing import Any, Final
 
-import numpy as np
-
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import (
     PROOF_ELEMENTS,
     PROOF_FIRST,

@@ -8,12 +8,11 @@ from itertools import islice
 from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
-import numpy as np
-
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.index_map import cropped, reshape_view, split_elements

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from math import prod
 
-import numpy as np
-
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.formulas import increments_between

@@ -7,9 +7,10 @@ tiles whose sizes are names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, wraps
+from itertools import cycle
 from math import prod
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ from morello_layouts.proof.difference import (
 from morello_layouts.proof.isl import NotAffineError, Parameters, Space, Value, first_point
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.named_tiles import has_named_tiles, is_verified
-from morello_layouts.proof.reading import Reading, read
+from morello_layouts.proof.reading import Reading, formulas_of, read
 from morello_layouts.proof.second_opinion import value_of
 from morello_layouts.proof.separable import Increment, Separable, increments
 from morello_layouts.proof.swizzled import first_unequal_value, is_swizzled
@@ -69,15 +70,15 @@ def _differ_at(maps: Sequence[AnyMap], at: Any) -> bool:
     if not all(isinstance(m, IndexMap) and len(m.recipe.shape) == len(at) for m in maps):
         return False
     d = {f"d{k}": x for k, x in enumerate(at)}
-    one, other = ({m.form.evaluate(d), value_of(m.expr, d)} for m in maps)
+    one, other = ({value_of(formula, d) for _, formula in formulas_of(m)} for m in maps)
     return len(one) == len(other) == 1 and one != other
 
 
 def agreement(m: AnyMap, budget: int | None = None) -> Proof:
-    """Decide whether the simplified formulas, SymPy's too, have the offsets that are judged."""
-    formulas = [expr for _, expr in _formulas(m)]
+    """Decide whether the simplified formulas, and SymPy's if a user got them, are those judged."""
+    formulas = [formula for _, formula in formulas_of(m)]
     kept = vars(m).get(_KEPT)
-    if kept is None or any(x is not y for x, y in zip(kept[0], formulas, strict=True)):
+    if kept is None or list(map(id, kept[0])) != list(map(id, formulas)):
         kept = vars(m)[_KEPT] = formulas, _agreement(m, budget=budget)
     found: Proof = kept[1]
     return found
@@ -85,12 +86,6 @@ def agreement(m: AnyMap, budget: int | None = None) -> Proof:
 
 _KEPT: Final = "_agreement"
 """The key of an agreement and its formulas among a map's cached values."""
-
-
-def _formulas(m: AnyMap) -> Iterator[tuple[str, Any]]:
-    forms, exprs = ((m.form,), (m.expr,)) if isinstance(m, IndexMap) else (m.forms, m.exprs)
-    yield from (("the simplified formula", form) for form in forms)
-    yield from (("the SymPy expression", expr) for expr in exprs)
 
 
 @ask_isl("formulas and recipe agree", bounded_by_splits=False)
@@ -103,7 +98,7 @@ def _agreement(m: AnyMap, *, context: isl.Context) -> Proof:
     judged = [m.recipe] if isinstance(m, IndexMap) else [*m.given]
     what = "the recipe" if isinstance(m, IndexMap) else "the formula as given"
     undecided = ""
-    for (name, formula), one in zip(_formulas(m), judged * 2, strict=True):
+    for (name, formula), one in zip(formulas_of(m), cycle(judged), strict=False):
         try:
             where = first_difference(m, one, formula, context)
         except UnsupportedError as error:
@@ -158,9 +153,9 @@ def first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> s
     """
     difference: Difference
     try:
-        difference = increment_difference([m], one, other, context)
-        if not difference.changes:
+        if not increments_between(m, one, other):
             return ""
+        difference = increment_difference([m], one, other, context)
         if not difference.space.parameters.monomials:
             return f"at {_place(difference.changes[0], len(sizes_of(m)))}"
     except UnsupportedError:

@@ -277,7 +277,9 @@ class Value:
                 total = total.add(self.space.number(size).scale_val(function.get_constant_val()))
         return total
 
-    def __add__(self, other: Value | Int) -> Value:
+    def __add__(self, other: Value | MixedRadix | Int) -> Value:
+        if isinstance(other, MixedRadix):
+            other = other.value
         if not isinstance(other, Value):
             other = Value.constant(other, self.space)
         parts = dict(self.parts)
@@ -473,6 +475,9 @@ class MixedRadix:
     def value(self) -> Value:
         """The number as a sum of its digits times strides."""
         return row_major(self.digits, self.sizes, self.space)
+
+    def __add__(self, other: Value | MixedRadix | Int) -> Value:
+        return self.value + other
 
     def __mul__(self, factor: Int) -> Value:
         return self.value * factor

@@ -1,27 +1,31 @@
 """ISL for the proofs: the names and signatures of islpy, without what islpy keeps.
 
 islpy copies each argument that ISL consumes, and never frees the 32 bytes that hold the copy; a
-proof consumes thousands. So ISL's C functions, which islpy's module exports, are called directly.
-If it does not export them, ``isl`` is islpy.
+proof consumes thousands. So ISL's C functions, which islpy's module exports, are called directly,
+and islpy itself is not imported. If it does not export them, ``isl`` is islpy. Both load on first
+use.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from ctypes import PyDLL, c_char_p, c_int, c_long, c_void_p, string_at
 from enum import IntEnum
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from operator import attrgetter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-import islpy
+from morello_layouts.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import islpy as isl
 
-__all__ = ["isl"]
+__all__ = ["NoIslError", "isl"]
 
 _FUNCTIONS: Final = """
 Context.reset_operations: Context -> none
@@ -127,6 +131,30 @@ class _Object:
         return self.context
 
 
+class Error(RuntimeError):
+    """ISL gave an error back, such as that its budget is spent."""
+
+
+class NoIslError(UnsupportedError):
+    """ISL is needed, and islpy is not installed."""
+
+
+def _path() -> str:
+    """Return the file of islpy's module, without importing islpy.
+
+    Raises:
+        NoIslError: if there is none.
+    """
+    found = find_spec("islpy")
+    for folder in (found.submodule_search_locations or []) if found else []:
+        for suffix in EXTENSION_SUFFIXES:
+            if (path := Path(folder) / f"_isl{suffix}").exists():
+                return str(path)
+    raise NoIslError(
+        "ISL is not installed", "ISL, the integer set library, decides this", "pip install islpy"
+    )
+
+
 class _Library:
     """ISL's C functions as methods of classes.
 
@@ -139,7 +167,7 @@ class _Library:
 
     def __init__(self) -> None:
         # PyDLL keeps Python's lock, so no thread frees an object of a context that another uses.
-        self._exported = PyDLL(islpy._isl.__file__)
+        self._exported = PyDLL(_path())
         self._exported.free.argtypes = [c_void_p]
         self.classes: dict[str, type[_Object]] = {}
         for line in _FUNCTIONS.strip().splitlines():
@@ -178,7 +206,7 @@ class _Library:
         def ask(*given: Any) -> Any:
             found = call(*[way(x) for way, x in zip(ways, given, strict=True)])
             if found == wrong:
-                raise islpy.Error(f"{name} failed")
+                raise Error(f"{name} failed")
             return answer(found, given[0].context)
 
         return ask
@@ -216,7 +244,7 @@ def _like_islpy() -> SimpleNamespace:
     """Return the functions under islpy's names, and islpy's conveniences that proofs use."""
     library = _Library()
     found = SimpleNamespace(**library.classes)
-    found.Context, found.Error, found.dim_type = library.context, islpy.Error, _DimType
+    found.Context, found.Error, found.dim_type = library.context, Error, _DimType
     found.Aff.to_pw_aff = found.PwAff.from_aff
     found.Val.to_python = lambda value: int(value.to_str())
     found.Set.__str__ = found.Set.to_str
@@ -229,7 +257,17 @@ def _listed(objects: Any) -> list[Any]:
     return [objects.get_at(k) for k in range(objects.size())]
 
 
+class _OnFirstUse:
+    """ISL, loaded when a name of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            library: Any = _like_islpy()
+        except (AttributeError, OSError):
+            library = import_module("islpy")
+        vars(self).update(vars(library))
+        return getattr(library, name)
+
+
 if not TYPE_CHECKING:
-    isl = islpy
-    with suppress(AttributeError, OSError):
-        isl = _like_islpy()
+    isl = _OnFirstUse()

@@ -15,7 +15,14 @@ from morello_layouts.expr.sizes import Int, Quotient, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import SymbolicQuestion
-from morello_layouts.proof.reading import Reading, limits_of
+from morello_layouts.proof.reading import (
+    Reading,
+    formulas_of,
+    inverse_of,
+    padding_of,
+    read,
+    references_of,
+)
 from morello_layouts.proof.verdict import Condition, Proof
 from morello_layouts.recipe import Pad, Split, has_inverse, offset_of
 
@@ -119,20 +126,21 @@ def is_verified(claim: str, m: IndexMap) -> Proof:
     at, offset = coordinate_variables(m.recipe.shape), _by_recipe(m)
     names = {f"d{k}": x for k, x in enumerate(at)} | {"p": offset}
     reading = Reading(names, lambda n: AffineExpr((), n), m.assumptions)
-    found = [canonicalize(m.form), *map(_read(reading), (m.expr, m.reference))]
+    found = [_read(reading)(formula) for _, formula in (*formulas_of(m), *references_of(m))]
     if has_inverse(m.recipe) and all(form == offset for form in found):
-        back = [*map(_read(reading), m.inverse.exprs)]
-        if back == at and not _may_be_padding(m.inverse.padding, reading):
+        back = [*map(_read(reading), inverse_of(m))]
+        if back == at and not _may_be_padding(m, reading):
             reason = "formulas and recipe agree, and the inverse gives back each coordinate"
             return Proof(claim, True, reason, DECIDER, condition=all_sizes())
     return Proof(claim, None, "the simplifier does not see that formulas and recipe agree")
 
 
 def _read(reading: Reading) -> Callable[[Any], AffineExpr]:
-    return lambda expr: canonicalize(reading.expr(expr))
+    return lambda formula: canonicalize(read(formula, reading))
 
 
-def _may_be_padding(condition: Any, reading: Reading) -> bool:
-    """Return whether a condition for padding may hold at the offset of an element."""
-    rooms = (_read(reading)(n - 1 - x).interval.lo for x, n in limits_of(condition))
+def _may_be_padding(m: IndexMap, reading: Reading) -> bool:
+    """Return whether the condition for padding may hold at the offset of an element."""
+    pairs = ((_read(reading)(x), _read(reading)(n)) for x, n in padding_of(m))
+    rooms = (canonicalize(n - 1 - x).interval.lo for x, n in pairs)
     return any(room is None or not is_nonnegative(room) for room in rooms)

@@ -42,7 +42,8 @@ class Reading:
 
     def form(self, form: AffineExpr) -> Any:
         """Return the value of an affine expression."""
-        total = self.constant(form.const)
+        # A value alone stays as it is: the digits of an offset, which a sum would lose.
+        parts = [self.constant(form.const)] if form.const != 0 or not form.terms else []
         for atom, factor in form.terms:
             if isinstance(atom, Var):
                 value = self.names[atom.name]
@@ -52,8 +53,8 @@ class Reading:
                 value = self.form(atom.operand)
                 value = value if atom.divisor == 1 else value // atom.divisor
                 value = value if atom.modulus is None else value % atom.modulus
-            total = total + value * factor
-        return total
+            parts.append(value if factor == 1 else value * factor)
+        return reduce(add, parts)
 
     def expr(self, expr: Any) -> Any:
         """Return the value of SymPy's tree as it is: no function of SymPy rewrites it.
@@ -136,10 +137,42 @@ class Reading:
 
 
 def read(source: Any, reading: Reading) -> Any:
-    """Return the offset that a recipe, a form or a SymPy expression gives."""
+    """Return the value of a number, a form or a SymPy expression, or the offset by a recipe."""
     if hasattr(source, "steps"):
         return reading.recipe(source)
-    return reading.form(source) if hasattr(source, "terms") else reading.expr(source)
+    if isinstance(source, int | SizeExpr):
+        return reading.constant(source)
+    return reading.form(source) if isinstance(source, AffineExpr) else reading.expr(source)
+
+
+def formulas_of(m: Any) -> list[tuple[str, Any]]:
+    """Return a map's simplified formulas by name, and SymPy's expressions if a user got them."""
+    own = [("the simplified formula", form) for form in getattr(m, "affine_map", m).forms]
+    exprs = [] if _given(m, "expr") is None else [m.expr]
+    exprs = exprs or _given(getattr(m, "affine_map", m), "exprs") or []
+    return [*own, *(("the SymPy expression", expr) for expr in exprs)]
+
+
+def references_of(m: Any) -> list[tuple[str, Any]]:
+    """Return an index map's reference formula by name, and SymPy's if a user got it."""
+    given = _given(m, "reference")
+    return [("the reference formula", x) for x in (m.reference_form, given) if x is not None]
+
+
+def inverse_of(m: Any) -> list[Any]:
+    """Return the formulas of an inverse: its forms, or SymPy's expressions if a user got them."""
+    return [*(_given(m.inverse, "exprs") or m.inverse.forms)]
+
+
+def padding_of(m: Any) -> list[tuple[Any, Any]]:
+    """Return the condition for padding as ``limits_of`` does: the map's own, or SymPy's."""
+    given = _given(m.inverse, "padding")
+    return [*m.inverse.limits] if given is None else limits_of(given)
+
+
+def _given(holder: Any, name: str) -> Any:
+    """Return a value of SymPy if it was asked for: what no user got, no proof is about."""
+    return vars(holder).get(name)
 
 
 def limits_of(condition: Any) -> list[tuple[Any, Any]]:

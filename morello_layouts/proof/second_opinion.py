@@ -18,10 +18,13 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import SizeExpr
 from morello_layouts.layout import Layout
 from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.origin import Origin
+from morello_layouts.proof.reading import formulas_of, inverse_of, padding_of, references_of
 from morello_layouts.proof.verdict import sizes_text
 from morello_layouts.recipe import has_inverse, known, linear_index, physical_coordinates
 
@@ -129,15 +132,13 @@ class _At:
             d = {f"d{k}": x for k, x in enumerate(at)}
             slot = linear_index(physical_coordinates(recipe, at, 0), physical, 0)
             (start,) = known((recipe.offset,))
-            ways = {
-                "simplified formula": self.value(self.m.expr, d),
-                "reference formula": self.value(self.m.reference, d),
-                "recipe": start + slot,
-                "offset of a call": self.m.form.evaluate({**self.sizes, **d}),
-            }
-            for name, value in ways.items():
+            formulas = (*formulas_of(self.m), *references_of(self.m))
+            ways = [(name, self.value(formula, d)) for name, formula in formulas]
+            ways.append(("the recipe", start + slot))
+            ways.append(("the offset of a call", self.m.form.evaluate({**self.sizes, **d})))
+            for name, value in ways:
                 if value != offset:
-                    yield f"the {name} gives {at} offset {value}, the document {offset}", at
+                    yield f"{name} gives {at} offset {value}, the document {offset}", at
             back = self.coordinate(offset) if self.is_invertible else at
             if back != at:
                 yield (
@@ -171,13 +172,12 @@ class _At:
 
     def coordinate(self, p: Any) -> tuple[Any, ...] | None:
         """Return the coordinate at a slot by the inverse's formulas; None for padding."""
-        inverse = self.m.inverse
-        if self.value(inverse.padding, {"p": p}):
+        if is_padding(self.m, {**self.sizes, "p": p}):
             return None
-        return tuple(self.value(expr, {"p": p}) for expr in inverse.exprs)
+        return tuple(self.value(formula, {"p": p}) for formula in inverse_of(self.m))
 
     def value(self, expr: Any, at: Values | None = None) -> Any:
-        """Return the value of a SymPy expression, or of a number."""
+        """Return the value of a formula, or of a number."""
         return value_of(expr, {**self.sizes, **(at or {})})
 
 
@@ -192,8 +192,28 @@ def _coordinates(shape: tuple[int, ...], points: int) -> Iterator[tuple[int, ...
         yield tuple(map(random.randrange, shape))
 
 
+def is_padding(m: IndexMap, names: Values) -> bool:
+    """Return whether the inverse's condition for padding holds at an offset ``p``."""
+    return any(value_of(x, names) >= value_of(n, names) for x, n in padding_of(m))
+
+
+def _value_of_form(form: AffineExpr, names: Values) -> Any:
+    """Return the value of a form at values of its names, apart from the forms' own arithmetic."""
+    total = value_of(form.const, names)
+    for atom, factor in form.terms:
+        if hasattr(atom, "name"):
+            value = names[atom.name]
+        elif hasattr(atom, "parts"):
+            value = reduce(operator.xor, [_value_of_form(part, names) for part in atom.parts])
+        else:
+            value = _value_of_form(atom.operand, names) // value_of(atom.divisor, names)
+            value = value if atom.modulus is None else value % value_of(atom.modulus, names)
+        total += value_of(factor, names) * value
+    return total
+
+
 def value_of(expr: Any, names: Values) -> Any:
-    """Return the value of a SymPy expression or condition at values of its names, exactly.
+    """Return the value of a form, a size, or a SymPy expression or condition, exactly.
 
     >>> from sympy import Mod, Symbol, floor
     >>> x = Symbol("x")
@@ -202,6 +222,10 @@ def value_of(expr: Any, names: Values) -> Any:
     """
     if isinstance(expr, int):
         return expr
+    if isinstance(expr, AffineExpr):
+        return _value_of_form(expr, names)
+    if isinstance(expr, SizeExpr):
+        return expr.evaluate(names)
     if expr.is_Symbol:
         return names[expr.name]
     if expr.is_Rational:

@@ -14,15 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int, is_nonnegative, sign
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import PROOF_PERIOD, PROOF_XOR_BITS
 from morello_layouts.recipe import known
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class NotSeparableError(UnsupportedError):

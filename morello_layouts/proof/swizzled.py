@@ -15,15 +15,22 @@ from functools import reduce
 from math import prod
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, BitXor, canonicalize, variable
-from morello_layouts.expr.sizes import is_nonnegative
+from morello_layouts.expr.sizes import SizeExpr, is_nonnegative
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import PROOF_FIRST
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof.ask import AnyMap, names_of, sizes_of
-from morello_layouts.proof.reading import Reading, limits_of, read, size_of
+from morello_layouts.proof.reading import (
+    Reading,
+    formulas_of,
+    inverse_of,
+    padding_of,
+    read,
+    references_of,
+    size_of,
+)
 from morello_layouts.proof.separable import Separable
 from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
@@ -186,15 +193,15 @@ def verified(claim: str, m: IndexMap, reason: str) -> Proof:
     padding what the recipe's own inverse does; whether that one is right is asked elsewhere.
     """
     few = not names_of(m) and max(known((prod(m.recipe.shape), m.recipe.size))) <= PROOF_FIRST
-    for name, expr in (("simplified", m.expr), ("reference", m.reference)):
-        if _holds(lambda expr=expr: _same(m, m.recipe, expr)):  # type: ignore[misc]
+    for name, formula in (*formulas_of(m), *references_of(m)):
+        if _holds(lambda formula=formula: _same(m, m.recipe, formula)):  # type: ignore[misc]
             continue
-        at = None if names_of(m) else first_unequal_value(m, [m.recipe, expr])
+        at = None if names_of(m) else first_unequal_value(m, [m.recipe, formula])
         if at is not None:
-            wrong = f"the {name} formula differs from the recipe at {at}"
+            wrong = f"{name} differs from the recipe at {at}"
             return Proof(claim, False, wrong, "evaluation", counterexample=at)
         if not few:
-            return Proof(claim, None, f"the {name} formula was not compared bit by bit")
+            return Proof(claim, None, f"{name} was not compared bit by bit")
     if not has_inverse(m.recipe) or prod(m.recipe.shape) == 0:
         return Proof(claim, True, reason, BITS)
     if _holds(lambda: _is_undone(m) and _has_same_padding(m)):
@@ -219,7 +226,7 @@ def _holds(question: Callable[[], bool]) -> bool:
 def _is_undone(m: IndexMap) -> bool:
     """Return whether the inverse takes each element's offset to its coordinates."""
     p = _separable(m, m.recipe)
-    pairs = zip(m.inverse.exprs, p.coordinates(p.shape), strict=True)
+    pairs = zip(inverse_of(m), p.coordinates(p.shape), strict=True)
     return all((_read_at(m, p, expr) - x).is_zero for expr, x in pairs)
 
 
@@ -229,9 +236,9 @@ def _first_wrong_slot(m: IndexMap) -> int | None:
     for slots in _chunks(known((m.recipe.size,))[0]):
         at, there = elements_at(expanded, slots)
         reading = Reading({"p": slots}, lambda n: n)
-        wrong = there == _any(reading.expr(x) >= int(n) for x, n in limits_of(m.inverse.padding))
-        for expr, x in zip(m.inverse.exprs, at, strict=False):
-            wrong = wrong | (there & (reading.expr(expr) != x))
+        wrong = there == _any(read(x, reading) >= int(n) for x, n in padding_of(m))
+        for formula, x in zip(inverse_of(m), at, strict=False):
+            wrong = wrong | (there & (read(formula, reading) != x))
         inside = [np.where(there, x, 0) for x in at]
         wrong = wrong | (there & (offset_of(expanded, inside, 0) != slots))
         if wrong.any():
@@ -248,8 +255,8 @@ def _has_same_padding(m: IndexMap) -> bool:
     p = Separable.coordinates((m.recipe.size,))[0]
     _, limits = coordinates_at(m.recipe, p)
     _, forms = coordinates_at(m.recipe, variable("p", 0, m.recipe.size - 1))
-    stated = limits_of(m.inverse.padding)
-    claimed = [((_read_at(m, p, x) + p * 0).key, size_of(n)) for x, n in stated]
+    stated = [(x, n if isinstance(n, int | SizeExpr) else size_of(n)) for x, n in padding_of(m)]
+    claimed = [((_read_at(m, p, x) + p * 0).key, n) for x, n in stated]
     left = list(claimed)
     for (x, n), (form, _) in zip(limits, forms, strict=True):
         key, highest = (x + p * 0).key, canonicalize(form).interval.hi
@@ -263,7 +270,7 @@ def _has_same_padding(m: IndexMap) -> bool:
 
 def _read_at(m: IndexMap, p: Separable, expr: Any) -> Any:
     """Return the value of a formula of the offset, at an offset."""
-    return Reading({"p": p}, lambda n: p * 0 + n, m.assumptions).expr(expr)
+    return read(expr, Reading({"p": p}, lambda n: p * 0 + n, m.assumptions))
 
 
 def _paired(sources: list[Any]) -> Iterator[tuple[Any, Any]]:

@@ -11,8 +11,10 @@ from math import prod
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, Var, variable
 from morello_layouts.expr.conversions import size_to_sympy, symbol
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.limits import CERTIFICATE_AXES, PROOF_SAMPLES, VERIFY_POINTS
 from morello_layouts.maps import IndexMap
 from morello_layouts.proof import named_tiles, swizzled
@@ -32,9 +34,16 @@ from morello_layouts.proof.isl import (
     union,
 )
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.reading import Reading
+from morello_layouts.proof.reading import (
+    Reading,
+    formulas_of,
+    inverse_of,
+    padding_of,
+    read,
+    references_of,
+)
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
-from morello_layouts.proof.second_opinion import first_disagreement, value_of
+from morello_layouts.proof.second_opinion import first_disagreement, is_padding, value_of
 from morello_layouts.proof.verdict import Proof, sizes_text
 from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of
 from morello_layouts.recipe.views import with_replicas_as_dims, without_xors
@@ -42,11 +51,13 @@ from morello_layouts.recipe.views import with_replicas_as_dims, without_xors
 Readable: TypeAlias = Value | MixedRadix
 
 
-def value_of_expr(expr: Any, space: Space, names: Mapping[str, Readable] | None = None) -> Value:
-    """Return a SymPy expression of coordinates and sizes as a value.
+def value_of_formula(
+    formula: Any, space: Space, names: Mapping[str, Readable] | None = None
+) -> Value:
+    """Return a form, or a SymPy expression, of coordinates and sizes as a value.
 
     Args:
-        expr: the expression.
+        formula: the form or expression.
         space: the space of the coordinates; symbols without a name are its parameters.
         names: the values of symbols; by default the space's own coordinates.
 
@@ -56,7 +67,7 @@ def value_of_expr(expr: Any, space: Space, names: Mapping[str, Readable] | None 
     if names is None:
         names = {name: Value.of(x, space) for name, x in space.variables.items()}
     constant = partial(Value.constant, space=space)
-    found = Reading(names, constant, space.parameters.assumptions).expr(expr)
+    found = read(formula, Reading(names, constant, space.parameters.assumptions))
     return found.value if isinstance(found, MixedRadix) else found
 
 
@@ -64,10 +75,11 @@ VERIFIED: Final = "verified"
 
 
 def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
-    """Decide whether ``m.expr``, ``m.reference`` and ``m.inverse`` agree with the recipe.
+    """Decide whether the simplified formula, the reference and the inverse agree with the recipe.
 
-    They are read as SymPy holds them, which is what users get. All are then compared with the
-    notation's document at coordinates, which can only refute. What stays undecided for all sizes,
+    ``m.expr``, ``m.reference`` and what else SymPy holds are judged too if a user got them before:
+    of what nobody holds, nothing is said. All are then compared with the notation's document at
+    coordinates, which can only refute. What stays undecided for all sizes,
     or is decided by the simplifier, which is judged here, is tried at small ones. What is still
     undecided is proved by a certificate if one is found.
     """
@@ -119,8 +131,8 @@ def _agreement(m: IndexMap, *, context: isl.Context) -> Proof:
 
 def _faults(m: IndexMap, context: isl.Context) -> Iterator[Proof]:
     """Yield a proof for each part that differs from the recipe, or may differ."""
-    for name, expr in (("simplified", m.expr), ("reference", m.reference)):
-        yield from _formula_faults(m, name, expr, context)
+    for name, formula in (*formulas_of(m), *references_of(m)):
+        yield from _formula_faults(m, name, formula, context)
     if prod(m.recipe.shape) == 0 or not has_inverse(m.recipe):
         return
     piece, *others = relations_of(m, context, most=None)
@@ -144,11 +156,11 @@ def _backward_faults(*pieces: RecipeRelation) -> Iterator[Proof]:
             yield Proof(VERIFIED, False, "the recipe read backwards is not its inverse")
 
 
-def _formula_faults(m: IndexMap, name: str, expr: Any, context: isl.Context) -> Iterator[Proof]:
+def _formula_faults(m: IndexMap, name: str, formula: Any, context: isl.Context) -> Iterator[Proof]:
     """Check that a formula gives the recipe's offsets."""
     if m.recipe.names:
         with suppress(UnsupportedError):
-            difference = increment_difference([m], m.recipe, expr, context)
+            difference = increment_difference([m], m.recipe, formula, context)
             equal, left = sizes_of_equality(difference)
             sizes = difference.space.sizes
             if sizes.is_subset(equal):
@@ -160,7 +172,7 @@ def _formula_faults(m: IndexMap, name: str, expr: Any, context: isl.Context) -> 
                     yield _refuted(found, wrong, "ISL")
     space = Space.of(m.recipe.shape, context, parameters_of([m.recipe], m.assumptions))
     offset = offset_value(m.recipe, space)
-    yield from _unequal(f"the {name} formula", value_of_expr(expr, space) - offset, "")
+    yield from _unequal(name, value_of_formula(formula, space) - offset, "")
 
 
 def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
@@ -180,8 +192,12 @@ def _unequal(name: str, difference: Value, where: str) -> Iterator[Proof]:
 def _from_box(m: IndexMap, expr: Any) -> Any:
     """Return a formula of the offset p as one of the position in the box of axes."""
     start = m.recipe.offset
+    if start == 0 or isinstance(expr, int | SizeExpr):
+        return expr
+    if isinstance(expr, AffineExpr):
+        return substitute(expr, {"p": variable("p") + start})
     p = symbol("p")
-    return expr if start == 0 else expr.subs(p, p + size_to_sympy(start, m.size_symbols))
+    return expr.subs(p, p + size_to_sympy(start, m.size_symbols))
 
 
 def _position(piece: RecipeRelation, space: Space) -> MixedRadix:
@@ -195,8 +211,8 @@ def _coordinate_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     elements = replace(piece.physical, domain=piece.physical.domain.subtract(piece.padding))
     expected, _ = piece.inverse(elements.coordinates, elements)
     names = {"p": _position(piece, elements)}
-    for k, (expr, x) in enumerate(zip(m.inverse.exprs, expected, strict=True)):
-        found = value_of_expr(_from_box(m, expr), elements, names)
+    for k, (expr, x) in enumerate(zip(inverse_of(m), expected, strict=True)):
+        found = value_of_formula(_from_box(m, expr), elements, names)
         yield from _unequal(f"coordinate {k} of the inverse", found - x, "physical ")
 
 
@@ -204,7 +220,9 @@ def _padding_faults(m: IndexMap, piece: RecipeRelation) -> Iterator[Proof]:
     """Check that the inverse's condition for padding holds at padding, and only there."""
     space = piece.physical
     names = {"p": _position(piece, space)}
-    claimed = _points(_from_box(m, m.inverse.padding), space, names)
+    none = isl.Set.empty(space.domain.get_space())
+    limits = [(_from_box(m, x), _from_box(m, n)) for x, n in padding_of(m)]
+    claimed = union((_points(x, n, space, names) for x, n in limits), none.get_space())
     wrong = claimed.intersect(space.domain).subtract(piece.padding)
     wrong = wrong.union(piece.padding.subtract(claimed))
     wrong = wrong.subtract(piece.cut)
@@ -232,34 +250,31 @@ def _end_faults(m: IndexMap, piece: RecipeRelation, start: Int, count: Int) -> I
     space = Space.of((count,), piece.space.context, piece.space.parameters)
     names = {"p": Value.of(space.coordinates[0], space) + start}
     claimed = isl.Set.empty(space.domain.get_space())
-    condition = m.inverse.padding
-    for part in condition.args if condition.func.__name__ == "Or" else (condition,):
+    for x, n in padding_of(m):
         # A part that cannot be read can only call more slots padding.
         with suppress(NotAffineError):
-            claimed = claimed.union(_points(part, space, names))
+            claimed = claimed.union(_points(x, n, space, names))
     if not space.domain.is_subset(claimed):
         yield Proof(VERIFIED, False, "the padding of the inverse misses an end of the buffer")
 
 
-def _points(condition: Any, space: Space, names: Mapping[str, Readable]) -> isl.Set:
-    """Return the points at which a condition ``x >= n`` holds, or one of several."""
-    none = isl.Set.empty(space.domain.get_space())
-    if condition.func.__name__ == "Or":
-        return union((_points(part, space, names) for part in condition.args), none.get_space())
-    if condition == False:  # noqa: E712  SymPy's false
-        return none
-    if condition == True:  # noqa: E712
-        return isl.Set.universe(none.get_space())
-    left, right = condition.gts, condition.lts
-    p = names["p"]
-    if isinstance(p, MixedRadix) and str(left) == "p":
+def _points(x: Any, n: Any, space: Space, names: Mapping[str, Readable]) -> isl.Set:
+    """Return the points at which a formula is a number at least."""
+    p, least = names["p"], value_of_formula(n, space, names)
+    if _is_below_zero(x, n):
+        return isl.Set.empty(space.domain.get_space())
+    if isinstance(p, MixedRadix) and str(x) == "p":
         # An offset in the box is below the box's size, which may be a product of sizes.
-        above = value_of_expr(right, space) - Value.constant(prod(p.sizes), space)
+        above = least - Value.constant(prod(p.sizes), space)
         if all(f.is_cst() and not f.get_constant_val().is_neg() for f in above.parts.values()):
-            return none
-    strict = int("Strict" in condition.func.__name__)
-    difference = value_of_expr(left, space, names) - value_of_expr(right, space, names)
-    return at_least(difference.function, strict)
+            return isl.Set.empty(space.domain.get_space())
+    return at_least((value_of_formula(x, space, names) - least).function, 0)
+
+
+def _is_below_zero(x: Any, n: Any) -> bool:
+    """Return whether a form is ``n - p - c`` with c above 0: the offset p is not negative."""
+    is_form = isinstance(x, AffineExpr) and len(x.terms) == 1 and isinstance(x.terms[0][0], Var)
+    return is_form and x.terms[0][1] == -1 and is_nonnegative(n - x.const - 1)
 
 
 def _refuted_at_small_sizes(m: IndexMap, left: int) -> Proof | None:
@@ -298,14 +313,14 @@ def _wrong_values(
         for copy in product(*map(range, known(recipe.replica_sizes))):
             held[int(offset_of(recipe, at, 0, copy))] = at
         values = {**sizes, **{f"d{k}": x for k, x in enumerate(at)}}
-        for name, expr in (("simplified", m.expr), ("reference", m.reference)):
-            if value_of(expr, values) != p:
-                yield f"the {name} formula differs from the recipe at {at}", at
+        for name, formula in (*formulas_of(m), *references_of(m)):
+            if value_of(formula, values) != p:
+                yield f"{name} differs from the recipe at {at}", at
     if not has_inverse(recipe):
         return
     for p in range(*known((recipe.size,))):
         values = {**sizes, "p": p}
-        if value_of(m.inverse.padding, values) != (p not in held):
+        if is_padding(m, values) != (p not in held):
             yield f"the padding of the inverse differs from the recipe at slot {p}", p
-        elif p in held and held[p] != tuple(value_of(x, values) for x in m.inverse.exprs):
+        elif p in held and held[p] != tuple(value_of(x, values) for x in inverse_of(m)):
             yield f"the inverse differs from the recipe at slot {p}", p

@@ -7,14 +7,12 @@ from functools import lru_cache, reduce
 from itertools import islice
 from math import prod
 from operator import xor
-from typing import Any, Protocol, TypeAlias, TypeVar
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.affine import AffineExpr, BitXor, Var
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import SCATTERED
 from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.recognize import recipe_of_coordinates
@@ -32,6 +30,9 @@ from morello_layouts.recipe.steps import (
     Xor,
     known,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 
 def pack_array(recipe: Recipe, array: NDArray[Any], fill: Any) -> NDArray[Any]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import gcd, lcm, prod
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from morello_layouts.description import amount
 from morello_layouts.errors import UnsupportedError
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import RESHARD_DEVICES, RESHARD_PAIRS, RESHARD_STEPS
 from morello_layouts.recipe import delinearize, known, linear_index
 from morello_layouts.resharding.combs import Level, intersection, part

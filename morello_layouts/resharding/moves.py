@@ -11,21 +11,23 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 from math import gcd, prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.build import compiler
 from morello_layouts.kernels.chains import chains_to_read
 from morello_layouts.kernels.compiled import sized_relayout
+from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import MESSAGE_STRETCHES
 from morello_layouts.notations.strided import StridedLayout
 from morello_layouts.recipe import Recipe, known, offset_of
 from morello_layouts.recipe.digits import AxisDigit
 from morello_layouts.resharding.messages import Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Bytes of a move from which a kernel is worth the call, and bytes of a run that is contiguous on
 # both sides from which NumPy copies as fast as memcpy.
@@ -71,7 +73,7 @@ class Move:
 Runs: TypeAlias = Sequence[Sequence[Run]]
 """The runs of a piece of a message along each dimension."""
 
-Portion: TypeAlias = tuple[Move, ...] | NDArray[np.int64]
+Portion: TypeAlias = "tuple[Move, ...] | NDArray[np.int64]"
 """Where a buffer has a piece of a message: moves, or else the offset of each element."""
 
 

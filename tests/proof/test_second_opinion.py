@@ -54,12 +54,12 @@ def other_recipe(m: ml.IndexMap, offset: int, tail: int) -> ml.IndexMap:
 
 
 FAULTS: list[tuple[str, Callable[[ml.IndexMap], ml.IndexMap], str, Any]] = [
-    (TILED, lambda m: with_parts(m, expr=m.expr + LAST), "simplified formula gives (2, 4)", (2, 4)),
+    (TILED, lambda m: with_parts(m, expr=m.expr + LAST), "SymPy expression gives (2, 4)", (2, 4)),
     (TILED, lambda m: with_parts(m, reference=m.reference - LAST), "reference formula", (2, 4)),
     (
         TILED,
         lambda m: with_parts(m, affine_map=ml.index_map(OTHER).affine_map, expr=m.expr),
-        "offset of a call gives (0, 2) offset 2, the document 4",
+        "simplified formula gives (0, 2) offset 2, the document 4",
         (0, 2),
     ),
     (TILED, lambda m: other_recipe(m, 1, -1), "the recipe gives (0, 0) offset 1", (0, 0)),
@@ -92,7 +92,7 @@ FAULTS: list[tuple[str, Callable[[ml.IndexMap], ml.IndexMap], str, Any]] = [
     (
         "f32[300,300]{1,0:T(8,128)}",
         lambda m: with_parts(m, expr=m.expr + sympy.floor(d0 / 299) * sympy.floor(d1 / 299)),
-        "simplified formula gives (299, 299)",
+        "SymPy expression gives (299, 299)",
         (299, 299),
     ),
 ]
@@ -138,8 +138,8 @@ def test_padding_of_an_array_too_large_to_list_is_still_asked() -> None:
 
 ROWS = "f32[M,N]{1,0:T(8,128)}"
 SYMBOLIC: list[tuple[Any, Any, Any, Any]] = [
-    (None, M - 1, "if M = 2, N = 1, the simplified", {"M": 2, "N": 1}),
-    ("M % 8 == 0", M - 8, "if M = 16, N = 1, the simplified", {"M": 16, "N": 1}),
+    (None, M - 1, "if M = 2, N = 1, the SymPy", {"M": 2, "N": 1}),
+    ("M % 8 == 0", M - 8, "if M = 16, N = 1, the SymPy", {"M": 16, "N": 1}),
     ("M % 8 == 0", sympy.Mod(M, 8), None, None),
     ("M <= 4", sympy.floor(M / 5), None, None),
     (None, sympy.floor(M / 700) * sympy.floor(N / 500), "if M = ", None),

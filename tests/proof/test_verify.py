@@ -67,7 +67,7 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
     TILED: [
         (
             lambda m: with_parts(m, expr=m.expr + sympy.floor(d0 / 2)),
-            "the simplified formula differs from the recipe at (2, 0)",
+            "the SymPy expression differs from the recipe at (2, 0)",
             "ISL",
             (2, 0),
         ),
@@ -79,7 +79,7 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
         ),
         (
             lambda m: with_parts(m, expr=m.expr + LAST),
-            "the simplified formula differs from the recipe at (2, 4)",
+            "the SymPy expression differs from the recipe at (2, 4)",
             "sampling",
             (2, 4),
         ),
@@ -129,7 +129,7 @@ FAULTS: dict[str, list[tuple[Spoil, str, str, Any]]] = {
     SYMBOLIC: [
         (
             lambda m: with_parts(m, expr=m.expr + M - 1),
-            "if M = 2, N = 1, the simplified formula differs from the recipe at (0, 0)",
+            "if M = 2, N = 1, the SymPy expression differs from the recipe at (0, 0)",
             "ISL",
             {"M": 2, "N": 1},
         ),
@@ -228,7 +228,7 @@ def swizzled() -> IndexMap:
 
 
 SWIZZLED: list[tuple[Spoil, str, Any]] = [
-    (lambda m: with_parts(m, expr=m.expr + sympy.floor(d0 / 2)), "the simplified formula", (2, 0)),
+    (lambda m: with_parts(m, expr=m.expr + sympy.floor(d0 / 2)), "the SymPy expression", (2, 0)),
     (lambda m: with_parts(m, reference=m.reference + d1), "the reference formula", (0, 1)),
     (lambda m: inverse_off_by(m, sympy.floor(p / 11)), "the inverse", 11),
     (or_padding(sympy.Ge(p, 11)), "the inverse", 11),
@@ -248,7 +248,7 @@ def test_a_fault_in_a_swizzle_is_found(spoil: Spoil, part: str, at: Any) -> None
 
 
 NAMED: list[tuple[Spoil, str]] = [
-    (lambda m: with_parts(m, expr=m.expr + N - 1), "the simplified formula"),
+    (lambda m: with_parts(m, expr=m.expr + N - 1), "the SymPy expression"),
     (lambda m: with_parts(m, reference=m.reference * 1 + M - 1), "the reference formula"),
     (lambda m: inverse_off_by(m, sympy.floor(p / 2)), "the inverse"),
     (or_padding(sympy.Ge(p, 2)), "the padding of the inverse"),

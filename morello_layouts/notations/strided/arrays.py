@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-import numpy as np
-
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.layout import ElementType
+from morello_layouts.lazy import numpy as np
 from morello_layouts.notations.strided.layout import StridedLayout
 
 _INTERFACES: Final = ("__array_interface__", "__cuda_array_interface__")

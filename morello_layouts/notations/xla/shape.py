@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from morello_layouts.checks import as_int, as_tuple, require_type, shown
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr
@@ -298,7 +296,7 @@ def _flags(given: Any, dims: tuple[Dim, ...]) -> tuple[bool, ...]:
         what = f"dynamic_dimensions: expected {len(dims)} flags, got {len(flags)}"
         raise LayoutError(what, "there is one flag for each dimension", fix, part=part)
     for k, (flag, n) in enumerate(zip(flags, dims, strict=True)):
-        if not isinstance(flag, bool | np.bool_):
+        if not isinstance(flag, bool) and type(flag).__name__ not in ("bool", "bool_"):  # NumPy's
             what = f"dynamic_dimensions[{k}]: expected a bool, got {shown(flag)}"
             raise LayoutError(what, fix=fix, part=part)
         if flag and isinstance(n, str):

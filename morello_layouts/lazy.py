@@ -1,0 +1,55 @@
+"""What loads on first use: NumPy, and the modules behind a package's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["has_numpy", "loader", "numpy"]
+
+
+class _Lazy:
+    """A module that is imported when one of its names is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self.__name__), name)
+        setattr(self, name, found)  # the next time it is an attribute like any other
+        return found
+
+
+if TYPE_CHECKING:
+    import numpy
+else:
+    numpy = _Lazy("numpy")
+
+
+def has_numpy() -> bool:
+    """Return whether NumPy is installed; in a browser it may not be."""
+    return find_spec("numpy") is not None
+
+
+def loader(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a package's ``__getattr__``, which imports the module of a name when it is asked for.
+
+    Args:
+        package: the package.
+        names: the names of each of its modules, separated by spaces.
+
+    >>> loader("morello_layouts.expr", {"affine": "Var digit"})("Var").__name__
+    'Var'
+    """
+    module_of = {name: module for module, all_names in names.items() for name in all_names.split()}
+
+    def load(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        vars(import_module(package))[name] = found
+        return found
+
+    return load
