@@ -34,9 +34,12 @@ FLAGS: Final = ("-std=c11", "-O2", "-march=native", "-fPIC", "-shared")
 
 _OTHER_COMPILER: Final = "set CC to another C compiler, or to nothing to do without one"
 
-# Bytes of a target below which one thread does all: to wake a helper and to wait for it takes about
-# ten microseconds (measured), in which one thread moves most of a MiB within the caches.
-LEAST_SHARED: Final = 1 << 20
+# Bytes of a target below which one thread does all. To wake a helper takes ten microseconds, on a
+# busy system much longer: two threads were slower than one at 4 MiB, and faster at 16 MiB.
+LEAST_SHARED: Final = 1 << 23
+
+# Parts of a phase for each thread: if the system stops a thread, the others take what is left.
+PARTS_OF_THREAD: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +78,16 @@ class RawFunction:
         if self.phases is None:
             self.entry(*before)
             return
+        parts = self.threads * PARTS_OF_THREAD
         for phase, is_long in enumerate(self.phases):
             if not is_long or self.threads == 1:
                 self.entry(*before, 0, 1, phase)
                 continue
 
             def call(part: int, phase: int = phase) -> object:
-                return self.entry(*before, part, self.threads, phase)
+                return self.entry(*before, part, parts, phase)
 
-            run_parts(call, self.threads)
+            run_parts(call, parts, self.threads)
 
 
 def _address(name: str, given: Any, items: int, itemsize: int) -> Any:

@@ -160,13 +160,14 @@ _helpers: list[Thread] = []
 _starting = RLock()  # a handler of signals may call a relayout too
 
 
-def run_parts(call: Callable[[int], object], parts: int) -> None:
-    """Do each part once, by as many threads as there are parts, the caller's among them.
+def run_parts(call: Callable[[int], object], parts: int, threads: int | None = None) -> None:
+    """Do each part once, by several threads, the caller's among them.
 
     Args:
         call: does the part of a number, and raises nothing. It holds the arrays that it works on:
             if the user interrupts the caller, a helper still ends its part.
         parts: the number of parts.
+        threads: the most threads; by default as many as there are parts.
 
     >>> done = []
     >>> run_parts(done.append, 3)
@@ -174,8 +175,9 @@ def run_parts(call: Callable[[int], object], parts: int) -> None:
     [0, 1, 2]
     """
     left, reports = deque(range(parts)), SimpleQueue[int]()
-    _start_helpers(parts - 1)
-    for _ in range(parts - 1):
+    helpers = min(parts, threads or parts) - 1
+    _start_helpers(helpers)
+    for _ in range(helpers):
         _jobs.put((call, left, reports))
     own = _take_parts(call, left)
     for _ in range(parts - own):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -117,16 +118,17 @@ def builds(rounds: int) -> list[str]:
             with tempfile.TemporaryDirectory() as folder:
                 os.environ["MORELLO_LAYOUTS_CACHE"] = folder
                 build._built.cache_clear()
-                start = process_time()
+                began = process_time()
                 r = ml.relayout(source, target)
                 text = r.kernel("c")
-                made = min(made, process_time() - start)
+                made = min(made, process_time() - began)
                 before = spent_by_children()
                 command = build.compiler()
                 assert command is not None
                 build.load(text, "relayout", command)
                 compiled = min(compiled, spent_by_children() - before)
-        own = len(text[text.rindex("/* " + source[:3]) :].splitlines())
+        start = re.search(r"RELAYOUT_INLINE void relayout_(direct|far)\(|/\* " + source[:3], text)
+        own = len(text[start.start() if start else 0 :].splitlines())
         lines.append(
             f"| {source} → {target} | {made * 1e3:.1f} | {compiled:.2f} "
             f"| {len(text.splitlines())} | {own} |"
@@ -153,8 +155,8 @@ def threads(rounds: int) -> list[str]:
         for pair in PAIRS:
             r = ml.relayout(*pair, (size, size))
             one, two = (r.compile("float32", threads=n) for n in (1, 2))
-            x = np.zeros(size * size, np.float32)
-            out, ratios, times = np.zeros(size * size, np.float32), [], []
+            x, out = (np.zeros(m.size, np.float32) for m in (r.source, r.target))
+            ratios, times = [], []
             calls = max(1, 2**20 // size**2)
             for k in range(rounds * 4):
                 taken = {}

@@ -30,6 +30,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     build._built.cache_clear()
 
 
+@pytest.fixture
+def kernels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build nothing that kernels share, so that the cache has kernels only."""
+    monkeypatch.setattr(build, "caller", lambda _: None)
+
+
 def array(dtype: str = "int32") -> np.ndarray:
     return np.arange(19 * 140).reshape(19, 140).astype(dtype)
 
@@ -246,6 +252,7 @@ def test_values_that_are_items(dtype: str) -> None:
         assert f(given).tolist() == [1, 4, 2, 5, 3, 6]
 
 
+@pytest.mark.usefixtures("kernels_alone")
 @pytest.mark.slow
 def test_a_kernel_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
@@ -302,6 +309,7 @@ def test_a_compiler_that_is_not_a_command(monkeypatch: pytest.MonkeyPatch) -> No
         ml.relayout("[0, 1]", "[1, 0]", (4, 6)).compile("int32")
 
 
+@pytest.mark.usefixtures("kernels_alone")
 @pytest.mark.slow
 def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")
@@ -314,6 +322,7 @@ def test_a_cache_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(list(tmp_path.glob("*.so"))) == 1
 
 
+@pytest.mark.usefixtures("kernels_alone")
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["nothing", "no library", "half", "zeros"])
 def test_damaged_libraries_are_built_again(change: str) -> None:
@@ -420,6 +429,7 @@ def test_each_processor_and_compiler_has_its_own_kernels(
     assert len({path.name[:32] for path in build.cache_folder().glob("*.so")}) == 2
 
 
+@pytest.mark.usefixtures("kernels_alone")
 @pytest.mark.slow
 def test_each_command_has_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     need("gcc")

@@ -82,4 +82,4 @@ def test_kernels_of_tiles_that_grow_at_all_sizes(itemsize: int, tmp_path: Path) 
     sizes = tuple((n,) for n in (1, 2, 3, 5, 8, 16, 17, 64))
     ends = [*(("{0}", b) for b in GROWN), *((a, "{0}") for a in GROWN)]
     cases = [SizedCase(*pair, ("M",), itemsize, sizes) for pair in ends]
-    run_sized(cases, build(cases, tmp_path, "gcc", *QUICK), aligned=True)
+    run_sized(cases, build(cases, tmp_path, "gcc", *QUICK))

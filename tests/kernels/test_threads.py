@@ -220,7 +220,9 @@ def test_small_targets_are_one_threads(share: bool, monkeypatch: pytest.MonkeyPa
     need("gcc")
     asked: list[int] = []
     monkeypatch.setattr(
-        build, "run_parts", lambda call, parts: asked.append(parts) or [*map(call, range(parts))]
+        build,
+        "run_parts",
+        lambda call, parts, threads: asked.append(threads) or [*map(call, range(parts))],
     )
     columns = build.LEAST_SHARED // 4 // 8 - (not share)
     x = np.arange(8 * columns, dtype=np.int32).reshape(8, columns)
@@ -268,6 +270,16 @@ def test_a_handler_of_signals_may_call_while_helpers_are_hired(
     caller.join(30)
     assert not caller.is_alive()
     assert sorted(done) == [-1, 0, 0, 1, 1, 2]
+
+
+def test_more_parts_than_threads() -> None:
+    """A helper that does not come leaves its parts to the caller."""
+    done: list[int] = []
+    workers.run_parts(done.append, 12, 3)
+    assert sorted(done) == list(range(12))
+    names: set[str] = set()
+    workers.run_parts(lambda _: names.add(threading.current_thread().name), 100, 2)
+    assert len(names) <= 2
 
 
 @pytest.mark.parametrize("parts", [2, 3, 7])
