@@ -1,0 +1,47 @@
+"""Targets beyond the caches: written as whole lines, from any start, without a byte beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.kernel_runs import QUICK, Case, need, run_all
+
+ROWS, COLUMNS, TILES, PAIRS = "[0, 1]", "[1, 0]", "{1,0:T(8,128)}", "{1,0:T(8,128)(2,1)}"
+
+# Of 4 bytes, a tile has 16 rows, a block of ragged rows 128, and an image 4 KiB.
+CASES = [
+    Case(source, target, shape, itemsize, streams=True)
+    for source, target, shape, itemsize in (
+        (ROWS, COLUMNS, (260, 150), 4),  # ragged rows, two blocks and four rows
+        (ROWS, COLUMNS, (160, 150), 4),  # rows of whole lines
+        (ROWS, COLUMNS, (48, 150), 4),  # short rows, dense in the target
+        (ROWS, COLUMNS, (300, 5), 4),  # columns that are narrower than a tile
+        (ROWS, COLUMNS, (5, 300), 4),  # rows that are shorter than a line
+        (ROWS, COLUMNS, (150, 77), 8),
+        (ROWS, COLUMNS, (523, 300), 2),
+        (ROWS, COLUMNS, (1100, 150), 1),
+        (TILES, "{0,1:T(8,128)}", (300, 200), 4),  # digits in the rows and in the columns
+        ("{2,1,0}", "{0,2,1:T(8,128)(2,1)}", (130, 3, 17), 2),
+        (ROWS, TILES, (20, 1500), 4),
+        (ROWS, PAIRS, (20, 1500), 2),
+        (PAIRS, ROWS, (20, 5000), 2),  # an image for a part of a row, and one for the rest
+        ("NCHW", "NHWC", (2, 3, 9, 40), 4),
+        ("NHWC", "NCHW", (2, 5, 9, 40), 2),
+        ("NHWC", "NCHW", (2, 7, 9, 40), 8),
+        ("NCHW", "NHWC", (2, 6, 9, 40), 1),
+        ("[0, 1, 2]", "[1, 0, 2]", (3, 50, 4), 4),  # words of 16 bytes
+    )
+]
+
+
+def test_lines_are_written_whole(tmp_path: Path) -> None:
+    need("gcc")
+    run_all(CASES, tmp_path, "gcc", *QUICK, "-march=native")
+
+
+@pytest.mark.slow
+def test_lines_are_written_whole_without_vectors(tmp_path: Path) -> None:
+    need("gcc")
+    run_all(CASES, tmp_path, "gcc", *QUICK, "-DRELAYOUT_VECTOR=0")
