@@ -402,6 +402,13 @@ def plan_of(source: IndexMap, target: IndexMap) -> Plan:
     """
     shape = source.recipe.shape
     before, after = (sharding_of(m) for m in (source, target))
+    for sharding in (before, after):
+        if any(isinstance(size, SizeExpr) for size in sharding.mesh.sizes):
+            raise UnsupportedError(
+                f"{sharding.mesh}: expected numbers of devices, got symbolic ones",
+                "a plan is for devices that have numbers; sizes of the array may be symbolic",
+                "write the sizes of the mesh as numbers",
+            )
     if before.mesh.names == ("all",):
         before = _replicated(before, after)
     if after.mesh.names == ("all",):

@@ -218,7 +218,17 @@ def test_2_to_the_40_elements_on_65536_devices() -> None:
     assert len(json.dumps(plain(plan))) < 5000
 
 
+def test_arrays_of_no_elements_and_scalars() -> None:
+    empty = ml.reshard("f32[0,4], (BLOCK, *) ONTO 2", "f32[0,4], (*, BLOCK) ONTO 2")
+    assert empty.moved_bytes == 0
+    assert not empty.table()
+    scalar = "f32[], mesh={'x': 2}, spec=P()"
+    assert ml.reshard(scalar, scalar).kind == "nothing"
+
+
 def test_errors_say_what_to_write() -> None:
+    with pytest.raises(ml.UnsupportedError, match="expected numbers of devices"):
+        ml.reshard("f32[8], (BLOCK) ONTO P", "f32[8], (CYCLIC) ONTO P")
     with pytest.raises(ml.LayoutError, match="expected a sharding, got a layout in one memory"):
         ml.reshard("f32[64,64]", MESH + "P('x')")
     with pytest.raises(ml.ShapeError, match="before and"):

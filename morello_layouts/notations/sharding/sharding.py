@@ -291,7 +291,7 @@ class Sharding:
                 _require_blocks(dim, within, block, needed, count)
             else:
                 assert count is not None
-                block = ceil_quotient(within, count)
+                block = ceil_quotient(within, count) or 1  # of no elements, blocks of one
                 if level.own:
                     _require_even(dim, extent, found, count)
             found.append(Digit(block, count, level.axes, level.first))
