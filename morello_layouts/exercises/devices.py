@@ -40,8 +40,8 @@ empty_device = Exercise(
 
 row_on_its_process = Exercise(
     "20 rows go around 3 processes in blocks of 2: rows 0 and 1 to process 0, 2 and 3 to process "
-    "1, 4 and 5 to process 2, 6 and 7 to process 0 again. Which row of its process's own array is row "
-    "`i`, counted from 0?",
+    "1, 4 and 5 to process 2, 6 and 7 to process 0 again. Which row of its process's own array is "
+    "row `i`, counted from 0?",
     (20,),
     "2*(i//6) + i%2",
     names=("i",),

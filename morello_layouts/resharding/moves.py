@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 # both sides from which NumPy copies as fast as memcpy.
 _LEAST_COMPILED, _LONG_RUN = 1 << 16, 32
 
+# Pieces whose moves a buffer remembers.
+_KEPT = 256
+
 
 class Axis(NamedTuple):
     """An axis of a move: its steps, and how far a step goes in the buffer and in the message."""
@@ -132,13 +135,42 @@ class LocalBuffer:
         """
         if self.chains is None:
             return None
+        shift, near = 0, list[tuple[Run, ...]]()
+        for dim, (unit, stride) in enumerate(self._tops):
+            local = self.local_runs(dim, runs[dim])
+            first = min((run.start for run in local), default=0) // unit
+            shift += first * stride
+            moved = (Run(x.start - first * unit, x.block, x.period, x.count) for x in local)
+            near.append(tuple(moved))
+        key = tuple(near), tuple(order)
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[key] = self._moves(*key)
+        found = self._known[key]
+        return found and [Move(x.offset + shift, x.position, x.axes) for x in found]
+
+    @cached_property
+    def _tops(self) -> list[tuple[int, int]]:
+        """The largest unit of each dimension, and its stride."""
+        chains = (self.chains or ())[: len(self.recipe.shape)]
+        ends = (known((chain[0].unit, chain[0].stride)) if chain else (1, 0) for chain in chains)
+        return [(unit, stride) for unit, stride in ends]
+
+    @cached_property
+    def _known(self) -> dict[Any, list[Move] | None]:
+        """Moves of pieces that begin in the first blocks: those of others are the same, shifted."""
+        return {}
+
+    def _moves(self, runs: Runs, order: Sequence[int]) -> list[Move] | None:
+        assert self.chains is not None
         steps, step = {}, 1
         for dim in reversed(order):
             steps[dim] = step
             step *= sum(run.size for run in runs[dim])
         parts = list[list[Stretch]]()
         for dim, own in enumerate(runs):
-            found = list(_stretches(self.chains[dim], self.local_runs(dim, own)))
+            found = list(_stretches(self.chains[dim], own))
             if not found or len(found) * prod(len(part) for part in parts) > MESSAGE_STRETCHES:
                 return [] if not found else None
             parts.append([_scaled(stretch, steps[dim]) for stretch in found])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from morello_layouts.resharding.messages import Message, Run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pieces:
     """The pieces of a message.
 
@@ -28,6 +29,7 @@ class Pieces:
     order: tuple[int, ...]
     most: int
 
+    @cached_property
     def _counts(self) -> list[tuple[int, int]]:
         """For each dimension in order, how many indices a piece has, and how many pieces."""
         room, found = self.most, list[tuple[int, int]]()
@@ -40,12 +42,12 @@ class Pieces:
         return found[::-1]
 
     def __len__(self) -> int:
-        return prod(count for _, count in self._counts())
+        return prod(count for _, count in self._counts)
 
     def __getitem__(self, k: int) -> tuple[tuple[Run, ...], ...]:
         """Return the runs of a piece."""
         runs = list(self.message.runs)
-        for dim, (own, count) in reversed(list(zip(self.order, self._counts(), strict=True))):
+        for dim, (own, count) in reversed(list(zip(self.order, self._counts, strict=True))):
             k, at = divmod(k, count)
             runs[dim] = tuple(between(runs[dim], at * own, (at + 1) * own))
         if k:
