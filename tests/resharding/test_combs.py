@@ -47,7 +47,7 @@ def values(levels: tuple[Level, ...], x: int) -> dict[int, int]:
 
 def test_parts_and_intersections() -> None:
     rnd = Random(3)
-    for _ in range(50):
+    for _ in range(30):
         n = rnd.randint(1, 200)
         axes = [(k, rnd.randint(1, 4)) for k in range(4)]
         a, b = random_cut(rnd, n, axes[: rnd.randint(0, 2)]), random_cut(rnd, n, axes[2:])
