@@ -139,7 +139,7 @@ def test_conditions(expr: Any, always: bool, never: bool, mark: str) -> None:
     condition = Condition("text", expr)
     assert (condition.is_always, condition.is_never) == (always, never)
     assert condition.depends is (not always and not never)
-    proof = ml.Proof("bijective", always, "", condition=condition)
+    proof = ml.Proof("bijective", always, "why", condition=condition)
     assert f"<b>{mark}</b>" in proof._repr_html_()
 
 
