@@ -81,8 +81,7 @@ def test_cycles_of_coprime_blocks_on_many_devices() -> None:
     assert moved.held.sum() == moved.needed.sum() == 1 << 40
     first = [*islice(found.receives(77), 40)]
     kept = found.keeps(77)
-    assert kept is not None
-    assert int(moved.kept[77]) == kept.size
+    assert int(moved.kept[77]) == (kept.size if kept else 0)
     assert all(len(message.runs[0]) < 50 for message in first)
     every = sum(message.size for message in found.receives(77))
     assert every == int(moved.received[77])
