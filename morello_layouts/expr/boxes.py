@@ -18,14 +18,14 @@ Values: TypeAlias = Callable[[Mapping[Var, int]], int]
 """A form as a function of its variables."""
 
 
-def affine_on(box: Box, value: Values) -> AffineExpr | None:
-    """Return the affine form that has these values at every point of the box, or None.
+def affine_on(box: Box, value: Values) -> Iterator[AffineExpr]:
+    """Yield the affine form that has these values at every point of the box, if there is one.
 
     The steps from the first corner give the only candidate; the last corner rejects most.
 
     >>> i, j = Var("i"), Var("j")
     >>> box = {i: range(2), j: range(3)}
-    >>> print(affine_on(box, lambda at: (13 * at[i] + 8) // 16 + (11 * at[j] + 12) % 16))
+    >>> print(*affine_on(box, lambda at: (13 * at[i] + 8) // 16 + (11 * at[j] + 12) % 16))
     -5*j + i + 12
     """
     first = {v: values[0] for v, values in box.items()}
@@ -42,13 +42,14 @@ def affine_on(box: Box, value: Values) -> AffineExpr | None:
         return value(at) == y.const + sum(factors.get(v, 0) * x for v, x in at.items())
 
     last = tuple(values[-1] for values in box.values())
-    return y if agrees(last) and all(map(agrees, product(*box.values()))) else None
+    if agrees(last) and all(map(agrees, product(*box.values()))):
+        yield y
 
 
 def two_slopes(box: Box, value: Values) -> Iterator[AffineExpr]:
-    """Yield a·v + e·((v + q) // s) + c that have these values for the only variable v.
+    """Yield a·v + c or a·v + e·((v + q) // s) + c that have these values for the only variable v.
 
-    The steps of such a form take two values, and those that are not a are s apart.
+    The steps of such a form take one or two values, and those that are not a are s apart.
 
     >>> j = Var("j")
     >>> values = lambda at: (7 * at[j] + 1) // 4 - (5 * at[j] + 4) // 12
@@ -63,8 +64,12 @@ def two_slopes(box: Box, value: Values) -> Iterator[AffineExpr]:
         steps.setdefault(found[k] - found[k - 1], []).append(k)
         if len(steps) > 2:
             return
+    if len(steps) < 2:
+        a = next(iter(steps), 0)
+        yield AffineExpr.from_terms([(v, a)], found[0] - a * values[0])
+        return
     for a, (e, jumps) in zip(steps, reversed(steps.items()), strict=True):
-        s = _distance(jumps, values) if e != a else None
+        s = _distance(jumps, values)
         if s is not None:
             start = values[0] + jumps[0]
             floor = digit(AffineExpr(((v, 1),), -start % s), s, None)
@@ -85,8 +90,9 @@ def _distance(jumps: list[int], values: range) -> int | None:
 class Fits:
     """Forms that are shorter on their boxes; each form is tried once."""
 
-    def __init__(self, cost: Callable[[AffineExpr], int]) -> None:
-        self.cost = cost
+    def __init__(self, cost: Callable[[AffineExpr], int], least: int) -> None:
+        """Try forms of more than the ``least`` cost."""
+        self.cost, self.least = cost, least
         self.left = BOX_WORK
         self.known: dict[AffineExpr, AffineExpr] = {}
         self.boxes: dict[Digit, Box | None] = {}
@@ -118,16 +124,16 @@ class Fits:
 
     def shorter(self, form: AffineExpr) -> AffineExpr:
         """Return the cheapest form with the same values that is affine, or has one floor."""
-        box = self.box(form) if form.has_digits else None
-        if not box or self.left <= 0:
+        if not form.has_digits or self.left <= 0 or self.cost(form) <= self.least:
+            return form
+        box = self.box(form)
+        if not box:
             return form
         found = self.known.get(form)
         if found is None:
-            affine = affine_on(box, lambda at: self.value(form, at, {}))
             few = len(box) == 1 and len(*box.values()) <= BOX_VALUES
-            others = [affine] if affine is not None else []
-            if not others and few:
-                others += two_slopes(box, lambda at: self.value(form, at, {}))
+            fit = two_slopes if few else affine_on
+            others = fit(box, lambda at: self.value(form, at, {}))
             found = self.known[form] = min([form, *others], key=self.cost)
         return found
 

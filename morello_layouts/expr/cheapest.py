@@ -152,7 +152,7 @@ class _Search:
         self.hidden: dict[str, AffineExpr] = {}
         self.names: dict[Digit | BitXor, AffineExpr] = {}
         self.canonicalize = rewriter()
-        self.fits = Fits(self.cost)
+        self.fits = Fits(self.cost, model.divide + model.multiply)
 
     def cost(self, form: AffineExpr) -> int:
         """Return the cost of a form; that of each part is counted once."""

@@ -29,7 +29,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Generic, TypeVar
 
 from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit, xor
@@ -48,7 +48,12 @@ class Rule(Generic[Node]):
     @property
     def statement(self) -> str:
         """The identity and its side condition."""
-        return " ".join(" ".join((self.apply.__doc__ or "").split("\n\n")[:2]).split())
+        return _statement(self.apply.__doc__ or "")
+
+
+@cache
+def _statement(doc: str) -> str:
+    return " ".join(" ".join(doc.split("\n\n")[:2]).split())
 
 
 def identity(d: Digit) -> AffineExpr | None:
@@ -141,20 +146,21 @@ def affine_on_box(d: Digit) -> AffineExpr | None:
 
 def _affine_quotient(x: AffineExpr, s: Int) -> AffineExpr | None:
     """Return the y that x // s is on the box, by the steps from the corner where x is least."""
-    least = x.interval.lo
-    if not isinstance(least, int) or not isinstance(s, int):
+    least, largest = x.interval
+    if not isinstance(least, int) or not isinstance(largest, int) or not isinstance(s, int):
         return None
     steps: list[tuple[Atom, Int]] = []
     for atom, c in x.terms:
-        if isinstance(c, SizeExpr):
+        lo, hi = atom.interval
+        if not isinstance(c, int) or not isinstance(lo, int) or not isinstance(hi, int):
             return None
         step = (least % s + abs(c)) // s
+        if abs(abs(c) - s * step) * (hi - lo) >= s:
+            return None
         if step:
             steps.append((atom, step if c > 0 else -step))
-    if not steps:
-        return None
     y = AffineExpr(tuple(steps), 0)
-    q = (x - y * s).interval.constant_quotient(s)
+    q = (x - y * s).interval.constant_quotient(s) if steps else None
     return None if q is None else y + q
 
 
@@ -355,6 +361,8 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
 
     tinygrad: fold_add_divmod_recombine.
     """
+    if len(form.terms) < 2:
+        return None
     digits = [(a, c) for a, c in form.terms if isinstance(a, Digit)]
     by_position: dict[tuple[AffineExpr, Int], list[tuple[Digit, Int]]] = {}
     for atom, c in digits:
@@ -410,9 +418,11 @@ def _wholes_and_parts(
 
     The operand itself is one of them if it is a part of the sum.
     """
+    if len(form.terms) < 2 or not form.has_digits:
+        return
     factors = dict(form.terms)
     groups: dict[tuple[AffineExpr, Int | None], list[tuple[Digit, Int]]] = {}
-    for atom, k in form.terms if len(form.terms) > 1 else ():
+    for atom, k in form.terms:
         if isinstance(atom, Digit):
             groups.setdefault((atom.operand, place(atom)), []).append((atom, k))
     for (x, where), digits in groups.items():
