@@ -278,8 +278,8 @@ class Plan(Displayed):
             none.
 
         Raises:
-            ExchangeError: on every rank, with the ranks that failed and why, before anything moves
-                or on the way. No source was changed.
+            ExchangeError: of ``morello_layouts.resharding.mpi``, on every rank, with the ranks that
+                failed and why, before anything moves or on the way. No source was changed.
             LayoutError: if there are fewer ranks than devices.
         """
         from morello_layouts.resharding.mpi import transfer_of

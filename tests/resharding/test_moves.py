@@ -38,7 +38,7 @@ def delivered(case: Case, devices: int, most: int) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("devices", "most"),
-    [(1, 1000), (2, 7), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((4, 1000), (6, 11)))],
+    [(2, 30), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((1, 1000), (4, 1000), (6, 11)))],
 )
 def test_pieces_arrive(devices: int, most: int) -> None:
     wrong = [
