@@ -125,9 +125,12 @@ def builds(rounds: int) -> list[str]:
                 before = spent_by_children()
                 command = build.compiler()
                 assert command is not None
-                build.load(text, "relayout", command)
+                flags = build.FLAGS_OF_SIZES if "M" in source else build.FLAGS
+                build.load(text, "relayout", command, flags)
                 compiled = min(compiled, spent_by_children() - before)
-        start = re.search(r"RELAYOUT_INLINE void relayout_(direct|far)\(|/\* " + source[:3], text)
+        start = re.search(
+            r"RELAYOUT_INLINE void relayout_(direct|far)\(|/\* " + source.split("[")[0], text
+        )
         own = len(text[start.start() if start else 0 :].splitlines())
         lines.append(
             f"| {source} → {target} | {made * 1e3:.1f} | {compiled:.2f} "
