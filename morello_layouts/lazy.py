@@ -7,7 +7,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["has_numpy", "loader", "numpy"]
+from morello_layouts.errors import UnsupportedError
+
+__all__ = ["NotInstalledError", "has_numpy", "loader", "numpy"]
+
+
+class NotInstalledError(UnsupportedError):
+    """A library that an answer needs is not installed."""
 
 
 class _Lazy:
@@ -17,7 +23,15 @@ class _Lazy:
         self.__name__ = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self.__name__), name)
+        try:
+            module = import_module(self.__name__)
+        except ImportError:
+            raise NotInstalledError(
+                f"{self.__name__} is not installed",
+                "it computes this",
+                f"pip install {self.__name__}",
+            ) from None
+        found = getattr(module, name)
         setattr(self, name, found)  # the next time it is an attribute like any other
         return found
 

@@ -122,6 +122,9 @@ PROOF_ELEMENTS: Final = 1 << 22
 PROOF_FIRST: Final = 1 << 18
 """Elements, from the first on, among which two that share an offset are looked for first."""
 
+PROOF_COUNTED: Final = 1 << 16
+"""Elements and slots that a proof looks at one by one where ISL is not installed."""
+
 PROOF_FORMULA_SAMPLES: Final = 200
 """Small sizes at which a symbolic map without a recipe is enumerated."""
 

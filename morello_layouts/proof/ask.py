@@ -14,6 +14,7 @@ from morello_layouts.checks import as_int
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
+from morello_layouts.lazy import NotInstalledError
 from morello_layouts.limits import (
     ISL_OPERATIONS,
     ISL_OPERATIONS_END,
@@ -26,7 +27,7 @@ from morello_layouts.limits import (
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.conditions import SizeSet, first_sizes, point_of, small_values
 from morello_layouts.proof.isl import NotAffineError
-from morello_layouts.proof.library import NoIslError, isl
+from morello_layouts.proof.library import isl
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample, sizes_text
 from morello_layouts.recipe import Recipe, Split
 
@@ -43,15 +44,19 @@ class _Asking(local):
         self.is_open = False
 
     @cached_property
-    def context(self) -> isl.Context:
-        return isl.Context()
+    def context(self) -> isl.Context | None:
+        """The thread's context; None without ISL, whose names then raise an error."""
+        try:
+            return isl.Context()
+        except NotInstalledError:
+            return None
 
 
 _ASKING = _Asking()
 
 
 @contextmanager
-def isl_budget(operations: int | None = None) -> Iterator[isl.Context]:
+def isl_budget(operations: int | None = None) -> Iterator[Any]:
     """Yield the thread's ISL context with a budget, which questions inside a question share.
 
     Raises:
@@ -62,12 +67,14 @@ def isl_budget(operations: int | None = None) -> Iterator[isl.Context]:
         why = "it is a number of ISL operations"
         allowed = as_int(operations, "budget", 1, ISL_OPERATIONS_END, why=why)
     outermost = not _ASKING.is_open
+    context = _ASKING.context
     if outermost:
-        _ASKING.context.reset_operations()
-        _ASKING.context.set_max_operations(allowed)
+        if context is not None:
+            context.reset_operations()
+            context.set_max_operations(allowed)
         _ASKING.is_open = True
     try:
-        yield _ASKING.context
+        yield context
     finally:
         _ASKING.is_open = not outermost
 
@@ -91,9 +98,11 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
             with isl_budget(budget) as context:
                 try:
                     answer = decide(*about, context=context)
-                except (NoIslError, NotAffineError) as error:
+                except (NotInstalledError, NotAffineError) as error:
                     answer = Proof(claim, None, f"{error.what}: {error.why}")
-                except isl.Error:
+                except Exception as error:
+                    if context is None or not isinstance(error, isl.Error):
+                        raise
                     if not _is_spent(context):
                         raise
                     spent = context.get_max_operations()

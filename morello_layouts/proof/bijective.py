@@ -22,6 +22,7 @@ from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import AnyMap, SymbolicQuestion, ask_isl, names_of, small_sizes
 from morello_layouts.proof.conditions import SizeSet
+from morello_layouts.proof.counting import counted_without_isl
 from morello_layouts.proof.formulas import about_formulas, first_difference, separable
 from morello_layouts.proof.isl import (
     NotAffineError,
@@ -54,6 +55,7 @@ BIJECTIVE: Final = "bijective"
 
 @about_formulas
 @ask_isl(INJECTIVE, bounded_by_splits=False)
+@counted_without_isl
 def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether no two coordinates share an offset."""
     if isinstance(m, AffineMap):
@@ -72,6 +74,7 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
 
 @about_formulas
 @ask_isl(SURJECTIVE)
+@counted_without_isl
 def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether every slot of the buffer holds an element: there is no padding."""
     if isinstance(m, AffineMap):
@@ -96,6 +99,7 @@ def is_surjective(m: AnyMap, *, context: isl.Context) -> Proof:
 
 @about_formulas
 @ask_isl(BIJECTIVE)
+@counted_without_isl
 def is_bijective(m: AnyMap, *, context: isl.Context) -> Proof:
     """Decide whether a map is injective and surjective.
 

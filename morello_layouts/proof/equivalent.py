@@ -21,6 +21,7 @@ from morello_layouts.proof.ask import (
     sizes_of,
 )
 from morello_layouts.proof.conditions import SizeSet
+from morello_layouts.proof.counting import counted_without_isl
 from morello_layouts.proof.difference import (
     Difference,
     OffsetDifference,
@@ -97,6 +98,7 @@ def _offsets(a: AnyMap, b: AnyMap, budget: int | None) -> Proof:
 
 
 @ask_isl(EQUIVALENT)
+@counted_without_isl
 def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
     if sizes_of(a) != sizes_of(b):
         raise ShapeError(

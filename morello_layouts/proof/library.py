@@ -20,12 +20,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.errors import UnsupportedError
+from morello_layouts.lazy import NotInstalledError
 
 if TYPE_CHECKING:
     import islpy as isl
 
-__all__ = ["NoIslError", "isl"]
+__all__ = ["isl"]
 
 _FUNCTIONS: Final = """
 Context.reset_operations: Context -> none
@@ -135,22 +135,18 @@ class Error(RuntimeError):
     """ISL gave an error back, such as that its budget is spent."""
 
 
-class NoIslError(UnsupportedError):
-    """ISL is needed, and islpy is not installed."""
-
-
 def _path() -> str:
     """Return the file of islpy's module, without importing islpy.
 
     Raises:
-        NoIslError: if there is none.
+        NotInstalledError: if there is none.
     """
     found = find_spec("islpy")
     for folder in (found.submodule_search_locations or []) if found else []:
         for suffix in EXTENSION_SUFFIXES:
             if (path := Path(folder) / f"_isl{suffix}").exists():
                 return str(path)
-    raise NoIslError(
+    raise NotInstalledError(
         "ISL is not installed", "ISL, the integer set library, decides this", "pip install islpy"
     )
 

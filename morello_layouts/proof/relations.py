@@ -29,7 +29,7 @@ from morello_layouts.recipe import (
     logical_coordinates,
 )
 
-_Limit: TypeAlias = tuple[isl.Aff, Int]
+_Limit: TypeAlias = "tuple[isl.Aff, Int]"
 """A function that is below a size at elements, and not at padding."""
 
 

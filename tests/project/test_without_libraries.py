@@ -1,0 +1,75 @@
+"""Without NumPy and islpy, as in a browser: formulas, code, pictures, and proofs by counting."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.paths import ROOT
+
+SCRIPT = """
+import json, sys
+
+for name in ("numpy", "islpy"):
+    sys.modules[name] = None  # as if they were not installed
+
+import morello_layouts as ml
+
+TILED = "bf16[10,200]{1,0:T(8,128)(2,1)}"
+m = ml.index_map(TILED)
+found = {
+    "offset": [m(9, 130), m.coordinates(3077), m.coordinates(1168)],
+    "code": ml.code(TILED, "python"),
+    "svg": "<svg" in ml.draw(TILED).svg()[:60],
+    "explained": "2,096 of padding" in str(ml.explain(TILED)),
+    "simplified": str(ml.simplify("(8*i + j)//8")),
+    "proofs": {
+        name: str(ask)
+        for name, ask in {
+            "injective": ml.is_injective(TILED),
+            "surjective": ml.is_surjective(TILED),
+            "bijective": ml.is_bijective(TILED),
+            "full": ml.is_bijective("f32[4,8]{1,0:T(2,4)}"),
+            "shared": ml.is_injective(ml.from_sympy({"shape": (2, 5)}, "3*d0 + d1")),
+            "equal": ml.are_equivalent("f32[4,8]{1,0:T(4,8)}", "f32[4,8]"),
+            "different": ml.are_equivalent(TILED, "bf16[10,200]"),
+            "verified": ml.verify(TILED),
+            "symbolic": ml.is_bijective("f32[M,N]{1,0:T(8,128)}"),
+        }.items()
+    },
+}
+print(json.dumps(found))
+"""
+
+PROOFS = {
+    "injective": "injective: no two coordinates share an offset. Decided by counting.",
+    "surjective": "not surjective: 2096 of 4096 slots are padding (first: 1168). "
+    "Decided by counting.",
+    "bijective": "not bijective: injective, but 2096 of 4096 slots are padding (first: 1168). "
+    "Decided by counting.",
+    "full": "bijective: injective, and all 32 slots hold an element. Decided by counting.",
+    "shared": "not injective: (0, 3) and (1, 0) share an offset. Decided by counting.",
+    "different": "not equivalent: (0, 1) has offsets 2 and 1. Decided by counting.",
+    "verified": "verified: simplified formula, reference and inverse agree everywhere. "
+    "Decided by a certificate.",
+    "symbolic": "undecided whether bijective: ISL is not installed: ISL, the integer set library, "
+    "decides this.",
+}
+
+
+@pytest.mark.slow
+def test_what_works_without_numpy_and_islpy() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    found = json.loads(run.stdout)
+    assert found["offset"] == [3077, [9, 130], None]
+    assert found["code"] == "2048*(d0//8) + 1024*(d1//128) + 256*((d0//2)%4) + 2*(d1%128) + d0%2"
+    assert found["svg"]
+    assert found["explained"]
+    assert found["simplified"] == "i + floor(j/8)"
+    assert found["proofs"].pop("equal").startswith("equivalent: every coordinate has the same")
+    assert found["proofs"] == PROOFS
