@@ -213,7 +213,14 @@ def _held(sharding: Sharding, dim: int, n: Int, m: IndexMap) -> Any:
 
     at = {axis: sympy.Symbol(axis, integer=True, nonnegative=True) for axis in sharding.mesh.names}
     kind = _kind_of(m, symbolic=True)
-    return sharding.held(dim, n, at, least=kind.least, most=kind.most, convert=kind.of)
+
+    def least(a: Any, b: Any) -> Any:  # SymPy looks long for which is the smaller one
+        return sympy.Min(a, b, evaluate=False)
+
+    def most(a: Any, b: Any) -> Any:
+        return sympy.Max(a, b, evaluate=False)
+
+    return sharding.held(dim, n, at, least=least, most=most, convert=kind.of)
 
 
 def _largest(sharding: Sharding, dim: int, n: Int, kind: _Kind) -> Any:

@@ -32,13 +32,18 @@ def renumbered(numbers: Sequence[int], place: Any) -> Any:
         return np.asarray(numbers).take(place.astype(np.int64), mode="clip")
     jumps = [b - a - 1 for a, b in pairwise(numbers)]
     if (count := sum(map(bool, jumps))) > NUMBER_JUMPS:
-        raise UnsupportedError(
-            f"{size} devices in an order of {count} jumps",
-            f"a formula has up to {NUMBER_JUMPS} jumps",
-            "ask for coordinates that are numbers, or give the order as digits: <=[4,2]T(1,0)",
-        )
+        raise too_many_jumps(size, count)
     found = place + numbers[0]
     for k, jump in enumerate(jumps, 1):
         if jump:
             found = found + (place + (size - k)) // size * jump
     return found
+
+
+def too_many_jumps(size: int, count: int) -> UnsupportedError:
+    """Return the error for an order of places that would be too long a formula."""
+    return UnsupportedError(
+        f"{size} devices in an order of {count} jumps",
+        f"a formula has up to {NUMBER_JUMPS} jumps",
+        "give the devices in the order of the mesh, or as digits: <=[4,2]T(1,0)",
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int
+from morello_layouts.limits import NUMBER_JUMPS
 from morello_layouts.notations.sharding.sharding import Digit, Mesh, Sharding
 from morello_layouts.recipe import (
     Merge,
@@ -20,6 +21,7 @@ from morello_layouts.recipe import (
     Transpose,
     linear_index,
 )
+from morello_layouts.recipe.numbers import too_many_jumps
 from morello_layouts.recipe.views import with_outer_axes
 
 DEVICE = "device"
@@ -238,10 +240,18 @@ def local_coordinates(
 
 
 def _device(mesh: Mesh, position: AffineExpr) -> AffineExpr:
-    """The device at a position: a listed one is added where its position begins."""
+    """The device at a position: by digits, or each listed one from where its position begins."""
     if not mesh.ids:
         return position
-    count, device = len(mesh.ids), AffineExpr((), mesh.ids[0])
+    device = AffineExpr((), 0)
+    if digits := digits_of_ids(mesh.ids):
+        for radix, step in reversed(digits):
+            device, position = device + position % radix * step, position // radix
+        return device
+    count = len(mesh.ids)
+    if count > NUMBER_JUMPS:
+        raise too_many_jumps(count, count - 1)
+    device = device + mesh.ids[0]
     for k in range(1, count):
         device += (position + (count - k)) // count * (mesh.ids[k] - mesh.ids[k - 1])
     return device
