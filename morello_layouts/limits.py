@@ -140,8 +140,8 @@ PROOF_VALUES: Final[Mapping[int, int]] = {1: 4096, 2: 160, 3: 24, 4: 12}
 CERTIFICATE_DIGITS: Final = 32
 """Digits that a certificate may define, each found by one more check."""
 
-CERTIFICATE_WORK: Final = 600_000
-"""Work of all searches for a certificate's digits, as the checker counts it: about a second."""
+CERTIFICATE_WORK: Final = 400_000
+"""Work of all searches for a certificate's digits, as the checker counts it: half a second."""
 
 CERTIFICATE_TEXT: Final = 6000
 """Characters of a statement: longer formulas have too many digits to find."""

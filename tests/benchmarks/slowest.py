@@ -1,4 +1,4 @@
-"""The slowest question, expression, dump, text and drawing of the fuzz lanes, and the most memory.
+"""The slowest question, expression, dump, text, drawing, certificate and plan; the most memory.
 
     python -m tests.benchmarks.slowest --seed 1 --count 2000
 
@@ -68,12 +68,47 @@ def drawn(text: str) -> str:
     return ml.draw(text).svg()
 
 
+def certificates(seed: int, count: int) -> Iterator[Asked]:
+    random = Random(f"certificates {seed}")
+    for _ in range(count):
+        rank = random.choice((1, 2, 2, 3))
+        text = layout_of(random, rank).text(shape_of(random, rank))
+        claim = random.choice(("injective", "surjective", "padded", "verified"))
+        yield partial(certified, text, claim), f"{claim} {text}"
+
+
+def certified(text: str, claim: Any) -> None:
+    with suppress(ml.UnsupportedError):
+        ml.certificate(text, claim=claim)
+
+
+def plans(seed: int, count: int) -> Iterator[Asked]:
+    random = Random(f"plans {seed}")
+    for _ in range(count):
+        dims = [random.choice((7, 64, 1000, 4096, 50257)) for _ in range(random.choice((1, 2, 3)))]
+        one, other = (f"{dims}, {spec(random, len(dims))}" for _ in range(2))
+        yield partial(planned, f"f32{one}", f"f32{other}"), f"f32{one} to f32{other}"
+
+
+def spec(random: Random, rank: int) -> str:
+    sizes = [random.choice((2, 3, 4, 16)) for _ in range(2)]
+    axes = [random.choice(("'x'", "'y'", "None")) for _ in range(rank)]
+    axes = ["None" if axis in axes[:k] else axis for k, axis in enumerate(axes)]
+    return f"mesh={{'x': {sizes[0]}, 'y': {sizes[1]}}}, spec=P({', '.join(axes)})"
+
+
+def planned(one: str, other: str) -> None:
+    ml.shards(one)
+    with suppress(ml.LayoutError):
+        str(ml.reshard(one, other))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=2000)
     given = parser.parse_args()
-    for lane in (questions, expressions, dumps, texts, drawings):
+    for lane in (questions, expressions, dumps, texts, drawings, certificates, plans):
         worst, which = 0.0, ""
         for k, (act, name) in enumerate(lane(given.seed, given.count)):
             began = process_time()
