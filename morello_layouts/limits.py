@@ -201,7 +201,7 @@ KERNEL_BLOCK: Final = 1 << 18
 MESSAGE_STRETCHES: Final = 4096
 """Moves of one piece of a message by strides; with more, each element has its own offset."""
 
-EXCHANGE_SCRATCH: Final = 1 << 25
+EXCHANGE_SCRATCH: Final = 1 << 26
 """Bytes of a process that an exchange between devices uses beside both arrays, by default."""
 
 KERNEL_THREADS: Final = 1024

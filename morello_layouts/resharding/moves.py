@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -293,6 +293,43 @@ def copy(portion: Portion, buffer: NDArray[Any], message: NDArray[Any], *, into:
         buffer[portion] = message[: portion.size]
     else:
         message[: portion.size] = buffer[portion]
+
+
+def copied_at_once(
+    source: Portion, items: NDArray[Any], target: Portion, into: NDArray[Any]
+) -> bool:
+    """Copy a piece from one buffer to another without a message between, if strides say both."""
+    if not all(isinstance(each, tuple) and len(each) == 1 for each in (source, target)):
+        return False
+    (one,), (other,) = source, target
+    axes = common_axes(one.axes, other.axes)
+    if axes is None:
+        return False
+    counts, size = [axis.steps for axis in axes], items.itemsize
+    there = as_strided(into[other.offset :], counts, [axis.message * size for axis in axes])
+    there[...] = as_strided(items[one.offset :], counts, [axis.buffer * size for axis in axes])
+    return True
+
+
+def common_axes(one: Sequence[Axis], other: Sequence[Axis]) -> list[Axis] | None:
+    """Return axes that step through two buffers as through one message; None if there are none.
+
+    >>> common_axes([Axis(6, 20, 4), Axis(4, 1, 1)], [Axis(2, 30, 12), Axis(12, 2, 1)])
+    [Axis(steps=2, buffer=60, message=30), Axis(steps=3, buffer=20, message=8), \
+Axis(steps=4, buffer=1, message=2)]
+    """
+    cuts = {x for axis in (*one, *other) for x in (axis.message, axis.message * axis.steps)}
+    found = []
+    for low, high in pairwise(sorted(cuts)):
+        steps = []
+        for axes in (one, other):
+            holds = (x for x in axes if x.message <= low and high <= x.message * x.steps)
+            axis = next(holds, None)
+            if axis is None or high % low or low % axis.message:
+                return None
+            steps.append(axis.buffer * (low // axis.message))
+        found.append(Axis(high // low, *steps))
+    return found[::-1]
 
 
 def _copy(move: Move, buffer: NDArray[Any], message: NDArray[Any], *, into: bool) -> None:

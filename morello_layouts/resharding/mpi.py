@@ -28,7 +28,14 @@ from morello_layouts.recipe import Recipe, known
 from morello_layouts.resharding.exchange import Exchange
 from morello_layouts.resharding.local import local_buffer
 from morello_layouts.resharding.messages import Message
-from morello_layouts.resharding.moves import LocalBuffer, Portion, Runs, copy, place_of
+from morello_layouts.resharding.moves import (
+    LocalBuffer,
+    Portion,
+    Runs,
+    copied_at_once,
+    copy,
+    place_of,
+)
 from morello_layouts.resharding.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -145,12 +152,15 @@ class Transfer:
         with _interrupts_kept() as interrupted:
             kind, most = self._agreed(local, out, dtype)
             rounds = _Rounds(self, kind, most)
-            self._check(partial(rounds.begin, local, out), interrupted)
-            count = self._most(rounds.count)
-            for k in range(0, count, _UNCHECKED):
-                these = range(k, min(k + _UNCHECKED, count))
-                self._check(partial(rounds.go, these), interrupted)
-            return rounds.result
+            try:
+                self._check(partial(rounds.begin, local, out), interrupted)
+                count = self._most(rounds.count)
+                for k in range(0, count, _UNCHECKED):
+                    these = range(k, min(k + _UNCHECKED, count))
+                    self._check(partial(rounds.go, these), interrupted)
+                return rounds.result
+            finally:
+                rounds.end()
 
     def _agreed(self, local: Any, out: Any, dtype: Any) -> tuple[np.dtype[Any], int]:
         """Return the type of an item, and the elements of a piece."""
@@ -163,8 +173,8 @@ class Transfer:
             usual = Counter(one[k] for one in told if one[k] is not None).most_common(1)
             values = {r: one[k] for r, one in enumerate(told) if one[k] not in (None, *dict(usual))}
             if values:
-                why = f"{which}: expected {usual[0][0]} as on most ranks, got {{}}; {fix}"
-                raise ExchangeError({rank: why.format(value) for rank, value in values.items()})
+                why = f"{which}: expected {usual[0][0]} as on most ranks, got "
+                raise ExchangeError({rank: f"{why}{x}; {fix}" for rank, x in values.items()})
         names = [one[0] for one in told if one[0] is not None]
         if not names:
             none = "no rank has an array or names a dtype: give local where the source has devices"
@@ -235,6 +245,7 @@ class _Rounds:
         self.receives = {x.sender: Pieces(x, plan.order, most) for x in plan.receives}
         self.count = max(map(len, (*self.sends.values(), *self.receives.values())), default=0)
         self.result: NDArray[Any] | None = None
+        self.sides: tuple[_Side, ...] = ()
 
     def begin(self, local: Any, out: Any) -> None:
         """Check and open both buffers; nothing moves yet."""
@@ -248,12 +259,19 @@ class _Rounds:
         if np.may_share_memory(target, source) or not target.flags.writeable:
             raise LayoutError("out: expected a writable array that shares no memory with local")
         self.result = out
-        self.sent = _Side(plan.source, plan.order, source, self.sends, size)
-        self.received = _Side(plan.target, plan.order, target, self.receives, size)
+        self.sides = (
+            _Side(plan.source, plan.order, source, self.sends, size),
+            _Side(plan.target, plan.order, target, self.receives, size),
+        )
+
+    def end(self) -> None:
+        """Keep the scratch for the next exchange of this process."""
+        _SPARE.clear()
+        _SPARE.extend(side.bytes for side in self.sides)
 
     def go(self, rounds: Iterable[int]) -> None:
         """Move some pieces of each message; every rank calls MPI, whatever fails before."""
-        sent, received = self.sent, self.received
+        sent, received = self.sides
         failures = list[BaseException | None]()
         kind = _mpi_type(self.kind.itemsize)
         for k in rounds:
@@ -285,7 +303,8 @@ class _Side:
     ) -> None:
         self.buffer, self.order, self.items, self.messages = buffer, order, items, messages
         most = sum(min(x.most, x.message.size) for x in messages.values())
-        self.scratch = np.empty(most, items.dtype)
+        self.bytes = _spare(most * items.itemsize)
+        self.scratch = self.bytes[: most * items.itemsize].view(items.dtype)
         self.counts, self.starts = np.zeros(size, np.int32), np.zeros(size, np.int32)
         self.memory, self.portions = self.scratch, dict[int, Portion]()
         self.kept: Portion = ()
@@ -320,6 +339,17 @@ class _Side:
                 copy(portion, self.items, self.scratch[self.starts[rank] :], into=into)
 
 
+# The scratch of the last exchange: new memory costs as much time as to fill it.
+_SPARE: Final[list[NDArray[np.uint8]]] = []
+
+
+def _spare(size: int) -> NDArray[np.uint8]:
+    """Return scratch of a size or more, from the last exchange if it fits."""
+    fits = (k for k, x in enumerate(_SPARE) if size <= x.size <= 2 * size)
+    found = next(fits, None)
+    return np.empty(size, np.uint8) if found is None else _SPARE.pop(found)
+
+
 def keep(sent: _Side, received: _Side) -> None:
     """Move the piece that stays on the rank."""
     here, there = place_of(sent.kept), place_of(received.kept)
@@ -327,7 +357,7 @@ def keep(sent: _Side, received: _Side) -> None:
         copy(sent.kept, sent.items, received.items[there:], into=False)
     elif here is not None:
         copy(received.kept, received.items, sent.items[here:], into=True)
-    else:
+    elif not copied_at_once(sent.kept, sent.items, received.kept, received.items):
         copy(sent.kept, sent.items, sent.scratch, into=False)
         copy(received.kept, received.items, sent.scratch, into=True)
 

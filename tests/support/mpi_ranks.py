@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,9 @@ def disagreement(comm: Any) -> None:
     exchange = exchange_of(case, comm, 1 << (10 + (comm.rank == 3)))
     error = _raised(lambda: exchange.run(given))
     assert list(error.ranks) == [3], error
+    exchange = replace(exchange_of(case, comm), about="{devices=[8]}" * (comm.rank == 1))
+    error = _raised(lambda: exchange.run(given))
+    assert list(error.ranks) == [1], error
 
 
 def failure_on_the_way(comm: Any) -> None:
