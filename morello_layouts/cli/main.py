@@ -25,7 +25,7 @@ _GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "explain": ("layout", "Explain a layout: parts, sizes, formula, proof, picture."),
         "draw": ("layout", "Draw a layout, or two side by side."),
         "convert": ("formula", "Write a layout in another notation, proved equal."),
-        "default": ("layout", "Name the layout that the TPU compiler chooses."),
+        "default": ("default", "Name the layout that the TPU compiler chooses."),
         "shards": ("layout", "Say what each device holds of a sharded array."),
     },
     "Proofs": {

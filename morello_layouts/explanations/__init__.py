@@ -1,7 +1,17 @@
 """Explanations of layouts: values, rows of text, JSON. The command and the explorer print them."""
 
-from morello_layouts.explanations.explanation import Explanation, explain
-from morello_layouts.explanations.holding import Shards, shards
-from morello_layouts.explanations.report import ArrayReport
+from typing import TYPE_CHECKING
+
+from morello_layouts.lazy import loader
+
+if TYPE_CHECKING:
+    from morello_layouts.explanations.explanation import Explanation, explain
+    from morello_layouts.explanations.holding import Shards, shards
+    from morello_layouts.explanations.report import ArrayReport
 
 __all__ = ["ArrayReport", "Explanation", "Shards", "explain", "shards"]
+
+__getattr__ = loader(
+    __name__,
+    {"explanation": "Explanation explain", "holding": "Shards shards", "report": "ArrayReport"},
+)

@@ -9,23 +9,18 @@ from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, arrays_of, needs_shape, parsed
 from morello_layouts.description import count
 from morello_layouts.errors import LayoutError
-from morello_layouts.explanations.report import (
-    ArrayReport,
-    instruction_facts,
-    instruction_in,
-    report_of,
-)
-from morello_layouts.explanations.rows import Medium, html_of, lines_of
+from morello_layouts.explanations.instruction import instruction_facts, instruction_in
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLAINED_IN_HTML
 from morello_layouts.maps import IndexMap
-from morello_layouts.notations.sharding.attribute import sharding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.text import Text
 
+    from morello_layouts.explanations.report import ArrayReport
+    from morello_layouts.explanations.rows import Medium
     from morello_layouts.hlo import HloInstruction
 
 
@@ -52,6 +47,8 @@ class Explanation:
 
     def lines(self, medium: Medium | None = None) -> Iterator[Text]:
         """Yield the lines for a medium, such as a terminal; by default for ``str()``."""
+        from morello_layouts.explanations.rows import Medium, lines_of
+
         return lines_of(self.text, self.instruction, self.arrays, medium or Medium())
 
     def __str__(self) -> str:
@@ -62,6 +59,8 @@ class Explanation:
         return f"<{type(self).__name__}: {text}, {count(len(self.arrays), 'array')}>"
 
     def _repr_html_(self) -> str:
+        from morello_layouts.explanations.rows import html_of
+
         return html_of(self.instruction, self.arrays, EXPLAINED_IN_HTML)
 
 
@@ -127,6 +126,8 @@ def explain(
             f"{value} holds the sizes of each array",
             "leave out the argument shape",
         )
+    from morello_layouts.explanations.report import report_of
+
     seen: dict[str, ArrayReport] = {}
     reports = []
     for path, one in arrays:
@@ -142,6 +143,8 @@ def explain(
 
 def _sharded(text: str) -> str:
     """The sharding of an instruction in words."""
+    from morello_layouts.notations.sharding.attribute import sharding_of
+
     return (
         f"sharding {text}: {sharding_of(text)}; in a program that is already partitioned, the "
         "sizes are those of one part"

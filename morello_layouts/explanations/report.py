@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -11,7 +10,7 @@ from morello_layouts import api
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.description import BufferSizes, Description, dimensions, word_of
-from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
@@ -24,7 +23,6 @@ from morello_layouts.tpu.facts import TpuFacts, tpu_facts
 
 if TYPE_CHECKING:
     from morello_layouts.expr.simplify import Derivation
-    from morello_layouts.hlo import HloInstruction
     from morello_layouts.proof import Proof
 
 _NO_SHAPE: Final = (
@@ -103,54 +101,6 @@ class ArrayReport(Displayed):
     def __str__(self) -> str:
         words = self.description
         return f"{words.source}: {words.kind}, {words.headline}"
-
-
-# A list or an operation after the sign is linalg.pack's.
-_BEGINNING: Final = re.compile(
-    r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=(?!\s*+(?:\[|array\s*+<|\w++\.))", re.ASCII
-)
-
-
-def instruction_in(text: object) -> HloInstruction | None:
-    """Return the HLO instruction that a text holds; None for other texts.
-
-    Raises:
-        LayoutError: if the instruction is wrong, or the text holds several.
-    """
-    if not isinstance(text, str):
-        from morello_layouts.hlo import HloInstruction as Instruction
-
-        return text if isinstance(text, Instruction) else None
-    if _BEGINNING.match(text) is None:
-        return None
-    from morello_layouts.hlo import read_hlo
-
-    found = list(read_hlo(text).instructions)
-    if len(found) != 1:
-        raise LayoutError(
-            f"expected one instruction, got {len(found)}",
-            "explain takes one instruction at a time",
-            "give one of them; diagnose takes a whole program",
-        )
-    return found[0]
-
-
-def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
-    """Return the parts of an instruction by name; None for a missing part."""
-    shapes = instruction.operand_shapes or (None,) * len(instruction.operand_names)
-    operands = zip(instruction.operand_names, shapes, strict=True)
-    called = instruction.called_computations
-    return {
-        "name": instruction.name,
-        "opcode": instruction.opcode,
-        "is_root": instruction.is_root,
-        "literal": instruction.literal,
-        "operands": [{"name": name, "type": shape and str(shape)} for name, shape in operands],
-        "calls": [each if isinstance(each, str) else each.name for each in called],
-        "attributes": dict(instruction.attributes),
-        "op_name": instruction.metadata.op_name,
-        "source": instruction.metadata.source,
-    }
 
 
 def report_of(

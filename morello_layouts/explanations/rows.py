@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from morello_layouts.api import draw
 from morello_layouts.description import BufferSizes, Description, amount
-from morello_layouts.explanations.report import ArrayReport, Proofs, instruction_facts
+from morello_layouts.explanations.instruction import instruction_facts
+from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap

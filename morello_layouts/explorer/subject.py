@@ -13,7 +13,8 @@ from morello_layouts import api, notations
 from morello_layouts.api.arguments import Shape, assumptions_of
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.explanations.report import ArrayReport, instruction_in, report_of
+from morello_layouts.explanations.instruction import instruction_in
+from morello_layouts.explanations.report import ArrayReport, report_of
 from morello_layouts.explanations.rows import Row, instruction_rows
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.layout import Layout

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, Final
 
 from morello_layouts.checks import shown
@@ -20,55 +21,62 @@ from morello_layouts.description import (
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
-from morello_layouts.notations import coordinates
-from morello_layouts.notations.coordinates import FormulaLayout
-from morello_layouts.notations.cute import ComposedLayout, CuteLayout, words as cute_words
-from morello_layouts.notations.cute.reader import parse_cute
-from morello_layouts.notations.einops import EinopsLayout
-from morello_layouts.notations.einops.reader import parse_einops
+from morello_layouts.notations.beginnings import SHARDING
 from morello_layouts.notations.expression import parse_expression
-from morello_layouts.notations.fragments import FragmentLayout, words as fragment_words
-from morello_layouts.notations.fragments.reader import parse_fragment
-from morello_layouts.notations.mlir import MlirMap, MlirPack, MlirType, words as mlir_words
-from morello_layouts.notations.mlir.reader import parse_mlir, parse_pack
-from morello_layouts.notations.morello import MorelloLayout, words as morello_words
-from morello_layouts.notations.morello.reader import parse_morello
-from morello_layouts.notations.named import NamedLayout
-from morello_layouts.notations.named.reader import parse_named
-from morello_layouts.notations.onednn import OnednnLayout, words as onednn_words
-from morello_layouts.notations.onednn.reader import parse_onednn
-from morello_layouts.notations.sharding import ShardedLayout, words as sharding_words
-from morello_layouts.notations.sharding.reader import STARTS, parse_sharding
-from morello_layouts.notations.strided import MemoryFormat, StridedLayout, words as strided_words
-from morello_layouts.notations.strided.reader import parse_strided
-from morello_layouts.notations.triton import TritonLayout, words as triton_words
-from morello_layouts.notations.triton.reader import parse_triton
-from morello_layouts.notations.tvm.reader import parse_tvm
-from morello_layouts.notations.xla import ELEMENT_BITS, XlaLayout, XlaShape, words as xla_words
-from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
+from morello_layouts.notations.xla.types import ELEMENT_BITS
 
 
 @dataclass(frozen=True)
 class Notation:
-    """A notation, as everything outside of its folder knows it.
+    """A notation, as everything outside of its folder knows it; its folder loads on first use.
 
     Attributes:
         name: the word that names the notation where a text alone does not; readers may share it.
         title: the kind of its texts, in errors.
         begins: matches the beginning of a text in this notation.
-        parse: reads a text, with a caret in its errors.
-        types: the types of its layouts.
-        describe: says what each part of a layout means, given the array's sizes if they are known.
+        reader: the module and function that reads a text, with a caret in its errors.
+        kinds: the module of its layouts, and their types.
+        words: the module and function that says what each part of a layout means.
         example: a text.
     """
 
     name: str
     title: str
     begins: re.Pattern[str]
-    parse: Callable[[str], Arrays]
-    types: tuple[type[Layout], ...]
-    describe: Callable[[Any, Any], Description]
+    reader: str
+    kinds: str
+    words: str
     example: str
+
+    def parse(self, text: str) -> Arrays:
+        """Read a text; its errors have a caret."""
+        found: Arrays = _loaded(self.reader)[0](text)
+        return found
+
+    @property
+    def types(self) -> tuple[type[Layout], ...]:
+        """The types of its layouts."""
+        return tuple(_loaded(self.kinds))
+
+    def holds(self, layout: object) -> bool:
+        """Return whether a layout is of this notation: one of its values has loaded its module."""
+        is_loaded = _module(self.kinds.partition(":")[0]) in sys.modules
+        return is_loaded and isinstance(layout, self.types)
+
+    def describe(self, layout: Any, sizes: Any) -> Description:
+        """Say what each part of a layout means, given the array's sizes if they are known."""
+        found: Description = _loaded(self.words)[0](layout, sizes)
+        return found
+
+
+def _module(name: str) -> str:
+    return f"morello_layouts.notations.{name}"
+
+
+def _loaded(place: str) -> list[Any]:
+    """Return values by the module, from this folder, and their names: ``xla:XlaShape``."""
+    module, _, names = place.partition(":")
+    return [getattr(import_module(_module(module)), name) for name in names.split()]
 
 
 _TYPES: Final = "|".join(ELEMENT_BITS)
@@ -78,36 +86,36 @@ NOTATIONS: Final = (
         "morello",
         "a Morello list",
         re.compile(r"\s*(\[|\(\s*\[|[0-9]|N[A-Z]|Layout\s*::|layout\s*!)"),
-        parse_morello,
-        (MorelloLayout,),
-        morello_words.describe,
+        "morello.reader:parse_morello",
+        "morello:MorelloLayout",
+        "morello.words:describe",
         "[1, 0, 1 p(4)]",
     ),
     Notation(
         "einops",
         "an einops pattern",
         re.compile(r"[^\[\]{}<>#%\"]*->"),
-        parse_einops,
-        (EinopsLayout,),
-        coordinates.describe,
+        "einops.reader:parse_einops",
+        "einops:EinopsLayout",
+        "coordinates:describe",
         "(h p) w -> h w p, p=2",
     ),
     Notation(
         "xla",
         "an XLA layout in braces",
         re.compile(r"\s*\{"),
-        parse_xla_layout,
-        (XlaLayout,),
-        xla_words.describe,
+        "xla.reader:parse_xla_layout",
+        "xla:XlaLayout",
+        "xla.words:describe",
         "{1,0:T(8,128)}",
     ),
     Notation(
         "xla",
         "an XLA shape",
         re.compile(rf"\s*(\(|/\*|b\s*\(|[a-z_]\w*\s*\[|({_TYPES})\b)", re.IGNORECASE),
-        parse_xla,
-        (XlaShape,),
-        xla_words.describe,
+        "xla.reader:parse_xla",
+        "xla:XlaShape",
+        "xla.words:describe",
         "bf16[10,200]{1,0:T(8,128)(2,1)}",
     ),
     Notation(
@@ -116,9 +124,9 @@ NOTATIONS: Final = (
         re.compile(
             r"\s*(!|-|\{\s*(register|lane|warp|block|offset)\b|(?=[#t])[\s\S]*#(ttg|triton_gpu)\.)"
         ),
-        parse_triton,
-        (TritonLayout,),
-        triton_words.describe,
+        "triton.reader:parse_triton",
+        "triton:TritonLayout",
+        "triton.words:describe",
         "tensor<32x16xf32, #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], "
         "warpsPerCTA = [4, 1], order = [1, 0]}>>",
     ),
@@ -126,63 +134,63 @@ NOTATIONS: Final = (
         "mlir",
         "a type or an affine map of MLIR",
         re.compile(r"\s*(#|(affine_map|memref|tensor|vector)\b)"),
-        parse_mlir,
-        (MlirType, MlirMap),
-        mlir_words.describe,
+        "mlir.reader:parse_mlir",
+        "mlir:MlirType MlirMap",
+        "mlir.words:describe",
         "memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>",
     ),
     Notation(
         "pack",
         "linalg.pack or its attributes",
         re.compile(r"\s*(%|(linalg|tensor)\s*\.|outer_dims_perm|inner_dims_pos|inner_tiles)"),
-        parse_pack,
-        (MlirPack,),
-        mlir_words.describe,
+        "mlir.reader:parse_pack",
+        "mlir:MlirPack",
+        "mlir.words:describe",
         "outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
     ),
     Notation(
         "onednn",
         "a oneDNN tag",
         re.compile(r"\s*([A-Za-z]|[0-9]+[A-Za-z])"),
-        parse_onednn,
-        (OnednnLayout,),
-        onednn_words.describe,
+        "onednn.reader:parse_onednn",
+        "onednn:OnednnLayout",
+        "onednn.words:describe",
         "aBcd16b",
     ),
     Notation(
         "strided",
         "strides or a memory format",
         re.compile(r"\s*(strided\s*<|(contiguous_format|channels_last(_3d)?)\s*\Z)"),
-        parse_strided,
-        (StridedLayout, MemoryFormat),
-        strided_words.describe,
+        "strided.reader:parse_strided",
+        "strided:StridedLayout MemoryFormat",
+        "strided.words:describe",
         "strided<[5, 1], offset: 2>",
     ),
     Notation(
         "tvm",
         "a TVM index map or layout",
         re.compile(r"\s*(lambda\b|[A-Z0-9]+|[\w.]+\()", re.ASCII),
-        parse_tvm,
-        (FormulaLayout,),
-        coordinates.describe,
+        "tvm.reader:parse_tvm",
+        "coordinates:FormulaLayout",
+        "coordinates:describe",
         "NCHW16c",
     ),
     Notation(
         "named",
         "the name of a format",
         re.compile(r"\s*[A-Za-z][\w-]*([ ]\w+)?\s*\Z", re.ASCII),
-        parse_named,
-        (NamedLayout,),
-        coordinates.describe,
+        "named.reader:parse_named",
+        "named:NamedLayout",
+        "coordinates:describe",
         "mx128x4",
     ),
     Notation(
         "cute",
         "a CuTe layout",
         re.compile(r"\s*([_(0-9-]|S(w|wizzle)?\s*<)"),
-        parse_cute,
-        (CuteLayout, ComposedLayout),
-        cute_words.describe,
+        "cute.reader:parse_cute",
+        "cute:CuteLayout ComposedLayout",
+        "cute.words:describe",
         "((4,2),8):((1,32),4)",
     ),
     Notation(
@@ -193,18 +201,18 @@ NOTATIONS: Final = (
             r"(gfx\w+\s+)?v_\w|t(dp|mm)\w|[^a-z\s][^a-z]*\bover\b)",
             re.IGNORECASE,
         ),
-        parse_fragment,
-        (FragmentLayout,),
-        fragment_words.describe,
+        "fragments.reader:parse_fragment",
+        "fragments:FragmentLayout",
+        "fragments.words:describe",
         "SM80_16x8x16_F32F16F16F32_TN A",
     ),
     Notation(
         "sharding",
         "a sharding",
-        STARTS,
-        parse_sharding,
-        (ShardedLayout,),
-        sharding_words.describe,
+        SHARDING,
+        "sharding.reader:parse_sharding",
+        "sharding:ShardedLayout",
+        "sharding.words:describe",
         "f32[10,16]{1,0:T(8,128)}, {devices=[4,2]<=[8]}",
     ),
 )
@@ -283,7 +291,7 @@ def name_of(layout: Layout) -> str | None:
     >>> name_of(parse("aBcd16b"))
     'onednn'
     """
-    return next((one.name for one in NOTATIONS if isinstance(layout, one.types)), None)
+    return next((one.name for one in NOTATIONS if one.holds(layout)), None)
 
 
 def require_notation(name: str) -> str:
@@ -297,6 +305,8 @@ def require_notation(name: str) -> str:
     """
     if name in NAMES:
         return name
+    from difflib import get_close_matches
+
     near = get_close_matches(name.lower(), NAMES, 1) if isinstance(name, str) else []
     raise LayoutError(
         f"notation: expected {listed(NAMES, 'or')}, got {shown(name)}",
@@ -339,7 +349,7 @@ def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
     0 - fastest: all of y, 6
     """
     for notation in NOTATIONS:
-        if isinstance(layout, notation.types):
+        if notation.holds(layout):
             return notation.describe(layout, sizes)
     text, dims = str(layout), dimensions(sizes or ())
     kind = f"{notation_name(layout)} layout"

@@ -104,7 +104,7 @@ def slots_per_line(strip: Strip, most: int) -> int:
     runs = [*accumulate(reversed(strip.axes), mul, initial=1)]
     run = max(n for n in runs if n <= most)
     if run == 1:  # lines of equal length that end with the innermost axis
-        whole = min(n for n in runs if n > most)
+        whole = min((n for n in runs if n > most), default=total)
         own, rest = divmod(whole, -(-whole // most))
         run = run if rest else own
     lines = -(-total // (most // run * run))

@@ -11,6 +11,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
 from morello_layouts.limits import SHARDING_TEXT
+from morello_layouts.notations.beginnings import BEGINS
 from morello_layouts.notations.grammar import (
     INT,
     Places,
@@ -61,23 +62,9 @@ _SYNTAX: Final = {
     ),
 }
 
-BEGINS: Final = {
-    "hlo_text": r"sharding\s*=\s*\{|\{\s*(devices\s*=|replicated|maximal|manual|unknown|"
-    r"unreduced|mesh\s*\[|\{\s*(devices\s*=|replicated|maximal))",
-    "sdy_text": r"(sdy\.mesh\b|@[\w.$-]+\s*=\s*<|%\w+\s*:\s*tensor<[^<>]*>\s*\{|#?sdy\.sharding\b)",
-    "args_text": r"NamedSharding\s*\(|(mesh|spec|placements|desc|nb?|grid)\s*=|"
-    r"[\[(]\s*(_?(Strided)?Shard|Replicate|Partial)\s*\(|"
-    r"\(?\s*(\*\s*,\s*)*((BLOCK|CYCLIC)\b|\*\s*\)\s*ONTO)",
-}
-"""How the sharding begins, after the array."""
-
 _PARTS: Final = {
     kind: re.compile(rf"(?:\A|,|>\s*\{{?)\s*(?={text})") for kind, text in BEGINS.items()
 }
-STARTS: Final = re.compile(
-    rf"\s*(?:(?:\(|/\*|[a-z]\w*\s*[\[<])[^\n]{{0,4000}}?(?:,|>\s*\{{?)\s*)?(?:{'|'.join(BEGINS.values())})"
-)
-"""Matches the beginning of a text with a sharding."""
 
 
 def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
