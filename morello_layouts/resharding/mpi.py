@@ -11,7 +11,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -90,25 +90,26 @@ def transfer_of(
         )
     shape = known(exchange.shape)
     layouts = [getattr(m.origin and m.origin.layout, "local", None) for m in maps]
-    source, target = (
-        local_buffer(each, shape, layout, rank) for each, layout in zip(ends, layouts, strict=True)
-    )
     largest = known(ends[1].local_dims(shape))
     recipe = layouts[1].recipe(largest) if layouts[1] else Recipe(largest)
-    kept = exchange.keeps(rank)
-    own = [] if kept is None else [kept]
     types = [m.element_type.name for m in maps if m.element_type and m.element_type.name]
-    return Transfer(
-        comm,
-        source,
-        target,
-        [*own, *exchange.sends(rank)],
-        [*own, *exchange.receives(rank)],
-        LocalBuffer(recipe, ()).order,
-        f"{maps[0].source} to {maps[1].source}",
-        scratch,
-        item_type(types[0]) if types else None,
+    item = item_type(types[0]) if types else None
+    about = f"{maps[0].source} to {maps[1].source}"
+    transfer = Transfer(
+        comm, None, None, (), (), LocalBuffer(recipe, ()).order, about, scratch, item
     )
+    try:
+        kept = exchange.keeps(rank)
+        own = [] if kept is None else [kept]
+        return replace(
+            transfer,
+            source=local_buffer(ends[0], shape, layouts[0], rank),
+            target=local_buffer(ends[1], shape, layouts[1], rank),
+            sends=[*own, *exchange.sends(rank)],
+            receives=[*own, *exchange.receives(rank)],
+        )
+    except Exception as error:  # such as a leading dimension too small for this rank's rows
+        return replace(transfer, problem=error)
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class Transfer:
         about: what all ranks must agree on.
         scratch: bytes that the exchange may use beside both arrays.
         item: the type of an item; None if the arrays say it.
+        problem: why this rank cannot take part; None if it can.
     """
 
     comm: MPI.Intracomm
@@ -135,6 +137,7 @@ class Transfer:
     about: str = ""
     scratch: int = EXCHANGE_SCRATCH
     item: np.dtype[Any] | None = None
+    problem: Exception | None = None
 
     def run(self, local: Any = None, out: Any = None, dtype: Any = None) -> NDArray[Any] | None:
         """Move the array and return this rank's part of the target; None if it has none.
@@ -166,7 +169,10 @@ class Transfer:
         """Return the type of an item, and the elements of a piece."""
         given = (dtype, getattr(local, "dtype", None), getattr(out, "dtype", None), self.item)
         own = next((x for x in given if x is not None), None)
-        name = None if own is None else np.dtype(own).str
+        try:
+            name = None if own is None else item_type(own).str
+        except LayoutError as error:
+            name = f"no type: {error.what}"
         partners = max(len(self.sends), len(self.receives))
         told = self.comm.allgather((name, f"{self.about}, {self.scratch} bytes", partners))
         for k, (which, fix) in enumerate(_AGREED):
@@ -179,7 +185,7 @@ class Transfer:
         if not names:
             none = "no rank has an array or names a dtype: give local where the source has devices"
             raise ExchangeError(dict.fromkeys(range(len(told)), none))
-        kind = np.dtype(own if own is not None else names[0])
+        kind = item_type(own if own is not None else names[0])
         each = self.scratch // (2 * max(1, *(one[2] for one in told)) * kind.itemsize)
         return kind, max(1, each)
 
@@ -249,6 +255,8 @@ class _Rounds:
 
     def begin(self, local: Any, out: Any) -> None:
         """Check and open both buffers; nothing moves yet."""
+        if self.plan.problem is not None:
+            raise self.plan.problem
         plan, size = self.plan, self.plan.comm.size
         if plan.item is not None and plan.item.itemsize != self.kind.itemsize:
             raise LayoutError(f"local: expected items of {plan.item}, got items of {self.kind}")

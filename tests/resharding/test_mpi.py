@@ -16,7 +16,10 @@ pytestmark = [
     pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed"),
 ]
 
-FAULTS = ("wrong_shape", "disagreement", "failure_on_the_way", "interrupt", "small_scratch")
+FAULTS = (
+    *("wrong_shape", "disagreement", "no_part"),
+    *("failure_on_the_way", "interrupt", "small_scratch"),
+)
 
 
 def run_ranks(processes: int, *names: str) -> None:

@@ -102,6 +102,24 @@ def disagreement(comm: Any) -> None:
     assert list(error.ranks) == [1], error
 
 
+def no_part(comm: Any) -> None:
+    """A rank whose part cannot be, or whose type is none, is named by all."""
+    pair = (f"(BLOCK, *) ONTO ({comm.size})", f"(*, BLOCK) ONTO ({comm.size})")
+    plan, real = reshard(*pair, (8, 8)), local_buffer
+
+    def refusing(*_: Any) -> Any:
+        raise LayoutError("LLD 2 is too small")
+
+    if comm.rank == 1:
+        vars(mpi)["local_buffer"] = refusing
+    error = _raised(lambda: plan.run(comm, np.zeros((8 // comm.size, 8), np.float32)))
+    vars(mpi)["local_buffer"] = real
+    assert error.ranks == {1: "LLD 2 is too small"}, error
+    odd = "nonsense" if comm.rank == 2 else None
+    error = _raised(lambda: plan.run(comm, np.zeros((8 // comm.size, 8), np.float32), dtype=odd))
+    assert list(error.ranks) == [2], error
+
+
 def failure_on_the_way(comm: Any) -> None:
     """A rank that fails in some round is named by all, and sources are as they were."""
     case = next(iter(cases(comm.size)))
