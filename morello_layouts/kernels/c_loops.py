@@ -12,7 +12,6 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import Digit
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
 from morello_layouts.kernels.c_vectors import (
-    Helper,
     interleave_call,
     transposition_lines,
     turn_call,
@@ -34,9 +33,9 @@ from morello_layouts.kernels.nests import (
     fuse_loops,
     offsets,
 )
-from morello_layouts.kernels.plan import Elementwise, Kernel, domains_of
+from morello_layouts.kernels.plan import Elementwise
 from morello_layouts.kernels.staging import StagedBlocks
-from morello_layouts.kernels.vectorize import MOST_PREFETCHED, SMALL_ROWS, axes_in_bytes, fuse_axes
+from morello_layouts.kernels.vectorize import MOST_PREFETCHED
 from morello_layouts.kernels.walks import Walk
 from morello_layouts.recipe import Recipe, Scatter, known, offset_of
 
@@ -204,7 +203,7 @@ def tree_lines(
     at = _moved(at[0], tree.target, hoist), _moved(at[1], tree.source, hoist)
     if tree.prefetch != 0:
         return _prefetching_lines(tree, hoist, at, depth, divided)
-    heads, (t, s) = _heads(
+    heads, (t, s) = loop_heads(
         tree.loops[: len(tree.loops) - tree.inner_loops], at, depth, hoist, divided
     )
     if tree.image:
@@ -232,7 +231,7 @@ def _fused_lines(
     far: bool,
 ) -> list[str]:
     """Return a loop of several nests; one test guards all nests over the ends of rows."""
-    heads, at = _heads((tree.axis,), at, depth, hoist, divided)
+    heads, at = loop_heads((tree.axis,), at, depth, hoist, divided)
     texts = [
         (_ends(part), tree_lines(part, hoist, at, depth + 1, divided, far=far))
         for part in tree.body
@@ -268,7 +267,7 @@ def staged_lines(
     Threads may divide one of the loops.
     """
     at = _moved("t", part.target, hoist), _moved("s", part.source, hoist)
-    heads, (t, s) = _heads(part.loops, at, 0, hoist, divided)
+    heads, (t, s) = loop_heads(part.loops, at, 0, hoist, divided)
     depth = len(part.loops)
     body = [f"_Alignas({CACHE_LINE}) unsigned char block[{part.size}];"]
     ways = (part.into, ("block", "from"), False), (part.out, ("to", "block"), far)
@@ -284,10 +283,10 @@ def _prefetching_lines(
 ) -> list[str]:
     """Return loops that copy a strip of the source to a prefetch buffer, and the loops over it."""
     outer = len(nest.loops) - nest.inner_loops
-    around, at = _heads(nest.loops[:outer], at, depth, hoist, divided)
+    around, at = loop_heads(nest.loops[:outer], at, depth, hoist, divided)
     fixed, start = isinstance(nest.prefetch, int), at[1]
     from_strip = at[0], "strip" if fixed else "from"
-    heads, (t, s) = _heads(nest.loops[outer:], from_strip, depth + outer, hoist, divided)
+    heads, (t, s) = loop_heads(nest.loops[outer:], from_strip, depth + outer, hoist, divided)
     body = [
         f"const unsigned char *s0 = {s};",
         f"unsigned char *t0 = {t};",
@@ -327,7 +326,7 @@ def _unrolled(nest: Nest) -> int | None:
     return None
 
 
-def _heads(
+def loop_heads(
     loops: Sequence[LoopAxis],
     at: tuple[str, str],
     first: int,
@@ -394,12 +393,12 @@ def _micro_lines(nest: Nest, hoist: Hoisted, *, far: bool, shared: bool = False)
 def _image_lines(nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int) -> list[str]:
     """Return loops that fill an image, and those that write its runs to the target."""
     image = image_of(nest)
-    heads, (t, s) = _heads(image.fill.loops, ("image", at[1]), depth, hoist, None)
+    heads, (t, s) = loop_heads(image.fill.loops, ("image", at[1]), depth, hoist, None)
     reads = [f"const unsigned char *s0 = {s};", f"unsigned char *t0 = {t};"]
     ahead = [f"RELAYOUT_SOON(s0 + {hoist(at)});" for at in _lines_ahead(nest)]
     fill = nested(heads, [*reads, *ahead, *_micro_lines(image.fill, hoist, far=False)])
     steps = [LoopAxis(count, apart, stride) for count, stride, apart in image.runs]
-    heads, (t, s) = _heads(tuple(steps), (at[0], "image"), depth, hoist, None)
+    heads, (t, s) = loop_heads(tuple(steps), (at[0], "image"), depth, hoist, None)
     put = nested(heads, [f"relayout_put({t}, {s}, {hoist(image.run)});"])
     ends = nested(heads, [f"relayout_open({t}, {hoist(image.run)});"])
     return [f"_Alignas({CACHE_LINE}) unsigned char image[{image.size}];", *ends, *fill, *put]
@@ -418,95 +417,6 @@ def _lines_ahead(nest: Nest) -> list[Int]:
         case CopyRun(size):
             run = estimate(size)
     return [ahead + row + k for row in rows for k in range(0, run, CACHE_LINE)] if ahead else []
-
-
-@dataclass(frozen=True, slots=True)
-class DirectTransposition:
-    """A whole kernel of symbolic sizes that is one transposition without a staging buffer.
-
-    Attributes:
-        element: bytes of an element.
-        x: the axis that is dense in the source.
-        y: the axis that is dense in the target.
-        outer: all other axes.
-    """
-
-    element: int
-    x: LoopAxis
-    y: LoopAxis
-    outer: tuple[LoopAxis, ...]
-
-    @property
-    def helpers(self) -> list[Helper]:
-        """The helpers that the loops call."""
-        rows = 16 // self.element
-        return [Helper("across", self.element, rows, width) for width in (16, 32, CACHE_LINE)]
-
-    def condition(self, hoist: Hoisted) -> str:
-        """Return the condition under which this is the fastest way, in C.
-
-        There are enough vectors, rows of the target do not start at cache lines, and the rows of
-        source and target spread over the sets of the first cache.
-        """
-        e, x, y = self.element, self.x, self.y
-        rows, row, column = hoist(y.count), hoist(y.source), hoist(x.target)
-        return (
-            f"{hoist(x.count)} >= {16 // e} && {rows} >= {CACHE_LINE // e}"
-            f" && {column} % {CACHE_LINE} != 0"
-            f" && RELAYOUT_PLACES({row}) >= RELAYOUT_LEAST({rows}, {SMALL_ROWS})"
-            f" && RELAYOUT_PLACES({column}) >= {16 // e}"
-        )
-
-    def lines(self, hoist: Hoisted) -> list[str]:
-        """Return the loops; the last vectors of a row and of a column start early."""
-        e, x, y = self.element, self.x, self.y
-        across, unit = 16 // e, CACHE_LINE // e
-        rows, columns, row, column = (
-            hoist(y.count),
-            hoist(x.count),
-            hoist(y.source),
-            hoist(x.target),
-        )
-        heads, (t, s) = _heads(self.outer, ("t", "s"), 0, hoist, None)
-        return [
-            f"const size_t blocks = ({rows} + {SMALL_ROWS - 1}) / {SMALL_ROWS};",
-            f"const size_t block = ({rows} / blocks + {unit}) / {unit} * {unit};",
-            *(head.replace(" {", "", 1) for head in heads),
-            f"for (size_t b = 0; b < {rows}; b += block)",
-            f"for (size_t j0 = 0; j0 < {columns}; j0 += {across}) {{",
-            f"    const size_t x = RELAYOUT_LEAST(j0, {columns} - {across});",
-            f"    const size_t end = RELAYOUT_LEAST(b + block, {rows});",
-            f"    for (size_t j1 = b; j1 < end; j1 += {unit}) {{",
-            f"        const size_t y = RELAYOUT_LEAST(j1, {rows} - {unit});",
-            f"        {self.helpers[-1].name}(",
-            f"            {t} + x * {column} + y * {e}, {s} + y * {row} + x * {e}, {row},",
-            f"            {across}, {column}, {1 << 20}, 0, 0);",
-            "    }",
-            "}",
-        ]
-
-
-def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
-    """Return the transposition that a kernel is; None if it is not exactly one.
-
-    >>> from morello_layouts import relayout
-    >>> r = relayout("f32[M,N]{1,0}", "{0,1}")
-    >>> direct_transposition(Kernel(r.source.recipe, r.target.recipe, 4)).x
-    LoopAxis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
-    """
-    elements, padding = domains_of(kernel.source, kernel.target, fill=kernel.fill is not None)
-    e = kernel.itemsize
-    if elements is None or len(elements) != 1 or padding or e not in (1, 2, 4, 8):
-        return None
-    if elements[0].source != 0 or elements[0].target != 0:
-        return None
-    axes = fuse_axes(axes_in_bytes(elements[0], e))
-    x = next((a for a in axes if a.source == e), None)
-    y = next((a for a in axes if a.target == e), None)
-    if x is None or y is None or x is y or any(upper_bound(a.count) is not None for a in (x, y)):
-        return None
-    outer = [a for a in axes if a is not x and a is not y]
-    return DirectTransposition(e, x, y, tuple(sorted(outer, key=lambda a: -estimate(a.target))))
 
 
 @dataclass(frozen=True, slots=True)

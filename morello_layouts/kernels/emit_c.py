@@ -11,13 +11,13 @@ from morello_layouts.kernels.c_loops import (
     INDENT,
     Hoisted,
     argument,
-    direct_transposition,
     elementwise_lines,
     nested,
     staged_lines,
     tree_lines,
 )
 from morello_layouts.kernels.c_vectors import Helper, head_text, helpers_of
+from morello_layouts.kernels.direct import direct_transposition
 from morello_layouts.kernels.plan import (
     TRANSPOSITION_GAIN,
     Kernel,
