@@ -85,6 +85,34 @@ def many_variables(k: int, name: str) -> AffineExpr:
     return form
 
 
+def floors_that_do_not_divide(k: int, name: str) -> AffineExpr:
+    """((2·e + 3·y)//5 …: k floors of sums, one in another, of divisors that share no factor."""
+    form = variable(name, 0, 100)
+    for level in range(k):
+        y = variable(f"{name}_{level}", 0, 20)
+        form = ((2 + level % 5) * form + (3 + level % 4) * y) // (5 + level % 3)
+    return form
+
+
+def nests_of_mods(k: int, name: str) -> AffineExpr:
+    """((2·e + 3·y)%13 + z//2 …: k remainders of sums, one in another."""
+    form = variable(name, 0, 100)
+    ys = [variable(f"{name}_{n}", 0, 20) for n in range(3)]
+    for level in range(k):
+        inner = (2 + level % 5) * form + (3 + level % 4) * ys[level % 3]
+        form = inner % (13 + level % 7) + ys[(level + 1) % 3] // (2 + level % 3)
+    return form
+
+
+def tilings_that_do_not_join(k: int, name: str) -> AffineExpr:
+    """5·(x//2) + x%2 …: k times, with other sizes; as a tree it doubles at each step."""
+    form = variable(name, 0, 10**5)
+    for level in range(k):
+        tile = 2 + level % 3
+        form = (form // tile) * (5 + level % 2) + form % tile
+    return form
+
+
 FAMILIES: Final = (
     nested_floors,
     nested_tilings,
@@ -93,6 +121,9 @@ FAMILIES: Final = (
     digits_apart,
     digits_of_a_sum,
     many_variables,
+    floors_that_do_not_divide,
+    nests_of_mods,
+    tilings_that_do_not_join,
 )
 TARGETS: Final[dict[str, Callable[[AffineExpr], object]]] = {
     "readable": readable,

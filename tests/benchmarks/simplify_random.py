@@ -1,8 +1,8 @@
 """Random tilings, reshapes, permutations and relayouts: this library beside ISL and TVM.
 
 ``python tests/benchmarks/simplify_random.py`` prints a summary and the cases in which a peer is
-cheaper, smallest first. ``--seed`` and ``--count`` choose the
-expressions. A wrong result stops the script.
+cheaper, smallest first. ``--family any`` and ``--family negative`` ask about expressions that no
+layout makes; ``--seed`` and ``--count`` choose the expressions. A wrong result stops the script.
 """
 
 # ruff: noqa: T201
@@ -12,16 +12,24 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import thread_time
 
-from peers import Peer, available, isl, ours
+from peers import Peer, available, isl, ours, sympy_simplify
 from peers.peer import Unreadable
 from peers.tree import Case, Tree, cost, first_difference, show, size
+from simplify_expressions import expressions
 from simplify_page import machine, table
 from simplify_tilings import cases
 
 JUDGED = ("readable", "cheapest")
+RETURNED = Peer("cheapest, as SymPy", ours.converted, sympy_simplify.read)
+FAMILIES = {
+    "layouts": cases,
+    "any": expressions,
+    "negative": partial(expressions, negative=True),
+}
 PEERS = ("ISL", "TVM")
 
 
@@ -77,9 +85,9 @@ def judge(case: Case, found: Tree, by: str) -> bool:
     return equal is not None
 
 
-def rows(peers: list[Peer], seed: int, count: int) -> Iterator[Row]:
+def rows(peers: list[Peer], some: Iterator[Case]) -> Iterator[Row]:
     """Every case with its answers, each judged by evaluation, ours by ISL too."""
-    for case in cases(seed, count):
+    for case in some:
         answers = {p.name: answer(p, case) for p in peers}
         decided = [judge(case, a.tree, name) for name, a in answers.items()]
         yield Row(case, answers, all(decided[: len(JUDGED)]))
@@ -147,14 +155,15 @@ def details(row: Row) -> str:
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--family", choices=FAMILIES, default="layouts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
     options = parser.parse_args()
     installed, missing = available()
     for reason in missing:
         print("skipped:", reason)
-    peers = [*ours.peers(), *(p for p in installed if p.name in PEERS)]
-    found = list(rows(peers, options.seed, options.count))
+    peers = [*ours.peers(), RETURNED, *(p for p in installed if p.name in PEERS)]
+    found = list(rows(peers, FAMILIES[options.family](options.seed, options.count)))
     text = summary(found, peers, options.seed)
     print(text, *map(details, dearer(found)), sep="\n\n")
 

@@ -7,8 +7,9 @@ from itertools import count, pairwise
 from typing import TypeAlias
 
 import pytest
+from simplify_growth import floors_that_do_not_divide, nests_of_mods, tilings_that_do_not_join
 
-from morello_layouts.expr import AffineExpr, cheapest, digit, readable, variable
+from morello_layouts.expr import OPERATIONS, AffineExpr, cheapest, digit, readable, variable
 from tests.support.steps import steps
 
 TARGETS = {"readable": readable, "cheapest": cheapest}
@@ -116,6 +117,18 @@ def test_many_digit_boundaries_of_one_variable_do_not_multiply(target: str) -> N
     x = variable("x", 0, 10**6)
     form = total(digit(x, 3 * 2**n, 2) * (5 * n + 3) for n in range(12))
     assert work(target, form) <= 15_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [16, 32, 64])
+@pytest.mark.parametrize(
+    "family", [floors_that_do_not_divide, nests_of_mods, tilings_that_do_not_join]
+)
+def test_the_search_ends_on_nests(family: Callable[[int, str], AffineExpr], k: int) -> None:
+    form = family(k, f"n{next(numbers)}")
+    simple = readable(form)[0]
+    assert OPERATIONS.cost(cheapest(form)) <= OPERATIONS.cost(simple)
+    assert work("cheapest", form) <= 3 * work("readable", form) + 900_000
 
 
 def test_tilings_that_do_not_recombine_share_their_operands() -> None:
