@@ -104,6 +104,8 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
     >>> print(multiply(variable("i"), variable("N", 1) + 2, sizes), sizes)
     (N + 2)*i {'N'}
     """
+    if not right.terms or not left.terms:
+        return right * left.const if right.terms else left * right.const
     # A factor without variables goes first: it makes no size of the other factor's variables.
     pairs = sorted(((left, right), (right, left)), key=lambda pair: bool(pair[1].variables()))
     for form, other in pairs:

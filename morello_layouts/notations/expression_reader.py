@@ -281,6 +281,9 @@ class ExpressionReader:
         return Placed(form, left.start, left.denominator * by, slash)
 
     def _as_divisor(self, placed: Placed) -> Int:
+        form = placed.form
+        if placed.denominator == 1 and not form.terms:
+            return form.const
         right = canonicalize(self._whole(placed).form)
         number = as_number(right)
         if number is None:
