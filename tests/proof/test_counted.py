@@ -47,6 +47,12 @@ MAPS = {
     "steps": lambda: formula((4, 3), "3*d0 + 2*((d0%2)) + d1", 20),
     "a sum": lambda: formula((3, 4), "d0 + d1", 6),
     "next to a radix": lambda: formula((3, 4), "3*d0 + d1", 10),
+    "skewed": lambda: formula((4, 4), "4*d0 + (d0 + d1)%4", 16),
+    "skewed and shared": lambda: formula((4, 4), "4*(d0%2) + (d0 + d1)%4", 8),
+    "skewed with a gap": lambda: formula((4, 4), "5*d0 + (d0 + d1)%4", 20),
+    "growing": lambda: formula((12,), "3*d0 + 2*((d0%6)//3)", 40),
+    "with leaps": lambda: formula((3, 3), "d0 + 3*d1 + d1//2", 12),
+    "with leaps, shared": lambda: formula((3, 3), "d0 + 3*d1 - d1//2", 9),
     "a square": lambda: formula((3,), "3*d0 - 2*(d0//2)", 5),
 }  # fmt: skip
 
@@ -107,3 +113,39 @@ def test_answers_name_their_claims(text: str, shape: Any) -> None:
     both = ml.is_bijective(m)
     assert both.holds == ml.is_surjective(m).holds
     assert str(both.condition) == str(ml.is_surjective(m).condition)
+
+
+SCATTERED = [
+    ("strided<[0, 1]>", ("M", 8), True, 0, "digits"),
+    ("strided<[0, 2]>", ("M", 4), False, 3, "digits"),
+    ("strided<[0, 1]>", (3, 8), True, 0, "enumeration"),
+    ("strided<[0, 2]>", (3, 4), False, 3, "enumeration"),
+]
+
+
+@each_row("text, shape, holds, padding, decider", SCATTERED)
+def test_rows_on_one_place(text: str, shape: Any, holds: bool, padding: int, decider: str) -> None:
+    onto = ml.is_surjective(text, shape)
+    assert (onto.holds, onto.padding, onto.decider) == (holds, padding, decider)
+    assert (onto.claim, ml.is_bijective(text, shape).claim) == ("surjective", "bijective")
+    assert not ml.is_injective(text, shape).holds
+
+
+SEVERAL = [
+    (("d0//2", "d1", "d0%2"), True),
+    (("d0//2", "d1"), False),
+    (("d0", "(d0 + d1)%6"), True),
+    (("d0", "(d0 + d1)%5"), False),
+]
+
+
+@each_row("formulas, holds", SEVERAL)
+def test_several_coordinates_are_compared_together(formulas: Any, holds: bool) -> None:
+    m = ml.from_sympy((4, 6), formulas)
+    answer = ml.is_injective(m)
+    assert answer.holds is holds
+    assert len({m(*at) for at in product(range(4), range(6))}) == 24 or not holds
+    if not holds:
+        one, other = answer.counterexample
+        assert m(*one) == m(*other)
+        assert one < other

@@ -287,6 +287,10 @@ def test_prime_tiles_are_compared_by_increments() -> None:
     assert str(answer.condition) == "K = 1 and M = 1 and N = 1"
 
 
+def test_split_tiles_are_verified_within_a_budget() -> None:
+    assert ml.verify("u8[64,30]{1,0:T(3,2)(3,8)}", budget=10_000).holds
+
+
 def test_an_inverse_that_is_right_for_some_sizes_is_not_verified() -> None:
     m = replace(ml.index_map("f32[N]{0}"), origin=None)  # without a second opinion
     assert ml.verify(m).holds is True
