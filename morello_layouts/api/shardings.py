@@ -35,7 +35,7 @@ def reshard(
     Raises:
         ParseError: if a text is not in any notation.
         ShapeError: if the shapes differ.
-        LayoutError: if a layout is not on devices.
+        LayoutError: if a layout is not on devices, or types of elements differ.
         UnsupportedError: if the size of a mesh is symbolic.
 
     >>> rows = "f32[M,N], mesh={'x': 4}, spec=P('x', None)"
@@ -58,6 +58,13 @@ def reshard(
             f"reshard: the array has the shape {one.shape} before and {other.shape} afterwards",
             "a resharding moves the elements of one array",
             "give both shardings at the same shape",
+        )
+    types = one.element_type, other.element_type
+    if None not in types and types[0] != types[1]:
+        raise LayoutError(
+            f"reshard: the elements are {types[0]} before and {types[1]} afterwards",
+            "a resharding moves elements and converts none",
+            "give one type on both sides",
         )
     return plan_of(one, other)
 

@@ -26,7 +26,6 @@ _GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "draw": ("layout", "Draw a layout, or two side by side."),
         "convert": ("formula", "Write a layout in another notation, proved equal."),
         "default": ("default", "Name the layout that the TPU compiler chooses."),
-        "shards": ("layout", "Say what each device holds of a sharded array."),
     },
     "Proofs": {
         "prove": ("proof", "Prove that a layout is bijective."),
@@ -48,6 +47,7 @@ _GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "fragments": ("gpu", "List the known operands of matrix instructions."),
     },
     "Devices": {
+        "shards": ("layout", "Say what each device holds of a sharded array."),
         "reshard": ("sharding", "Say what must move between two shardings."),
     },
     "Programs": {

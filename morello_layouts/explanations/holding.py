@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.checks import as_int, as_tuple
-from morello_layouts.description import dimensions, times
+from morello_layouts.description import count, times
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr.conversions import size_to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -20,7 +20,7 @@ from morello_layouts.limits import SHARD_SIZES
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.sharding.layout import ShardedLayout
 from morello_layouts.notations.sharding.sharding import Digit, Sharding
-from morello_layouts.notations.sharding.words import headline
+from morello_layouts.notations.sharding.words import headline, numbered
 from morello_layouts.notations.xla import XlaLayout
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import known
@@ -99,7 +99,7 @@ class Shards(Displayed):
             ("room", f"{times(self.room)} elements on each device"),
             ("held", " by ".join(map(str, self.held)) or "1"),
             ("largest", f"{self.largest} elements, {self.imbalance} of the average"),
-            ("empty", f"{self.empty} devices without an element"),
+            ("empty", f"{_devices(self.empty)} without an element"),
         ]
         if self.buffer_bytes is not None:
             rows.insert(
@@ -107,6 +107,10 @@ class Shards(Displayed):
             )
         lines = [self.text, self.headline, *(f"  {name:<9}{words}" for name, words in rows)]
         return "\n".join([*lines, *(f"  {cut.text}" for cut in self.cuts), *self.notes])
+
+
+def _devices(number: Any) -> str:
+    return count(number, "device") if isinstance(number, int) else f"{number} devices"
 
 
 class _Kind(NamedTuple):
@@ -152,7 +156,7 @@ def shards(
 
     >>> print(shards("bf16[10,200]{1,0:T(8,128)}, sharding={devices=[4,1]<=[4]}"))
     bf16[10,200]{1,0:T(8,128)}, {devices=[4,1]<=[4]}
-    y in 4 parts
+    d0 in 4 parts
       devices  4, each element on 1
       room     3 × 200 elements on each device
       bytes    4096 on each device, 16384 in all
@@ -190,7 +194,7 @@ def _shards(m: IndexMap, layout: ShardedLayout, blocks: Sequence[int | None] | N
     imbalance = kind.ratio(largest * kind.of(mesh.count), elements * copies) if elements else 1
     return Shards(
         str(found),
-        headline(sharding, dimensions([n if isinstance(n, int) else str(n) for n in shape])),
+        headline(sharding, numbered(shape)),
         devices,
         copies,
         tuple(map(kind.of, sharding.local_dims(shape))),

@@ -277,9 +277,9 @@ class IndexMap:
         inner = other.affine_map if isinstance(other, IndexMap) else other
         if not isinstance(inner, AffineMap):
             raise LayoutError(
-                f"{inner!r} is not a map",
+                f"compose: expected a map, got {shown(inner)}",
                 "a map is composed with an index map or an affine map",
-                "make one with index_map or from_sympy",
+                'make one with from_sympy({"shape": (24,)}, ("d0//6", "d0%6"))',
             )
         composed = self.affine_map.compose(inner)  # checks that both fit
         outer, inner = self.assume(inner.assumptions), inner.assume(self.assumptions)
@@ -294,8 +294,9 @@ class IndexMap:
             operations: what to do, in this order, each with its argument: ``index`` (as NumPy's),
                 ``transpose`` (an order), ``reshape`` (a shape, one size may be -1), ``reverse``
                 (dimensions), ``squeeze`` (dimensions, or ``...``), ``broadcast`` (a shape),
-                ``diagonal`` (two dimensions), ``windows`` (for each dimension size, step and
-                dilation), ``tiles`` (sizes), ``gather`` (a map that gives coordinates).
+                ``diagonal`` (two dimensions), ``windows`` (such as ``{0: 3, 1: (3, 2, 1)}``: by
+                dimension the size, or size, step and dilation), ``tiles`` (sizes), ``gather`` (a
+                map that gives coordinates).
 
         Raises:
             ShapeError: if one does not fit the shape that the one before it leaves.

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.checks import LARGEST, as_int, as_permutation, as_tuple, shown, whole
+from morello_layouts.checks import (
+    LARGEST,
+    as_int,
+    as_permutation,
+    as_tuple,
+    require_type,
+    shown,
+    whole,
+)
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.conversions import number_from_sympy
@@ -159,6 +167,12 @@ def reshaped(shape: Shape, to: Any) -> Seen:
         free, others = sizes.index(-1), prod(n for n in sizes if n != -1)
         if others != 0 and prod(shape) % others == 0:
             sizes = (*sizes[:free], prod(shape) // others, *sizes[free + 1 :])
+    if prod(sizes) != prod(shape):
+        raise ShapeError(
+            f"reshape: expected a shape of {prod(shape)} elements, got {shown(to)}",
+            f"a view has the elements of its array, {brackets(shape)}",
+            f"give sizes whose product is {prod(shape)}; one of them may be -1",
+        )
     return sizes, reshape_steps(sizes, shape)
 
 
@@ -248,7 +262,8 @@ def windows(shape: Shape, by_axis: Any) -> Seen:
     """
     sizes, inner = list(shape), list[tuple[int, Int, int]]()
     forms: list[AffineExpr] = []
-    for axis, given in dict(by_axis).items():
+    require_type(by_axis, Mapping, "windows", "give for example windows={0: 3, 1: (3, 2)}")
+    for axis, given in by_axis.items():
         (k,) = _axes(shape, axis, "windows")
         parts = given if isinstance(given, tuple) else (given,)
         size = _number(parts[0], "the size of a window")
@@ -284,7 +299,7 @@ def tiles(shape: Shape, sizes: Any) -> Seen:
         raise ShapeError(
             f"tiles: expected sizes that divide {brackets(shape)}, got {brackets(given)}",
             "a view has every element once, so whole tiles only",
-            "slice the array before",
+            f"give {len(shape)} sizes that divide, or slice the array before",
         )
     split = tuple(x for n, t in zip(shape, given, strict=True) for x in (n // t, t))
     order = (*range(0, len(split), 2), *range(1, len(split), 2))
@@ -322,9 +337,9 @@ def _axes(shape: Shape, given: Any, what: str, count: int | None = None) -> tupl
     wrong = len(set(found)) < len(found)
     if wrong or (count is not None and len(found) != count):
         raise ShapeError(
-            f"{what}: expected {count or ''} different dimensions, got {given}",
+            f"{what}: expected {f'{count} ' if count else ''}different dimensions, got {given}",
             "each dimension is named once",
-            "give for example 0",
+            f"give for example {tuple(range(count or 1))}",
         )
     return found
 

@@ -344,7 +344,7 @@ class Plan(Displayed):
     def __str__(self) -> str:
         sizes = ",".join(map(str, self.exchange.shape))
         array = f"{self.element_type or 'array of bytes '}[{sizes}]"
-        lines = [f"{self.verdict}: {array} on {count(self.devices, 'device')}"]
+        lines = [f"{self.verdict}: {array} {self._on_devices}"]
         lines += [
             f"before  {_owners(self.exchange.source, self.formulas.holds)}",
             f"after   {_owners(self.exchange.target, self.formulas.needs)}",
@@ -357,6 +357,13 @@ class Plan(Displayed):
             lines += [f"  {each}" for each in self.formulas.message]
         lines += [*self._bytes_in_words(), *self._steps_in_words(), str(self.minimal)]
         return "\n  ".join(lines)
+
+    @property
+    def _on_devices(self) -> str:
+        before, after = known(tuple(end.sharding.mesh.count for end in self._ends))
+        if before == after:
+            return f"on {count(self.devices, 'device')}"
+        return f"from {before:,} to {count(after, 'device')}"
 
     def _bytes_in_words(self) -> Iterator[str]:
         if self.totals is None:

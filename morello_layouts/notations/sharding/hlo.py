@@ -8,9 +8,9 @@ from itertools import product
 from math import prod
 from typing import Final, NamedTuple
 
-from morello_layouts.checks import as_int, as_permutation, require_rank
+from morello_layouts.checks import as_int, as_permutation
 from morello_layouts.description import listed
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.sharding import document
 from morello_layouts.notations.sharding.layout import Placement
@@ -113,7 +113,12 @@ class HloSharding(Placement):
         mesh, axes = self._mesh()
         if not self.tiles:
             return Sharding(mesh, ((),) * rank)
-        require_rank((0,) * rank, len(axes) - len(self.uses), str(self))
+        if rank != self.rank:
+            raise ShapeError(
+                f"{self}: expected an array of rank {self.rank}, got rank {rank}",
+                "devices=[…] has the number of parts along each dimension, then last_tile_dims",
+                "write a number for each dimension of the array, 1 where it is not cut",
+            )
         return Sharding(mesh, tuple((Level(names),) if names else () for names in axes[:rank]))
 
     def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:

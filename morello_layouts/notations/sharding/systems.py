@@ -191,7 +191,7 @@ class DTensorSharding(Placement):
             raise LayoutError(
                 f"placements: expected {len(self.mesh.axes)}, got {len(self.placements)}",
                 "each axis of the mesh has one placement",
-                "write Replicate() for an axis of copies",
+                "write one for each axis, Replicate() for copies, or another mesh",
                 part=("placements",),
             )
         for k, placement in enumerate(self.placements):

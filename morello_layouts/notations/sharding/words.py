@@ -29,11 +29,21 @@ def describe(layout: ShardedLayout, shape: Sequence[Int] | None = None) -> Descr
         text = str(layout.placement)
         part = Part(text, "which device holds what; the sizes of the array say how much")
         return Description(text, "sharding", "an array on devices", (), (part,))
-    dims = dimensions([n if isinstance(n, int) else str(n) for n in sizes])
+    dims = numbered(sizes)
     sharding = layout.placement.sharding(len(sizes))
     axes = memory_axes(layout.recipe(sizes if shape is None else tuple(sizes)), dims)
     parts = tuple(_parts(layout, sharding, sizes, dims))
     return Description(str(layout), "sharding", headline(sharding, dims), dims, parts, axes)
+
+
+def numbered(sizes: Sequence[Int]) -> tuple[Dimension, ...]:
+    """Return the dimensions as d0, d1, …: meshes too call their axes x and y.
+
+    >>> [dim.name for dim in numbered((10, 16))]
+    ['d0', 'd1']
+    """
+    names = [f"d{k}" for k in range(len(sizes))]
+    return dimensions([n if isinstance(n, int) else str(n) for n in sizes], names=names)
 
 
 def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:
@@ -41,8 +51,8 @@ def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:
 
     >>> from morello_layouts.notations.sharding import Level, Mesh
     >>> rows = Sharding(Mesh((("x", 2), ("y", 4))), ((Level(("y",)),), ()))
-    >>> headline(rows, dimensions((10, 16)))
-    'y in 4 parts, each on 2 devices'
+    >>> headline(rows, numbered((10, 16)))
+    'd0 in 4 parts, each on 2 devices'
     """
     pairs = zip(dims, sharding.cuts, strict=True)
     cut = [f"{dim.name} in {sharding.parts(k)} parts" for k, (dim, cut) in enumerate(pairs) if cut]

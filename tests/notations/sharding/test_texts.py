@@ -76,7 +76,7 @@ def test_a_tuple_has_a_sharding_for_each_array() -> None:
         ("{devices=[2,2]0,1,2,1}", "2,2]", "device 1 stands at two positions"),
         ("{devices=[2,2]0,1,2}", "0,1,2", "devices of 4 tiles: expected 4, got 3"),
         ("{devices=[0,4]<=[4]}", "0,4]", "tiles[0]: expected an integer from 1, got 0"),
-        ("{devices=[2,2,2]<=[8]}", "2,2,2]", "expected 3 sizes, got 2"),
+        ("{devices=[2,2,2]<=[8]}", "2,2,2]", "expected an array of rank 3, got rank 2"),
         ("sharding={manual}", "manual", "manual says nothing about devices"),
         ("{devices=[2,4]<=[8] last_tile_dims={foo}}", "foo", "last_tile_dims: expected replicated"),
         ("{devices=[2,4]<=[8", "8", "expected ']', found the end of the text"),
