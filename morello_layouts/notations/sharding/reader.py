@@ -111,13 +111,14 @@ def _head(head: str, text: str) -> Any:
     try:
         return read(head)
     except ParseError as error:
+        whole = re.match(r"[a-z]\w*\[[^\]]*\](\{[^}]*\})?\s+[\w-]+\(", head) is not None
         raise ParseError(
             error.what,
-            error.why,
-            error.fix,
+            "the array stands before its sharding, without the instruction" if whole else error.why,
+            _EXAMPLE if whole else error.fix,
             text=text,
             position=error.position,
-            reached=error.reached,
+            reached=len(head) if whole else error.reached,
         ) from None
 
 

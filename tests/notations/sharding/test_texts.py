@@ -109,6 +109,13 @@ def test_a_wrong_text_is_refused_with_a_caret(text: str, at: str, what: str) -> 
     assert refused.value.why or refused.value.fix
 
 
+def test_an_instruction_before_the_sharding_is_refused_with_the_array_to_write() -> None:
+    with pytest.raises(ml.ParseError) as refused:
+        ml.parse("f32[8,16]{1,0} parameter(0), sharding={devices=[2,1]<=[2]}")
+    assert refused.value.position == len("f32[8,16]{1,0} ")
+    assert refused.value.why == "the array stands before its sharding, without the instruction"
+
+
 def test_torch_cuts_parts_by_their_own_sizes() -> None:
     """Blocks of two sizes are refused; names of sizes are assumed to divide."""
     with pytest.raises(ml.LayoutError, match="parts of 3 and of 2 elements are cut again in 2"):
