@@ -62,7 +62,8 @@ class Shards(Displayed):
         headline: the sharding in a few words.
         devices: the number of devices.
         copies: the devices that hold each element.
-        room: the sizes of a device's buffer before its layout, those of the largest part.
+        room: the sizes of a device's buffer before its layout, those of the largest part; if blocks
+            go around, whole blocks.
         held: for each dimension the number of elements on a device, as a formula of its mesh
             coordinates, which are symbols of the axes' names.
         largest: the elements of the largest part.
@@ -187,17 +188,18 @@ def _shards(m: IndexMap, layout: ShardedLayout, blocks: Sequence[int | None] | N
     largest = prod(_largest(sharding, k, shape[k], kind) for k in dims)
     full = prod(_coordinates(sharding.digits(k, n), kind.of(n), kind) for k, n in enumerate(shape))
     elements, devices = prod(kind.of(n) for n in shape), kind.of(mesh.devices)
-    one = None
+    one, rooms = None, sharding.local_dims(shape)
     if layout.element is not None:
-        one = kind.ceil(kind.of(layout.local_recipe(shape).size) * layout.element.bits, 8)
+        slots = kind.of(layout.local_recipe(shape).size) if elements != 0 else 0
+        one = kind.ceil(slots * layout.element.bits, 8)
     found = layout if layout.shape is not None else f"{layout} of [{','.join(map(str, shape))}]"
-    imbalance = kind.ratio(largest * kind.of(mesh.count), elements * copies) if elements else 1
+    imbalance = kind.ratio(largest * devices, elements * copies) if elements else 1
     return Shards(
         str(found),
         headline(sharding, numbered(shape)),
         devices,
         copies,
-        tuple(map(kind.of, sharding.local_dims(shape))),
+        tuple(kind.of(room if n != 0 else 0) for n, room in zip(shape, rooms, strict=True)),
         tuple(_held(sharding, k, n, m) for k, n in enumerate(shape)),
         largest,
         one,
@@ -279,10 +281,13 @@ def _cuts(
 
 def _is_cut(sharding: Sharding, dim: int, n: Int, block: int, m: IndexMap | None) -> Any:
     """Whether a border is not at a multiple of a block; borders are multiples of all levels."""
-    digits = list(sharding.digits(dim, n))
-    while digits and not digits[-1].axes:
-        digits.pop()
+    digits = sharding.digits(dim, n)
     sizes = [digit.block for digit in digits]
+    spread = [
+        d.axes and d.count != 1 and d.block != e for d, e in zip(digits, (n, *sizes), strict=False)
+    ]
+    while sizes and not spread[len(sizes) - 1]:  # inside, all blocks are on one device
+        sizes.pop()
     pairs = list(zip(sizes, [n, *sizes], strict=False))
     if not any(isinstance(x, SizeExpr) for pair in pairs for x in pair):
         return any(b < min(known((e, n))) and b % block != 0 for b, e in pairs)

@@ -53,12 +53,8 @@ class DirectTransposition:
         """Return the loops; the last vectors of a row and of a column start early."""
         e, x, y = self.element, self.x, self.y
         across, unit = 16 // e, CACHE_LINE // e
-        rows, columns, row, column = (
-            hoist(y.count),
-            hoist(x.count),
-            hoist(y.source),
-            hoist(x.target),
-        )
+        rows, columns = hoist(y.count), hoist(x.count)
+        row, column = hoist(y.source), hoist(x.target)
         heads, (t, s) = loop_heads(self.outer, ("t", "s"), 0, hoist, None)
         return [
             f"const size_t blocks = ({rows} + {SMALL_ROWS - 1}) / {SMALL_ROWS};",

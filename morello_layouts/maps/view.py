@@ -41,12 +41,14 @@ def indexed(shape: Shape, index: Any) -> Seen:
     [4] → merge [1,4] → window (d0 + 2, -2*d1 + 7) in [6,8]
     """
     parts = list(_parts(shape, index))
-    runs = [_run(part, n, k) for k, (part, n) in enumerate(zip(
-        (part for part in parts if part is not None), shape, strict=True))]  # fmt: skip
+    given = zip((part for part in parts if part is not None), shape, strict=True)
+    runs = [_run(part, n, k) for k, (part, n) in enumerate(given)]
     inner = tuple(count for *_, count in runs if count is not None)
     axes = iter(runs)
     counts = [1 if part is None else next(axes)[2] for part in parts]
     view = tuple(count for count in counts if count is not None)
+    if view != inner and (prod(view) == 0 or not inner):  # no steps reshape what is empty
+        return gathered(shape, view, [AffineExpr((), start) for start, *_ in runs])
     steps = list(reshape_steps(view, inner))
     if len(inner) < len(shape):
         steps.append(Merge(tuple(0 if count is None else 1 for *_, count in runs)))

@@ -410,6 +410,8 @@ def occupied(recipe: Recipe) -> Int:
     if has_inverse(recipe):
         return prod(recipe.shape) * recipe.replicas
     step, shape = recipe.steps[0], recipe.shape
+    if prod(shape) == 0:
+        return 0
     rest = Recipe(recipe.shapes[1], recipe.steps[1:], recipe.tail_padding, recipe.offset)
     if isinstance(step, Scatter) and has_inverse(rest):  # along a stride of 0 elements share slots
         used = {var.name for form in step.forms for var in form.variables()}

@@ -338,7 +338,7 @@ class Window:
     def requires(self, shape: Shape) -> Iterator[tuple[Int, Int]]:
         """Yield pairs (n, m) with n >= m if every element of the shape has its place."""
         for n, m, start, stride in zip(shape, *self._parts, strict=True):
-            for place in (start, start + stride * (n - 1)):
+            for place in (start, start + stride * (n - 1)) if n != 0 else ():
                 yield place, 0
                 yield m, place + 1
 

@@ -146,13 +146,15 @@ def clip(comb: Comb, low: int, high: int) -> tuple[Comb, ...]:
     last = min(count - 1, (high - 1 - comb.start) // period)
     first_whole = max(first, -((comb.start - low) // period))
     last_whole = min(last, (high - inner.stop) // period)
+
+    def cut(first: int, stop: int) -> Iterator[Comb]:
+        for k in range(first, stop):
+            yield from clip(inner.shifted(k * period), low, high)
+
     if first_whole > last_whole:
-        cut = [clip(inner.shifted(k * period), low, high) for k in range(first, last + 1)]
-        return tuple(each for combs in cut for each in combs)
+        return tuple(cut(first, last + 1))
     whole = inner.shifted(first_whole * period).repeated(period, last_whole - first_whole + 1)
-    edges = [clip(inner.shifted(k * period), low, high) for k in range(first, first_whole)]
-    ends = [clip(inner.shifted(k * period), low, high) for k in range(last_whole + 1, last + 1)]
-    return (*(r for each in edges for r in each), whole, *(r for each in ends for r in each))
+    return (*cut(first, first_whole), whole, *cut(last_whole + 1, last + 1))
 
 
 def intersection(one: Iterable[Comb], other: Iterable[Comb]) -> tuple[Comb, ...]:

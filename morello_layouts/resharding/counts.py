@@ -53,7 +53,7 @@ def traffic(exchange: Exchange) -> Traffic:
     Raises:
         UnsupportedError: if there are too many devices, or too many pieces of an irregular cut.
     """
-    ends = exchange.source, exchange.target
+    ends = exchange.ends
     (devices,) = known((max(end.sharding.mesh.devices for end in ends),))
     if devices > RESHARD_DEVICES:
         raise UnsupportedError(
@@ -153,11 +153,9 @@ def _by_periods(
     ``start + k*period + d = there + j*other``. The d that occur are equal modulo the greatest
     common divisor of both periods, and each occurs once in their least common multiple.
     """
-    (period, other), (start, size), (there, width) = (
-        (a[0].block, b[0].block),
-        _interval(a[1:], at[0], a[0].block),
-        _interval(b[1:], at[1], b[0].block),
-    )
+    period, other = a[0].block, b[0].block
+    start, size = _interval(a[1:], at[0], period)
+    there, width = _interval(b[1:], at[1], other)
     divisor, common = gcd(period, other), lcm(period, other)
     turns = other // divisor
     inverse = pow(period // divisor, -1, turns) if turns > 1 else 0

@@ -106,6 +106,11 @@ class Exchange:
     target: End
     is_common: bool
 
+    @property
+    def ends(self) -> tuple[End, End]:
+        """Both sides."""
+        return self.source, self.target
+
     @cached_property
     def same(self) -> tuple[int, ...]:
         """Axes along which the sender of a copy has the coordinate of the receiver."""

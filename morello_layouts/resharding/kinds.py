@@ -32,7 +32,7 @@ def kind_of(exchange: Exchange) -> Kind:
     """Return the kind of an exchange, by what decides the coordinate along each axis."""
     if not exchange.is_common:
         return Kind("permute" if _same_parts(exchange) else "general")
-    before, after = (dict(_numbers(end, exchange.shape)) for end in _ends(exchange))
+    before, after = (dict(_numbers(end, exchange.shape)) for end in exchange.ends)
     axes = exchange.source.axes
     moving = [k for k in axes if before.get(k) != after.get(k)]
     gathered = [k for k in moving if k not in after]
@@ -51,10 +51,6 @@ def kind_of(exchange: Exchange) -> Kind:
     return Kind(name, tuple(axes[k].name for k in moving))
 
 
-def _ends(exchange: Exchange) -> tuple[End, End]:
-    return exchange.source, exchange.target
-
-
 def _numbers(end: End, shape: Sequence[Any]) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Yield for each axis what its coordinate is of an index: equal numbers are equal formulas."""
     for dim, (n, cut) in enumerate(zip(shape, end.cuts, strict=True)):
@@ -70,8 +66,8 @@ def _numbers(end: End, shape: Sequence[Any]) -> Iterator[tuple[int, tuple[Any, .
 
 def _same_parts(exchange: Exchange) -> bool:
     """Whether both sides have the same parts, on as many devices, if on others."""
-    cuts = zip(exchange.source.cuts, exchange.target.cuts, strict=True)
-    one, other = (end.sharding for end in _ends(exchange))
+    cuts = zip(*(end.cuts for end in exchange.ends), strict=True)
+    one, other = (end.sharding for end in exchange.ends)
     return one.replicas == other.replicas and all(_parts(a) == _parts(b) for a, b in cuts)
 
 

@@ -113,11 +113,7 @@ class Plan(Displayed):
     @property
     def devices(self) -> int:
         """The number of devices, of both sides together."""
-        return max(known(tuple(end.sharding.mesh.devices for end in self._ends)))
-
-    @property
-    def _ends(self) -> tuple[End, End]:
-        return self.exchange.source, self.exchange.target
+        return max(known(tuple(end.sharding.mesh.devices for end in self.exchange.ends)))
 
     @property
     def element_type(self) -> ElementType | None:
@@ -351,7 +347,8 @@ class Plan(Displayed):
         ]
         if self.totals is None or self.totals.moved != 0:
             pair = (
-                _coordinate(end, prime) for end, prime in zip(self._ends, ("", "'"), strict=True)
+                _coordinate(end, prime)
+                for end, prime in zip(self.exchange.ends, ("", "'"), strict=True)
             )
             lines.append(f"message from {' to '.join(pair)}:")
             lines += [f"  {each}" for each in self.formulas.message]
@@ -360,7 +357,7 @@ class Plan(Displayed):
 
     @property
     def _on_devices(self) -> str:
-        before, after = known(tuple(end.sharding.mesh.count for end in self._ends))
+        before, after = known(tuple(end.sharding.mesh.count for end in self.exchange.ends))
         if before == after:
             return f"on {count(self.devices, 'device')}"
         return f"from {before:,} to {count(after, 'device')}"
@@ -451,7 +448,7 @@ def sharding_of(m: IndexMap) -> Sharding:
 def _minimal(plan: Plan) -> Proof:
     """Prove that parts do not overlap and leave nothing out, and that counts say the same."""
     words = "each device receives what it lacks, once"
-    for end, when in zip(plan._ends, ("before", "after"), strict=True):
+    for end, when in zip(plan.exchange.ends, ("before", "after"), strict=True):
         for dim, n in enumerate(plan.exchange.shape):
             if not _covers(end, dim, n):
                 reason = f"nothing shows that the parts {when} have all of dimension {dim}"
@@ -459,7 +456,7 @@ def _minimal(plan: Plan) -> Proof:
     totals = plan.totals
     if isinstance(totals, Totals) and isinstance(totals.moved, int):
         size = prod(plan.source.recipe.shape)
-        wanted = [end.sharding.replicas * size for end in plan._ends]
+        wanted = [end.sharding.replicas * size for end in plan.exchange.ends]
         if [totals.held, totals.needed] != wanted:
             reason = f"devices hold {totals.held} and {totals.needed} elements, not {wanted}"
             return Proof("minimal", False, reason, "counting")
@@ -477,7 +474,7 @@ def _for_all(plan: Plan) -> Condition | None:
 def _covers(end: End, dim: int, n: Int) -> bool:
     """Whether the blocks of a cut are as many as its axes have values, so each index has one."""
     for digit in end.sharding.digits(dim, n):
-        is_ceil = digit.block == ceil_quotient(n, digit.count)
+        is_ceil = digit.count == 0 or digit.block == ceil_quotient(n, digit.count)
         if digit.axes and not (is_ceil or is_nonnegative(digit.block * digit.count - n)):
             return False
         n = digit.block
@@ -525,7 +522,7 @@ def _times(factor: Fraction, size: Any) -> Any:
 def _divisor(plan: Plan, dim: int, n: Int) -> int | None:
     """Return a number that makes all parts equal if it divides the size; None if none does."""
     counts, periods = [1], [1]
-    for end in plan._ends:
+    for end in plan.exchange.ends:
         parts = 1
         levels = zip(end.sharding.cuts[dim], end.sharding.digits(dim, n), strict=True)
         for k, (level, digit) in enumerate(levels):
@@ -544,6 +541,6 @@ def _divisor(plan: Plan, dim: int, n: Int) -> int | None:
 def _counts(plan: Plan, shape: Sequence[int]) -> list[int]:
     from morello_layouts.resharding.counts import traffic
 
-    before, after = (end.sharding for end in plan._ends)
+    before, after = (end.sharding for end in plan.exchange.ends)
     found = traffic(exchange(before, after, shape))
     return [int(x.sum()) for x in (found.held, found.needed, found.kept)]

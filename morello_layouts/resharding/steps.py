@@ -75,7 +75,7 @@ def steps_of(exchange: Exchange) -> tuple[Step, ...]:
     Returns:
         None at all if a cut is not of equal blocks, or meshes differ.
     """
-    ends = exchange.source, exchange.target
+    ends = exchange.ends
     if not exchange.is_common or not all(is_even(end, exchange.shape) for end in ends):
         return ()
     start, goal = (tuple(tuple(x.axis or 0 for x in c) for c in end.cuts) for end in ends)

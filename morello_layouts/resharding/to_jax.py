@@ -19,7 +19,7 @@ def jax_code(
     """Return the file of ``Plan.jax``, which has its steps and begins with its verdict."""
     if not name.isidentifier():
         raise LayoutError(f"name: expected a name of Python, got {name!r}")
-    ends = exchange.source, exchange.target
+    ends = exchange.ends
     before, after = (_spec(end, known(exchange.shape)) for end in ends)
     if not exchange.is_common:
         body = [

@@ -122,6 +122,19 @@ def test_borders_in_blocks(text: str, blocks: int, n: tuple[int, ...]) -> None:
     assert not wrong
 
 
+def test_one_device_has_no_borders() -> None:
+    assert not ml.shards("f32[6], (CYCLIC(5)) ONTO (1)", blocks=[3]).cuts[0].is_cut
+    strided = "f32[4], placements=(_StridedShard(dim=0, sf=4),), mesh=(x=2)"
+    assert not ml.shards(strided, blocks=[2]).cuts[0].is_cut
+
+
+def test_empty_arrays_and_empty_devices() -> None:
+    empty = ml.shards("f32[0,3]{1,0:T(2,4)}, {devices=[4,1]<=[4]}")
+    assert (empty.room, empty.buffer_bytes, empty.empty) == ((0, 3), 0, 4)
+    one = ml.shards("f32[16], {maximal device=2}")
+    assert (one.devices, one.empty, one.imbalance) == (3, 2, 3)
+
+
 def test_a_layout_without_devices_is_refused() -> None:
     with pytest.raises(ml.UnsupportedError, match="an array on devices"):
         ml.shards("f32[8,16]")

@@ -127,6 +127,16 @@ def test_views_are_proved() -> None:
     assert ml.verify(m[3:, 1::3].at(M=20, N=150)).holds
 
 
+def test_empty_views_and_new_dimensions() -> None:
+    m = ml.index_map("f32[4,6]{1,0:T(2,4)}")
+    for view in (m[1:1], m[:, 5:2], m[2:2, None], m[0:0].view(broadcast=(3, 0, 6))):
+        proof = ml.is_injective(view)
+        assert (proof.holds, proof.assumptions, view.padding) == (True, (), view.size)
+        assert ml.verify(view).holds
+    assert m[3, None, 5].shape == (1,)
+    assert m[3, None, 5](0) == m(3, 5)
+
+
 def test_a_formula_is_a_map() -> None:
     formula = ml.from_sympy(("M", "N"), "16*((N + 15)//16)*d0 + d1")
     m = ml.index_map(formula)

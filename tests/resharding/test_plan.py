@@ -220,6 +220,8 @@ def test_arrays_of_no_elements_and_scalars() -> None:
     empty = ml.reshard("f32[0,4], (BLOCK, *) ONTO 2", "f32[0,4], (*, BLOCK) ONTO 2")
     assert empty.moved_bytes == 0
     assert not empty.table()
+    blocks = ml.reshard("f32[0], (BLOCK) ONTO 3", "f32[0], (CYCLIC(3)) ONTO 2")
+    assert blocks.minimal.holds
     scalar = "f32[], mesh={'x': 2}, spec=P()"
     assert ml.reshard(scalar, scalar).kind == "nothing"
 

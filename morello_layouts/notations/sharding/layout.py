@@ -164,8 +164,8 @@ class ShardedLayout(Layout):
         ]
         if sharding.local_rule == "own" and self.local is None and own:
             found.append(
-                f"offsets are those in buffers of the largest part, "
-                f"[{', '.join(map(str, dims))}]; a device with a smaller part has smaller strides"
+                f"offsets are those in buffers of [{', '.join(map(str, dims))}]; "
+                "a device with a smaller part has smaller strides"
             )
         return (*found, *local.notes(dims))
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
-from morello_layouts.limits import SHARDING_TEXT
+from morello_layouts.limits import EXPR_NESTING, SHARDING_TEXT
 from morello_layouts.notations.beginnings import BEGINS
 from morello_layouts.notations.grammar import (
     INT,
@@ -136,6 +136,7 @@ class _Reader:
     def __init__(self, text: str, syntax: Syntax, start: int) -> None:
         self.text, self.source = text, Source(text, syntax)
         self.source.move(start)
+        self.depth = 0
 
     def error(self, what: str, why: str, fix: str, position: int) -> ParseError:
         return ParseError(what, why, fix, text=self.text, position=position)
@@ -208,6 +209,11 @@ class _Reader:
                 source.need(",")
             dims, kept = self.dims("}")
             return start, lambda _: self.named(axes, ids, dims, kept, "hlo")
+        return self.tiled()
+
+    def tiled(self) -> tuple[int, Callable[[int], Placement]]:
+        """Read the numbers of tiles and of devices; results as of :meth:`tiles`."""
+        source = self.source
         places: Places = {}
         given: dict[str, Any] = {}
         if source.need("maximal", "devices") == "maximal":
@@ -416,7 +422,16 @@ class _Reader:
     def call(self, name: str, close: str, position: int) -> Call:
         """Read a call or brackets, up to the closing one: the values, and those with a name."""
         found = Call(name, [], {}, position)
+        self.depth += 1
+        if self.depth > EXPR_NESTING:
+            raise self.error(
+                f"brackets nest deeper than {EXPR_NESTING}",
+                "a sharding has a few levels of brackets",
+                "write it as the system prints it",
+                position,
+            )
         self.source.series(lambda: self.argument(found), close, trailing=True)
+        self.depth -= 1
         return found
 
     def argument(self, call: Call) -> None:

@@ -18,7 +18,7 @@ from morello_layouts.checks import as_int, as_tuple, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient
 from morello_layouts.limits import DEVICE_IDS
-from morello_layouts.recipe import delinearize, linear_index
+from morello_layouts.recipe import delinearize, known, linear_index
 
 LocalRule: TypeAlias = Literal["padded", "own"]
 """How large a device's buffer is: as the largest part, or as its own part."""
@@ -400,12 +400,15 @@ def _require_even(dim: int, extent: Int, outer: Sequence[Digit], parts: Int) -> 
     numbers = (extent, parts, *(digit.block for digit in outer))
     if not outer or not all(isinstance(n, int) for n in numbers):
         return
-    for before in outer:
-        extent = extent % before.block
+    sizes = {*known((extent,))}
+    for (size,) in (known((before.block,)) for before in outer):
+        sizes = {part for n in sizes for part in (min(n, size), n % size) if part}
     block = outer[-1].block
-    if extent and ceil_quotient(extent, parts) != ceil_quotient(block, parts):
+    for other in sorted(sizes, reverse=True):
+        if ceil_quotient(other, parts) == ceil_quotient(block, parts):
+            continue
         raise UnsupportedError(
-            f"dimension {dim}: parts of {block} and of {extent} elements are cut again in {parts}",
+            f"dimension {dim}: parts of {block} and of {other} elements are cut again in {parts}",
             "the second cut is by the size of each part, so blocks have two sizes",
             "make the dimension a multiple of all devices along it, or shard it once",
         )

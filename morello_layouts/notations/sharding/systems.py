@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from morello_layouts.checks import as_int, require_rank
@@ -80,10 +80,10 @@ class AxisSharding(Placement):
     def _parts(self) -> dict[str, list[tuple[Ref, Int]]]:
         """The parts of each axis, the slowest first, with their sizes."""
         found: dict[str, list[tuple[Ref, Int]]] = {}
+        for ref in chain.from_iterable(self.dims):
+            self.mesh.size(ref.axis)  # refuses an axis that the mesh has not
         every = [*self.dims, *(refs for _, refs in self.kept)]
         refs = [(k, ref) for k, dim in enumerate(every) for ref in dim]
-        for k, ref in refs:
-            self.mesh.size(ref.axis) if k < len(self.dims) else None
         for name, size in self.mesh.axes:
             own = [(k, ref) for k, ref in refs if ref.axis == name and ref.size]
             ends = sorted({1, *(n for _, r in own for n in (r.before, r.before * r.size))})
@@ -134,8 +134,7 @@ class AxisSharding(Placement):
     def __str__(self) -> str:
         if self.style == "jax":
             axes = ", ".join(f"{name!r}: {n}" for name, n in self.mesh.axes)
-            ids = f", devices={[*self.mesh.ids]}" if self.mesh.ids else ""
-            return f"mesh={{{axes}}}{ids}, spec=P({', '.join(map(_entry, self.dims))})"
+            return f"mesh={{{axes}}}{_ids(self.mesh)}, spec=P({', '.join(map(_entry, self.dims))})"
         is_hlo = self.style == "hlo"
         quote, comma = ("'", ",") if is_hlo else ('"', ", ")
         axes = comma.join(f"{quote}{name}{quote}={n}" for name, n in self.mesh.axes)
@@ -147,8 +146,12 @@ class AxisSharding(Placement):
         if is_hlo:
             ids = f", device_ids=({commas(self.mesh.ids)})" if self.mesh.ids else ""
             return f"{{mesh[{axes}]{ids}, {dims}}}"
-        ids = f", device_ids={[*self.mesh.ids]}" if self.mesh.ids else ""
-        return f"#sdy.sharding<mesh<[{axes}]{ids}>, {dims}>"
+        return f"#sdy.sharding<mesh<[{axes}]{_ids(self.mesh, 'device_ids')}>, {dims}>"
+
+
+def _ids(mesh: Mesh, name: str = "devices") -> str:
+    """The devices of a mesh, if the text lists them."""
+    return f", {name}={[*mesh.ids]}" if mesh.ids else ""
 
 
 def _within(ref: Ref, parts: Sequence[tuple[Ref, Int]]) -> Iterator[tuple[Ref, Int]]:
@@ -256,15 +259,17 @@ class DTensorSharding(Placement):
                 words.append(strided if factor > 1 else f"Shard(dim={dim})")
         placements = f"{', '.join(words)}{',' if len(words) == 1 else ''}"
         axes = ", ".join(f"{name}={n}" for name, n in self.mesh.axes)
-        ids = f", devices={[*self.mesh.ids]}" if self.mesh.ids else ""
-        return f"placements=({placements}), mesh=({axes}){ids}"
+        return f"placements=({placements}), mesh=({axes}){_ids(self.mesh)}"
 
 
 def _add_shard(levels: list[Level], axis: str, size: Int, factor: int) -> None:
     """Cut what is left on a device: pieces that an earlier strided shard left, or the rest."""
+    if size == 1 and factor == 1:
+        levels += [] if levels else [Level((axis,))]
+        return
     pieces = [k for k, level in enumerate(levels) if not level.axes]
     if not pieces:
-        levels += [Level((), None, factor)] if factor > 1 else []
+        levels += [Level((), None, factor, own=len(levels) > 0)] if factor > 1 else []
         is_chunk = factor == 1 and len(levels) > 0
         levels.append(Level((axis,), own=is_chunk))
         return
@@ -355,14 +360,13 @@ class BlockCyclic(Placement):
 
     def document(self, coordinate: Sequence[int], shape: Sequence[int]) -> document.Place:
         """Return the place by INDXG2P and INDXG2L."""
-        dims = [
-            (known((-(-n // (p or 1)) if nb is None else nb,))[0] or 1, first, known((p or 1,))[0])
-            for n, (nb, first, p, _) in zip(shape, self.dims, strict=True)
-        ]
-        dims = [
-            (n, 0, 1) if c.processes is None else d
-            for n, c, d in zip(shape, self.dims, dims, strict=True)
-        ]
+        dims = []
+        for n, (block, first, processes, _) in zip(shape, self.dims, strict=True):
+            if processes is None:
+                dims.append((n, 0, 1))
+                continue
+            nb, p = known((-(-n // processes) if block is None else block, processes))
+            dims.append((nb or 1, first, p))
         return document.by_block_cyclic(coordinate, shape, dims)
 
     def notes(self, shape: Sequence[Int]) -> tuple[str, ...]:

@@ -120,6 +120,13 @@ def test_torch_cuts_parts_by_their_own_sizes() -> None:
     """Blocks of two sizes are refused; names of sizes are assumed to divide."""
     with pytest.raises(ml.LayoutError, match="parts of 3 and of 2 elements are cut again in 2"):
         ml.parse("f32[5], [Shard(0), Shard(0)], mesh=(2, 2)")
+    for text in ("f32[8], [Shard(0), Shard(0), Shard(0)], mesh=(1, 3, 2)",
+                 "f32[16], [Shard(0), Shard(0), Shard(0)], mesh=(2, 3, 2)",
+                 "f32[13], [Shard(0), _StridedShard(dim=0, sf=3)], mesh=(3, 2)"):  # fmt: skip
+        with pytest.raises(ml.LayoutError, match="elements are cut again"):
+            ml.parse(text)
+    whole = ml.index_map("f32[5], [Shard(0), Shard(0)], mesh=(2, 1)")
+    assert whole.device(np.arange(5)).tolist() == [0, 0, 0, 1, 1]
     m = ml.index_map("f32[N], [Shard(0), Shard(0)], mesh=(2, 2)")
     assert [str(one) for one in m.assumptions] == ["4 divides N"]
     assert m.at(N=8).device(np.arange(8)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -175,3 +182,9 @@ def test_other_objects_are_refused() -> None:
         ml.sharding(3)
     with pytest.raises(ml.UnsupportedError, match="an entry of the spec"):
         ml.sharding(Object(mesh=Object(axis_names="x", axis_sizes=(2,)), spec=(object(),)), (8,))
+
+
+def test_deep_brackets_are_refused() -> None:
+    for opened in ("{'a': ", "(", "["):
+        with pytest.raises(ml.ParseError):
+            ml.parse("f32[N,M], mesh={'x': " + opened * 3000)
