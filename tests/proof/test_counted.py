@@ -105,13 +105,12 @@ SYMBOLIC = [
 @each_row("text, shape", SYMBOLIC)
 def test_answers_name_their_claims(text: str, shape: Any) -> None:
     m = ml.index_map(text, shape)
-    for claim, question in Q.items():
-        answer = question(m)
-        assert (answer.claim, answer.holds is None) == (claim, False)
-        assert question(m).holds == (claim == "injective" or answer.holds)
-    both = ml.is_bijective(m)
-    assert both.holds == ml.is_surjective(m).holds
-    assert str(both.condition) == str(ml.is_surjective(m).condition)
+    answers = {claim: question(m) for claim, question in Q.items()}
+    assert [answer.claim for answer in answers.values()] == [*Q]
+    assert answers["injective"].holds
+    onto, both = answers["surjective"], answers["bijective"]
+    assert onto.holds is not None
+    assert (both.holds, str(both.condition)) == (onto.holds, str(onto.condition))
 
 
 SCATTERED = [
@@ -148,3 +147,35 @@ def test_several_coordinates_are_compared_together(formulas: Any, holds: bool) -
         one, other = answer.counterexample
         assert m(*one) == m(*other)
         assert one < other
+
+
+SKEW = "4*d0 + (d0 + d1)%4"
+ANSWERS: list[Any] = [
+    ("surjective", ((4, 4), 16), SKEW, True, "digits and ISL", 0, "all 16 slots hold an element"),
+    ("surjective", (("M", 4), "4*M"), SKEW, None, "ISL", None, "surjective at small sizes"),
+    ("injective", (("M", 4), "4*M"), SKEW, None, "ISL", None, "injective at small sizes"),
+    ("surjective", ((3, 4), 6), "d0 + d1", True, "enumeration", 0, "all 6 slots hold an element"),
+    ("surjective", ((1,), 1), "d0", True, "digits and ISL", 0, "the only slot holds an element"),
+    ("surjective", ((0, 3), 0), "3*d0 + d1", True, "digits and ISL", 0, "the buffer is empty"),
+    ("injective", (("M", 4), "4*M"), "d0 + d1", False, "sampling", None, "open for other sizes"),
+    ("surjective", (("M", 4), "M"), "4*d0 + d1", False, "sampling", None, "open for other sizes"),
+    ("injective", ((4, 6), None), ("d0//2", "d1", "d0%2"), True, "digits and ISL", None, "no two"),
+    ("injective", ((3, 3), 12), "d0 + 3*d1 + d1//2", True, "digits and ISL", None, "no two"),
+]
+
+
+@each_row("claim, domain, text, expected", [(*row[:3], row[3:]) for row in ANSWERS])
+def test_who_decides_a_formula_and_why(claim: str, domain: Any, text: Any, expected: Any) -> None:
+    (shape, size), (holds, decider, padding, reason) = domain, expected
+    m = ml.from_sympy(shape if size is None else {"shape": shape, "size": size}, text)
+    answer = Q[claim](m)
+    assert (answer.claim, answer.holds, answer.decider) == (claim, holds, decider)
+    assert answer.padding == padding
+    assert answer.reason.startswith(reason)
+
+
+def test_nothing_decides_about_no_elements() -> None:
+    for claim, question in Q.items():
+        answer = question("f32[0,3]")
+        assert (answer.claim, answer.holds, answer.decider) == (claim, True, "")
+        assert answer.padding == (None if claim == "injective" else 0)
