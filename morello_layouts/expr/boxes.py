@@ -106,11 +106,13 @@ class Fits:
             box = self.box_of(atom)
             if box:
                 groups.setdefault(frozenset(box), []).append((atom, c))
-        for terms in groups.values():
-            group = AffineExpr(tuple(terms), 0)
-            shorter = self.shorter(group)
-            if shorter is not group:
-                form = form - group + shorter
+        changes = [(g, self.shorter(g)) for g in (AffineExpr(tuple(t), 0) for t in groups.values())]
+        changes = [(group, short) for group, short in changes if short != group]
+        if changes:
+            less = [(atom, -c) for group, _ in changes for atom, c in group.terms]
+            more = [term for _, short in changes for term in short.terms]
+            const = sum((short.const for _, short in changes), form.const)
+            form = AffineExpr.from_terms((*form.terms, *less, *more), const)
         return self.shorter(form)
 
     def digit(self, d: Digit) -> AffineExpr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -392,12 +393,29 @@ class _Sum:
         if prod(map(len, options)) <= SEARCH_COMBINATIONS:
             best = min(product(*options), key=lambda some: self.cost_together([*common, *some]))
         else:
-            chosen = [choices[0] for choices in options]
-            for k, choices in enumerate(options):
-                others = [*common, *chosen[:k], *chosen[k + 1 :]]
-                chosen[k] = min(choices, key=lambda c: self.cost_together([*others, c]))
-            best = tuple(chosen)
+            best = tuple(self.improved_in_turn(options, common))
         return [(x, choice) for (x, _), choice in zip(variables, best, strict=True)]
+
+    def improved_in_turn(
+        self, options: Sequence[list[_Choice]], common: Sequence[_Choice]
+    ) -> Iterator[_Choice]:
+        """Yield the best choice for each operand beside the first, or the best, of the others."""
+        first = [choices[0] for choices in options]
+        factors = Counter(absolute(t.factor) for c in (*common, *first) for t in c.terms)
+        const = self.const + sum(c.const for c in (*common, *first))
+
+        def cost(choice: _Choice) -> int:
+            new = {absolute(t.factor) for t in choice.terms if not factors[absolute(t.factor)]}
+            own = sum(t.cost(self.model) for t in choice.terms) + sum(map(self.model.times, new))
+            return own + (self.model.add if const + choice.const else 0)
+
+        for before, choices in zip(first, options, strict=True):
+            factors.subtract(absolute(t.factor) for t in before.terms)
+            const -= before.const
+            best = min(choices, key=cost)
+            factors.update(absolute(t.factor) for t in best.terms)
+            const += best.const
+            yield best
 
     def cost_together(self, chosen: Iterable[_Choice]) -> int:
         """Return the cost of the terms without operands, each factor multiplied once."""

@@ -231,7 +231,8 @@ def test_help_shows_examples_and_json(command: str) -> None:
 
 def examples() -> list[str]:
     texts = [run(name, "--help").stdout for name in commands.commands] + [run("--help").stdout]
-    return sorted({line.strip() for t in texts for line in t.splitlines() if "  morello-l" in line})
+    lines = (line for t in texts for line in t.replace("\\\n", "").splitlines())
+    return sorted({" ".join(line.split()) for line in lines if "  morello-l" in line})
 
 
 PROGRAM = """HloModule small
@@ -256,6 +257,13 @@ def write_dump(folder: Path) -> None:
         end = path.name.removeprefix("out_of_memory.v5e.")
         shutil.copy(path, folder / f"module.{end}")
     (folder / "model.py").write_text(MODEL, encoding="utf-8")
+
+
+LOG = """\
+W0101 spmd_partitioner.cc:652] [SPMD] Involuntary full rematerialization. The compiler cannot go \
+from sharding {devices=[1,4,2]<=[8]} to {devices=[4,1,2]<=[2,4]T(1,0)} efficiently for HLO \
+operation %copy = f32[16,16]{1,0} copy(%p). As the last resort, SPMD will replicate.
+"""
 
 
 def dumped(name: str) -> str:
@@ -292,6 +300,8 @@ def test_the_examples_of_the_help_work(
             texts = {"oom": REPORT, "memory": Path("dumps", dumped(argument)).read_text()}
             Path(argument).write_text(texts.get(arguments[0], PROGRAM), encoding="utf-8")
             write_dump(tmp_path)
+        if argument.endswith(".log"):
+            Path(argument).write_text(LOG, encoding="utf-8")
         if argument == "proof.json" and arguments[0] == "check":
             run("prove", "[1, 0, 1 p(4)]", "--shape", "6x8", "--certificate", argument)
     assert name == "morello-layouts"
