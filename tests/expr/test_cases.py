@@ -53,11 +53,11 @@ def test_cheapest_is_no_dearer_than_any_peer(case: Any) -> None:
 
 
 def test_cheapest_in_total() -> None:
-    assert sum(COST(simplified(case, "cheapest")) for case in CASES) <= 413
+    assert sum(COST(simplified(case, "cheapest")) for case in CASES) <= 406
 
 
 def test_readable_in_total() -> None:
-    assert sum(COST(simplified(case, "readable")) for case in CASES) <= 560
+    assert sum(COST(simplified(case, "readable")) for case in CASES) <= 527
 
 
 def test_no_negative_factors_where_the_input_has_none() -> None:
