@@ -146,21 +146,20 @@ def affine_on_box(d: Digit) -> AffineExpr | None:
 
 def _affine_quotient(x: AffineExpr, s: Int) -> AffineExpr | None:
     """Return the y that x // s is on the box, by the steps from the corner where x is least."""
-    least, largest = x.interval
-    if not isinstance(least, int) or not isinstance(largest, int) or not isinstance(s, int):
+    least = x.interval.lo
+    if not isinstance(least, int) or not isinstance(s, int):
         return None
     steps: list[tuple[Atom, Int]] = []
     for atom, c in x.terms:
-        lo, hi = atom.interval
-        if not isinstance(c, int) or not isinstance(lo, int) or not isinstance(hi, int):
+        if isinstance(c, SizeExpr):
             return None
         step = (least % s + abs(c)) // s
-        if abs(abs(c) - s * step) * (hi - lo) >= s:
-            return None
         if step:
             steps.append((atom, step if c > 0 else -step))
+    if not steps:
+        return None
     y = AffineExpr(tuple(steps), 0)
-    q = (x - y * s).interval.constant_quotient(s) if steps else None
+    q = (x - y * s).interval.constant_quotient(s)
     return None if q is None else y + q
 
 
@@ -431,7 +430,8 @@ def _wholes_and_parts(
             c, _ = divmod(factors[x.terms[0][0]], x.terms[0][1])
             if all(factors.get(a) == c * f for a, f in x.terms):
                 wholes = [*digits, (operand, c)]
-        yield from ((*whole, *part) for whole in wholes for part in digits)
+        if len(wholes) > 1:
+            yield from ((*whole, *part) for whole in wholes for part in digits)
 
 
 def _without(form: AffineExpr, whole: Digit, c: Int, part: Digit, k: Int) -> AffineExpr:
@@ -525,6 +525,11 @@ SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     Rule("fold-div-mod", fold_div_mod),
     Rule("subtract-mod", subtract_mod),
 )
+
+_OF_DIGITS = {"flatten-nested", "drop-inner-mod", "flatten-inner-div", "push-into-xor"}
+PLAIN_DIGIT_RULES = tuple([rule for rule in DIGIT_RULES if rule.name not in _OF_DIGITS])
+PLAIN_SUM_RULES = tuple([rule for rule in SUM_RULES if rule.name == "constant-variable"])
+"""Rules for a digit of variables, and for a sum of variables; no other rule fires on them."""
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
 """Rules for the whole sum if no other rule applies: they hide that operands are equal."""

@@ -14,6 +14,8 @@ from morello_layouts.expr.conversions import latex
 from morello_layouts.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
+    PLAIN_DIGIT_RULES,
+    PLAIN_SUM_RULES,
     READABLE_RULES,
     SUM_RULES,
     TOP_DOWN_DIGIT_RULES,
@@ -123,6 +125,8 @@ class _Rewriter:
             simple = self.simplify_sum(reduced)
 
     def simplify_sum(self, form: AffineExpr) -> AffineExpr:
+        if not form.has_digits:
+            return self.rewrite_sum(PLAIN_SUM_RULES, form)
         form = replace_atoms(self.apply_top_down_rules(form), self.simplify_atom)
         return self.rewrite_sum(SUM_RULES, form)
 
@@ -141,7 +145,8 @@ class _Rewriter:
         if found is None:
             operand = self.simplify_sum(d.operand)
             simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
-            after = self.apply_first(DIGIT_RULES, simple)
+            rules = DIGIT_RULES if operand.has_digits else PLAIN_DIGIT_RULES
+            after = self.apply_first(rules, simple)
             found = _alone(simple) if after is None else self.simplify_sum(after)
             self.digits[d] = found
         return found
