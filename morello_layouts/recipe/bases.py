@@ -24,11 +24,13 @@ from morello_layouts.recipe.recipe import Recipe
 from morello_layouts.recipe.steps import (
     Merge,
     Pad,
+    Renumber,
     Replicate,
     Scatter,
     Split,
     Step,
     Transpose,
+    Window,
     Xor,
 )
 
@@ -99,7 +101,8 @@ def _is_linear(recipe: Recipe) -> bool:
     """Whether each step permutes bits or adds some to others."""
     powers = all(isinstance(n, int) and n.bit_count() == 1 for s in recipe.shapes for n in s)
     kept = all(
-        not isinstance(step, Scatter) and (not isinstance(step, Pad) or step.sizes == shape)
+        not isinstance(step, Renumber | Scatter | Window)
+        and (not isinstance(step, Pad) or step.sizes == shape)
         for step, shape in zip(recipe.steps, recipe.shapes, strict=False)
     )
     return powers and kept and recipe.offset == 0 == recipe.tail_padding

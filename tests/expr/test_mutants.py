@@ -30,9 +30,27 @@ LEFT = "a digit that leaves both ends is also one between the ends"
 
 SHIFT = "the quotient of the rest takes the constant back"
 SPEED = "a sum of one term has no two digits; the condition saves time"
+NUMBERS = "a sum has numbers as bounds if its terms have; the condition is for types"
+DECIDED = "the bounds of the rest decide; the condition saves time"
 ORDER = "a digit without a modulus comes first, and the pair the other way round fires"
 
 EQUIVALENT = {
+    "_affine_quotient: abs(abs(c) - s * step) * (hi - lo) -> abs(abs(c) - s * step)": DECIDED,
+    "_affine_quotient: abs(abs(c) - s * step) * (hi - lo) >= s -> False": DECIDED,
+    "_affine_quotient: abs(abs(c) - s * step) * (hi - lo) >= s -> abs(abs(c) - s * step) * (hi - lo) > s": DECIDED,  # noqa: E501
+    "_affine_quotient: not isinstance(c, int) or not isinstance(lo, int) or (not isinstance(hi, int)) -> False": NUMBERS,  # noqa: E501
+    "_affine_quotient: without not isinstance(c, int)": NUMBERS,
+    "_affine_quotient: without not isinstance(hi, int)": NUMBERS,
+    "_affine_quotient: without not isinstance(largest, int)": NUMBERS,
+    "_affine_quotient: without not isinstance(least, int)": NUMBERS,
+    "_affine_quotient: without not isinstance(lo, int)": NUMBERS,
+    "_wholes_and_parts: len(form.terms) < 2 -> False": SPEED,
+    "_wholes_and_parts: len(form.terms) < 2 -> len(form.terms) < 1": SPEED,
+    "_wholes_and_parts: len(form.terms) < 2 or not form.has_digits -> False": SPEED,
+    "_wholes_and_parts: without len(form.terms) < 2": SPEED,
+    "_wholes_and_parts: without not form.has_digits": SPEED,
+    "join_digits: len(form.terms) < 2 -> False": SPEED,
+    "join_digits: len(form.terms) < 2 -> len(form.terms) < 1": SPEED,
     "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
         "these are not numbers"
     ),

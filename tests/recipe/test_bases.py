@@ -15,8 +15,10 @@ from morello_layouts.recipe import (
     Merge,
     Pad,
     Recipe,
+    Renumber,
     Split,
     Transpose,
+    Window,
     Xor,
     bases_of_recipe,
     delinearize,
@@ -169,3 +171,8 @@ def test_what_is_no_layout_is_refused(
 )
 def test_other_layouts_have_no_bases(recipe: Recipe) -> None:
     assert bases_of_recipe(recipe) is None
+
+
+def test_reversed_and_renumbered_axes_are_not_linear() -> None:
+    for step in (Window((8,), (7,), (-1,)), Renumber(0, (1, 2, 3, 0, 4, 5, 6, 7))):
+        assert bases_of_recipe(Recipe((8,), (step,))) is None
