@@ -44,13 +44,6 @@ EQUIVALENT = {
     "_affine_quotient: without not isinstance(largest, int)": NUMBERS,
     "_affine_quotient: without not isinstance(least, int)": NUMBERS,
     "_affine_quotient: without not isinstance(lo, int)": NUMBERS,
-    "_wholes_and_parts: len(form.terms) < 2 -> False": SPEED,
-    "_wholes_and_parts: len(form.terms) < 2 -> len(form.terms) < 1": SPEED,
-    "_wholes_and_parts: len(form.terms) < 2 or not form.has_digits -> False": SPEED,
-    "_wholes_and_parts: without len(form.terms) < 2": SPEED,
-    "_wholes_and_parts: without not form.has_digits": SPEED,
-    "join_digits: len(form.terms) < 2 -> False": SPEED,
-    "join_digits: len(form.terms) < 2 -> len(form.terms) < 1": SPEED,
     "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
         "these are not numbers"
     ),
