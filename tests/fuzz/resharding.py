@@ -97,7 +97,8 @@ def require_kind(found: Exchange, messages: Sequence[Message], counted: Traffic)
 def share_of_busiest(found: Exchange) -> float:
     """Return how many messages the busiest holder of a part sends, beside the fewest it must.
 
-    >>> from morello_layouts.notations.sharding import Level, Mesh
+    >>> from morello_layouts.notations.sharding import Level, Mesh, Sharding
+    >>> from morello_layouts.resharding.exchange import exchange
     >>> mesh = Mesh((("x", 4), ("y", 4)))
     >>> one, other = (Sharding(mesh, ((Level((axis,)),),)) for axis in "xy")
     >>> share_of_busiest(exchange(one, other, (16,)))
