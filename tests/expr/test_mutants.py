@@ -30,20 +30,9 @@ LEFT = "a digit that leaves both ends is also one between the ends"
 
 SHIFT = "the quotient of the rest takes the constant back"
 SPEED = "a sum of one term has no two digits; the condition saves time"
-NUMBERS = "a sum has numbers as bounds if its terms have; the condition is for types"
-DECIDED = "the bounds of the rest decide; the condition saves time"
 ORDER = "a digit without a modulus comes first, and the pair the other way round fires"
 
 EQUIVALENT = {
-    "_affine_quotient: abs(abs(c) - s * step) * (hi - lo) -> abs(abs(c) - s * step)": DECIDED,
-    "_affine_quotient: abs(abs(c) - s * step) * (hi - lo) >= s -> False": DECIDED,
-    "_affine_quotient: abs(abs(c) - s * step) * (hi - lo) >= s -> abs(abs(c) - s * step) * (hi - lo) > s": DECIDED,  # noqa: E501
-    "_affine_quotient: not isinstance(c, int) or not isinstance(lo, int) or (not isinstance(hi, int)) -> False": NUMBERS,  # noqa: E501
-    "_affine_quotient: without not isinstance(c, int)": NUMBERS,
-    "_affine_quotient: without not isinstance(hi, int)": NUMBERS,
-    "_affine_quotient: without not isinstance(largest, int)": NUMBERS,
-    "_affine_quotient: without not isinstance(least, int)": NUMBERS,
-    "_affine_quotient: without not isinstance(lo, int)": NUMBERS,
     "reduce_factor: dict(d.operand.terms) == factors -> _is_near(dict(d.operand.terms), factors)": (
         "these are not numbers"
     ),
