@@ -36,21 +36,28 @@ class CutBlock:
         is_cut: whether one is cut; for symbolic sizes a SymPy condition.
         first: the smallest size of the dimension at which one is cut; None if that is not known, or
             none of the first sizes does so.
+        is_tile: whether the block is a tile of the device's own buffer, which pads it.
     """
 
     dim: int
     block: int
     is_cut: Any
     first: int | None
+    is_tile: bool = False
 
     @property
     def text(self) -> str:
         """The same in words."""
         if self.is_cut == False:  # noqa: E712  SymPy's false
-            return f"blocks of {self.block} along dimension {self.dim} stay whole"
+            what = "tiles" if self.is_tile else "blocks"
+            return f"{what} of {self.block} along dimension {self.dim} stay whole"
         which = "" if self.is_cut == True else f" if {self.is_cut}"  # noqa: E712
         first = "" if self.first is None else f"; the smallest size that does so is {self.first}"
-        return f"a border cuts a block of {self.block} along dimension {self.dim}{which}{first}"
+        cut = f"a border cuts a block of {self.block} along dimension {self.dim}"
+        if self.is_tile:
+            cut = f"a part ends inside of a tile of {self.block} along dimension {self.dim}"
+            which += ", and each device pads its last tile"
+        return f"{cut}{which}{first}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,7 +171,8 @@ def shards(
       held     Max(0, Min(3, 10 - 3*m0)) by 200
       largest  600 elements, 6/5 of the average
       empty    0 devices without an element
-      a border cuts a block of 8 along dimension 0; the smallest size that does so is 2
+      a part ends inside of a tile of 8 along dimension 0, and each device pads its last tile; \
+the smallest size that does so is 2
     dimension 0 of 10 is uneven: each device has room for ceil = 3, the rest is padding
     >>> shards("f32[K], mesh={'x': 8}, spec=P('x')", blocks=[32]).cuts[0].is_cut
     (K/8 <= K - 1) & Ne(Mod(ceiling(K/8), 32), 0)
@@ -276,7 +284,7 @@ def _cuts(
         size = as_int(1 if block is None else block, "a block", 1)
         if size > 1 and sharding.cuts[dim]:
             is_cut = _is_cut(sharding, dim, shape[dim], size, m)
-            yield CutBlock(dim, size, is_cut, _first_cut(sharding, dim, size))
+            yield CutBlock(dim, size, is_cut, _first_cut(sharding, dim, size), blocks is None)
 
 
 def _is_cut(sharding: Sharding, dim: int, n: Int, block: int, m: IndexMap | None) -> Any:

@@ -51,9 +51,12 @@ def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
     """
     keys = dict(given.keys)
     for value in list(given.values):
-        if isinstance(value, Call) and value.name == "NamedSharding":
+        name = value.name if isinstance(value, Call) and not value.bare else ""
+        if name == "NamedSharding":
             keys |= value.keys
             keys |= dict(zip(("mesh", "spec"), value.values, strict=False))
+        elif name in {"P", "PartitionSpec"}:
+            keys["spec"] = value
     first = given.values[0] if given.values else None
     try:
         if "spec" in keys:
@@ -64,6 +67,13 @@ def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
             return _dimensions(keys)
         if "placements" in keys or _holds(first, "Shard", "Replicate", "_StridedShard", "Partial"):
             return _placements(keys, keys.get("placements", first))
+        if "mesh" in keys:
+            raise _Refusal(
+                "the spec: expected the mesh axes of each dimension, got nothing",
+                "a mesh has the devices, and a spec says along which axes each dimension is cut",
+                "write spec=P('x', None) or placements=[Shard(0)] behind the mesh",
+                None,
+            )
         return _distribution(given.values, onto)
     except _Refusal as refusal:
         what, why, fix, value = refusal.args

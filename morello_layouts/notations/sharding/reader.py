@@ -63,7 +63,8 @@ _SYNTAX: Final = {
 }
 
 _PARTS: Final = {
-    kind: re.compile(rf"(?:\A|,|>\s*\{{?)\s*(?={text})") for kind, text in BEGINS.items()
+    kind: re.compile(rf"(?:\A|,|>\s*\{{?|(?<=[\]}}]))\s*(?={text})")
+    for kind, text in BEGINS.items()
 }
 
 

@@ -71,7 +71,8 @@ def _parts(
     which = "in row-major order" if not mesh.ids else "in the order that the text lists"
     yield Part(str(layout.placement), f"{mesh.devices} devices: {axes}, {which}")
     for k, dim in enumerate(dims):
-        words = [_level(digit) for digit in sharding.digits(k, sizes[k])]
+        digits = sharding.digits(k, sizes[k])
+        words = [_level(digit) for digit in digits if digit.axes or digit.count != 1]
         local = sharding.local_dims(sizes)[k]
         whole = f"{', then '.join(words)}; a device has room for {local}" if words else "not cut"
         yield Part(f"{dim.name} = {sizes[k]}", whole)

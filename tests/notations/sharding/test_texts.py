@@ -90,6 +90,8 @@ def test_a_tuple_has_a_sharding_for_each_array() -> None:
         ("mesh={'x': 2, 'x': 3}, spec=P('x')", "'x': 3", "x is given twice"),
         ("mesh={'x': 2}, spec=P(3)", "mesh", "an entry of the spec: expected axes"),
         ("spec=P('x')", "spec", "the mesh: expected its axes, got nothing"),
+        ("P('x')", "P(", "the mesh: expected its axes, got nothing"),
+        ("mesh={'x': 2}", "mesh", "the spec: expected the mesh axes of each dimension"),
         ("placements=[Shard(2)], mesh=(2)", "placements", "placement 0: expected a dimension"),
         ("placements=[Shard(0)], mesh=(2, 2)", "placements", "placements: expected 2, got 1"),
         ("[Shard()], mesh=(2)", "Shard", "Shard: expected a number, got 'None'"),
@@ -188,3 +190,16 @@ def test_deep_brackets_are_refused() -> None:
     for opened in ("{'a': ", "(", "["):
         with pytest.raises(ml.ParseError):
             ml.parse("f32[N,M], mesh={'x': " + opened * 3000)
+
+
+@each_row(
+    ("text", "same"),
+    [
+        ("f32[8,16] sharding={devices=[2,1]<=[2]}", "f32[8,16], sharding={devices=[2,1]<=[2]}"),
+        ("f32[8,16]{1,0} mesh={'x': 2}, spec=P('x')", "f32[8,16], mesh={'x': 2}, spec=P('x')"),
+        ("f32[8,16], P('x'), mesh={'x': 2}", "f32[8,16], mesh={'x': 2}, spec=P('x')"),
+        ("f32[8,16], mesh=(2), PartitionSpec('x')", "f32[8,16], mesh={'x': 2}, spec=P('x')"),
+    ],
+)
+def test_a_comma_may_be_missing_and_a_spec_may_stand_alone(text: str, same: str) -> None:
+    assert ml.parse(text) == ml.parse(same)
