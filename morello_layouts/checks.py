@@ -18,9 +18,11 @@ Part: TypeAlias = tuple[str | int, ...]
 
 
 def checked_coordinate(
-    coordinate: Sequence[Any], shape: Sequence[int], size: int
+    coordinate: Sequence[Any], shape: Sequence[int], size: int, names: Sequence[str] = ()
 ) -> tuple[Any, ...]:
     """Return a coordinate as ints, or as arrays of integers that hold every offset of a buffer.
+
+    Errors call the dimensions by their names, if they have some.
 
     Raises:
         ShapeError: if one is outside of its dimension, or arrays do not broadcast.
@@ -39,16 +41,16 @@ def checked_coordinate(
         coordinate = [x if n is None else n for x, n in zip(coordinate, numbers, strict=True)]
     if all(type(x) is int for x in coordinate):
         for k, (x, n) in enumerate(zip(coordinate, shape, strict=True)):
-            require_inside(k, n, x, x)
+            require_inside(k, n, x, x, names)
         return tuple(coordinate)
     import numpy as np
 
     arrays = [as_integers(x, f"coordinate {k}", size) for k, x in enumerate(coordinate)]
     if all(x.ndim == 0 for x in arrays):
-        return checked_coordinate([int(x) for x in arrays], shape, size)
+        return checked_coordinate([int(x) for x in arrays], shape, size, names)
     for k, (x, n) in enumerate(zip(arrays, shape, strict=True)):
         if x.size:
-            require_inside(k, n, int(x.min()), int(x.max()))
+            require_inside(k, n, int(x.min()), int(x.max()), names)
     try:
         np.broadcast_shapes(*(x.shape for x in arrays))
     except ValueError:
@@ -110,11 +112,13 @@ def spread(value: Any, at: Sequence[Any]) -> Any:
     return value + np.zeros(np.broadcast_shapes(*(x.shape for x in at)), dtype=at[0].dtype)
 
 
-def require_inside(k: int, n: int, smallest: int, largest: int) -> None:
+def require_inside(k: int, n: int, smallest: int, largest: int, names: Sequence[str] = ()) -> None:
     """Raise a ShapeError if a range of coordinates leaves dimension k, of n elements."""
     if smallest < 0 or largest >= n:
+        what, expected = f"coordinate {k}", f"0 to {n - 1}" if n else "no coordinate"
         raise ShapeError(
-            f"coordinate {k} is {smallest if smallest < 0 else largest}",
+            f"{names[k] if names else what}: expected {expected}, got "
+            f"{smallest if smallest < 0 else largest}",
             f"dimension {k} has {n} elements",
             f"give a coordinate from 0 to {n - 1}" if n else "the array has no elements",
         )

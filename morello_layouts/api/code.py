@@ -31,6 +31,7 @@ from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, as_layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.maps.modes import Decomposition
+from morello_layouts.maps.names import renamed, standard
 from morello_layouts.maps.places import named_forms
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function
@@ -192,7 +193,7 @@ def _parsed(text: str) -> Arrays:
 
 
 def _of_index_map(m: IndexMap) -> Formulas:
-    variables, sizes = _coordinates(m.recipe.shape, (m.reference_form,))
+    variables, sizes = _coordinates(m.recipe.shape, (m.reference_form,), m.names)
     element = ", ".join(var.name for var in variables)
     if m.recipe.axis_names:
         first = "First place" if m.recipe.replicas > 1 else "Place"
@@ -200,7 +201,10 @@ def _of_index_map(m: IndexMap) -> Formulas:
             "place",
             f"{first} of element ({element}) of {m.source or m.recipe}.",
             variables,
-            tuple((_variable_of(name), form) for name, form in named_forms(m.recipe, m.form)),
+            tuple(
+                (_variable_of(name), renamed(form, m.names))
+                for name, form in named_forms(m.recipe, m.form)
+            ),
             more_sizes=sizes,
             assumptions=m.assumptions,
         )
@@ -208,7 +212,7 @@ def _of_index_map(m: IndexMap) -> Formulas:
         "offset",
         f"Offset of element ({element}) of {m.source or m.recipe}, in elements.",
         variables,
-        (("offset", m.form),),
+        (("offset", renamed(m.form, m.names)),),
         more_sizes=sizes,
         assumptions=m.assumptions,
     )
@@ -220,35 +224,36 @@ def _variable_of(axis: str) -> str:
 
 
 def _of_affine_map(f: AffineMap) -> Formulas:
-    variables, sizes = _coordinates(f.sizes, f.given)
-    is_offset = len(f.given) == 1
+    variables, sizes = _coordinates(f.sizes, f.given, f.names)
+    is_offset, forms = len(f.given) == 1, [renamed(form, f.names) for form in f.forms]
     return Formulas(
         "offset" if is_offset else "coordinates",
         str(f),
         variables,
-        tuple(("offset" if is_offset else f"x{k}", form) for k, form in enumerate(f.forms)),
+        tuple(("offset" if is_offset else f"x{k}", form) for k, form in enumerate(forms)),
         more_sizes=sizes,
         assumptions=f.assumptions,
     )
 
 
 def _coordinates(
-    shape: Sequence[Int], forms: Sequence[AffineExpr]
+    shape: Sequence[Int], forms: Sequence[AffineExpr], names: Sequence[str]
 ) -> tuple[tuple[Var, ...], frozenset[str]]:
-    """Return all variables ``d0, d1, …`` of an array, and all sizes."""
+    """Return all coordinates of an array by their names, and all sizes."""
     known = {var.name: var for form in forms for var in form.variables()}
     variables, sizes = [], frozenset().union(*(form.sizes() for form in forms))
-    for k, n in enumerate(shape):
+    inside = standard(len(shape))
+    for own, name, n in zip(inside, names or inside, shape, strict=True):
         if isinstance(n, SizeExpr):
             sizes |= n.names()
-        own = Var(f"d{k}", Interval(0, n - 1))
         # A dimension of size 0 has no coordinate; forms have 0 in its place.
-        variables.append(own if n == 0 else known.get(own.name, own))
+        is_known = own in known and n != 0
+        variables.append(Var(name, known[own].interval if is_known else Interval(0, n - 1)))
     return tuple(variables), sizes
 
 
 def _of_inverse(inverse: Inverse) -> Formulas:
-    results = tuple((f"d{k}", form) for k, form in enumerate(inverse.forms))
+    results = tuple(zip(inverse.coordinate_names, inverse.forms, strict=True))
     source = f" of {inverse.source}" if inverse.source else ""
     if inverse.axes:
         return _of_named_inverse(inverse, source)
@@ -272,7 +277,7 @@ def _of_named_inverse(inverse: Inverse, source: str) -> Formulas:
         "coordinates",
         f"Coordinates of the element at a place{source}.",
         tuple(var for axis in axes for var in axis.variables()),
-        tuple((f"d{k}", form) for k, form in enumerate(forms)),
+        tuple(zip(inverse.coordinate_names, forms, strict=True)),
         tuple(limits),
         assumptions=inverse.assumptions,
     )
@@ -283,12 +288,11 @@ def _of_decomposition(parts: Decomposition) -> Formulas:
     results += [("mixed", parts.mixed)] if parts.mixed.terms else []
     results += [("base", AffineExpr((), parts.const))] if parts.const or not results else []
     known = {var.name: var for _, form in results for var in form.variables()}
-    names = (f"d{k}" for k in range(len(parts.forms)))
     of = f" of {parts.source}" if parts.source else ""
     return Formulas(
         "parts",
         f"The contribution of each coordinate to the offset{of}, in elements.",
-        tuple(known[name] for name in names if name in known),
+        tuple(known[name] for name in parts.names if name in known),
         tuple(results),
         assumptions=parts.assumptions,
     )

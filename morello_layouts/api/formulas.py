@@ -27,6 +27,7 @@ from morello_layouts.expr.conversions import (
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap
+from morello_layouts.maps.names import checked_names, standard
 
 if TYPE_CHECKING:
     import sympy
@@ -192,8 +193,9 @@ def from_sympy(
     (0, 3)
     """
     names, given, size = _domain(domain)
-    standard = coordinate_variables(given.sizes)
-    coordinates = dict(zip(names, standard, strict=True))
+    own = checked_names(names, given.sizes) if names else ()
+    inside = coordinate_variables(given.sizes)
+    coordinates = dict(zip(own or standard(len(inside)), inside, strict=True))
     bounds: dict[str, tuple[Any, Any]] = {
         name: (x.interval.lo, x.interval.hi) for name, x in coordinates.items()
     }
@@ -205,14 +207,6 @@ def from_sympy(
         )
     known = {n for sized in given.sizes if not isinstance(sized, int) for n in sized.names()}
     bounds |= dict.fromkeys(known, (1, None))
-    clash = known & set(names)
-    if clash:
-        raise ShapeError(
-            "expected different names for coordinates and sizes, both have "
-            f"{', '.join(sorted(clash))}",
-            "each name has one meaning",
-            "rename one of them",
-        )
     exprs = [expr] if isinstance(expr, str | int) or hasattr(expr, "free_symbols") else expr
     if not isinstance(exprs, list | tuple) or not exprs:
         raise LayoutError(
@@ -221,7 +215,7 @@ def from_sympy(
             'give for example "8*d0 + d1"',
         )
     forms = tuple(_form(one, bounds, coordinates) for one in exprs)
-    return AffineMap(given.sizes, forms, size, given.symbols)
+    return AffineMap(given.sizes, forms, size, given.symbols).named(*names)
 
 
 def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
@@ -239,15 +233,8 @@ def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
     named = domain.get("names", ())
     if isinstance(named, str) or not isinstance(named, Iterable):
         raise _no_shape(domain)
-    names = [str(n) for n in named] or [f"d{k}" for k in range(len(given.sizes))]
-    if len(names) != len(given.sizes) or len(set(names)) < len(names):
-        raise ShapeError(
-            f"names: expected {len(given.sizes)} different names, got {', '.join(names)}",
-            "each dimension has a name of its own",
-            "give as many names as sizes, or leave them out",
-        )
     size = sizes_of((domain["size"],)).sizes[0] if "size" in domain else None
-    return names, given, size
+    return [str(n) for n in named], given, size
 
 
 def _no_shape(domain: object) -> ShapeError:

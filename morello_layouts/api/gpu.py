@@ -213,8 +213,7 @@ def vector_width(
     (1, 8)
     """
     m = index_map(layout, shape, assuming=assuming, notation=notation)
-    rank = len(m.recipe.shape)
-    k = require_dim(dim, rank)
+    k = require_dim(dim, m.coordinate_names)
     given = None if bits is None and m.element_type is None else _bits(m, bits)
     return vector_width_of(m, k, given)
 

@@ -25,6 +25,7 @@ from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.index_map import map_of_formula, reshape_view
+from morello_layouts.maps.names import as_names
 from morello_layouts.maps.origin import Origin
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function, layout_of_function
@@ -42,6 +43,7 @@ def index_map(
     *,
     assuming: Assuming | None = None,
     notation: str | None = None,
+    names: Sequence[str] | str | None = None,
 ) -> IndexMap:
     """Return the index map of a layout at a shape: from coordinates to offsets in elements.
 
@@ -58,6 +60,7 @@ def index_map(
             that its packs divide their dimensions.
         notation: the notation of a text, as for :func:`~morello_layouts.parse`; by default the text
             tells.
+        names: names of the coordinates, one for each dimension, as ``("y", "x")`` or ``"y, x"``.
 
     Raises:
         ParseError: if the text is not in any notation.
@@ -68,8 +71,8 @@ def index_map(
     (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
     >>> m(0, 5)
     25
-    >>> print(index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0"))
-    (d0, d1) -> 8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128
+    >>> print(index_map("f32[M,N]{1,0:T(8,128)}", assuming="N % 128 == 0", names=("y", "x")))
+    (y, x) -> 8*N*(y//8) + 1024*(x//128) + 128*(y%8) + x%128
     >>> print(index_map(lambda i, j: (i // 8, j, i % 8), (32, 5)).recipe)
     [32,5] → split [4,8,5] → transpose [4,5,8]
     """
@@ -94,7 +97,7 @@ def index_map(
         require_names_of(known, (*sizes, *map(SizeExpr.named, m.recipe.names)))
     if given is not None:
         _require_same_shape(m, given)
-    return m
+    return m if names is None else m.named(*as_names(names))
 
 
 def _bounded(layout: Layout | IndexMap, sizes: Sequence[Int | None]) -> tuple[Int, ...]:

@@ -123,7 +123,7 @@ class Formulas:
                 raise LayoutError(
                     f"{name!r} is not a name in {target}",
                     "a name has letters, digits and underscores, and is not a reserved word",
-                    "rename it",
+                    "rename it; m.named(…) gives an index map's coordinates other names",
                 )
             if own.count(name) > 1:
                 raise LayoutError(

@@ -15,6 +15,7 @@ from morello_layouts.expr.assumptions import Assumption, apply_assumptions, chec
 from morello_layouts.expr.conversions import latex_map, public_size, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import map_ints, substitute
+from morello_layouts.maps.names import checked_names, in_order, renamed, standard
 from morello_layouts.maps.symbolic import (
     bounds_of,
     coordinate_with,
@@ -45,6 +46,9 @@ class AffineMap:
             known.
         size_symbols: the user's SymPy symbols of symbolic sizes, by name.
         assumptions: the assumptions about symbolic sizes.
+        names: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are
+            in what is printed, in SymPy expressions and in code; ``given`` and ``forms`` keep
+            ``d0, d1, …``.
 
     >>> from morello_layouts import from_sympy
     >>> f = from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
@@ -57,6 +61,25 @@ class AffineMap:
     buffer_size: Int | None = None
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     assumptions: tuple[Assumption, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def named(self, *names: str) -> AffineMap:
+        """Return the map with names for its coordinates; without any, with ``d0, d1, …``.
+
+        Raises:
+            ShapeError: if one is not a name, is there twice, or means something else.
+
+        >>> from morello_layouts import from_sympy
+        >>> print(from_sympy((6, 8), "8*d0 + d1").named("y", "x"))
+        (y, x) -> 8*y + x
+        """
+        sizes = frozenset[str]().union(*(form.sizes() for form in self.given))
+        return replace(self, names=checked_names(names, self.sizes, sizes) if names else ())
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """The names of the coordinates: the user's, or ``d0, d1, …``."""
+        return self.names or standard(len(self.sizes))
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -65,8 +88,8 @@ class AffineMap:
 
     @property
     def symbols(self) -> tuple[sympy.Symbol, ...]:
-        """The SymPy symbols ``d0, d1, …`` of the formulas."""
-        return tuple(symbol(f"d{k}") for k in range(len(self.sizes)))
+        """The SymPy symbols of the coordinates, ``d0, d1, …`` if they have no other names."""
+        return tuple(map(symbol, self.coordinate_names))
 
     @cached_property
     def forms(self) -> tuple[AffineExpr, ...]:
@@ -97,12 +120,13 @@ class AffineMap:
     @cached_property
     def exprs(self) -> tuple[sympy.Expr, ...]:
         """The formulas, simplified, as SymPy expressions."""
-        return tuple(to_sympy(form, self.size_symbols) for form in self.forms)
+        forms = (renamed(form, self.names) for form in self.forms)
+        return tuple(to_sympy(form, self.size_symbols) for form in forms)
 
     @property
     def bounds(self) -> dict[sympy.Symbol, tuple[Any, Any]]:
         """The smallest and the largest value of each coordinate, for ``simplify`` and ``code``."""
-        return bounds_of(self.sizes, self.size_symbols)
+        return bounds_of(self.sizes, self.size_symbols, self.coordinate_names)
 
     def subs(self, values: Mapping[Any, Any] | None = None, /, **named: Any) -> Any:
         """Return the value with ints or SymPy expressions in place of some coordinates.
@@ -118,8 +142,8 @@ class AffineMap:
         >>> print(from_sympy({"shape": (6, 8)}, "8*d0 + d1").subs(d0=2))
         d1 + 16
         """
-        forms, given = forms_of(coordinate_with(len(self.sizes), values, named), self.sizes)
-        return self._at_forms(forms, given)
+        at = coordinate_with(self.coordinate_names, values, named)
+        return self._at_forms(*forms_of(at, self.sizes, self.names))
 
     def _at_forms(self, forms: Sequence[AffineExpr], given: Mapping[str, sympy.Symbol]) -> Any:
         """The values of the formulas at affine expressions; one value if there is one formula."""
@@ -144,7 +168,9 @@ class AffineMap:
         outer, inner = self.assume(other.assumptions), other.assume(self.assumptions)
         forms = compose_forms(outer.given, outer.sizes, inner)
         symbols = {**self.size_symbols, **other.size_symbols}
-        return AffineMap(inner.sizes, forms, outer.buffer_size, symbols, inner.assumptions)
+        size = outer.buffer_size
+        found = replace(inner, given=forms, buffer_size=size, size_symbols=symbols, names=())
+        return found.named(*inner.names)
 
     def assume(self, assumptions: Iterable[Assumption]) -> AffineMap:
         """Return the map under more assumptions about its symbolic sizes.
@@ -177,35 +203,38 @@ class AffineMap:
         """Return the map with every number changed, without assumptions and symbols."""
         size = None if self.buffer_size is None else change(self.buffer_size)
         forms = tuple(map_ints(form, change) for form in self.given)
-        return AffineMap(tuple(map(change, self.sizes)), forms, size)
+        return AffineMap(tuple(map(change, self.sizes)), forms, size, names=self.names)
 
-    def __call__(self, *coordinate: Any) -> Any:
+    def __call__(self, *coordinate: Any, **named: Any) -> Any:
         """Return the value at a coordinate: an int, or a tuple if there are several formulas.
 
         Args:
             coordinate: one int for each dimension, or integer arrays that broadcast; or SymPy
                 expressions and ints, for a formula of other symbols.
+            named: the same by the coordinates' names, in place of all of it.
 
         Raises:
             ShapeError: if a coordinate is outside of its dimension.
         """
+        coordinate = in_order(coordinate, named, self.coordinate_names)
         if is_symbolic(coordinate):
-            return self._at_forms(*forms_of(coordinate, self.sizes))
-        at = checked_coordinate(coordinate, known(self.sizes), max(map(_reach, self.given)))
+            return self._at_forms(*forms_of(coordinate, self.sizes, self.names))
+        reach = max(map(_reach, self.given))
+        at = checked_coordinate(coordinate, known(self.sizes), reach, self.names)
         values = {f"d{k}": x for k, x in enumerate(at)}
         found = tuple(spread(form.evaluate(values), at) for form in self.given)
         return found[0] if len(found) == 1 else found
 
     def __str__(self) -> str:
-        names = ", ".join(f"d{k}" for k in range(len(self.sizes)))
-        forms = [str(form) for form in self.forms]
-        return f"({names}) -> {forms[0] if len(forms) == 1 else '(' + ', '.join(forms) + ')'}"
+        forms = ", ".join(str(renamed(form, self.names)) for form in self.forms)
+        source = ", ".join(self.coordinate_names)
+        return f"({source}) -> {forms if len(self.forms) == 1 else f'({forms})'}"
 
     def __repr__(self) -> str:
         return f"<AffineMap [{','.join(map(str, self.sizes))}]: {self}>"
 
     def _repr_latex_(self) -> str:
-        return latex_map([f"d{k}" for k in range(len(self.sizes))], self.forms)
+        return latex_map(self.coordinate_names, [renamed(x, self.names) for x in self.forms])
 
 
 def _reach(form: AffineExpr) -> int:

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.checks import as_index, as_integers, checked_coordinate, shown, spread
-from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.checks import checked_coordinate, shown, spread
+from morello_layouts.errors import LayoutError
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
@@ -23,18 +23,29 @@ from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
+from morello_layouts.maps.names import (
+    checked_names,
+    in_order,
+    kept_names,
+    renamed,
+    standard,
+    without_offset,
+)
 from morello_layouts.maps.origin import Origin
-from morello_layouts.maps.places import MEMORY, Place, number_of_axis, place_of, slot_of
+from morello_layouts.maps.places import (
+    MEMORY,
+    Place,
+    coordinates_of,
+    number_of_axis,
+    place_of,
+    slot_of,
+)
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed
 from morello_layouts.recipe import (
     Pad,
     Recipe,
     Step,
-    coordinates_at,
-    elements_at,
-    elements_by_slot,
-    has_inverse,
     known,
     linear_index,
     occupied,
@@ -60,6 +71,8 @@ class IndexMap:
         assumptions: the assumptions about symbolic sizes.
         size_symbols: the user's SymPy symbols of symbolic sizes, by name.
         element_type: name and bits of the element type; None if the layout does not say.
+        names: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are
+            in what is printed, in SymPy expressions and in code; forms keep ``d0, d1, …``.
         origin: the layout, sizes and assumptions as the user gave them; None for a view of a map.
 
     >>> from morello_layouts import index_map
@@ -75,6 +88,7 @@ class IndexMap:
     assumptions: tuple[Assumption, ...] = ()
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     element_type: ElementType | None = None
+    names: tuple[str, ...] = ()
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
@@ -101,6 +115,28 @@ class IndexMap:
         symbols = size_symbols or {}
         free = IndexMap(recipe, form, source, warnings, (), symbols, element_type)
         return free.assume(assumptions)
+
+    def named(self, *names: str) -> IndexMap:
+        """Return the map with names for its coordinates; without any, with ``d0, d1, …``.
+
+        Raises:
+            ShapeError: if one is not a name, is there twice, or means something else.
+
+        >>> from morello_layouts import index_map
+        >>> m = index_map("f32[3,5]{1,0:T(2,2)}").named("y", "x")
+        >>> print(m)
+        (y, x) -> 12*(y//2) + 4*(x//2) + 2*(y%2) + x%2
+        >>> m(y=2, x=3), m.expr.free_symbols == set(m.symbols)
+        (17, True)
+        """
+        sizes = self.recipe.names
+        checked = checked_names(names, self.recipe.shape, sizes, offset="p") if names else ()
+        return replace(self, names=checked)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """The names of the coordinates: the user's, or ``d0, d1, …``."""
+        return self.names or standard(len(self.recipe.shape))
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -175,6 +211,7 @@ class IndexMap:
             f"{self.source} at {', '.join(f'{n} = {v}' for n, v in sorted(values.items()))}",
             self.warnings,
             element_type=self.element_type,
+            names=self.names,
             origin=self.origin and self.origin.at({**fixed, **sizes}),
         )
 
@@ -187,21 +224,22 @@ class IndexMap:
             self.recipe.size,
             self.size_symbols,
             self.assumptions,
+            self.names,
         )
 
     @property
     def form(self) -> AffineExpr:
-        """The simplified formula as an affine expression."""
+        """The simplified formula as an affine expression over ``d0, d1, …``."""
         return self.affine_map.form
 
     @property
     def symbols(self) -> tuple[sympy.Symbol, ...]:
-        """The SymPy symbols ``d0, d1, …`` of the formula."""
+        """The SymPy symbols of the coordinates, ``d0, d1, …`` if they have no other names."""
         return self.affine_map.symbols
 
     @cached_property
     def expr(self) -> sympy.Expr:
-        """The simplified offset as a SymPy expression in ``d0, d1, …``."""
+        """The simplified offset as a SymPy expression of the coordinates."""
         return self.affine_map.expr
 
     @property
@@ -234,31 +272,35 @@ class IndexMap:
     @cached_property
     def reference(self) -> sympy.Expr:
         """The notation's own formula as a SymPy expression, unsimplified."""
-        return to_sympy(self.reference_form, self.size_symbols)
+        return to_sympy(renamed(self.reference_form, self.names), self.size_symbols)
 
     @cached_property
     def inverse(self) -> Inverse:
         """The coordinates as formulas of the offset, and the condition for padding."""
-        return Inverse.of(self.recipe, self.size_symbols, self.source, self.assumptions)
+        return Inverse.of(self.recipe, self.size_symbols, self.source, self.assumptions, self.names)
 
     def decompose(self) -> Decomposition:
         """Split the offset into the contributions of each coordinate, for loops that hoist them."""
-        names = [f"d{k}" for k in range(len(self.shape))]
-        return decompose(self.form, names, self.size_symbols, self.source, self.assumptions)
+        form, names = renamed(self.form, self.names), self.coordinate_names
+        return decompose(form, names, self.size_symbols, self.source, self.assumptions)
 
-    def modes(self, dim: int) -> Modes:
+    def modes(self, dim: int | str) -> Modes:
         """Return the modes (length and stride) of one dimension, the innermost first.
+
+        Args:
+            dim: its number, from the end if it is negative, or its name.
 
         Raises:
             UnsupportedError: if the strides depend on other coordinates, or are not regular.
         """
-        k = require_dim(dim, len(self.shape))
-        return modes_along(self.form, f"d{k}", self.recipe.shape[k], self.size_symbols)
+        k, names = require_dim(dim, self.coordinate_names), self.coordinate_names
+        form = renamed(self.form, self.names)
+        return modes_along(form, names[k], self.recipe.shape[k], self.size_symbols)
 
     @cached_property
     def derivation(self) -> Derivation:
         """The derivation of the simplified formula from the reference formula."""
-        return Derivation.of(self.reference_form)
+        return Derivation.of(renamed(self.reference_form, self.names))
 
     def compose(self, other: AffineMap | IndexMap) -> IndexMap:
         """Return the map of the coordinates that another map gives: a view of this array.
@@ -285,7 +327,8 @@ class IndexMap:
         outer, inner = self.assume(inner.assumptions), inner.assume(self.assumptions)
         view = gathered(outer.recipe.shape, inner.sizes, inner.given)
         found = viewed(outer, view, f"{self.source} at {inner}")
-        return replace(found, size_symbols=composed.size_symbols)
+        named = found.named(*without_offset(inner.names)) if inner.names else found
+        return replace(named, size_symbols=composed.size_symbols)
 
     def view(self, **operations: Any) -> IndexMap:
         """Return the map of a part of the array, or of its elements in another order.
@@ -331,13 +374,14 @@ class IndexMap:
         m = viewed(self, indexed(self.recipe.shape, index), f"{self.source}[{as_text(index)}]")
         return m.form.const if not m.recipe.shape else m
 
-    def __call__(self, *coordinate: Any) -> Any:
+    def __call__(self, *coordinate: Any, **named: Any) -> Any:
         """Return the offset of the element at a coordinate, in elements.
 
         Args:
             coordinate: one int for each dimension, or integer arrays that broadcast; or SymPy
                 expressions and ints, for a formula of other symbols. A symbol alone has the bounds
                 of its dimension.
+            named: the same by the coordinates' names, in place of all of it.
 
         Raises:
             ShapeError: if a coordinate is outside of its dimension.
@@ -347,6 +391,7 @@ class IndexMap:
         >>> index_map("f32[3,5]{1,0:T(2,2)}")(2, symbols("j", integer=True))
         Mod(j, 2) + 4*floor(j/2) + 12
         """
+        coordinate = in_order(coordinate, named, self.coordinate_names)
         if is_symbolic(coordinate):
             return self.affine_map(*coordinate)
         at = self._checked(coordinate)
@@ -366,7 +411,7 @@ class IndexMap:
         (floor(i/2), floor(j/2), Mod(i, 2), Mod(j, 2))
         """
         if is_symbolic(coordinate):
-            forms, given = forms_of(coordinate, self.recipe.shape)
+            forms, given = forms_of(coordinate, self.recipe.shape, self.names)
             zero = AffineExpr((), 0)
             at = physical_coordinates(self.recipe, forms, zero)
             return exprs_of([zero + x for x in at], {**self.size_symbols, **given})
@@ -442,51 +487,11 @@ class IndexMap:
         >>> index_map("f32[3]{0:T(2)}").coordinates(np.arange(4))
         (array([ 0,  1,  2, -1]),)
         """
-        (size,) = known((self.recipe.size,))
-        is_array = isinstance(offset, list) or getattr(offset, "ndim", 0) > 0
-        p: Any = as_integers(offset, "the offset", size) if is_array else as_index(offset)
-        ends = [p] if not is_array else [p.min(), p.max()] if p.size else []
-        for x in ends:
-            if not 0 <= x < size:
-                raise ShapeError(
-                    f"offset {x} is outside of the buffer",
-                    f"the buffer spans {size} elements",
-                    f"give an offset from 0 to {size - 1}",
-                )
-        if not has_inverse(self.recipe):
-            return self._looked_up(p)
-        if is_array:
-            return self._coordinates_of_array(p)
-        at, limits = coordinates_at(self.recipe, p)
-        return at if all(x < n for x, n in limits) else None
-
-    def _coordinates_of_array(self, p: Any) -> tuple[Any, ...]:
-        import numpy as np
-
-        at, is_element = elements_at(self.recipe, p)
-        return tuple(np.where(is_element, x, -1) for x in at)
-
-    def _looked_up(self, p: Any) -> Any:
-        """Return the coordinate of each offset that holds one element."""
-        import numpy as np
-
-        first, counts = elements_by_slot(self.recipe)
-        shared = np.extract(counts[p] > 1, p)
-        if len(shared):
-            raise UnsupportedError(
-                f"offset {shared[0]} holds {counts[shared[0]]} elements",
-                "an offset has one coordinate if no two elements share it",
-                "ask for the offsets of coordinates instead",
-            )
-        if np.ndim(p):
-            return self._coordinates_of_array(p)
-        if first[p] < 0:
-            return None
-        return tuple(map(int, np.unravel_index(first[p], known(self.recipe.shape))))
+        return coordinates_of(self.recipe, offset)
 
     def _checked(self, coordinate: tuple[Any, ...]) -> tuple[Any, ...]:
         shape, (size,) = known(self.recipe.shape), known((self.recipe.size,))
-        return checked_coordinate(coordinate, shape, size)
+        return checked_coordinate(coordinate, shape, size, self.names)
 
     def __str__(self) -> str:
         return str(self.affine_map)
@@ -532,8 +537,10 @@ def _seen(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> 
     """Return the index map of a recipe whose first steps lead to m's array."""
     zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
     outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
-    form = substitute(m.reference_form, {f"d{k}": zero + x for k, x in enumerate(outer)})
-    return replace(m, recipe=recipe, reference_form=form, source=source, origin=None)
+    forms = [zero + x for x in outer]
+    form = substitute(m.reference_form, dict(zip(standard(len(forms)), forms, strict=True)))
+    names = kept_names(m.names, len(recipe.shape), forms)
+    return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)
 
 
 def cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
@@ -564,6 +571,7 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
         reference_form=m.reference_form * parts + part,
         source=f"{m.source} in {parts} parts",
         element_type=None,
+        names=(*m.names, f"d{len(m.names)}") if m.names else (),
         origin=None,
     )
 
@@ -587,4 +595,4 @@ def map_of_formula(f: AffineMap) -> IndexMap:
         sizes = tuple(0 if end is None else end + 1 for end in ends)
         recipe = recipe_of_coordinates(f.sizes, f.given, sizes)
         form = linear_index(f.given, sizes, AffineExpr((), 0))
-    return IndexMap(recipe, form, "a formula", (), f.assumptions, f.size_symbols)
+    return IndexMap(recipe, form, "a formula", (), f.assumptions, f.size_symbols, names=f.names)

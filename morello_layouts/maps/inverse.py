@@ -17,6 +17,7 @@ from morello_layouts.expr.conversions import (
     to_sympy,
 )
 from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.maps.names import standard
 from morello_layouts.recipe import Recipe, coordinates_at
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Inverse:
         assumptions: the assumptions about symbolic sizes.
         size: elements that the buffer spans.
         axes: names and sizes of the axes whose row-major index the offset is; none for memory.
+        names: names of the coordinates; nothing means ``d0, d1, …``.
 
     >>> from morello_layouts import index_map
     >>> inverse = index_map("f32[3,5]{1,0:T(2,2)}").inverse
@@ -55,6 +57,7 @@ class Inverse:
     assumptions: tuple[Assumption, ...] = ()
     size: Int = 1
     axes: tuple[tuple[str, Int], ...] = ()
+    names: tuple[str, ...] = ()
 
     @staticmethod
     def of(
@@ -62,11 +65,12 @@ class Inverse:
         size_symbols: Mapping[str, sympy.Symbol] | None = None,
         source: str = "",
         assumptions: tuple[Assumption, ...] = (),
+        names: tuple[str, ...] = (),
     ) -> Inverse:
         """Read a recipe backwards and simplify the formulas."""
         if recipe.size == 0:
             forms = (AffineExpr((), 0),) * len(recipe.shape)
-            return Inverse(forms, (), size_symbols or {}, source, assumptions, 0)
+            return Inverse(forms, (), size_symbols or {}, source, assumptions, 0, names=names)
         p = variable("p", 0, recipe.size - 1)
         zero = AffineExpr((), 0)
         at, limits = coordinates_at(recipe, p)
@@ -79,10 +83,17 @@ class Inverse:
             assumptions,
             recipe.size,
             tuple(zip(recipe.axis_names, recipe.physical_shape, strict=False)),
+            names,
         )
 
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """The names of the coordinates: the user's, or ``d0, d1, …``."""
+        return self.names or standard(len(self.forms))
+
     def __str__(self) -> str:
-        names = {form: f"d{k}" for k, form in reversed(list(enumerate(self.forms)))}
+        pairs = list(zip(self.forms, self.coordinate_names, strict=True))
+        names = dict(reversed(pairs))
         # The buffer may begin with padding: -p + 4 >= 0 is p < 5.
         parts = [
             f"p < {form.const + 1}" if n == 0 else f"{names.get(form, form)} >= {n}"

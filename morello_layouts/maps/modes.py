@@ -37,6 +37,7 @@ class Decomposition(Displayed):
         size_symbols: the user's SymPy symbols of symbolic sizes, by name.
         source: the layout as text, with its shape.
         assumptions: the assumptions about symbolic sizes.
+        names: the names of the coordinates.
 
     >>> from morello_layouts import index_map
     >>> parts = index_map("bf16[10,200]{1,0:T(8,128)(2,1)}").decompose()
@@ -52,6 +53,7 @@ class Decomposition(Displayed):
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     source: str = field(default="", compare=False)
     assumptions: tuple[Assumption, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [form for form in (*self.forms, self.mixed) if form.terms]
@@ -104,6 +106,7 @@ def decompose(
         size_symbols or {},
         source,
         assumptions,
+        tuple(names),
     )
 
 
@@ -256,23 +259,30 @@ def _irregular(name: str, atom: Atom, why: str) -> UnsupportedError:
     )
 
 
-def require_dim(dim: int, rank: int) -> int:
+def require_dim(dim: int | str, names: Sequence[str]) -> int:
     """Return a dimension as an index from the left; a negative one counts from the right.
+
+    Args:
+        dim: its number or its name.
+        names: the names of all dimensions.
 
     Raises:
         ShapeError: if the array has no such dimension.
 
-    >>> require_dim(-1, 3)
-    2
+    >>> require_dim(-1, ("y", "x")), require_dim("y", ("y", "x"))
+    (1, 0)
     """
+    rank = len(names)
+    if isinstance(dim, str) and dim in names:
+        return names.index(dim)
     try:
-        found = operator.index(dim)
+        found = operator.index(dim)  # type: ignore[arg-type]
     except TypeError:
         found = rank
     if -rank <= found < rank:
         return found % rank
     raise ShapeError(
         f"there is no dimension {dim!r}",
-        f"the array has {rank} dimensions, counted from 0",
-        f"give a number from 0 to {rank - 1}" if rank else "a scalar has none",
+        f"the array has {rank} dimensions, counted from 0: {', '.join(names)}",
+        f"give a number from 0 to {rank - 1}, or a name" if rank else "a scalar has none",
     )

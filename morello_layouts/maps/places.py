@@ -7,13 +7,23 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
-from morello_layouts.checks import as_index, shown, spread
+from morello_layouts.checks import as_index, as_integers, shown, spread
 from morello_layouts.description import amount
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import HOLDERS
-from morello_layouts.recipe import Recipe, delinearize, known, linear_index, physical_coordinates
+from morello_layouts.recipe import (
+    Recipe,
+    coordinates_at,
+    delinearize,
+    elements_at,
+    elements_by_slot,
+    has_inverse,
+    known,
+    linear_index,
+    physical_coordinates,
+)
 
 MEMORY: Final = "offset"
 """The name of the place of an element in plain memory, whose axes have no names."""
@@ -127,6 +137,57 @@ def slot_of(recipe: Recipe, place: Mapping[str, Any]) -> Any:
             )
         at.append(x)
     return linear_index(at, shape, 0) + known((recipe.offset,))[0]
+
+
+def coordinates_of(recipe: Recipe, offset: Any) -> Any:
+    """Return the coordinate of the element at an offset; arrays have -1 and ints None at padding.
+
+    Raises:
+        ShapeError: if an offset is outside of the buffer.
+    """
+    (size,) = known((recipe.size,))
+    is_array = isinstance(offset, list) or getattr(offset, "ndim", 0) > 0
+    p: Any = as_integers(offset, "the offset", size) if is_array else as_index(offset)
+    ends = [p] if not is_array else [p.min(), p.max()] if p.size else []
+    for x in ends:
+        if not 0 <= x < size:
+            raise ShapeError(
+                f"offset {x} is outside of the buffer",
+                f"the buffer spans {size} elements",
+                f"give an offset from 0 to {size - 1}",
+            )
+    if not has_inverse(recipe):
+        return _looked_up(recipe, p)
+    if is_array:
+        return _of_array(recipe, p)
+    at, limits = coordinates_at(recipe, p)
+    return at if all(x < n for x, n in limits) else None
+
+
+def _of_array(recipe: Recipe, p: Any) -> tuple[Any, ...]:
+    import numpy as np
+
+    at, is_element = elements_at(recipe, p)
+    return tuple(np.where(is_element, x, -1) for x in at)
+
+
+def _looked_up(recipe: Recipe, p: Any) -> Any:
+    """Return the coordinate of each offset that holds one element."""
+    import numpy as np
+
+    first, counts = elements_by_slot(recipe)
+    shared = np.extract(counts[p] > 1, p)
+    if len(shared):
+        raise UnsupportedError(
+            f"offset {shared[0]} holds {counts[shared[0]]} elements",
+            "an offset has one coordinate if no two elements share it",
+            "ask for the offsets of coordinates instead",
+        )
+    if np.ndim(p):
+        return _of_array(recipe, p)
+    if first[p] < 0:
+        return None
+    return tuple(map(int, np.unravel_index(first[p], known(recipe.shape))))
 
 
 def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineExpr], ...]:

@@ -21,7 +21,7 @@ def is_symbolic(coordinate: Sequence[Any]) -> bool:
 
 
 def forms_of(
-    coordinate: Sequence[Any], shape: Sequence[Int]
+    coordinate: Sequence[Any], shape: Sequence[Int], names: Sequence[str] = ()
 ) -> tuple[list[AffineExpr], dict[str, sympy.Symbol]]:
     """Return a coordinate's values as affine expressions, and their symbols by name.
 
@@ -39,7 +39,7 @@ def forms_of(
         number = whole(x)
         if number is not None:
             if isinstance(n, int):
-                require_inside(k, n, number, number)
+                require_inside(k, n, number, number, names)
             forms.append(AffineExpr((), number))
             continue
         if not hasattr(x, "free_symbols"):
@@ -66,14 +66,14 @@ def exprs_of(
 
 
 def coordinate_with(
-    rank: int, values: Mapping[Any, Any] | None, named: Mapping[str, Any]
+    names: Sequence[str], values: Mapping[Any, Any] | None, named: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the coordinate ``d0, d1, …`` with values in place of some of its symbols.
+    """Return the coordinate of these names with values in place of some of its symbols.
 
     Raises:
         ShapeError: if a name is not that of a coordinate.
     """
-    at: dict[str, Any] = {f"d{k}": symbol(f"d{k}") for k in range(rank)}
+    at: dict[str, Any] = {name: symbol(name) for name in names}
     for name, value in {**{str(key): x for key, x in (values or {}).items()}, **named}.items():
         if name not in at:
             raise ShapeError(
@@ -86,7 +86,8 @@ def coordinate_with(
 
 
 def bounds_of(
-    shape: Sequence[Int], symbols: Mapping[str, sympy.Symbol]
+    shape: Sequence[Int], symbols: Mapping[str, sympy.Symbol], names: Sequence[str]
 ) -> dict[sympy.Symbol, tuple[Any, Any]]:
     """Return the smallest and the largest value of each coordinate, as ``simplify`` takes them."""
-    return {symbol(f"d{k}"): (0, public_size(n - 1, symbols)) for k, n in enumerate(shape)}
+    ends = [public_size(n - 1, symbols) for n in shape]
+    return {symbol(name): (0, end) for name, end in zip(names, ends, strict=True)}

@@ -319,10 +319,10 @@ def test_every_bounded_variable_is_an_argument() -> None:
 
 def test_formulas_of_users() -> None:
     mine = ml.from_sympy({"i": 6, "j": 8}, "24*(j//4) + 4*i + j%4")
-    assert ml.code(mine, "c") == "24 * (d1 / 4) + 4 * d0 + d1 % 4"
+    assert ml.code(mine, "c") == "24 * (j / 4) + 4 * i + j % 4"
     assert ml.code(mine, "rust", function=True).splitlines()[:2] == [
-        "/// (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4",
-        "/// 0 <= d0 <= 5, 0 <= d1 <= 7",
+        "/// (i, j) -> 24*(j//4) + 4*i + j%4",
+        "/// 0 <= i <= 5, 0 <= j <= 7",
     ]
     first = ml.from_sympy((6, "N"), "4*d0")
     assert "offset(uint32_t d0, uint64_t d1, uint64_t N)" in ml.code(first, "c", function=True)

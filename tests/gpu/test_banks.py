@@ -183,7 +183,7 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
         (("f32[8,8]{0,1}", "row.b128"), {}, "are not one vector"),
         (("f32[8,9]", "row.b128"), {}, "are not one vector"),
         (("f32[8,8,8]", "ldmatrix"), {}, "expected a tile of 2 dimensions"),
-        (("f32[8,8]", lambda lane: (lane, 0)), {}, "coordinate 0 is 8"),
+        (("f32[8,8]", lambda lane: (lane, 0)), {}, "coordinate 0: expected 0 to 7, got 8"),
         (("f32[32,8]", lambda lane: (lane, 0)), {"at": (1, 0)}, "lanes leave the tile"),
         (("f32[32,8]", lambda _: "x"), {}, "expected a coordinate, got 'x'"),
         (
@@ -195,7 +195,7 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
         (("f32[32,8]", lambda lane: 1 // lane), {}, "ZeroDivisionError"),
         (("f32[32,8]", lambda lane: lane), {}, "1 coordinates for 2 dimensions"),
         (("f32[8,8]", "row.b128"), {"at": (0, 1)}, "expected a multiple of 4 at the end, got 1"),
-        (("f32[8,8]", "row"), {"at": (8, 0)}, "coordinate 0 is 8"),
+        (("f32[8,8]", "row"), {"at": (8, 0)}, "coordinate 0: expected 0 to 7, got 8"),
         (("f32[8,N]", "row"), {"at": (0, 0)}, "in an array of symbolic sizes"),
         (("f32[8,N]", "column.b128"), {}, "not aligned for every value of N"),
         (("f32[8,N]{0,1}", "row.b128"), {}, "are not one vector"),

@@ -251,7 +251,7 @@ def test_padding_is_counted_in_bytes() -> None:
         (((8, 8), 0, ["row"]), "bits: expected an integer from 1"),
         (((8, 8), 16, ["diagonal"]), "expected the name of an access"),
         (((8, 8), 16, 7), "accesses: expected a tuple or list"),
-        (((8, 8), 16, [lambda lane: (lane, 0)]), "coordinate 0 is 8"),
+        (((8, 8), 16, [lambda lane: (lane, 0)]), "coordinate 0: expected 0 to 7, got 8"),
         (((8, 8, 8), 16, ["ldmatrix"]), "expected a tile of 2 dimensions"),
         (((8, 8), 24, ["row.b128"]), "expected a multiple of 24 bits, got 128"),
     ],

@@ -58,7 +58,7 @@ def test_bounds_are_those_that_simplify_and_code_take() -> None:
     ("coordinate", "message"),
     [
         ((ROW,), "expected 2 sizes, got 1"),
-        ((ROW, 8), "coordinate 1 is 8"),
+        ((ROW, 8), "coordinate 1: expected 0 to 7, got 8"),
         ((ROW, "x"), "coordinate 1: expected an int or a SymPy expression, got 'x'"),
         ((ROW, sympy.Symbol("i")), "two symbols have the same name"),
         ((ROW, ROW * COL), "is a product of two variables"),

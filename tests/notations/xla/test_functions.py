@@ -85,8 +85,8 @@ x = sympy.Symbol("x")
     ("arguments", "what"),
     [
         (((1,), (2, 3), (2,)), "e and d: expected as many indices as bounds, got 1 and 2"),
-        (((5,), (3,), (2,)), "coordinate 0 is 5"),
-        (((-1,), (3,), (2,)), "coordinate 0 is -1"),
+        (((5,), (3,), (2,)), "coordinate 0: expected 0 to 2, got 5"),
+        (((-1,), (3,), (2,)), "coordinate 0: expected 0 to 2, got -1"),
         (((1.5,), (3,), (2,)), "coordinate 0 is 1.5"),
         (("ab", (3, 4), (2,)), "e: expected a tuple or list, got 'ab'"),
         ((5, 5, 5), "e: expected a tuple or list, got 5"),
