@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         verify as verify,
     )
     from morello_layouts.api.code import code as code
+    from morello_layouts.api.loops import loops as loops
     from morello_layouts.diagnostics import (
         compare_hlo as compare_hlo,
         diagnose as diagnose,
@@ -108,6 +109,7 @@ _NAMES: Final = {
     " is_injective is_surjective pack register_relayout relayout rematerializations reshard"
     " simplify unpack vector_width verify",
     "api.code": "code",
+    "api.loops": "loops",
     "diagnostics": "compare_hlo diagnose diagnose_many memory read_oom",
     "errors": "LayoutError NoTranslationError ParseError ShapeError TranslationNotFoundError"
     " UnsupportedError",

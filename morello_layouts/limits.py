@@ -192,6 +192,12 @@ TRANSLATION_WITNESS_TILES: Final = 3
 CODE_TEXT: Final = 1_000_000
 """Characters of an expression in code: it repeats shared parts, which may double at each step."""
 
+LOOP_AXES: Final = 32
+"""Loops of a nest: each takes a level of indentation."""
+
+LOOP_PARTS: Final = 64
+"""Copies of a nest's body: each peeled edge doubles them."""
+
 KERNEL_DOMAINS: Final = 200
 """Iteration domains of a kernel, each a loop nest; beyond, elements are moved one by one."""
 

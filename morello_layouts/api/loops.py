@@ -1,0 +1,132 @@
+"""Loop nests of layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from morello_layouts.api.arguments import Shape
+from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.expr.sizes import Int
+from morello_layouts.loop_nests import LoopNest, Space
+from morello_layouts.loop_nests.axes import Digits
+from morello_layouts.loop_nests.order import named, physical
+from morello_layouts.loop_nests.tree import Edges
+from morello_layouts.maps import AffineMap, IndexMap
+
+Mapped: TypeAlias = "LayoutLike | AffineMap"
+
+
+def loops(
+    maps: Mapped | Mapping[str, Mapped],
+    shape: Shape | None = None,
+    *,
+    order: Literal["physical"] | Sequence[str] = "physical",
+    of: str | None = None,
+    tile: Mapping[str, Int | Sequence[Int]] | None = None,
+    edges: Edges = "bounds",
+    names: Sequence[str] | None = None,
+    over: Mapping[str, Sequence[str]] | None = None,
+    body: str = "",
+) -> LoopNest:
+    """Return a loop nest that visits each element of an array, or of several, once.
+
+    Every coordinate is split into the digits by which the layouts divide it, and each digit is a
+    loop: formulas become linear, and divisions disappear. What does not change in a loop is
+    computed before it.
+
+    Args:
+        maps: a layout, its text, an index map or a map of :func:`from_sympy`; or several by name,
+            joined by the names of their coordinates.
+        shape: the array's sizes, if the layout does not carry them.
+        order: ``"physical"`` for the order of the first map's buffer: its offsets ascend; or the
+            names of coordinates or loops, the outermost first.
+        of: the name of the map whose buffer gives the physical order.
+        tile: the size of tiles of a coordinate, or several, the outer one first. The loops over
+            tiles come before the others.
+        edges: what partial tiles have: ``"bounds"``, loops that end early; ``"guards"``, a
+            condition; or ``"peel"``, loops of their own, so that whole tiles have no checks.
+        names: the names of the coordinates, if the maps have none.
+        over: for maps without names, the names of the coordinates of each.
+        body: what to do at an element: text with the offset of a map, ``{a}``, or a coordinate,
+            ``{i}``, in braces.
+
+    Raises:
+        ShapeError: if coordinates of one name have different sizes.
+        LayoutError: if a name is unknown.
+        UnsupportedError: if the nest has too many loops or copies.
+
+    >>> print(loops("f32[10,256]{1,0:T(8,128)}", names=("i", "j"), body="f({i}, x[{x}]);"))
+    // i0: tiles of 8 i
+    for (uint32_t i0 = 0; i0 < 2; ++i0) {
+        const uint32_t x1 = 2048 * i0;
+        // j0: tiles of 128 j
+        for (uint32_t j0 = 0; j0 < 2; ++j0) {
+            const uint32_t x2 = x1 + 1024 * j0;
+            // i1: 8 i in a tile of 8; contiguous in x: 1024 elements
+            const uint32_t i1_end = (10 - 8 * i0) < 8 ? (10 - 8 * i0) : 8;
+            for (uint32_t i1 = 0; i1 < i1_end; ++i1) {
+                const uint32_t x3 = x2 + 128 * i1;
+                const uint32_t i = 8 * i0 + i1;
+                // j1: 128 j in a tile of 128
+                for (uint32_t j1 = 0; j1 < 128; ++j1) {
+                    f(i, x[x3 + j1]);
+                }
+            }
+        }
+    }
+    """
+    given = maps if isinstance(maps, Mapping) else {"x": maps}
+    found = {name: _affine(m, shape) for name, m in given.items()}
+    space = Space.of(found, _coordinates(found, names, over))
+    digits = Digits.of(space).tiled(_tiles(tile or {}, space)).refined()
+    digits = digits.named([*space.size_names, *given])
+    if order == "physical":
+        which = 0 if of is None else list(found).index(of)
+        axes = physical(digits, digits.forms[which])
+    else:
+        axes = named(digits, order)
+    return LoopNest(space, digits, axes, edges, body)
+
+
+def _affine(m: Mapped, shape: Shape | None) -> tuple[AffineMap, str]:
+    if isinstance(m, AffineMap):
+        return m, str(m)
+    found = m if isinstance(m, IndexMap) else index_map(m, shape)
+    return found.affine_map, found.source
+
+
+def _coordinates(
+    maps: Mapping[str, tuple[AffineMap, str]],
+    names: Sequence[str] | None,
+    over: Mapping[str, Sequence[str]] | None,
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of the coordinates of each map."""
+    found = {}
+    for name, (m, _) in maps.items():
+        own = (
+            (over or {}).get(name)
+            or names
+            or getattr(m, "names", ())
+            or [f"d{k}" for k in range(len(m.sizes))]
+        )
+        if len(own) != len(m.sizes):
+            raise ShapeError(
+                f"names of {name}: expected {len(m.sizes)}, got {', '.join(own)}",
+                "each dimension has a name",
+                "give as many names as dimensions",
+            )
+        found[name] = tuple(own)
+    return found
+
+
+def _tiles(tile: Mapping[str, Any], space: Space) -> dict[str, tuple[Int, ...]]:
+    for name in tile:
+        if name not in space.sizes:
+            raise LayoutError(
+                f"tile: expected coordinates of {', '.join(space.sizes)}, got {name!r}",
+                "a tile has a size for coordinates",
+                "name one of them",
+            )
+    return {name: (n,) if not isinstance(n, tuple | list) else tuple(n) for name, n in tile.items()}

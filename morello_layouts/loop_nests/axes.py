@@ -1,0 +1,241 @@
+"""Coordinates as digits: the loops of a nest, before they have an order.
+
+Each coordinate is split at the units at which a formula divides it. After the substitution of
+``i = 8*i0 + i1`` the simplifier finds the formulas without divisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, variable
+from morello_layouts.expr.sizes import (
+    Int,
+    ceil_quotient,
+    common_divisor,
+    is_nonnegative,
+    magnitude,
+)
+from morello_layouts.expr.substitution import substitute
+from morello_layouts.limits import LOOP_AXES
+from morello_layouts.loop_nests.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A loop: one digit of a coordinate.
+
+    Attributes:
+        name: the loop's variable.
+        coordinate: the coordinate of which it is a digit.
+        unit: what the coordinate grows by from one turn to the next.
+        size: the number of turns, in a whole tile.
+    """
+
+    name: str
+    coordinate: str
+    unit: Int
+    size: Int
+
+    @property
+    def variable(self) -> AffineExpr:
+        """The loop's variable within its bounds."""
+        return variable(self.name, 0, self.size - 1 if self.size != 0 else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A condition on loops of which a tile may be partial: ``Σ weight · axis < size``."""
+
+    weights: Mapping[str, Int]
+    size: Int
+
+    def split(self, name: str, unit: Int, outer: str, inner: str) -> Limit:
+        """Return the condition with two axes in place of one."""
+        weight = self.weights.get(name)
+        if weight is None:
+            return self
+        others = {key: w for key, w in self.weights.items() if key != name}
+        return Limit({**others, outer: weight * unit, inner: weight}, self.size)
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Coordinates as sums of axes.
+
+    Attributes:
+        axes: the axes by name; those of a coordinate from the highest unit to the lowest.
+        forms: the offset of each array over the axes, simplified.
+        coordinates: each coordinate over the axes.
+        limits: the conditions of partial tiles.
+        tiles: the axes over the tiles that a user asked for, the outer tiles first.
+    """
+
+    axes: Mapping[str, Axis]
+    forms: tuple[AffineExpr, ...]
+    coordinates: Mapping[str, AffineExpr]
+    limits: tuple[Limit, ...] = ()
+    tiles: tuple[frozenset[str], ...] = ()
+
+    @staticmethod
+    def of(space: Space) -> Digits:
+        """Return each coordinate as one axis."""
+        axes = {name: Axis(name, name, 1, n) for name, n in space.sizes.items() if n != 1}
+        zero = {name: AffineExpr((), 0) for name, n in space.sizes.items() if n == 1}
+        values = zero | {name: axis.variable for name, axis in axes.items()}
+        forms = tuple(canonicalize(substitute(a.form, values)) for a in space.accesses)
+        return Digits(axes, forms, values)
+
+    def split(self, name: str, unit: Int) -> Digits:
+        """Return the digits with an axis in tiles of ``unit`` turns."""
+        if len(self.axes) >= LOOP_AXES:
+            raise UnsupportedError(
+                f"loops: expected up to {LOOP_AXES}, got more",
+                "each unit at which a formula divides a coordinate takes a loop",
+                "give a layout with fewer levels of tiles",
+            )
+        old = self.axes[name]
+        outer = Axis(f"{name}'", old.coordinate, old.unit * unit, ceil_quotient(old.size, unit))
+        inner = replace(old, name=f"{name},", size=unit)
+        axes = dict(_replaced(self.axes.items(), name, (outer, inner)))
+        value = {name: outer.variable * unit + inner.variable}
+        limits = [limit.split(name, unit, outer.name, inner.name) for limit in self.limits]
+        if old.size % unit != 0:
+            limits.append(Limit({outer.name: unit, inner.name: 1}, old.size))
+        return replace(
+            self,
+            axes=axes,
+            forms=tuple(canonicalize(substitute(form, value)) for form in self.forms),
+            coordinates={
+                k: canonicalize(substitute(x, value)) for k, x in self.coordinates.items()
+            },
+            limits=tuple(limits),
+            tiles=tuple(
+                level - {name} | {outer.name, inner.name} if name in level else level
+                for level in self.tiles
+            ),
+        )
+
+    def tiled(self, tiles: Mapping[str, Sequence[Int]]) -> Digits:
+        """Return the digits with coordinates in tiles of some sizes, the outer tiles first."""
+        found, levels = self, dict[int, set[str]]()
+        for coordinate, units in tiles.items():
+            inner = coordinate
+            for k, unit in enumerate(units):
+                size = found.axes[inner].size if inner in found.axes else 1
+                if _is_proper(unit, size):
+                    found = found.split(inner, unit)
+                    levels.setdefault(k, set()).add(f"{inner}'")
+                    inner = f"{inner},"
+        return replace(found, tiles=tuple(frozenset(levels[k]) for k in sorted(levels)))
+
+    def refined(self) -> Digits:
+        """Return the digits split at all units at which a formula divides an axis.
+
+        >>> from morello_layouts import index_map
+        >>> m = index_map("f32[16,256]{1,0:T(8,128)}").affine_map
+        >>> found = Digits.of(Space.of({"x": (m, "")}, {"x": ("i", "j")})).refined().named(())
+        >>> print(found.forms[0], [axis.name for axis in found.axes.values()])
+        2048*i0 + 1024*j0 + 128*i1 + j1 ['i0', 'i1', 'j0', 'j1']
+        """
+        found = self
+        while (at := _best(found._units(sums=False), found.axes)) is not None:
+            found = found.split(*at)
+        tried = found
+        while tried.remainders and (at := _best(tried._units(sums=True), tried.axes)) is not None:
+            if len(tried.axes) >= LOOP_AXES:
+                break
+            tried = tried.split(*at)
+        return tried if tried.remainders < found.remainders else found
+
+    @property
+    def remainders(self) -> int:
+        """The number of divisions and remainders that are left."""
+        return sum(isinstance(atom, Digit) for form in self.forms for atom in form.atoms())
+
+    def _units(self, *, sums: bool) -> dict[str, set[Int]]:
+        """Return the units at which digits divide each axis: those of an axis alone, or in sums."""
+        found: dict[str, set[Int]] = {}
+        for form in self.forms:
+            for atom in form.atoms():
+                if not isinstance(atom, Digit):
+                    continue
+                units = [atom.divisor] if atom.divisor != 1 else []
+                units += [] if atom.modulus is None else [atom.divisor * atom.modulus]
+                terms = [(a, c) for a, c in atom.operand.terms if isinstance(a, Var)]
+                alone = len(terms) == len(atom.operand.terms) == 1 and atom.operand.const == 0
+                if alone and terms[0][1] == 1:
+                    found.setdefault(terms[0][0].name, set()).update(units)
+                elif sums:
+                    for name, unit in _in_sum(terms, units):
+                        found.setdefault(name, set()).add(unit)
+        return found
+
+    def named(self, taken: Iterable[str]) -> Digits:
+        """Return the digits with names for readers: ``i``, or ``i0, i1, …`` from the outside."""
+        used, names = {*taken}, dict[str, str]()
+        for coordinate in self.coordinates:
+            own = [axis for axis in self.axes.values() if axis.coordinate == coordinate]
+            if len(own) == 1:
+                names[own[0].name] = coordinate
+            for k, axis in enumerate(own if len(own) > 1 else ()):
+                stem = f"{coordinate}_" if coordinate[-1:].isdigit() else coordinate
+                names[axis.name] = _fresh(f"{stem}{k}", used | set(self.coordinates))
+        axes = {names[key]: replace(axis, name=names[key]) for key, axis in self.axes.items()}
+        values = {key: axes[name].variable for key, name in names.items()}
+        return Digits(
+            axes,
+            tuple(substitute(form, values) for form in self.forms),
+            {key: substitute(form, values) for key, form in self.coordinates.items()},
+            tuple(
+                Limit({names[key]: w for key, w in limit.weights.items()}, limit.size)
+                for limit in self.limits
+            ),
+            tuple(frozenset(names[key] for key in level) for level in self.tiles),
+        )
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    while name in used:
+        name += "_"
+    return name
+
+
+def _replaced(
+    items: Iterable[tuple[str, Axis]], name: str, axes: Sequence[Axis]
+) -> Iterator[tuple[str, Axis]]:
+    for key, axis in items:
+        yield from ((one.name, one) for one in axes) if key == name else [(key, axis)]
+
+
+def _in_sum(terms: Sequence[tuple[Var, Int]], units: Sequence[Int]) -> Iterator[tuple[str, Int]]:
+    """Yield the units at which the variables of a sum would have to be split."""
+    for var, c in terms:
+        others: Int = 0
+        for other, k in terms:
+            others = common_divisor(others, k) if other is not var else others
+        for unit in units:
+            yield var.name, _over(unit, common_divisor(unit, c))
+            yield var.name, _over(common_divisor(unit, others), common_divisor(others, c))
+
+
+def _over(a: Int, b: Int) -> Int:
+    return 1 if b == 0 or a % b != 0 else a // b
+
+
+def _best(units: Mapping[str, set[Int]], axes: Mapping[str, Axis]) -> tuple[str, Int] | None:
+    """Return the largest unit of an axis that divides no other of its units."""
+    for name, axis in axes.items():
+        proper = [u for u in units.get(name, ()) if _is_proper(u, axis.size)]
+        largest = [u for u in proper if not any(v != u and v % u == 0 for v in proper)]
+        if largest:
+            dividing = [u for u in largest if axis.size % u == 0] or largest
+            return name, max(dividing, key=lambda u: (*magnitude(u), str(u)))
+    return None
+
+
+def _is_proper(unit: Int, size: Int) -> bool:
+    """Whether tiles of a unit are a split: more than one turn in a tile, more than one tile."""
+    return unit not in (1, size) and is_nonnegative(unit - 1) and not is_nonnegative(unit - size)

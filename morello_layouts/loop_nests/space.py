@@ -1,0 +1,112 @@
+"""The iteration space of a nest: named coordinates, and the maps that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from morello_layouts.errors import ShapeError
+from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import substitute
+from morello_layouts.maps import AffineMap
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A map in a nest: the offset of an array's element at a point of the iteration space.
+
+    Attributes:
+        name: the name of the array.
+        over: the coordinates that the map takes, in its order.
+        form: the offset over these names, simplified.
+        source: the map as text.
+    """
+
+    name: str
+    over: tuple[str, ...]
+    form: AffineExpr
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Space:
+    """All points of a box of named coordinates, and the arrays that are visited there.
+
+    Attributes:
+        sizes: the number of values of each coordinate, by name.
+        accesses: the arrays.
+        assumptions: the assumptions about symbolic sizes.
+    """
+
+    sizes: Mapping[str, Int]
+    accesses: tuple[Access, ...]
+    assumptions: tuple[Assumption, ...] = ()
+
+    @staticmethod
+    def of(maps: Mapping[str, tuple[AffineMap, str]], over: Mapping[str, Sequence[str]]) -> Space:
+        """Join maps, given with their text, by the names of their coordinates.
+
+        Raises:
+            ShapeError: if a name has two sizes or two meanings, or a map has no coordinate names
+                of its own and another rank than the others.
+
+        >>> from morello_layouts import from_sympy
+        >>> a = from_sympy({"shape": (6, 8)}, "8*d0 + d1")
+        >>> b = from_sympy({"shape": (8, 4)}, "d0 + 8*d1")
+        >>> found = Space.of({"a": (a, ""), "b": (b, "")}, {"a": ("i", "k"), "b": ("k", "j")})
+        >>> dict(found.sizes), str(found.accesses[1].form)
+        ({'i': 6, 'k': 8, 'j': 4}, '8*j + k')
+        """
+        sizes: dict[str, Int] = {}
+        accesses = []
+        for name, (m, source) in maps.items():
+            names = tuple(over[name])
+            for at, n in zip(names, m.sizes, strict=True):
+                if sizes.setdefault(at, n) != n:
+                    raise ShapeError(
+                        f"{at} of {name}: expected {sizes[at]} values, got {n}",
+                        "maps are joined by the names of their coordinates",
+                        "rename the coordinate, or take a part of the larger array: m[:4]",
+                    )
+            accesses.append(Access(name, names, renamed(m, names), source))
+        found = Space(sizes, tuple(accesses), _assumptions(m for m, _ in maps.values()))
+        _require_different([*found.sizes, *found.size_names, *maps])
+        return found
+
+    @cached_property
+    def size_names(self) -> tuple[str, ...]:
+        """The names of the symbolic sizes."""
+        found: set[str] = set()
+        for n in self.sizes.values():
+            found |= n.names() if isinstance(n, SizeExpr) else frozenset()
+        for access in self.accesses:
+            found |= access.form.sizes()
+        return tuple(sorted(found))
+
+
+def renamed(m: AffineMap, names: Sequence[str]) -> AffineExpr:
+    """Return the offset of a map over other names than ``d0, d1, …``."""
+    bounds = {v.name: v.interval for v in m.form.variables()}
+    values = {
+        f"d{k}": variable(name, *bounds[f"d{k}"])
+        for k, name in enumerate(names)
+        if f"d{k}" in bounds
+    }
+    return substitute(m.form, values)
+
+
+def _assumptions(maps: Iterable[AffineMap]) -> tuple[Assumption, ...]:
+    return tuple(dict.fromkeys(one for m in maps for one in m.assumptions))
+
+
+def _require_different(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ShapeError(
+                f"{name!r} names two things",
+                "coordinates, symbolic sizes and arrays have names of their own",
+                "rename one of them",
+            )

@@ -1,0 +1,277 @@
+"""Nests as source text: a language is a small class that says how it differs from C."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from morello_layouts.codegen.language import ProgramLanguage
+from morello_layouts.codegen.operations import Lowering, Node, Op
+from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage, RustLanguage
+from morello_layouts.codegen.widths import IntType, Widths
+from morello_layouts.errors import LayoutError
+from morello_layouts.expr import AffineExpr, Interval
+from morello_layouts.expr.sizes import Int
+from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.space import Space
+from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a writer prints.
+
+    Attributes:
+        space: the coordinates and arrays.
+        statements: the nest.
+        bases: the names of values.
+        results: what the body may use, by name.
+        body: the text of the body; empty for one by default.
+        about: a comment.
+    """
+
+    space: Space
+    statements: tuple[Statement, ...]
+    bases: AbstractSet[str]
+    results: Mapping[str, AffineExpr]
+    body: str = ""
+    about: str = ""
+
+
+class Writer:
+    """A writer of nests in C; a subclass states the differences.
+
+    Attributes:
+        language: the language of expressions.
+        comment: the beginning of a comment.
+        loop: the head of a loop, of its variable ``v``, ``type``, ``start`` and ``stop``.
+        end: the end of a loop, a condition and a function; empty if indentation ends them.
+        opening: the head of a function.
+        typed: an argument.
+        condition: the head of a condition.
+        both: the operator between conditions.
+        least: the smaller of two numbers.
+    """
+
+    language: ClassVar[type[ProgramLanguage]] = CLanguage
+    comment: ClassVar[str] = "//"
+    loop: ClassVar[str] = "for ({type} {v} = {start}; {v} < {stop}; ++{v}) {{"
+    end: ClassVar[str] = "}"
+    opening: ClassVar[str] = "static void {name}({arguments}) {{"
+    typed: ClassVar[str] = "const {type} {name}"
+    condition: ClassVar[str] = "if ({}) {{"
+    both: ClassVar[str] = " && "
+    least: ClassVar[str] = "{a} < {b} ? {a} : {b}"
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.own = self.language()
+        known = source.space.assumptions
+        bounds = {one.name: Interval(one.lo, one.hi) for one in known}
+        self.widths = Widths(True, self.own.unsigned, bounds) if self.own.has_widths else None
+        self.lowering = Lowering(self.own.arithmetic, bounds)
+        self.printer = self.own.printer(self.widths)
+
+    def text(self, form: AffineExpr, kind: IntType | None = None) -> str:
+        """Return a form as an expression, in a type if one is given."""
+        return self._written(_base_first(self.lowering.form(form), self.source.bases), kind)
+
+    def count(self, form: AffineExpr, kind: IntType | None) -> str:
+        """Return a number of turns: the sum of its first terms is never negative there."""
+        root = self.lowering.form(form)
+        if root.op is Op.SUM:
+            hi = root.interval.hi
+            root = Node(Op.SUM, root.args, Interval(0, hi), Interval(0, hi), root.value)
+        return self._written(root, kind)
+
+    def _written(self, root: Node, kind: IntType | None) -> str:
+        text = self.printer.write([root], {})[root]
+        if kind is None or self.widths is None or self.widths.result(root) == kind:
+            return text
+        return text if root.op is Op.CONST else self.cast(text, kind)
+
+    def cast(self, text: str, kind: IntType) -> str:
+        """Return an expression where another type is expected."""
+        del kind
+        return text
+
+    def kind(self, *intervals: Interval) -> IntType | None:
+        """Return the type that holds some values."""
+        return None if self.widths is None else self.widths.kind(*intervals)
+
+    def lines(self, statements: Sequence[Statement], depth: int = 0) -> Iterator[str]:
+        """Yield the lines of statements."""
+        pad = "    " * depth
+        for one in statements:
+            match one:
+                case Value():
+                    if one.about:
+                        yield f"{pad}{self.comment} {one.name}: {one.about}"
+                    yield pad + self.value(one.name, one.form)
+                case Loop():
+                    yield from (pad + line for line in self.head(one))
+                    yield from self.lines(one.body, depth + 1)
+                    yield from [pad + self.end] if self.end else []
+                case Guard():
+                    parts = [self.below(form, n) for form, n in one.conditions]
+                    yield pad + self.condition.format(self.both.join(parts))
+                    yield from self.lines(one.body, depth + 1)
+                    yield from [pad + self.end] if self.end else []
+                case Visit():
+                    yield from (pad + line for line in self.visit())
+
+    def value(self, name: str, form: AffineExpr) -> str:
+        """Return the line that names a value."""
+        kind = self.kind(form.interval)
+        return self.own.statement(name, self.text(form, kind), kind)
+
+    def below(self, form: AffineExpr, bound: Int) -> str:
+        """Return the condition that a form is below a bound."""
+        kind = self.kind(form.interval, Interval(bound, bound))
+        left, right = (self.text(x, kind) for x in (form, AffineExpr((), bound)))
+        return f"{_uncast(left)} < {_uncast(right)}"
+
+    def head(self, loop: Loop) -> list[str]:
+        """Return the lines before the body of a loop."""
+        name = loop.axis.name
+        own = self.kind(Interval(0, loop.axis.size))
+        ends = [Interval(0, stop.interval.hi) for stop in loop.stops]
+        kind = self.kind(Interval(0, loop.axis.size), *ends)
+        kind = own if len(loop.stops) == 1 else kind
+        stop = self.count(loop.stops[0], kind)
+        for other in loop.stops[1:]:
+            stop = self.least.format(a=_closed(stop), b=_closed(self.count(other, kind)))
+        lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
+        if len(loop.stops) > 1:
+            stop = stop if own is None or kind == own else self.cast(stop, own)
+            lines.append(self.own.statement(f"{name}_end", stop, own))
+            stop = f"{name}_end"
+        start = self.count(loop.start, own)
+        return [
+            *lines,
+            self.loop.format(v=name, type=self.own.type_of(own), start=start, stop=stop),
+        ]
+
+    def function(self, name: str, arguments: str) -> Iterator[str]:
+        """Yield the lines of a function; sizes are arguments after the given ones."""
+        sizes = [self.argument(size) for size in self.source.space.size_names]
+        yield from (f"{self.comment} {line}" for line in self.source.about.splitlines())
+        given = [arguments] if arguments else []
+        yield self.opening.format(name=name, arguments=", ".join([*given, *sizes]))
+        yield from self.lines(self.source.statements, 1)
+        yield from [self.end] if self.end else []
+
+    def argument(self, size: str) -> str:
+        """Return the argument for a symbolic size."""
+        kind = self.own.type_of(self.kind(self.lowering.size(size).interval))
+        return self.typed.format(name=size, type=kind)
+
+    def visit(self) -> list[str]:
+        """Return the lines of the body."""
+        found = self.source.results
+        texts = {name: self.text(form) for name, form in found.items()}
+        body = self.source.body or self.default()
+        return [_filled(line, texts) for line in body.splitlines()]
+
+    def default(self) -> str:
+        """Return the body of a nest without one."""
+        parts = ", ".join(f"{a.name}[{{{a.name}}}]" for a in self.source.space.accesses)
+        return f"{self.comment} {parts}"
+
+
+def _base_first(node: Node, bases: AbstractSet[str]) -> Node:
+    """Return a sum with the value of an outer loop as its first term."""
+    if node.op is not Op.SUM or min(node.value) < 0:
+        return node
+    args = sorted(node.args, key=lambda arg: arg.op is not Op.NAME or arg.value not in bases)
+    return Node(Op.SUM, tuple(args), node.interval, node.reach, node.value)
+
+
+_FIELD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+
+
+def _filled(line: str, texts: Mapping[str, str]) -> str:
+    """Return a line with texts in place of names in braces; other braces stay."""
+
+    def text(found: re.Match[str]) -> str:
+        value = texts.get(found[1])
+        if value is None:
+            return found[0]
+        is_alone = line[: found.start()].endswith("[") and line[found.end() :].startswith("]")
+        return value if is_alone else _closed(value)
+
+    return _FIELD.sub(text, line)
+
+
+def _uncast(text: str) -> str:
+    """Return an operand of <, which after a type would begin its arguments in Rust."""
+    return f"({text})" if " as " in text else text
+
+
+def _closed(text: str) -> str:
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
+
+
+class CudaWriter(Writer):
+    """CUDA C++."""
+
+    language: ClassVar[type[ProgramLanguage]] = CudaLanguage
+    opening: ClassVar[str] = "__device__ static void {name}({arguments}) {{"
+
+
+class RustWriter(Writer):
+    """Rust."""
+
+    language: ClassVar[type[ProgramLanguage]] = RustLanguage
+    loop: ClassVar[str] = "for {v} in {start}..{stop} {{"
+    opening: ClassVar[str] = "pub fn {name}({arguments}) {{"
+    typed: ClassVar[str] = "{name}: {type}"
+    condition: ClassVar[str] = "if {} {{"
+    least: ClassVar[str] = "{a}.min({b})"
+
+    def cast(self, text: str, kind: IntType) -> str:
+        """Return an expression converted to another type."""
+        is_atom = re.fullmatch(r"\w+|.*\.min\(.*\)", text)
+        return f"{text if is_atom else f'({text})'} as {kind.text}"
+
+
+class PythonWriter(Writer):
+    """Python."""
+
+    language: ClassVar[type[ProgramLanguage]] = PythonLanguage
+    comment: ClassVar[str] = "#"
+    loop: ClassVar[str] = "for {v} in range({start}, {stop}):"
+    end: ClassVar[str] = ""
+    opening: ClassVar[str] = "def {name}({arguments}):"
+    typed: ClassVar[str] = "{name}"
+    condition: ClassVar[str] = "if {}:"
+    both: ClassVar[str] = " and "
+    least: ClassVar[str] = "min({a}, {b})"
+
+
+WRITERS: Final[Mapping[str, type[Writer]]] = {
+    "c": Writer,
+    "cuda": CudaWriter,
+    "rust": RustWriter,
+    "python": PythonWriter,
+}
+"""The writer of each language."""
+
+
+def nest_text(source: Source, language: str, *, function: bool, name: str, arguments: str) -> str:
+    """Return a nest in a language, as statements or as a function.
+
+    Raises:
+        LayoutError: if there is no such language.
+    """
+    if language not in WRITERS:
+        raise LayoutError(
+            f"language: expected one of {', '.join(WRITERS)}, got {language!r}",
+            "nests are printed in these languages",
+            "name one of them",
+        )
+    writer = WRITERS[language](source)
+    lines = writer.function(name, arguments) if function else writer.lines(source.statements)
+    return "\n".join(lines)

@@ -1,0 +1,220 @@
+"""The statements of a nest: loops, values, conditions, visits; and the edges of partial tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr, canonicalize, digit
+from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
+from morello_layouts.limits import LOOP_PARTS
+from morello_layouts.loop_nests.axes import Axis, Limit
+from morello_layouts.loop_nests.hoist import Value
+
+Edges: TypeAlias = Literal["bounds", "guards", "peel"]
+"""What partial tiles have: loops that end early, conditions, or copies of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The body, at one element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Statements under a condition: each form is below its bound."""
+
+    conditions: tuple[tuple[AffineExpr, Int], ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop from ``start`` up to the least of ``stops``, not included."""
+
+    axis: Axis
+    start: AffineExpr
+    stops: tuple[AffineExpr, ...]
+    body: tuple[Statement, ...]
+    about: str = ""
+
+
+Statement: TypeAlias = "Value | Guard | Loop | Visit"
+
+_ZERO: Final = AffineExpr((), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """What is left of a limit inside of some loops.
+
+    Attributes:
+        weights: the weights of the axes of inner loops.
+        rest: their sum is below this.
+        is_last: whether a tile that is not whole is walked: then it ends before the next one.
+    """
+
+    weights: Mapping[str, Int]
+    rest: AffineExpr
+    is_last: bool = False
+
+    def inside(self, axis: Axis, at: AffineExpr) -> _Edge:
+        """Return what is left inside of the loop of an axis."""
+        weights = {name: w for name, w in self.weights.items() if name != axis.name}
+        return replace(
+            self, weights=weights, rest=canonicalize(self.rest - at * self.weights[axis.name])
+        )
+
+    def turns(self, axis: Axis, reserve: Int) -> AffineExpr:
+        """Return for how many turns of an axis the sum of the others may be ``reserve``."""
+        weight = self.weights[axis.name]
+        if any(c % weight != 0 for _, c in self.rest.terms):
+            return canonicalize((self.rest + (weight - 1 - reserve)) // weight)
+        linear = AffineExpr.from_terms((atom, c // weight) for atom, c in self.rest.terms)
+        return linear + _turns(self.rest.const - reserve, weight)
+
+
+def _turns(size: Int, weight: Int) -> AffineExpr:
+    """Return ⌈size / weight⌉; sizes without names may be negative."""
+    if isinstance(size, int) and isinstance(weight, int):
+        return AffineExpr((), -(-size // weight))
+    if is_nonnegative(size - 1):
+        return AffineExpr((), ceil_quotient(size, weight))
+    raised = size + (weight - 1)
+    quotient, rest = divmod(raised, weight)
+    if rest == 0:
+        return AffineExpr((), quotient)
+    return digit(AffineExpr((), raised), weight, None)
+
+
+class Builder:
+    """A builder of a nest's statements from axes in order."""
+
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        limits: Sequence[Limit],
+        values: Sequence[Sequence[Value]],
+        edges: Edges,
+        about: Mapping[str, str],
+    ) -> None:
+        self.axes, self.values, self.edges, self.about = axes, values, edges, about
+        self.sizes = {axis.name: axis.size for axis in axes}
+        self.limits = limits
+        self.order = list(self.sizes)
+        self.parts = 0
+
+    def statements(self) -> tuple[Statement, ...]:
+        """Return the whole nest."""
+        edges = [_Edge(limit.weights, AffineExpr((), limit.size)) for limit in self.limits]
+        return (*self.values[0], *self._inside(0, edges))
+
+    def _inside(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
+        """Return what is inside of the first ``level`` loops, without the values there."""
+        if level == len(self.axes):
+            self.parts += 1
+            if self.parts > LOOP_PARTS:
+                raise UnsupportedError(
+                    f"peel: expected up to {LOOP_PARTS} copies of the body, got more",
+                    "each partial tile has a copy of the loops inside of it",
+                    'give edges="bounds", or tiles that divide the sizes',
+                )
+            return (Visit(),)
+        axis = self.axes[level]
+        if self.edges == "guards":
+            return self._guarded(axis, level)
+        concerned = [edge for edge in edges if axis.name in edge.weights]
+        others = [edge for edge in edges if axis.name not in edge.weights]
+        if self.edges == "peel" and len(concerned) == 1:
+            peeled = self._peeled(axis, level, concerned[0], others)
+            if peeled is not None:
+                return peeled
+        inner = [replace(edge.inside(axis, axis.variable), is_last=False) for edge in concerned]
+        stops = [edge.turns(axis, 0) for edge in concerned]
+        if not any(self._ends_early(edge, axis) for edge in concerned):
+            stops.append(AffineExpr((), axis.size))
+        body = self._body(level, [*others, *(edge for edge in inner if edge.weights)])
+        return (self._loop(axis, _ZERO, least(stops), body),)
+
+    def _guarded(self, axis: Axis, level: int) -> tuple[Statement, ...]:
+        last = {k: max(map(self.order.index, limit.weights)) for k, limit in enumerate(self.limits)}
+        bounds = [self._condition(x) for k, x in enumerate(self.limits) if last[k] == level]
+        body = self._body(level, ())
+        body = (Guard(tuple(bounds), body),) if bounds else body
+        return (self._loop(axis, _ZERO, (AffineExpr((), axis.size),), body),)
+
+    def _reserve(self, edge: _Edge, axis: Axis) -> Int:
+        """Return the largest sum of the other axes of a limit."""
+        found: Int = 0
+        for name, weight in edge.weights.items():
+            found = found + (weight * (self.sizes[name] - 1) if name != axis.name else 0)
+        return found
+
+    def _ends_early(self, edge: _Edge, axis: Axis) -> bool:
+        """Whether a limit alone ends a loop: in a partial tile whose inner loops fill one turn."""
+        fill = edge.weights[axis.name] - self._reserve(edge, axis)
+        return edge.is_last and is_nonnegative(fill)
+
+    def _condition(self, limit: Limit) -> tuple[AffineExpr, Int]:
+        total = _ZERO
+        for axis in self.axes:
+            total = total + axis.variable * limit.weights.get(axis.name, 0)
+        return total, limit.size
+
+    def _peeled(
+        self, axis: Axis, level: int, edge: _Edge, others: Sequence[_Edge]
+    ) -> tuple[Statement, ...] | None:
+        """Return the loop over whole tiles, and that over partial ones; None if it has no use."""
+        reserve = self._reserve(edge, axis)
+        whole, all_turns = edge.turns(axis, reserve), edge.turns(axis, 0)
+        low, high = whole.interval.lo, all_turns.interval.hi
+        # The rest is at least 1: a partial turn leaves no whole one below 0.
+        is_positive = is_nonnegative(edge.weights[axis.name] - reserve)
+        if not is_positive and (low is None or not is_nonnegative(low)):
+            return None
+        if whole == all_turns:
+            return None
+        is_within = high is not None and is_nonnegative(axis.size - high)
+        if not is_within and not self._ends_early(edge, axis):
+            return None
+        first = self._loop(axis, _ZERO, (whole,), self._body(level, others))
+        is_one = not whole.terms and not all_turns.terms and all_turns.const - whole.const == 1
+        last = edge.inside(axis, whole if is_one else axis.variable)
+        edges = [*others, *([replace(last, is_last=True)] if last.weights else [])]
+        body = self._body(level, edges)
+        if is_one:
+            rest: tuple[Statement, ...] = (Value(axis.name, whole, "the partial tile"), *body)
+        else:
+            rest = (self._loop(axis, whole, (all_turns,), body, "the partial tile, if any"),)
+        return rest if whole == _ZERO else (first, *rest)
+
+    def _body(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
+        return (*self.values[level + 1], *self._inside(level + 1, edges))
+
+    def _loop(
+        self,
+        axis: Axis,
+        start: AffineExpr,
+        stops: tuple[AffineExpr, ...],
+        body: tuple[Statement, ...],
+        about: str = "",
+    ) -> Loop:
+        return Loop(axis, start, stops, body, about or self.about.get(axis.name, ""))
+
+
+def least(stops: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
+    """Return the ends that may be the least, without those that are never below another."""
+    kept: list[AffineExpr] = []
+    for k, stop in enumerate(stops):
+        below = [*kept, *stops[k + 1 :]]
+        if not any(is_never_above(other, stop) for other in below):
+            kept.append(stop)
+    return tuple(kept)
+
+
+def is_never_above(a: AffineExpr, b: AffineExpr) -> bool:
+    """Whether a form is proved to be at most another one."""
+    lo = canonicalize(b - a).interval.lo
+    return lo is not None and is_nonnegative(lo)
