@@ -345,6 +345,10 @@ FORMULA_TEXT: Final = 1000
 EXPRESSION_BITS: Final = 1024
 """Bits of a number in an expression's text: powers and products grow without end."""
 
+MASK_RUNS: Final = 32
+"""Digits that a mask may take: its runs of ones times the terms of what it masks; an eighth if that
+has digits."""
+
 CUTE_LEAVES: Final = 64
 """Sizes of a CuTe layout: each is one more digit of the formula."""
 

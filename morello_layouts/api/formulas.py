@@ -117,12 +117,14 @@ def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -
     return promote_to_sizes(form, sizes)
 
 
-def _interval(name: object, ends: tuple[Bound, Bound]) -> Interval:
+def _interval(name: object, ends: tuple[Bound, Bound] | range) -> Interval:
+    if isinstance(ends, range) and ends.step == 1:
+        ends = (ends.start, ends.stop - 1)
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise LayoutError(
             f"bounds of {name}: expected a pair, got {ends!r}",
             "bounds are the smallest and the largest value",
-            "give for example (0, 31), with None for no bound",
+            "give for example (0, 31), with None for no bound, or range(32)",
         )
     lo, hi = (_end(end) for end in ends)
     if isinstance(lo, int) and isinstance(hi, int) and hi < lo:

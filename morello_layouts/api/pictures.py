@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from morello_layouts.api.arguments import Shape
@@ -31,6 +31,7 @@ def draw(
     max_columns: int | None = None,
     max_slices: int = 4,
     max_slots: int = 128,
+    at: Mapping[str, int] | None = None,
     notation: str | None = None,
 ) -> Picture:
     """Return the picture of a layout: offsets, tiles, padding and the memory strip.
@@ -55,12 +56,13 @@ def draw(
         max_columns: columns shown, as ``max_rows``.
         max_slices: slices shown of an array of more than two dimensions.
         max_slots: slots of the buffer that are shown whole; 0 for no memory strip.
+        at: numbers for symbolic sizes, as ``{"M": 16}``.
         notation: the notation of each text, as for ``parse``.
 
     Raises:
         ParseError: if text is not in any notation.
         ShapeError: if the shape is missing, shapes differ, or a mark is outside the array.
-        UnsupportedError: if sizes are symbolic; ``.at(…)`` gives them numbers.
+        UnsupportedError: if sizes are symbolic, and ``at`` has no number for one.
 
     >>> print(draw("f32[3,5]{1,0:T(2,2)}", max_slots=0))
     f32[3,5]{1,0:T(2,2)}
@@ -81,6 +83,11 @@ def draw(
     layout = parsed(layout, notation)
     second = second if second is None else parsed(second, notation)
     maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
+    if at is not None:
+        others = {name for m in maps[1:] for name in m.recipe.names} - {*maps[0].recipe.names}
+        own = [{name: n for name, n in at.items() if name not in others}]
+        own += [{name: n for name, n in at.items() if name in m.recipe.names} for m in maps[1:]]
+        maps = [m.at(**numbers) for m, numbers in zip(maps, own, strict=True)]
     style = Style(
         colour=colour,
         word_bits=as_index(word_bits),

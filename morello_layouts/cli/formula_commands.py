@@ -14,6 +14,7 @@ from morello_layouts.api.formulas import form_of
 from morello_layouts.api.layouts import LayoutLike, parsed
 from morello_layouts.cli.options import (
     assuming_option,
+    at_option,
     json_option,
     notation_option,
     output_option,
@@ -57,6 +58,7 @@ In Python: code.
 @shape_option
 @notation_option
 @assuming_option
+@at_option
 @click.option(
     "--target", type=click.Choice(TARGETS), default="c", show_default=True, help="The language."
 )
@@ -78,6 +80,7 @@ def code(
     text: LayoutLike,
     shape: Shape | None,
     assuming: str | None,
+    at: dict[str, int] | None,
     target: str,
     bounds: str | None,
     inverse: bool,
@@ -90,6 +93,7 @@ def code(
     of: Formulable = text
     if bounds is None:
         m = api.index_map(text, shape, assuming=assuming)
+        m = m if at is None else m.at(**at)
         of = m.inverse if inverse else m
     else:
         _refuse_for_expressions(inverse, shape, assuming)

@@ -13,6 +13,7 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.cli.options import (
     assuming_option,
+    at_option,
     checked_option,
     coordinate,
     json_option,
@@ -21,7 +22,7 @@ from morello_layouts.cli.options import (
     text_argument,
 )
 from morello_layouts.cli.results import Status, in_options
-from morello_layouts.cli.terminal import print_json, print_lines, print_text
+from morello_layouts.cli.terminal import print_json, print_lines, print_text, say_written
 from morello_layouts.plain import plain
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ Examples:
   morello-layouts draw "[1, 0, 1 p(4)]" --shape 6x8 -o packed.svg
   morello-layouts draw "f32[3,5]{1,0:T(2,2)}" "{1,0}" -o both.html
   morello-layouts draw "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}" --colour word -o words.svg
+  morello-layouts draw "f32[M,N]{1,0:T(2,2)}" --at M=3,N=5
   morello-layouts draw "SM80_16x8x16_F32F16F16F32_TN C" -o lanes.svg
   morello-layouts draw "bf16[8,8]{1,0:T(2,4)(2,1,1,1)}" --mark 6,5 -o dot.png
 
@@ -160,6 +162,7 @@ In Python: draw.
 @text_argument("other", required=False)
 @shape_option
 @notation_option
+@at_option
 @click.option("-o", "--output", metavar="FILE", help="Write x.svg, x.html, x.png or x.txt.")
 @click.option(
     "--colour",
@@ -193,6 +196,7 @@ def draw(
     picture = api.draw(text, other, shape, **style)
     if output is not None:
         picture.save(output)
+        say_written(output)
     if as_json:
         print_json({"file": output, "panels": [_panel(panel) for panel in picture.panels]})
     elif output is None:

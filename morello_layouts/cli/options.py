@@ -90,6 +90,37 @@ assuming_option = click.option(
     help='Assumptions about symbolic sizes, such as "M % 8 == 0, N <= 128".',
 )  # fmt: skip
 
+_AT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,19})\s*", re.ASCII)
+
+
+def sizes_at(text: str) -> dict[str, int]:
+    """Read numbers for symbolic sizes.
+
+    Raises:
+        ShapeError: if a part is not a name and its number.
+
+    >>> sizes_at("M=16, N=8")
+    {'M': 16, 'N': 8}
+    """
+    found = {}
+    for part in text.split(","):
+        match = _AT.fullmatch(part)
+        if match is None:
+            raise ShapeError(
+                f"expected name=number, got {part.strip()!r}",
+                "each symbolic size gets a number",
+                "write for example M=16,N=8",
+            )
+        found[match[1]] = int(match[2])
+    return found
+
+
+at_option = click.option(
+    "--at", metavar="M=16,N=8", callback=checked_option(sizes_at),
+    help="Numbers for the symbolic sizes.",
+)  # fmt: skip
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 output_option = click.option("-o", "--output", metavar="FILE", help="Write to a file.")

@@ -14,6 +14,7 @@ from morello_layouts.errors import LayoutError
 _ARGUMENT: Final = re.compile(
     r"\b([a-z_]+)=(\([^()]*\)|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
 )
+_AT: Final = re.compile(r"\.?\bat\((\w+=…(?:, \w+=…)*)\)")
 
 
 def in_options(text: str, command: click.Command) -> str:
@@ -47,6 +48,8 @@ def in_options(text: str, command: click.Command) -> str:
             value = value.strip("\"'")
         return options[name] + ("" if value == "True" else f" {value}")
 
+    if "at" in options:
+        text = _AT.sub(lambda call: f"--at {call[1].replace('…', '16').replace(' ', '')}", text)
     return _ARGUMENT.sub(option, text)
 
 

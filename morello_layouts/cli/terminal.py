@@ -114,14 +114,22 @@ def print_result(text: str, facts: dict[str, Any], *, output: str | None, as_jso
 
 
 def write(path: str, text: str) -> None:
-    """Write a file.
+    """Write a file, and say so on standard error.
 
     Raises:
         LayoutError: if the file cannot be written.
     """
     try:
         Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
+        say_written(path)
     except (OSError, ValueError) as error:
         raise LayoutError(
             f"{path} could not be written", str(error), "write it to another place"
         ) from None
+
+
+def say_written(path: str) -> None:
+    """Say on standard error that a file was written, and its length."""
+    kib = max(Path(path).stat().st_size / 1024, 0.1)
+    size = f"{kib / 1024:,.1f} MiB" if kib >= 1024 else f"{kib:,.1f} KiB"
+    print_error(f"wrote {path} ({size})")

@@ -173,7 +173,9 @@ def checked_sizes(
             f"sizes: expected {', '.join(names) or 'none'}, "
             f"got {', '.join(sorted(values)) or 'none'}",
             "every symbolic size takes one value",
-            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})",
+            f"give each of them once: at({', '.join(f'{name}=…' for name in names)})"
+            if names
+            else "leave the numbers out: all sizes are numbers already",
         )
     for one in (*map(Assumption, values), *assumptions):
         if one.name in values and not one.holds_for(values[one.name]):

@@ -377,10 +377,12 @@ def open_file(source: str | os.PathLike[str], what: str, marks: str) -> io.Buffe
         return Path(source).open("rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
+        is_path = isinstance(source, os.PathLike)
+        why = "no file with this path can be opened" if is_path else ""
         raise LayoutError(
             f"{shown(os.fspath(source))} cannot be read: {reason}",
-            f"text without {marks} is taken for the path of a file",
-            f"give the path of a file with {what}, or the text itself",
+            why or f"text without {marks} is taken for the path of a file",
+            f"give the path of a file with {what}{'' if is_path else ', or the text itself'}",
         ) from None
 
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr import AffineExpr, Var, canonicalize
 from morello_layouts.expr.affine import xor
+from morello_layouts.expr.bitwise import bits_of, either, shift_left, shift_right
 from morello_layouts.expr.conversions import add_fractions, as_number, divide, multiply, remainder
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.limits import EXPRESSION_BITS
@@ -38,7 +39,7 @@ class Dialect:
         token: a number, a function, a name and a sign, each in a group of its own.
         divisions: the operators with a number on their right.
         operands: what an operand begins with, in errors.
-        operators: what may follow an operand, in errors; a power is the last of them.
+        operators: what may follow an operand, in errors.
     """
 
     token: re.Pattern[str]
@@ -55,13 +56,13 @@ _BEGINNINGS: Final[tuple[str | Terminal, ...]] = (INT, NAME, "(", *_words("'+' o
 
 PYTHON: Final = Dialect(
     re.compile(
-        r"([0-9]+)|((?:floor|Mod|BitXor|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
-        r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|[-+*/%^(,])",
+        r"(0[xX][0-9A-Fa-f]+|[0-9]+)|((?:floor|Mod|BitXor|(?:ceil(?:ing)?|T\.u?int(?:8|16|32|64))(?=\s*\())\b)"
+        r"|([A-Za-z_][A-Za-z0-9_]*)|(\*\*|//|<<|>>|[-+*/%^&|~(,])",
         re.ASCII,
     ),
-    {"//": divide, "%": remainder},
+    {"//": divide, "%": remainder, "mod": remainder},
     _BEGINNINGS + _words("floor(…)", "ceil(…)", "Mod(…)", "BitXor(…)", "T.int64(…)"),
-    _words("'^'", "'+' or '-'", "'*', '/', '//' or '%'", "'**'"),
+    _words("an operator"),
 )
 """Python's and SymPy's expressions, with the casts of TVM."""
 
@@ -77,32 +78,43 @@ _FEWEST: Final = {"Mod": 2, "BitXor": 2}
 _MOST: Final = {"Mod": 2, "BitXor": inf}
 
 
+_BITWISE: Final[Mapping[str, Callable[..., AffineExpr]]] = {
+    "<<": shift_left,
+    ">>": shift_right,
+    "&": bits_of,
+    "^": xor,
+    "|": either,
+}
+_LEVELS: Final = {"<<": 1, ">>": 1, "&": 2, "^": 3, "|": 4}
+_LOOSEST: Final = 5
+
+
 class _Group:
     """What was read behind an open parenthesis."""
 
     def __init__(self, call: str) -> None:
         self.call = call  # the function before it
         self.arguments: list[Placed] = []
-        self.xors: list[Placed] = []
+        self.bits: list[tuple[Placed, str]] = []  # what precedes operators on bits, and these
         self.parts: list[Placed] = []  # of a sum
         self.is_minus = False  # the sign before the next part
         self.left: Placed | None = None  # a product up to the operator below
         self.sign, self.at = "", 0  # that operator, and its place
-        self.is_negative = False  # the signs before an operand
+        self.signs = ""  # before an operand
 
     def add(self, product: Placed) -> None:
         """Add a product to the sum."""
         negated = product._replace(form=-product.form) if self.is_minus else product
         self.parts.append(negated)
 
-    def end_sum(self) -> None:
-        """Make the sum a part of an exclusive or."""
+    def end_sum(self) -> Placed:
+        """Return the sum."""
         first, *others = self.parts
         if others:
             form, common = add_fractions([(part.form, part.denominator) for part in self.parts])
             first = Placed(form, first.start, common, max(part.slash for part in self.parts))
-        self.xors.append(first)
         self.parts, self.is_minus = [], False
+        return first
 
 
 class ExpressionReader:
@@ -151,12 +163,13 @@ class ExpressionReader:
 
     def _operand(self, groups: list[_Group]) -> Placed:
         """Read signs and open parentheses, up to a number or a name."""
-        source = self.source
+        source, dialect = self.source, self.dialect
         while True:
-            found, start = self.dialect.token.match(self.text, source.at), source.at
+            found, start = dialect.token.match(self.text, source.at), source.at
             kind, token = (found.lastindex, found[0]) if found else (4, "")
-            if kind == 4 and token not in ("+", "-", "("):
-                source.fail(*self.dialect.operands)
+            is_sign = token in ("+", "-") or (token == "~" and dialect is PYTHON)
+            if kind == 4 and not is_sign and token != "(":
+                source.fail(*dialect.operands)
             source.move(start + len(token))
             if kind == 1:
                 return Placed(AffineExpr((), integer(token, self.text, start)), start)
@@ -164,22 +177,26 @@ class ExpressionReader:
                 return Placed(AffineExpr(((self.variable(token, start), 1),), 0), start)
             if kind == 2:
                 source.need("(")
-            if token in ("+", "-"):
-                groups[-1].is_negative ^= token == "-"
+            if is_sign:
+                groups[-1].signs = token + groups[-1].signs
             else:
                 groups.append(_Group(token))
 
     def _operator(self, group: _Group, value: Placed) -> bool:
         """Keep an operand, and the operator behind it; False if the group ends there."""
-        source, dialect, may_follow = self.source, self.dialect, self.dialect.operators
+        source, dialect = self.source, self.dialect
         found = dialect.token.match(self.text, source.at)
         if found and found[0] == "**":
             source.move(found.end())
-            value, may_follow = self._power(value, source.need(INT)), may_follow[:-1]
+            value = self._power(value, source.need(INT))
             found = dialect.token.match(self.text, source.at)
         sign = found[0] if found else ""
-        if group.is_negative:
-            value, group.is_negative = value._replace(form=-value.form), False
+        for unary in group.signs:  # the innermost first
+            if unary == "~":
+                value = Placed(-self._whole(value).form - 1, value.start)
+            elif unary == "-":
+                value = value._replace(form=-value.form)
+        group.signs = ""
         if group.left is not None:
             value, group.left = self._product(group.left, value, group.sign, group.at), None
         if sign in ("*", "/") or sign in dialect.divisions:
@@ -188,21 +205,33 @@ class ExpressionReader:
             group.add(value)
             group.is_minus = sign == "-"
             if sign not in ("+", "-"):
-                group.end_sum()
-            if sign not in ("+", "-", "^"):
-                source.note(*may_follow)
-                return self._argument(group)
+                value = self._bitwise(group.bits, group.end_sum(), sign)
+                if sign not in _LEVELS:
+                    self._not_an_operator(value, found)
+                    source.note(*dialect.operators)
+                    return self._argument(group, value)
+                group.bits.append((value, sign))
         source.move(source.at + len(sign))
         return True
 
-    def _argument(self, group: _Group) -> bool:
+    def _bitwise(self, bits: list[tuple[Placed, str]], value: Placed, sign: str) -> Placed:
+        """Combine a sum with what precedes it, by operators that bind as tightly as the next."""
+        level = _LEVELS.get(sign, _LOOSEST)
+        while bits and _LEVELS[bits[-1][1]] <= level and (sign != "^" or bits[-1][1] != "^"):
+            operator = bits[-1][1]
+            parts = [value]
+            while bits and bits[-1][1] == operator and (operator == "^" or len(parts) < 2):
+                parts.append(bits.pop()[0])
+            forms = [self._whole(part).form for part in parts[::-1]]
+            try:
+                value = Placed(_BITWISE[operator](*forms), parts[-1].start)
+            except LayoutError as error:
+                raise at_part(error, self.text, {}, value.start) from None
+        return value
+
+    def _argument(self, group: _Group, value: Placed) -> bool:
         """Keep an argument of a group; return whether another follows."""
-        first, *others = group.xors
-        if others:
-            parts = [self._whole(part).form for part in group.xors]
-            first = Placed(xor(*parts), first.start)
-        group.arguments.append(first)
-        group.xors = []
+        group.arguments.append(value)
         has_more = len(group.arguments) < _MOST.get(group.call, 1)
         return has_more and bool(self.source.take(","))
 
@@ -218,6 +247,18 @@ class ExpressionReader:
         if group.call == "BitXor":
             return Placed(xor(*(self._whole(each).form for each in group.arguments)), of.start)
         return of
+
+    def _not_an_operator(self, value: Placed, found: re.Match[str] | None) -> None:
+        """Refuse a name or a parenthesis behind a number."""
+        before = self.text[value.start : self.source.at].strip()
+        if found and self.dialect is PYTHON and (found[3] or found[0] == "(") and before.isdigit():
+            raise ParseError(
+                f"expected an operator behind {before}, got {found[0]}",
+                "a product is written with *",
+                f"write {before}*{found[0]}",
+                text=self.text,
+                position=self.source.at,
+            )
 
     def _product(self, left: Placed, right: Placed, sign: str, at: int) -> Placed:
         if sign == "*":

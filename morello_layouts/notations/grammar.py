@@ -226,16 +226,17 @@ def integer(token: Token | str, text: str, position: int | None = None) -> int:
     """Return the token's value, if it fits a signed 64-bit integer.
 
     Args:
-        token: digits, possibly after a minus sign.
+        token: digits, possibly after a minus sign; hexadecimal ones after 0x.
         text: the whole text.
         position: where the digits begin; by default the token says so.
 
     Raises:
         ParseError: if it does not fit.
     """
-    digits = token.lstrip("-0") or "0"
+    base = 16 if token[:2] in ("0x", "0X") else 10
+    digits = (token[2:] if base == 16 else token).lstrip("-0") or "0"
     # The length goes first: Python refuses to read some thousand digits.
-    if len(digits) > _LONGEST or int(digits) > LARGEST:
+    if len(digits) > _LONGEST or int(digits, base) > LARGEST:
         raise ParseError(
             "the number is too large",
             "numbers here are signed 64-bit integers",
@@ -243,7 +244,7 @@ def integer(token: Token | str, text: str, position: int | None = None) -> int:
             text=text,
             position=getattr(token, "start", 0) if position is None else position,
         )
-    return -int(digits) if token[0] == "-" else int(digits)
+    return -int(digits, base) if token[0] == "-" else int(digits, base)
 
 
 def at_part(error: LayoutError, text: str, places: Places, default: int = 0) -> ParseError:

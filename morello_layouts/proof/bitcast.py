@@ -267,7 +267,8 @@ def _is_bitcast(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Bit
         if skipped:
             return Bitcast(BITCAST, None, _SKIPPED)
         raise ShapeError(
-            f"bitcast: expected arrays of equally many elements, got {a.shape} and {b.shape}",
+            f"bitcast: expected arrays of equally many elements, got {a.shape} and {b.shape}, "
+            f"which have {prod(a.shape)} and {prod(b.shape)}",
             "a bitcast keeps the number of elements, or the buffer and all dimensions but padding",
             "give layouts of arrays that hold the same elements",
         )

@@ -84,6 +84,11 @@ def test_refused(arguments: tuple[str, ...], error: str) -> None:
     assert len(result.stderr.splitlines()) >= 3
 
 
+def test_numbers_for_symbolic_sizes() -> None:
+    sized = run("f32[M,N]{1,0:T(8,128)}", "--at", "M=10,N=200").output
+    assert sized == run("f32[10,200]{1,0:T(8,128)}").output
+
+
 def test_an_unknown_target_is_refused() -> None:
     result = run(LAYOUT, "--target", "cobol")
     assert result.exit_code == 2

@@ -44,11 +44,18 @@ def test_two_pictures_have_a_line_between() -> None:
 def test_files(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"x.{ending}"
     result = run("bf16[8,8]{1,0:T(2,4)(2,1,1,1)}", "--mark", "6,5", "-o", str(path))
-    assert (result.exit_code, result.output) == (0, "")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"wrote {path} ({path.stat().st_size / 1024:.1f} KiB)\n"
     written = path.read_text(encoding="utf-8")
     assert "(6, 5) lies at offset 51" in written
     if ending == "svg":
         ET.fromstring(written)
+
+
+def test_numbers_for_symbolic_sizes() -> None:
+    sized = run("f32[M,N]{1,0:T(2,2)}", "f32[M,N]", "--at", "M=3,N=5").output
+    numbers = run("f32[3,5]{1,0:T(2,2)}", "f32[3,5]").output
+    assert sized.replace("f32[M,N]", "f32[3,5]").replace(" at M = 3, N = 5", "") == numbers
 
 
 def test_options_reach_the_picture(tmp_path: Path) -> None:
@@ -96,6 +103,10 @@ def test_json() -> None:
         ((TILED, "--box", "1,"), "--box: expected a coordinate, got '1,'"),
         ((TILED, "--box-tiles", "2"), "from 0 to 1, got 2"),
         ((TILED, "f32[5,3]"), "shapes differ"),
+        (("f32[M,5]{1,0}",), "give them: --at M=16"),
+        (("f32[M,N]", "--at", "M=3"), "give each of them once: --at M=16,N=16"),
+        (("f32[M,N]", "--at", "M"), "--at: expected name=number, got 'M'"),
+        ((TILED, "--at", "M=3"), "leave the numbers out: all sizes are numbers already"),
         ((TILED, "-o", "x.gif"), "expected an ending of a picture format, got '.gif'"),
         ((TILED, "-o", "/nowhere/x.svg"), "could not be written"),
         ((TILED, "--rows", "0"), "--rows"),
@@ -118,7 +129,7 @@ def test_help_has_examples_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     text = run("--help").output
     examples = [shlex.split(line)[2:] for line in text.splitlines() if "  morello-layouts " in line]
-    assert len(examples) == 6
+    assert len(examples) == 7
     for arguments in examples:
         if not arguments[-1].endswith(".png"):
             assert run(*arguments).exit_code == 0, arguments

@@ -194,8 +194,8 @@ NAMED = 'correspondence: expected "row-major" or "any", got '
 @pytest.mark.parametrize(
     ("a", "b", "correspondence", "what"),
     [
-        ("f32[2,3]", "f32[7]", "any", ELEMENTS + "(2, 3) and (7,)"),
-        ("f32[9]", "f32[8]", "any", ELEMENTS + "(9,) and (8,)"),
+        ("f32[2,3]", "f32[7]", "any", ELEMENTS + "(2, 3) and (7,), which have 6 and 7"),
+        ("f32[9]", "f32[8]", "any", ELEMENTS + "(9,) and (8,), which have 9 and 8"),
         ("f32[2,3]", "f32[3,2]", "sideways", NAMED + "'sideways'"),
         ("f32[2,3]", "f32[3,2]", (0, 2),
          "transpose: expected dimensions 0 to 1, got 2"),

@@ -59,21 +59,21 @@ ERRORS = [
      "i is not a divisor", "divide by a number"),
     ("lambda i: (i if i else 0,)",
      "             ^",
-     "expected ')', '*', '/', '//' or '%', '**', '+' or '-', ',' or '^', found 'if'", ""),
+     "expected ')', ',' or an operator, found 'if'", ""),
     ("lambda i: i.x",
      "           ^",
-     ("expected '*', '/', '//' or '%', '**', '+' or '-', '^' or the end of the text, "
+     ("expected an operator or the end of the text, "
      "found '.x'"), ""),
     ("lambda i: f(i)",
      "           ^",
-     ("expected '*', '/', '//' or '%', '**', '+' or '-', '^' or the end of the text, "
+     ("expected an operator or the end of the text, "
      "found '(i)'"), ""),
     ("lambda i: (i**2,)",
      "           ^",
      "(i) * (i) is a product of two variables", "multiply by a number"),
     ("lambda i: 0.5*i",
      "           ^",
-     ("expected '*', '/', '//' or '%', '**', '+' or '-', '^' or the end of the text, "
+     ("expected an operator or the end of the text, "
      "found '.5*i'"), ""),
     ("lambda i: (99999999999999999999*i,)",
      "           ^",
