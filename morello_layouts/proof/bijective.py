@@ -307,12 +307,16 @@ def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
         return Proof(INJECTIVE, True, "each offset is above the one before", decider=_DIGITS)
     if names_of(m):
         return _sampled(m, INJECTIVE, _enumerated_is_injective)
+    if prod(known(m.sizes)) > PROOF_ELEMENTS:
+        return _flat_is_injective(m, context)
+    allowed = context.get_max_operations()
     try:
+        context.set_max_operations(allowed // 32)  # looking at each element is quick
         return _flat_is_injective(m, context)
     except isl.Error:  # the budget is spent
-        if prod(known(m.sizes)) <= PROOF_ELEMENTS:
-            return _enumerated_is_injective(m)
-        raise
+        return _enumerated_is_injective(m)
+    finally:
+        context.set_max_operations(allowed)
 
 
 def _flat_is_injective(m: AffineMap, context: isl.Context) -> Proof:
