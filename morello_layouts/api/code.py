@@ -61,6 +61,7 @@ def code(
     asserts: bool = False,
     name: str | None = None,
     notation: str | None = None,
+    names: Sequence[str] | str | None = None,
 ) -> str:
     """Return a formula as source text, in integers only.
 
@@ -95,6 +96,7 @@ def code(
         asserts: let the function check its arguments.
         name: the function's name.
         notation: the notation of a layout's text, as for ``parse``.
+        names: names of a layout's coordinates, as for ``index_map``.
 
     Raises:
         LayoutError: if there is no such target, a name is not one in it, or the layout or
@@ -133,6 +135,8 @@ def code(
     target, bounds, shape = (named[kind] for kind in ("target", "bounds", "shape"))
     if notation is not None and isinstance(of, str):
         of = notations.parse(of, notation)
+    if names is not None:
+        of, shape = index_map(of, shape, names=names), None  # type: ignore[arg-type]
     found = formulas_of(of, bounds, shape=shape, name=name)
     if simplified == "cheapest":
         found = _cheapest(found, shift)

@@ -9,6 +9,7 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, parsed
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError
+from morello_layouts.maps.names import as_names
 
 if TYPE_CHECKING:
     from morello_layouts.picture import Picture
@@ -33,6 +34,7 @@ def draw(
     max_slots: int = 128,
     at: Mapping[str, int] | None = None,
     notation: str | None = None,
+    names: Sequence[str] | str | None = None,
 ) -> Picture:
     """Return the picture of a layout: offsets, tiles, padding and the memory strip.
 
@@ -58,6 +60,7 @@ def draw(
         max_slots: slots of the buffer that are shown whole; 0 for no memory strip.
         at: numbers for symbolic sizes, as ``{"M": 16}``.
         notation: the notation of each text, as for ``parse``.
+        names: names of the coordinates, as for ``index_map``.
 
     Raises:
         ParseError: if text is not in any notation.
@@ -83,6 +86,7 @@ def draw(
     layout = parsed(layout, notation)
     second = second if second is None else parsed(second, notation)
     maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
+    maps = maps if names is None else [m.named(*as_names(names)) for m in maps]
     if at is not None:
         others = {name for m in maps[1:] for name in m.recipe.names} - {*maps[0].recipe.names}
         own = [{name: n for name, n in at.items() if name not in others}]

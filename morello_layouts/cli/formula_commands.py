@@ -16,6 +16,7 @@ from morello_layouts.cli.options import (
     assuming_option,
     at_option,
     json_option,
+    names_option,
     notation_option,
     output_option,
     shape_option,
@@ -58,6 +59,7 @@ In Python: code.
 @shape_option
 @notation_option
 @assuming_option
+@names_option
 @at_option
 @click.option(
     "--target", type=click.Choice(TARGETS), default="c", show_default=True, help="The language."
@@ -80,6 +82,7 @@ def code(
     text: LayoutLike,
     shape: Shape | None,
     assuming: str | None,
+    names: str | None,
     at: dict[str, int] | None,
     target: str,
     bounds: str | None,
@@ -92,11 +95,11 @@ def code(
     """Print the index formula of the layout TEXT as source text, in integers only."""
     of: Formulable = text
     if bounds is None:
-        m = api.index_map(text, shape, assuming=assuming)
+        m = api.index_map(text, shape, assuming=assuming, names=names)
         m = m if at is None else m.at(**at)
         of = m.inverse if inverse else m
     else:
-        _refuse_for_expressions(inverse, shape, assuming)
+        _refuse_for_expressions(inverse, shape, assuming, names)
     intervals = None if bounds is None else parse_bounds(bounds)
     simplified: Simplified = "cheapest" if cheapest else "readable"
     found = code_of(of, target, intervals, simplified=simplified, **options)
@@ -105,9 +108,10 @@ def code(
     return Status.DONE
 
 
-def _refuse_for_expressions(inverse: bool, shape: Shape | None, assuming: str | None) -> None:
-    options = {"--inverse": inverse or None, "--shape": shape, "--assuming": assuming}
-    given = [name for name, value in options.items() if value is not None]
+def _refuse_for_expressions(inverse: bool, *others: Any) -> None:
+    options = ("--inverse", "--shape", "--assuming", "--names")
+    values = (inverse or None, *others)
+    given = [name for name, x in zip(options, values, strict=True) if x is not None]
     if given:
         raise LayoutError(
             f"{given[0]} was given for an expression",

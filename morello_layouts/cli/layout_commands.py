@@ -17,6 +17,7 @@ from morello_layouts.cli.options import (
     checked_option,
     coordinate,
     json_option,
+    names_option,
     notation_option,
     shape_option,
     text_argument,
@@ -61,17 +62,16 @@ In Python: explain.
 @shape_option
 @notation_option
 @assuming_option
+@names_option
 @click.option("--derivation", is_flag=True, help="Show how the reference formula was simplified.")
 @json_option
-def explain(
-    text: LayoutLike, shape: Shape | None, assuming: str | None, derivation: bool, as_json: bool
-) -> Status:
+def explain(*, text: LayoutLike, shape: Shape | None, as_json: bool, **options: Any) -> Status:
     """Explain each part of the layout TEXT, with its formula, sizes, proof and picture.
 
     TEXT is a layout in any notation, a tuple of shapes, or an instruction of HLO, whose result is
     explained; - reads it from standard input.
     """
-    found = explanations.explain(text, shape, assuming=assuming, derivation=derivation)
+    found = explanations.explain(text, shape, **options)
     command = click.get_current_context().command
     arrays = tuple(
         replace(each, notes=tuple(in_options(note, command) for note in each.notes))
@@ -162,6 +162,7 @@ In Python: draw.
 @text_argument("other", required=False)
 @shape_option
 @notation_option
+@names_option
 @at_option
 @click.option("-o", "--output", metavar="FILE", help="Write x.svg, x.html, x.png or x.txt.")
 @click.option(

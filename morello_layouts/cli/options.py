@@ -90,6 +90,9 @@ assuming_option = click.option(
     help='Assumptions about symbolic sizes, such as "M % 8 == 0, N <= 128".',
 )  # fmt: skip
 
+names_option = click.option(
+    "--names", metavar="y,x", help="Names of the coordinates, in place of d0,d1."
+)
 _AT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,19})\s*", re.ASCII)
 
 

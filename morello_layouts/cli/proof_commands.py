@@ -14,6 +14,7 @@ from morello_layouts.cli.certificate_commands import certificate_option, write_c
 from morello_layouts.cli.options import (
     assuming_option,
     json_option,
+    names_option,
     notation_option,
     shape_option,
     text_argument,
@@ -69,6 +70,7 @@ In Python: is_bijective, is_injective, is_surjective, verify.
     help="The formulas and the inverse agree with the layout everywhere.",
 )  # fmt: skip
 @assuming_option
+@names_option
 @certificate_option
 @json_option
 def prove(  # noqa: PLR0917  click gives each option by its name
@@ -76,6 +78,7 @@ def prove(  # noqa: PLR0917  click gives each option by its name
     shape: Shape | None,
     question: str,
     assuming: str | None,
+    names: str | None,
     certificate: str | None,
     as_json: bool,
 ) -> Status:
@@ -83,7 +86,7 @@ def prove(  # noqa: PLR0917  click gives each option by its name
 
     Sizes may be names; the answer then says for which sizes the layout is bijective.
     """
-    answer = _QUESTIONS[question](text, shape, assuming=assuming)
+    answer = _QUESTIONS[question](api.index_map(text, shape, assuming=assuming, names=names))
     claim: Claim = "verified" if question == "verify" else question  # type: ignore[assignment]
 
     def make() -> object:

@@ -15,7 +15,7 @@ from morello_layouts.limits import EXPLAINED_IN_HTML
 from morello_layouts.maps import IndexMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.text import Text
 
@@ -71,6 +71,7 @@ def explain(
     assuming: Assuming | None = None,
     derivation: bool = False,
     notation: str | None = None,
+    names: Sequence[str] | str | None = None,
 ) -> Explanation:
     """Explain a layout: each part of its text, its sizes, formulas, proofs and a picture.
 
@@ -81,6 +82,7 @@ def explain(
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         derivation: whether to list the rules that simplified the formula.
         notation: the notation of a text, as for ``index_map``.
+        names: names of the coordinates in formulas, as for ``index_map``.
 
     Returns:
         A report that prints itself; ``arrays`` has its parts as values.
@@ -133,7 +135,7 @@ def explain(
     for path, one in arrays:
         text = str(one)
         if text not in seen:
-            seen[text] = report_of(one, shape, assuming, derivation=derivation)
+            seen[text] = report_of(one, shape, assuming, derivation=derivation, names=names)
         reports.append(replace(seen[text], path=path))
     if instruction is not None and (written := instruction.attributes.get("sharding")):
         reports = [replace(one, notes=(*one.notes, _sharded(written))) for one in reports]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -14,6 +15,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.names import renamed
 from morello_layouts.notations.registry import describe
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.picture import View, fitted_view
@@ -86,8 +88,8 @@ class ArrayReport(Displayed):
             "shape": m.shape,
             "physical_shape": m.physical_shape,
             "recipe": m.recipe,
-            "reference": m.reference_form,
-            "formula": m.form,
+            "reference": renamed(m.reference_form, m.names),
+            "formula": renamed(m.form, m.names),
             "derivation": None if self.derivation is None else self.derivation.steps,
         }
 
@@ -96,7 +98,13 @@ class ArrayReport(Displayed):
         """The offsets that fit a line of text; None if sizes are not numbers."""
         if self.index is None or self.sizes is None:
             return None
-        return fitted_view(self.index, self.description.names, EXPLANATION_WIDTH)
+        return fitted_view(self.index, self.names, EXPLANATION_WIDTH)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the dimensions: the user's, or those of the description."""
+        own = () if self.index is None else self.index.names
+        return own or self.description.names
 
     def __str__(self) -> str:
         words = self.description
@@ -109,6 +117,7 @@ def report_of(
     assuming: Assuming | None = None,
     *,
     derivation: bool = False,
+    names: Sequence[str] | str | None = None,
 ) -> ArrayReport:
     """Return the report on one array; arguments as of ``explain``."""
     # Words are about sizes that are numbers, formulas about any.
@@ -124,11 +133,13 @@ def report_of(
         return ArrayReport((), words, notes=(_NO_SHAPE,))
     tpu = tpu_facts(layout, words.names) if isinstance(layout, XlaShape) else None
     try:
-        m = api.index_map(layout, shape, assuming=assuming)
+        m = api.index_map(layout, shape, assuming=assuming, names=names)
     except UnsupportedError as error:
         notes = () if isinstance(layout, IndexMap) else _notes(layout)
         no_formula = f"no formula: {error.what}; {error.why}"
         return ArrayReport((), words, tpu=tpu, notes=(no_formula, *notes))
+    symbols = zip(words.dimensions, m.coordinate_names, strict=True)
+    words = replace(words, dimensions=tuple(replace(dim, symbol=x) for dim, x in symbols))
     if tpu is not None and m.padding == 0:  # the assumptions on sizes may say so
         tpu = replace(tpu, padding=())
     return ArrayReport(
@@ -147,7 +158,7 @@ def report_of(
 def _description_of(m: IndexMap) -> Description:
     """Return an index map in words: it has a recipe, but no text to explain."""
     sizes = [n if isinstance(n, int) else str(n) for n in m.recipe.shape]
-    return Description(m.source, "index map", str(m.recipe), dimensions(sizes), ())
+    return Description(m.source, "index map", str(m.recipe), dimensions(sizes, names=m.names), ())
 
 
 def _notes(layout: Layout) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from morello_layouts.explanations.report import ArrayReport, Proofs
 from morello_layouts.expr.sizes import Int
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.names import renamed
 from morello_layouts.maps.places import named_forms
 from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
 from morello_layouts.recipe import occupied
@@ -158,10 +159,11 @@ def tpu_rows(facts: TpuFacts) -> list[Row]:
 
 def formula_rows(m: IndexMap, words: Description) -> list[Row]:
     """The formulas, after the name of each symbol."""
-    renamed = [f"{dim.symbol} = {dim.name}" for dim in words.dimensions if dim.symbol != dim.name]
-    reference, simplified = str(m.reference_form), str(m.form)
-    rows = [Row("where", ", ".join(renamed))] if renamed else []
-    rows += [Row(name, str(form)) for name, form in named_forms(m.recipe, m.form)]
+    where = [f"{dim.symbol} = {dim.name}" for dim in words.dimensions if dim.symbol != dim.name]
+    reference, simplified = (str(renamed(form, m.names)) for form in (m.reference_form, m.form))
+    rows = [Row("where", ", ".join(where))] if where else []
+    placed = named_forms(m.recipe, m.form)
+    rows += [Row(name, str(renamed(form, m.names))) for name, form in placed]
     if len(m.recipe.axis_names) > 1:
         rows.append(Row("slot", _slot(m.recipe.axis_names, m.recipe.physical_shape)))
     if reference == simplified:
@@ -330,10 +332,10 @@ def _array_lines(report: ArrayReport, place: str, medium: Medium) -> Iterator[Te
         yield from section_lines(title, rows, medium)
     if report.index is None or report.sizes is None:
         return
-    view = fitted_view(report.index, words.names, medium.picture_width)
+    view = fitted_view(report.index, report.names, medium.picture_width)
     title = f"Places, {':'.join(view.long_axes)}" if view.axes else "Offsets"
     yield line(title, medium, "bold")
-    for found in terminal_lines(view, words.names, medium.glyphs):
+    for found in terminal_lines(view, report.names, medium.glyphs):
         found.pad_left(2)
         yield found
 

@@ -74,7 +74,8 @@ class AffineMap:
         (y, x) -> 8*y + x
         """
         sizes = frozenset[str]().union(*(form.sizes() for form in self.given))
-        return replace(self, names=checked_names(names, self.sizes, sizes) if names else ())
+        checked = checked_names(names, self.sizes, sizes) if names else ()
+        return self if checked == self.names else replace(self, names=checked)
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ class IndexMap:
         """
         sizes = self.recipe.names
         checked = checked_names(names, self.recipe.shape, sizes, offset="p") if names else ()
-        return replace(self, names=checked)
+        return self if checked == self.names else replace(self, names=checked)
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:

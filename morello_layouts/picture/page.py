@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from morello_layouts.expr.affine import AffineExpr, printing_order
 from morello_layouts.limits import PICTURE_PLAYED
+from morello_layouts.maps.names import renamed
 from morello_layouts.picture.panel import Panel, borders
 from morello_layouts.picture.svg import picture_svg
 from morello_layouts.picture.svg_parts import element, escaped
@@ -252,19 +253,20 @@ def _data(panel: Panel) -> dict[str, Any]:
 
 def _terms(panel: Panel) -> list[str]:
     """Return the terms of the formula as text, the largest stride first."""
-    form = panel.map.form
+    form = renamed(panel.map.form, panel.map.names)
     terms = [str(AffineExpr((term,), 0)) for term in printing_order(form.terms)]
     return [*terms, str(form.const)] if form.const or not terms else terms
 
 
 def _values(panel: Panel, offsets: list[int]) -> dict[int, list[str]]:
     """Return the value of each term for the element at an offset; padding has none."""
-    form = panel.map.form
+    form = renamed(panel.map.form, panel.map.names)
     if not panel.view.shape:
         return {offset: [str(form.const)] for offset in offsets[:1]}
     elements = zip(offsets, elements_of(panel.map.recipe, offsets), strict=True)
     held = {p: at for p, at in elements if at is not None}
-    variables = {f"d{k}": Column(x) for k, x in enumerate(zip(*held.values(), strict=True))}
+    lines = (Column(x) for x in zip(*held.values(), strict=True))
+    variables = dict(zip(panel.names, lines, strict=False))  # none if nothing is held
     columns = [
         filled(AffineExpr((term,), 0).evaluate(variables), len(held))
         for term in (printing_order(form.terms) if held else ())

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.names import renamed
 from morello_layouts.maps.places import named_forms
 from morello_layouts.picture.view import Cell, Slot, View
 
@@ -238,8 +239,8 @@ class Panel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the dimensions: d0, d1 and so on."""
-        return tuple(f"d{k}" for k in range(len(self.view.shape)))
+        """The names of the dimensions: d0, d1 and so on if the map has none."""
+        return self.map.coordinate_names
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -248,7 +249,7 @@ class Panel:
             return (self.title,)
         left, _, offset = str(self.map).partition(" -> ")
         named = [
-            f"{name} {form}"
+            f"{name} {renamed(form, self.map.names)}"
             for name, form in named_forms(self.map.recipe, self.map.form)
             if name in self.view.long_axes
         ]

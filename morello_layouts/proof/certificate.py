@@ -37,6 +37,7 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     Raises:
         UnsupportedError: if none was found, which says nothing about the claim.
     """
+    m = m.named()
     if isinstance(m, IndexMap) and m.recipe.replicas != 1 and claim != "bijective":
         m = _with_replicas(m)
     _require_no_replicas(m)
@@ -71,6 +72,7 @@ def _layout_of(m: AffineMap, claim: str) -> IndexMap:
 
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     """Return a certificate that two maps give every coordinate the same offset."""
+    a, b = a.named(), b.named()
     _require_no_replicas(a, b)
     return certified({**_statement("equivalent", a, b), "others": [python_text(b.expr)]})
 
@@ -82,6 +84,7 @@ def certificate_of_bitcast(
 
     They correspond in row-major order, after a's dimensions are brought into an order.
     """
+    a, b = a.named(), b.named()
     found = _statement("bitcast", a, b)
     dims = range(len(a.recipe.shape)) if order is None else order
     at = coordinate_variables(a.recipe.shape)
@@ -100,6 +103,7 @@ def certificate_of_bitcast(
 
 def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Certificate:
     """Return a certificate that a formula of the target's offset gives the source's offset."""
+    source, target = source.named(), target.named()
     found = {**_statement("relayout", source, target), "source": python_text(expr)}
     return certified({**found, "others": [python_text(target.expr)]})
 

@@ -48,6 +48,7 @@ def about_formulas(decide: Decide) -> Decide:
         answer = decide(*maps, budget=budget)
         if is_asking() or answer.holds is None:
             return answer
+        answer = answer.with_names(next((m.names for m in maps if m.names), ()))
         if answer.holds is False and _differ_at(maps, answer.counterexample):
             return replace(answer, judged="formulas")
         found = [agreement(m, budget) for m in maps]
@@ -78,7 +79,7 @@ def agreement(m: AnyMap, budget: int | None = None) -> Proof:
     """Decide whether the simplified formulas, and SymPy's if a user got them, are those judged."""
     formulas = [formula for _, formula in formulas_of(m)]
     kept = vars(m).get(_KEPT)
-    if kept is None or list(map(id, kept[0])) != list(map(id, formulas)):
+    if kept is None or kept[0] != formulas:
         kept = vars(m)[_KEPT] = formulas, _agreement(m, budget=budget)
     found: Proof = kept[1]
     return found

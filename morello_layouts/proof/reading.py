@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import lcm
 from operator import add, mul, xor
@@ -136,8 +136,32 @@ class Reading:
         return number, divisor
 
 
+@dataclass(frozen=True)
+class NamedExpr:
+    """A SymPy expression of coordinates that have names.
+
+    Attributes:
+        expr: the expression.
+        names: the names, for each dimension.
+    """
+
+    expr: Any
+    names: tuple[str, ...]
+
+    def values(self, inside: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of ``d0, d1, …`` and of others by the names too.
+
+        >>> NamedExpr(None, ("y", "x")).values({"d0": 2, "d1": 3, "M": 4})
+        {'d0': 2, 'd1': 3, 'M': 4, 'y': 2, 'x': 3}
+        """
+        own = {name: inside[f"d{k}"] for k, name in enumerate(self.names)}
+        return {**inside, **own}
+
+
 def read(source: Any, reading: Reading) -> Any:
     """Return the value of a number, a form or a SymPy expression, or the offset by a recipe."""
+    if isinstance(source, NamedExpr):
+        return replace(reading, names=source.values(reading.names)).expr(source.expr)
     if hasattr(source, "steps"):
         return reading.recipe(source)
     if isinstance(source, int | SizeExpr):
@@ -150,13 +174,18 @@ def formulas_of(m: Any) -> list[tuple[str, Any]]:
     own = [("the simplified formula", form) for form in getattr(m, "affine_map", m).forms]
     exprs = [] if _given(m, "expr") is None else [m.expr]
     exprs = exprs or _given(getattr(m, "affine_map", m), "exprs") or []
-    return [*own, *(("the SymPy expression", expr) for expr in exprs)]
+    return [*own, *(("the SymPy expression", _with_names(expr, m)) for expr in exprs)]
 
 
 def references_of(m: Any) -> list[tuple[str, Any]]:
     """Return an index map's reference formula by name, and SymPy's if a user got it."""
     given = _given(m, "reference")
-    return [("the reference formula", x) for x in (m.reference_form, given) if x is not None]
+    found = [m.reference_form] if given is None else [m.reference_form, _with_names(given, m)]
+    return [("the reference formula", x) for x in found]
+
+
+def _with_names(expr: Any, m: Any) -> Any:
+    return NamedExpr(expr, m.names) if m.names else expr
 
 
 def inverse_of(m: Any) -> list[Any]:

@@ -24,7 +24,13 @@ from morello_layouts.layout import Layout
 from morello_layouts.limits import OPINION_ELEMENTS, OPINION_POINTS, OPINION_REACH, OPINION_SIZES
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.origin import Origin
-from morello_layouts.proof.reading import formulas_of, inverse_of, padding_of, references_of
+from morello_layouts.proof.reading import (
+    NamedExpr,
+    formulas_of,
+    inverse_of,
+    padding_of,
+    references_of,
+)
 from morello_layouts.proof.verdict import sizes_text
 from morello_layouts.recipe import has_inverse, known, linear_index, physical_coordinates
 
@@ -222,6 +228,8 @@ def value_of(expr: Any, names: Values) -> Any:
     """
     if isinstance(expr, int):
         return expr
+    if isinstance(expr, NamedExpr):
+        return value_of(expr.expr, expr.values(names))
     if isinstance(expr, AffineExpr):
         return _value_of_form(expr, names)
     if isinstance(expr, SizeExpr):

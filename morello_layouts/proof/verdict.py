@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from html import escape
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.maps.names import at_text
 from morello_layouts.plain import Displayed
 
 _MARKS: Final = {True: "✓", False: "✗", None: "?"}
@@ -75,6 +77,12 @@ class SymbolicCounterexample(Displayed):
 
     def __str__(self) -> str:
         return f"{sizes_text(self.sizes)} {self.effect or f'(at {self.at})'}"
+
+
+def _places(counterexample: Any) -> list[tuple[int, ...]]:
+    """Return the coordinates of a counterexample, which may be several, or none."""
+    found = counterexample if isinstance(counterexample, tuple) else ()
+    return list(found) if found and all(isinstance(at, tuple) for at in found) else [found]
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:
@@ -151,6 +159,27 @@ class Proof:
         if isinstance(self.counterexample, SymbolicCounterexample):
             return f"not always {self.claim}: {self.reason}"
         return f"{denial}: {self.reason}"
+
+    def with_names(self, names: Sequence[str]) -> Proof:
+        """Return the proof with coordinates by name in its texts.
+
+        >>> from morello_layouts import from_sympy, is_injective
+        >>> print(is_injective(from_sympy({"y": 2, "x": 2}, "y + x")))
+        not injective: (y=0, x=1) and (y=1, x=0) share offset 1. Decided by ISL.
+        """
+        found = self.counterexample
+        is_symbolic = isinstance(found, SymbolicCounterexample)
+        places = _places(found.at if is_symbolic else found)
+        texts = {str(at): at_text(names, at) for at in places}
+        if not names or not texts:
+            return self
+
+        def named(text: str) -> str:
+            return reduce(lambda t, pair: t.replace(*pair), texts.items(), text)
+
+        if is_symbolic:
+            found = replace(found, effect=named(found.effect))
+        return replace(self, reason=named(self.reason), counterexample=found)
 
     @property
     def _words(self) -> tuple[str, str]:

@@ -83,6 +83,10 @@ def verify(m: IndexMap, *, budget: int | None = None) -> Proof:
     or is decided by the simplifier, which is judged here, is tried at small ones. What is still
     undecided is proved by a certificate if one is found.
     """
+    return _verify(m, budget).with_names(m.names)
+
+
+def _verify(m: IndexMap, budget: int | None) -> Proof:
     answer = _agreement(m, budget=budget)
     if answer.holds is False:
         return answer

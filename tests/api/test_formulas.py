@@ -79,7 +79,7 @@ def test_for_all_sizes() -> None:
     pairs = ml.from_sympy({"i": "M", "j": "N"}, "N*i + 2*(j//2)")
     answer = ml.is_injective(pairs)
     assert answer.holds is False
-    assert str(answer.counterexample) == "M = 1, N = 2 gives (0, 0) and (0, 1) one offset"
+    assert str(answer.counterexample) == "M = 1, N = 2 gives (i=0, j=0) and (i=0, j=1) one offset"
 
 
 def test_large_arrays_are_not_enumerated() -> None:

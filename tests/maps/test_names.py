@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import sympy
 
 import morello_layouts as ml
+from morello_layouts.check import check
 from tests.support.tables import each_row
 
 LAYOUTS = [
@@ -148,3 +150,51 @@ def test_loop_names_outlive_a_composition() -> None:
     exec(ml.code(view, "python", function=True), scope)
     for jo, k, ji in product(range(4), range(0, 64, 9), range(16)):
         assert scope["offset"](jo=jo, k=k, ji=ji) == packed(k, 16 * jo + ji)
+
+
+def test_pictures_and_explanations_have_the_names() -> None:
+    layout, names = "f32[3,5]{1,0:T(2,2)}", ("row", "col")
+    picture = ml.draw(layout, names="row, col")
+    for text in (
+        str(picture),
+        picture.svg(),
+        picture.html(),
+        str(ml.draw(ml.index_map(layout, names=names))),
+    ):
+        assert "row ↓" in text
+        assert "12*(row//2) + 4*(col//2)" in text
+        assert not re.search(r"\bd0\b", text)
+    explained = str(ml.explain(layout, names=names, derivation=True))
+    assert "where      row = y, col = x" in explained
+    assert "formula    12*(row//2) + 4*(col//2) + 2*(row%2) + col%2" in explained
+    assert "row ↓ col →" in explained
+    assert "d0" not in explained
+    assert ml.code(layout, names="row, col") == ml.code(ml.index_map(layout, names=names))
+
+
+def test_proofs_have_the_names() -> None:
+    pairs = ml.from_sympy({"y": 6, "x": 8}, "8*y + x%7")
+    assert pairs.expr.free_symbols == set(pairs.symbols)
+    answer = ml.is_injective(pairs)
+    assert answer.counterexample == ((0, 0), (0, 7))
+    assert "(y=0, x=0) and (y=0, x=7) share offset 0" in str(answer)
+    rows = ml.index_map("f32[M,N]", names=("y", "x"))
+    other = ml.are_equivalent(rows, "f32[M,N]{0,1}")
+    assert other.counterexample.at == (0, 1)
+    assert "puts (y=0, x=1) at offsets" in str(other)
+
+
+@each_row("layout", ["bf16[10,200]{1,0:T(8,128)(2,1)}", "f32[M,N]{1,0:T(8,128)}", "f32[3,3]{0,1}"])
+def test_formulas_with_names_are_judged(layout: str) -> None:
+    m = ml.index_map(layout, names=("y", "x"))
+    assert m.expr.free_symbols >= set(m.symbols)
+    assert m.reference.free_symbols >= set(m.symbols)
+    assert m.inverse.exprs
+    assert ml.verify(m).holds
+    assert ml.is_injective(m).judged == "formulas"
+    check(ml.certificate(m, claim="padded"))
+    check(ml.certificate(m, claim="verified"))
+    wrong = ml.index_map(layout, names=("y", "x"))
+    wrong.__dict__["expr"] = m.expr + sympy.Mod(m.symbols[0], 2)
+    assert ml.verify(wrong).holds is False
+    assert "the SymPy expression" in ml.verify(wrong).reason
