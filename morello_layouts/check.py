@@ -15,8 +15,7 @@ import sys
 from collections import Counter
 from functools import cache, reduce
 
-ONE = {(): 1}
-LEFT = [0]  # the work that may still be done
+ONE, LEFT = {(): 1}, [0]  # LEFT: the work that may still be done
 BITS = set()  # the variables below 2
 
 
@@ -91,10 +90,11 @@ class World:
         else:
             v, form = entry["name"], self.value(entry["is"], **self.names)
             gaps = form, plus(plus(below, ONE, -1), form, -1)
-            used = entry.get("limit", [entry["is"], entry["below"]])
-            texts = [f"{n} - 1 - ({text})" for text, n in limits if [text, n] == used]
-            known = [self.value(text, **self.names) for text in texts]
-            limited = bool(known) and all(x in known or self.is_nonnegative(x) for x in gaps)
+            at = entry.get("limit", [entry["is"], entry["below"]])
+            known = [self.value("{1}-1-({0})".format(*x), **self.names) for x in limits if x == at]
+            ways = [(k, c) for k in known for c in {1, *map(abs, k.values())}]  # c*x + c > k
+            less = ([x, *(plus(plus({(): c - 1}, x, c), k, -1) for k, c in ways)] for x in gaps)
+            limited = bool(known) and all(any(map(self.is_nonnegative, forms)) for forms in less)
             require(limited or self.lies_below(form, below), entry)
             self.declare(v, below)
         self.definitions.append((v, form, "split" if "split" in entry else limited))
@@ -220,9 +220,11 @@ def check(given, make=World):
         found = world.value(text, e)
         world.same(world.value(given["source"], p=found) if "source" in parts else found, offset)
     if "view" in parts:  # e is the element of the other array at the same row-major position
-        inside = all(world.lies_below(x, n) for x, n in zip(e, others, strict=True))
-        require(inside and str(sorted(given["order"])) == str([*range(len(d))]), "outside")
-        at = zip(e, others), zip(*([x[k] for k in given["order"]] for x in (d, shape)))
+        require(all(world.lies_below(x, n) for x, n in zip(e, others, strict=True)), "outside")
+        orders = given["order"], given.get("other_order", [*range(len(e))])
+        sides = [*zip(orders, ((d, shape), (e, others)))]
+        require(all(str(sorted(o)) == str([*range(len(x))]) for o, (x, _) in sides), "an order")
+        at = (zip(*([x[k] for k in order] for x in both)) for order, both in sides)
         world.same(*(reduce(lambda t, x: plus(x[0], product(x[1], t)), x, {}) for x in at))
     require("inside" not in parts or world.lies_below(offset, end), "outside")
     if parts & {"onto", "slots"}:  # slot p, below all limits, holds the element at its inverse

@@ -28,7 +28,7 @@ def certificate(
     shape: Shape | None = None,
     *,
     claim: Claim | None = None,
-    transpose: tuple[int, ...] | None = None,
+    transpose: tuple[int, ...] | Literal["any"] | None = None,
     assuming: Assuming | None = None,
 ) -> Certificate:
     """Return a certificate: a statement about formulas with its proof, as JSON.
@@ -43,9 +43,12 @@ def certificate(
         shape: the sizes, if no text carries them. They may be names.
         claim: ``"bijective"``, as by default for one layout, ``"injective"``, ``"surjective"``;
             ``"padded"``: injective, with the exact number of slots that are padding;
-            ``"verified"``: formula, reference, recipe and inverse agree. For two layouts
+            ``"verified"``: formula, reference, recipe and inverse agree; without an inverse
+            formula, that the other three are ``"equivalent"``. For two layouts
             ``"equivalent"``, the default, or ``"bitcast"``.
-        transpose: for a bitcast, the order of the first layout's dimensions in the second.
+        transpose: for a bitcast, the order of the first layout's dimensions in the second; by
+            default their own. ``"any"``: the one that ``is_bitcast`` finds for ``"any"``; if that
+            splits tiles or one array is larger, the views that it compares are ``"equivalent"``.
         assuming: facts about symbolic sizes, as for ``index_map``.
 
     Raises:
@@ -81,5 +84,5 @@ def certificate(
         return proofs.certificate_of_equality(first, other.assume(first.assumptions))
     one, two = index_maps(layout, other, shape, assuming)
     if claim == "bitcast":
-        return proofs.certificate_of_bitcast(one, two, transpose)
+        return proofs.certificate_of_bitcast(one, two, transpose or "row-major")
     return proofs.certificate_of_equality(one, two)

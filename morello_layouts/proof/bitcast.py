@@ -38,6 +38,8 @@ class BitcastCandidate:
         kind: the kind of the bitcast if they are.
         correspondence: how elements correspond, in words.
         also: another pair that must be equivalent, too.
+        orders: the orders of both arrays' dimensions in which they correspond row-major; None if
+            tiles become dimensions, or one array is larger.
     """
 
     first: IndexMap
@@ -45,6 +47,7 @@ class BitcastCandidate:
     kind: Kind
     correspondence: str
     also: tuple[IndexMap, IndexMap] | None = None
+    orders: tuple[Sequence[int], Sequence[int]] | None = None
 
 
 def _candidates(
@@ -87,9 +90,11 @@ def _row_major(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
     one, other = a.recipe.shape, b.recipe.shape
     if one == other:
         kind: Kind = "same" if a.recipe == b.recipe else "retile"
-        yield BitcastCandidate(a, b, kind, "the same coordinates")
+        own = range(len(one))
+        yield BitcastCandidate(a, b, kind, "the same coordinates", orders=(own, own))
     elif prod(one) == prod(other) != 0:
-        yield _reshaped(a, b, "reshape", "row-major")
+        orders = range(len(one)), range(len(other))
+        yield _reshaped(a, b, "reshape", "row-major", orders)
     elif len(one) == len(other) and a.recipe.size == b.recipe.size:
         # In buffers of one size, further elements of one array are padding of the other.
         small = _smaller(one, other)
@@ -99,7 +104,9 @@ def _row_major(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
             )
 
 
-def _reshaped(a: IndexMap, b: IndexMap, kind: Kind, words: str) -> BitcastCandidate | None:
+def _reshaped(
+    a: IndexMap, b: IndexMap, kind: Kind, words: str, orders: tuple[Sequence[int], Sequence[int]]
+) -> BitcastCandidate | None:
     """Return both as layouts of one array, of a shape to which both reshape; None if none is."""
     for first, second in ((a, b), (b, a)):
         try:
@@ -107,14 +114,14 @@ def _reshaped(a: IndexMap, b: IndexMap, kind: Kind, words: str) -> BitcastCandid
         except UnsupportedError:  # it would split a symbolic size
             continue
         pair = (a, view) if first is a else (view, b)
-        return BitcastCandidate(*pair, kind, words)
+        return BitcastCandidate(*pair, kind, words, orders=orders)
     count = prod(a.recipe.shape)
     flat = IndexMap(Recipe((count,)), coordinate_variables((count,))[0], f"[{count}]")
     try:
         one, other = (reshape_view(flat, m.recipe.shape) for m in (a, b))
     except UnsupportedError:
         return None
-    return BitcastCandidate(a, one, kind, words, also=(b, other))
+    return BitcastCandidate(a, one, kind, words, also=(b, other), orders=orders)
 
 
 def _smaller(one: Sequence[Int], other: Sequence[Int]) -> tuple[Int, ...] | None:
@@ -136,7 +143,8 @@ def _in_memory_order(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | No
         return
     first, second = (_in_order(m, order) for m, order in zip((a, b), orders, strict=True))
     words = " and ".join(str(list(order)) for order in orders)
-    yield _reshaped(first, second, "transpose", f"dimensions in the orders {words}, then row-major")
+    words = f"dimensions in the orders {words}, then row-major"
+    yield _reshaped(first, second, "transpose", words, (orders[0], orders[1]))
 
 
 def _in_order(m: IndexMap, order: Sequence[int]) -> IndexMap:
@@ -155,8 +163,10 @@ def _transposed(a: IndexMap, b: IndexMap) -> Iterator[BitcastCandidate | None]:
     orders = _orders(wide, target, a.recipe.shape)
     for order in islice(orders, BITCAST_TRANSPOSES):
         if list(order) != wide:
-            words = f"transpose {[*narrow, *order]}, regardless of unit sizes"
-            yield _reshaped(_in_order(a, (*narrow, *order)), b, "transpose", words)
+            moved = (*narrow, *order)
+            words = f"transpose {[*moved]}, regardless of unit sizes"
+            orders_of_both = moved, range(len(b.recipe.shape))
+            yield _reshaped(_in_order(a, moved), b, "transpose", words, orders_of_both)
     if next(orders, None) is not None:
         yield None
 
@@ -261,7 +271,7 @@ def _is_bitcast(a: IndexMap, b: IndexMap, correspondence: Correspondence) -> Bit
         if wide != narrow and name is not None and name == b.element_type.name:
             reason = f"elements take {wide} bits in one and {narrow} in the other"
             return Bitcast(BITCAST, False, reason, decider="", kind="copy")
-        a, b = _in_parts(a, narrow), _in_parts(b, wide)
+    a, b = in_parts(a, b)
     best, skipped = _best(_candidates(a, b, correspondence))
     if best is None:
         if skipped:
@@ -285,6 +295,20 @@ def _starts_apart(a: IndexMap, b: IndexMap) -> bool:
     """Whether the first elements, which correspond in every way, have different slots."""
     one, other = (offset_of(m.recipe, (0,) * len(m.recipe.shape), 0) for m in (a, b))
     return isinstance(one, int) and isinstance(other, int) and one != other
+
+
+def free_correspondence(a: IndexMap, b: IndexMap) -> BitcastCandidate | None:
+    """Return a correspondence for which one array's bytes serve as the other's, of any."""
+    with isl_budget():
+        best, _ = _best(_candidates(a, b, "any"))
+    return best[0] if best is not None and best[1].holds else None
+
+
+def in_parts(a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap]:
+    """Return two maps; wider elements of one are split into parts of the other's width."""
+    if a.element_type is None or b.element_type is None:
+        return a, b
+    return _in_parts(a, b.element_type.bits), _in_parts(b, a.element_type.bits)
 
 
 def _in_parts(m: IndexMap, bits: int) -> IndexMap:

@@ -19,9 +19,10 @@ from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, sizes_of
 from morello_layouts.proof.bijective import as_layout
+from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from morello_layouts.proof.reading import limits_of
-from morello_layouts.recipe import linear_index, physical_coordinates
+from morello_layouts.recipe import has_inverse, linear_index, physical_coordinates
 from morello_layouts.recipe.views import with_replicas_as_dims
 
 FORMAT: Final = "morello-layouts certificate 1"
@@ -32,7 +33,8 @@ _ZERO: Final = AffineExpr((), 0)
 def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     """Return a certificate that a map is injective, surjective, bijective, padded, or verified.
 
-    Of a map with replicas, the last coordinates say which place of an element is meant.
+    Of a map with replicas, the last coordinates say which place of an element is meant. Of one
+    without an inverse formula, "verified" states that its formulas are equivalent.
 
     Raises:
         UnsupportedError: if none was found, which says nothing about the claim.
@@ -42,8 +44,12 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
         m = _with_replicas(m)
     _require_no_replicas(m)
     layout = m if isinstance(m, IndexMap) else _layout_of(m, claim)
+    if claim == "verified" and not has_inverse(layout.recipe):
+        return certified({**_statement("equivalent", m), "others": _others(layout)})
     found = _statement(claim, m)
     found["inverse"] = [python_text(expr) for expr in layout.inverse.exprs]
+    if isinstance(m, AffineMap) and m.buffer_size is None:
+        found["size"] = _size(layout.recipe.size, m)
     if claim == "padded":
         found["padding"] = _size(layout.recipe.size - _product(layout.recipe.shape), m)
     if claim == "verified" and isinstance(m, IndexMap):
@@ -51,8 +57,13 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
         found["limits"] = [[python_text(x), python_text(n)] for x, n in limits]
         tail = m.recipe.tail_padding
         found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
-        found["others"] = [python_text(m.reference), _form(_slot(m), m)]
+        found["others"] = _others(m)
     return certified(found)
+
+
+def _others(m: IndexMap) -> list[str]:
+    """Return the reference formula, and the recipe's, which nothing simplified."""
+    return [python_text(m.reference), _form(_slot(m), m)]
 
 
 def _layout_of(m: AffineMap, claim: str) -> IndexMap:
@@ -78,27 +89,44 @@ def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
 
 
 def certificate_of_bitcast(
-    a: IndexMap, b: IndexMap, order: Sequence[int] | None = None
+    a: IndexMap, b: IndexMap, correspondence: Correspondence = "row-major"
 ) -> Certificate:
     """Return a certificate that each element of b has the slot of the element of a.
 
-    They correspond in row-major order, after a's dimensions are brought into an order.
+    They correspond in row-major order, after the dimensions of both are brought into orders. If
+    tiles become dimensions or one array is larger, it states that the views that
+    ``is_bitcast`` compares are equivalent.
     """
-    a, b = a.named(), b.named()
-    found = _statement("bitcast", a, b)
-    dims = range(len(a.recipe.shape)) if order is None else order
+    a, b = in_parts(a.named(), b.named())
+    orders = [[*range(len(m.recipe.shape))] for m in (a, b)]
+    if correspondence == "any":
+        found = free_correspondence(a, b)
+        if found is not None and found.orders is None:
+            return certificate_of_equality(found.first, found.second)
+        orders = [[*x] for x in found.orders or orders] if found is not None else orders
+    elif correspondence != "row-major":
+        orders[0] = [*correspondence]
+    return certified(_bitcast(a, b, *orders))
+
+
+def _bitcast(a: IndexMap, b: IndexMap, order: list[int], other: list[int]) -> Certificate:
+    """Return the statement about dimensions in two orders."""
     at = coordinate_variables(a.recipe.shape)
-    position = linear_index([at[k] for k in dims], [a.recipe.shape[k] for k in dims], _ZERO)
-    view: list[AffineExpr] = []
+    position = linear_index([at[k] for k in order], [a.recipe.shape[k] for k in order], _ZERO)
+    view: dict[int, AffineExpr] = {}
     stride: Int = 1
-    for k, n in reversed(list(enumerate(b.recipe.shape))):
-        view.append(position // stride if k == 0 else position // stride % n)
+    for k in reversed(other):
+        n = b.recipe.shape[k]
+        n = 1 if n == 0 else n
+        view[k] = position // stride if k == other[0] else position // stride % n
         stride *= n
-    found["view"] = [_form(x, a) for x in reversed(view)]
-    found["order"] = list(dims)
+    found = _statement("bitcast", a, b)
+    found["view"] = [_form(view[k], a) for k in sorted(view)]
+    found["order"] = order
+    found |= {"other_order": other} if other != sorted(other) else {}
     found["other_shape"] = [_size(n, b) for n in b.recipe.shape]
     found["others"] = [python_text(b.expr)]
-    return certified(found)
+    return found
 
 
 def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Certificate:
@@ -119,7 +147,7 @@ def _require_no_replicas(*maps: AnyMap) -> None:
 
 def _with_replicas(m: IndexMap) -> IndexMap:
     """Return the map from an element and the number of its place; the first has m's formulas."""
-    every = replace(m, recipe=with_replicas_as_dims(m.recipe), origin=None)
+    every = replace(m, recipe=with_replicas_as_dims(m.recipe))
     moved = canonicalize(_slot(every)) - canonicalize(_slot(m))
     return replace(every, reference_form=m.reference_form + moved)
 
@@ -138,7 +166,7 @@ def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:
         "about": [str(getattr(one, "source", one)) for one in maps],
         "sizes": {one.name: [one.divisor, one.lo, one.hi] for one in assumed},
         "shape": [_size(n, m) for n in sizes_of(m)],
-        "size": _size(0 if size is None else size, m),
+        "size": _size(1 if size is None else size, m),
         "offset": python_text(m.expr),
     }
 
@@ -165,7 +193,7 @@ def _form(form: AffineExpr, m: AnyMap) -> str:
 
 
 def _slot(m: IndexMap) -> AffineExpr:
-    """Return the offset by the recipe, which nothing simplified."""
+    """Return the offset by the recipe."""
     recipe = m.recipe
     at = physical_coordinates(recipe, coordinate_variables(recipe.shape), _ZERO)
     return linear_index(at, recipe.physical_shape, _ZERO) + recipe.offset

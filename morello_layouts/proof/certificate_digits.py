@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from math import gcd
 from typing import Any, Final, TypeAlias
@@ -42,6 +44,7 @@ def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
     found = {**statement, "digits": [], "digits_of_slots": []}
     for k, (text, n) in enumerate(statement.get("limits", ())):
         if [text, n] != ["p", statement["end"]]:  # known of p
+            found["digits_of_slots"] += [*_zeros(k, text, n)]
             found["digits_of_slots"].append(_of_limit(k, text, n, statement["end"]))
     lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
     try:
@@ -59,6 +62,31 @@ def _of_limit(k: int, text: str, n: str, end: str) -> dict[str, Any]:
     from_start = f"-1 - ({text})"
     last = re.sub(r"\bp\b", f"({end} - 1)", from_start)
     return {"name": f"{FROM}{k}", "is": from_start, "below": f"1 + {last}", "limit": [text, n]}
+
+
+def _zeros(k: int, text: str, n: str) -> Iterator[dict[str, Any]]:
+    """Yield names that say which terms of a text are 0 because it is below a small number."""
+    terms = (
+        [*_terms(ast.parse(text, mode="eval").body)] if n.isdecimal() and "-" not in text else []
+    )
+    for at, (factor, term) in enumerate(terms):
+        if factor >= int(n) > 0 and len(terms) > 1:
+            yield {"name": f"p_zero_{k}_{at}", "is": term, "below": "1", "limit": [text, n]}
+
+
+def _terms(tree: ast.expr) -> Iterator[tuple[int, str]]:
+    """Yield the terms of a sum with their factors.
+
+    >>> [*_terms(ast.parse("p % 4 + 128*(p//512)", mode="eval").body)]
+    [(1, 'p % 4'), (128, 'p // 512')]
+    """
+    match tree:
+        case ast.BinOp(left, ast.Add(), right):
+            yield from (*_terms(left), *_terms(right))
+        case ast.BinOp(ast.Constant(int(factor)), ast.Mult(), right):
+            yield factor, ast.unparse(right)
+        case _:
+            yield 1, ast.unparse(tree)
 
 
 class _Search(World):

@@ -17,6 +17,7 @@ from morello_layouts import check as checker
 from morello_layouts.check import check
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from tests.proof.test_checker import recorded
+from tests.support.certificate_judge import is_true
 from tests.support.planted_bugs import LAYOUTS, map_of
 from tests.support.tables import each_row
 
@@ -138,11 +139,32 @@ def test_a_formula_of_one_s_own_has_a_certificate(
     assert check(ml.certificate(m, claim=claim)) == claim
 
 
+@each_row(
+    ("shape", "given", "formula", "size", "names"),
+    [
+        (("M",), {}, "d0", "M", "M"),
+        (("M", "N"), {}, "2*N*d0 + d1", "(-1)*N + 2*M*N", "MN"),
+        ((4, 5), {}, "4096*d0 + d1", "12293", ""),
+        (("M",), {"size": "M + K"}, "d0", "K + M", "KM"),
+    ],
+)
+def test_a_formula_s_buffer_ends_where_it_says_or_behind_the_last_offset(
+    shape: Any, given: dict[str, Any], formula: str, size: str, names: str
+) -> None:
+    m = ml.from_sympy({"shape": shape, **given}, formula)
+    found = ml.certificate(m, claim="padded")
+    assert (found["about"], found["size"], "".join(found["sizes"])) == ([str(m)], size, names)
+    assert check(found) == "padded"
+    assert check(ml.certificate(m, m)) == "equivalent"
+
+
 @each_row("formula", ["2*d0", "d0//2", "d0 + 1"])
 def test_a_wrong_formula_has_none(formula: str) -> None:
     m = ml.from_sympy({"shape": ("M",), "size": "M"}, formula)
     with pytest.raises(ml.UnsupportedError):
         ml.certificate(m, claim="bijective")
+    with pytest.raises(ml.UnsupportedError, match="is verified: no inverse"):
+        ml.certificate(m, claim="verified")
 
 
 @pytest.mark.slow
@@ -163,6 +185,47 @@ def test_a_statement_that_isl_leaves_open_has_one() -> None:
 def test_a_false_claim_has_none(about: tuple[Any, ...], claim: Any) -> None:
     with pytest.raises(ml.UnsupportedError, match="no certificate"):
         ml.certificate(*about, claim=claim)
+
+
+WAYS = [
+    ("f32[6,5,3]{2,0,1:T(8,128)}", "f32[5,3,6]{1,2,0:T(8,128)}", "bitcast", [1, 0, 2]),
+    ("f32[M,N]{1,0}", "f32[N,M]{0,1}", "bitcast", [0, 1]),
+    ("f32[8,12]{1,0}", "u16[8,12,2]{2,1,0}", "bitcast", [0, 1, 2]),
+    ("f32[0,3]", "f32[3,0]", "bitcast", [1, 0]),
+    ("s16[8,16]{1,0}", "s16[8,16]{1,0:T(2,4)}", "equivalent", None),
+    ("f32[5,13]{1,0:T(8,16)}", "f32[5,16]{1,0:T(8,16)}", "equivalent", None),
+]
+
+
+@each_row(("one", "other", "claim", "order"), WAYS)
+def test_a_free_move_of_any_kind_has_a_certificate(
+    one: str, other: str, claim: str, order: list[int] | None
+) -> None:
+    found = ml.certificate(one, other, claim="bitcast", transpose="any")
+    assert (check(found), found.get("order"), is_true(found)) == (claim, order, True)
+
+
+@each_row("text", ["strided<[1, 1]>", "strided<[0, 3], offset: 2>"])
+def test_formulas_without_an_inverse_are_equivalent(text: str) -> None:
+    found = ml.certificate(text, shape=(3, 4), claim="verified")
+    assert check(found) == "equivalent"
+    assert len(found["others"]) == 2
+
+
+NARROW = [
+    "bf16[1,300]{1,0:T(4,128)(2,1)}",
+    "s8[4,3,2,66]{3,0,2,1:T(8,128)(4,1)}",
+    "f8e5m2[3,130]{1,0:T(8,128)(4,1)}",
+    "u4[300]{0:T(1024)(128)(4,1)}",
+]
+
+
+@each_row("text", NARROW)
+def test_digits_past_the_end_of_a_small_dimension_are_zero(text: str) -> None:
+    """Slot p holds an element of 3 rows if ``p % 4 + 4*(p//512 % 2) < 3``: so p//512 % 2 is 0."""
+    found = ml.certificate(text, claim="verified")
+    assert check(found) == "verified"
+    assert any(x.get("name", "").startswith("p_zero") for x in found["digits_of_slots"])
 
 
 def test_the_checker_is_short_and_alone() -> None:

@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from math import prod
 from random import Random
@@ -13,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_true", "mutant_of"]
+from morello_layouts.check import check
+
+__all__ = ["is_true", "judged", "size_of"]
 
 
 def is_true(given: dict[str, Any]) -> bool | None:
@@ -125,14 +128,16 @@ def _views_agree(
 ) -> bool:
     e = [offset * 0 + _value(text, {**sizes, **_at(d)}) for text in given["view"]]
     other = [_value(n, sizes) for n in given["other_shape"]]
-    if len(e) != len(other) or sorted(given["order"]) != list(range(len(d))):
+    orders = given["order"], given.get("other_order", [*range(len(e))])
+    ranks = range(len(d)), range(len(other))
+    if len(e) != len(other) or any(sorted(x) != [*y] for x, y in zip(orders, ranks, strict=True)):
         return False
     if any(((x < 0) | (x >= n)).any() for x, n in zip(e, other, strict=True)):
         return False
     one = two = offset * 0
-    for x, n in zip(e, other, strict=True):
-        one = one * n + x
-    for k in given["order"]:
+    for k in orders[1]:
+        one = one * other[k] + e[k]
+    for k in orders[0]:
         two = two * shape[k] + d[k]
     moved = offset * 0 + _value(given["others"][0], {**sizes, **_at(e)})
     return bool((one == two).all() and (moved == offset).all())
@@ -195,6 +200,26 @@ def _changed(value: Any, random: Random) -> Any:
     else:
         parts[k] = random.choice([*(x for x in parts if x[0].isalpha()), "d0", "d1", "p", "1"])
     return " ".join(parts)
+
+
+def judged(originals: list[dict[str, Any]], count: int, seed: int) -> Counter[str]:
+    """Count what the checker says of mutants; none that it accepts is false."""
+    random, counts = Random(seed), Counter[str]()
+    for _ in range(count):
+        original = random.choice(originals)
+        mutant = mutant_of(original, random)
+        if mutant == original:
+            counts["unchanged"] += 1
+            continue
+        try:
+            check(mutant)  # type: ignore[no-untyped-call]
+        except Exception:
+            counts["refused"] += 1
+        else:
+            verdict = is_true(mutant)
+            assert verdict is not False, json.dumps(mutant)
+            counts["accepted, and true" if verdict else "accepted, too large to judge"] += 1
+    return counts
 
 
 def size_of(given: dict[str, Any]) -> int:
