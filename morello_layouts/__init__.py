@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         expr as expr,
         gpu as gpu,
         hlo as hlo,
+        indexing as indexing,
         kernels as kernels,
         maps as maps,
         notations as notations,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         fragments as fragments,
         from_sympy as from_sympy,
         index_map as index_map,
+        indexing_map as indexing_map,
         is_bijective as is_bijective,
         is_bitcast as is_bitcast,
         is_injective as is_injective,
@@ -105,7 +107,7 @@ __version__ = "0.1.0"
 
 _NAMES: Final = {
     "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
-    " convert convert_all draw fragments from_sympy index_map is_bijective is_bitcast"
+    " convert convert_all draw fragments from_sympy index_map indexing_map is_bijective is_bitcast"
     " is_injective is_surjective pack register_relayout relayout rematerializations reshard"
     " simplify unpack vector_width verify",
     "api.code": "code",
@@ -140,6 +142,7 @@ _SUBMODULES: Final = {
             "expr",
             "gpu",
             "hlo",
+            "indexing",
             "kernels",
             "maps",
         ),

@@ -46,6 +46,20 @@ BOX_WORK: Final = 100_000
 SEARCH_WORK: Final = 800
 """Operands that one search writes or simplifies; then the best form so far is the answer."""
 
+# Indexing maps
+
+INDEXING_ROUNDS: Final = 16
+"""Times that the constraints of an indexing map make each other tighter."""
+
+INDEXING_MAPS: Final = 64
+"""Different maps of one operand of a fusion: each reads it in an order of its own."""
+
+INDEXING_COMPOSITIONS: Final = 4096
+"""Maps that are composed through one fusion, about a millisecond each."""
+
+INDEXING_POINTS: Final = 1 << 22
+"""Points of a domain that are enumerated: tens of megabytes."""
+
 # Shardings
 
 DEVICE_IDS: Final = 1 << 16

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         register_relayout,
         vector_width,
     )
+    from morello_layouts.api.indexing import indexing_map
     from morello_layouts.api.layouts import index_map, relayout
     from morello_layouts.api.pictures import draw
     from morello_layouts.api.proofs import (
@@ -45,6 +46,7 @@ __all__ = [
     "fragments",
     "from_sympy",
     "index_map",
+    "indexing_map",
     "is_bijective",
     "is_bitcast",
     "is_injective",
@@ -68,6 +70,7 @@ _MODULES = {
     "formulas": "from_sympy simplify",
     "gpu": "bank_conflicts best_swizzle cache_lines coalescing fragments register_relayout"
     " vector_width",
+    "indexing": "indexing_map",
     "layouts": "index_map relayout",
     "pictures": "draw",
     "proofs": "are_equivalent is_bijective is_bitcast is_injective is_surjective verify",

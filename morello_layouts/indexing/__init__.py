@@ -1,0 +1,6 @@
+"""Indexing maps: which elements of one array an element of another reads."""
+
+from morello_layouts.indexing.reader import parse_indexing_map
+from morello_layouts.indexing.values import IndexingMap
+
+__all__ = ["IndexingMap", "parse_indexing_map"]

@@ -1,0 +1,310 @@
+"""Index expressions as MLIR writes them: the order of their parts is kept.
+
+An expression is an int, the name of a variable (``d0``, ``s0``, ``rt0``), or an operation. The
+functions that build operations fold numbers and put them last, as MLIR does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from morello_layouts.expr import AffineExpr, Interval, Var
+from morello_layouts.expr.affine import Atom, BitXor, Digit
+
+Expr: TypeAlias = "int | str | Op"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two."""
+
+    kind: str
+    parts: tuple[Expr, ...]
+
+
+def is_symbolic(x: Expr) -> bool:
+    """Whether no dimension occurs in an expression."""
+    return all(not name.startswith("d") for name in names_of(x))
+
+
+def names_of(x: Expr) -> Iterator[str]:
+    """Return the variables of an expression, each as often as it occurs."""
+    if isinstance(x, str):
+        yield x
+    elif isinstance(x, Op):
+        for part in x.parts:
+            yield from names_of(part)
+
+
+def add(*parts: Expr) -> Expr:
+    """Return a sum: equal parts are joined, the number is last, symbols follow dimensions.
+
+    >>> text_of(add("s0", 3, "d0", times("d0", 3), -1))
+    'd0 * 4 + s0 + 2'
+    """
+    const, factors = 0, dict[Expr, int]()
+    for part in parts:
+        for one in part.parts if isinstance(part, Op) and part.kind == "+" else (part,):
+            if isinstance(one, int):
+                const += one
+                continue
+            core, factor = _factored(one)
+            if core not in factors and not is_symbolic(core) and all(map(is_symbolic, factors)):
+                factors = {core: 0, **factors}
+            factors[core] = factors.get(core, 0) + factor
+    terms = [times(core, factor) for core, factor in factors.items() if factor]
+    terms += [const] if const or not terms else []
+    return terms[0] if len(terms) == 1 else Op("+", tuple(terms))
+
+
+def _factored(x: Expr) -> tuple[Expr, int]:
+    """Return an expression as another one and a number by which it is multiplied."""
+    if isinstance(x, Op) and x.kind == "*" and isinstance(x.parts[1], int):
+        return x.parts[0], x.parts[1]
+    return x, 1
+
+
+def times(x: Expr, y: Expr) -> Expr:
+    """Return a product, its number last.
+
+    >>> text_of(times(3, times("d0", -2)))
+    'd0 * -6'
+    """
+    if isinstance(x, int) or (is_symbolic(x) and not isinstance(y, int) and not is_symbolic(y)):
+        x, y = y, x
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    if isinstance(y, int):
+        x, factor = _factored(x)
+        y *= factor
+        if y in (0, 1):
+            return x if y else 0
+    return Op("*", (x, y))
+
+
+def floordiv(x: Expr, y: int) -> Expr:
+    """Return ``x floordiv y``, rounded down; y is not 0."""
+    core, factor = _factored(x)
+    if isinstance(x, int) or y == 1:
+        return x // y if isinstance(x, int) else x
+    return Op("floordiv", (x, y)) if factor % y else times(core, factor // y)
+
+
+def ceildiv(x: Expr, y: int) -> Expr:
+    """Return ``x ceildiv y``, rounded up; y is not 0."""
+    if isinstance(x, int) or y == 1:
+        return -(-x // y) if isinstance(x, int) else x
+    return Op("ceildiv", (x, y))
+
+
+def mod(x: Expr, y: int) -> Expr:
+    """Return ``x mod y``, from 0 to y - 1; y is positive.
+
+    >>> mod(add("d0", -5), 1), mod(times("d0", 8), 4), mod(-3, 4)
+    (0, 0, 1)
+    """
+    if isinstance(x, int):
+        return x % y
+    return Op("mod", (x, y)) if _factored(x)[1] % y else 0
+
+
+def extremum(kind: str, x: Expr, y: Expr) -> Expr:
+    """Return ``min(x, y)`` or ``max(x, y)``."""
+    if isinstance(x, int) and isinstance(y, int):
+        return min(x, y) if kind == "min" else max(x, y)
+    return Op(kind, (x, y))
+
+
+BUILDERS: Final[Mapping[str, Callable[..., Expr]]] = {
+    "+": add,
+    "*": times,
+    "floordiv": floordiv,
+    "ceildiv": ceildiv,
+    "mod": mod,
+    "min": partial(extremum, "min"),
+    "max": partial(extremum, "max"),
+}
+"""The function that builds each operation."""
+
+
+def substitute(x: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Return an expression with others in place of some variables."""
+    if isinstance(x, str):
+        return values.get(x, x)
+    if isinstance(x, int):
+        return x
+    return BUILDERS[x.kind](*(substitute(part, values) for part in x.parts))
+
+
+def evaluate(x: Expr, values: Mapping[str, Any]) -> Any:
+    """Return the value at ints, or at NumPy arrays, which broadcast."""
+    if isinstance(x, str):
+        return values[x]
+    if isinstance(x, int):
+        return x
+    parts = [evaluate(part, values) for part in x.parts]
+    if x.kind == "+":
+        return sum(parts[1:], parts[0])
+    left, right = parts
+    if x.kind == "*":
+        return left * right
+    if x.kind == "floordiv":
+        return left // right
+    if x.kind == "ceildiv":
+        return -(-left // right)
+    if x.kind == "mod":
+        return left % right
+    if isinstance(left, int) and isinstance(right, int):
+        return min(left, right) if x.kind == "min" else max(left, right)
+    import numpy as np
+
+    return np.minimum(left, right) if x.kind == "min" else np.maximum(left, right)
+
+
+def cost_of(x: Expr) -> int:
+    """Return the number of operations, each division and remainder counted twice.
+
+    >>> cost_of(add(times(floordiv("d0", 8), 24), "d0"))
+    4
+    """
+    if not isinstance(x, Op):
+        return 0
+    total = sum(map(cost_of, x.parts))
+    if x.kind == "+":
+        return total + len(x.parts) - 1
+    if x.kind == "*":
+        return total + (x.parts[1] != -1)
+    return total + (1 if x.kind in ("min", "max") else 2)
+
+
+def text_of(x: Expr, names: Mapping[str, str] | None = None) -> str:
+    """Return an expression as XLA prints it, with other names for some variables.
+
+    >>> text_of(add(times(floordiv("d0", 2), -1), times(mod("s0", 3), -4), 9), {"d0": "row"})
+    '-(row floordiv 2) - (s0 mod 3) * 4 + 9'
+    """
+    return _Printer(names or {}).text(x)
+
+
+class _Printer:
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def text(self, x: Expr) -> str:
+        if isinstance(x, str):
+            return self.names.get(x, x)
+        if isinstance(x, int):
+            return str(x)
+        if x.kind == "+":
+            return self.text(x.parts[0]) + "".join(map(self.summand, x.parts[1:]))
+        left, right = x.parts
+        if x.kind in ("min", "max"):
+            return f"{x.kind}({self.text(left)}, {self.text(right)})"
+        if x.kind == "*" and right == -1:
+            return f"-{self.operand(left)}"
+        return f"{self.operand(left)} {x.kind} {self.operand(right)}"
+
+    def operand(self, x: Expr) -> str:
+        is_bare = not isinstance(x, Op) or x.kind in ("min", "max")
+        return self.text(x) if is_bare else f"({self.text(x)})"
+
+    def summand(self, x: Expr) -> str:
+        """Return a part of a sum behind the first, with its sign."""
+        if isinstance(x, int):
+            return f" - {-x}" if x < 0 else f" + {x}"
+        core, factor = _factored(x)
+        if factor == -1:
+            is_sum = isinstance(core, Op) and core.kind == "+"
+            return f" - {self.operand(core) if is_sum else self.text(core)}"
+        if factor < 0:
+            return f" - {self.operand(core)} * {-factor}"
+        return f" + {self.text(x)}"
+
+
+class Forms:
+    """Expressions as affine forms, which the simplifier knows, and back.
+
+    A product of variables, a minimum or a maximum is a variable of its own in a form.
+
+    >>> forms = Forms({"d0": Interval(0, 31), "d1": Interval(0, 7)})
+    >>> form = forms.form(add(times(floordiv("d0", -2), 8), "d1"))
+    >>> print(form.interval)
+    -128..7
+    >>> text_of(forms.expr(form))
+    'd1 + ((-d0) floordiv 2) * 8'
+    """
+
+    def __init__(self, bounds: Mapping[str, Interval]) -> None:
+        self.bounds = dict(bounds)
+        self.hidden: dict[str, Expr] = {}
+
+    def form(self, x: Expr) -> AffineExpr:
+        """Return an expression as a form over variables with bounds."""
+        if isinstance(x, int):
+            return AffineExpr((), x)
+        if isinstance(x, str):
+            return AffineExpr(((Var(x, self.bounds[x]), 1),), 0)
+        parts = [self.form(part) for part in x.parts]
+        if x.kind == "+":
+            return sum(parts, AffineExpr((), 0))
+        left, right = parts
+        if right.terms or not isinstance(right.const, int) or x.kind in ("min", "max"):
+            return self._hide(x, left.interval, right.interval)
+        number = right.const
+        if x.kind == "*":
+            return left * number
+        if x.kind == "mod":
+            return left % number
+        sign = -1 if number < 0 else 1
+        if x.kind == "ceildiv":
+            return ((left * -sign) // abs(number)) * -1
+        return (left * sign) // abs(number)
+
+    def _hide(self, x: Op, left: Interval, right: Interval) -> AffineExpr:
+        """Return a new variable for an operation that forms do not have."""
+        for name, known in self.hidden.items():
+            if known == x:
+                return self.form(name)
+        return self.name(x, _range_of(x.kind, left, right))
+
+    def name(self, x: Expr, interval: Interval) -> AffineExpr:
+        """Return a new variable in place of an expression with known bounds."""
+        name = f"x{len(self.hidden)}"
+        self.hidden[name], self.bounds[name] = x, interval
+        return self.form(name)
+
+    def expr(self, form: AffineExpr) -> Expr:
+        """Return a form as an expression: dimensions, symbols, quotients, remainders, a number."""
+        terms = sorted(form.terms, key=lambda term: _print_key(*term))
+        assert isinstance(form.const, int)
+        return add(*(self._term(atom, c) for atom, c in terms), form.const)
+
+    def _term(self, atom: Atom, factor: Any) -> Expr:
+        if isinstance(atom, Var):
+            return times(self.hidden.get(atom.name, atom.name), factor)
+        assert isinstance(atom, Digit)
+        found = self.expr(atom.operand)
+        if atom.divisor != 1:
+            found = floordiv(found, atom.divisor)  # type: ignore[arg-type]
+        return times(found if atom.modulus is None else mod(found, atom.modulus), factor)  # type: ignore[arg-type]
+
+
+def _print_key(atom: Atom, factor: Any) -> tuple[Any, ...]:
+    if isinstance(atom, Var):
+        kind = "".join(c for c in atom.name if c.isalpha())
+        return 0, ("d", "s", "rt", "x").index(kind), int(atom.name[len(kind) :])
+    assert not isinstance(atom, BitXor)
+    return 1, atom.modulus is not None, -abs(factor), atom.key
+
+
+def _range_of(kind: str, left: Interval, right: Interval) -> Interval:
+    """Return the range of a product, a minimum or a maximum of bounded operands."""
+    ends = [(a, b) for a in left for b in right if isinstance(a, int) and isinstance(b, int)]
+    if kind == "*":
+        products = [a * b for a, b in ends]
+        return Interval(min(products), max(products))
+    choose = min if kind == "min" else max
+    return Interval(choose(ends[0]), choose(ends[-1]))
