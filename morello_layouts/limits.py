@@ -209,6 +209,9 @@ CODE_TEXT: Final = 1_000_000
 LOOP_AXES: Final = 32
 """Loops of a nest: each takes a level of indentation."""
 
+LOOP_VISITS: Final = 1 << 16
+"""Elements that a proof about a nest visits one by one, if ISL does not read a coordinate."""
+
 LOOP_PARTS: Final = 64
 """Copies of a nest's body: each peeled edge doubles them."""
 

@@ -7,13 +7,14 @@ from typing import Any, Literal, TypeAlias
 
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike, index_map
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests import LoopNest, Space
 from morello_layouts.loop_nests.axes import Digits
-from morello_layouts.loop_nests.order import named, physical
+from morello_layouts.loop_nests.order import falling, named, physical
 from morello_layouts.loop_nests.tree import Edges
 from morello_layouts.maps import AffineMap, IndexMap
+from morello_layouts.maps.names import as_names
 
 Mapped: TypeAlias = "LayoutLike | AffineMap"
 
@@ -80,13 +81,13 @@ def loops(
     given = maps if isinstance(maps, Mapping) else {"x": maps}
     found = {name: _affine(m, shape) for name, m in given.items()}
     space = Space.of(found, _coordinates(found, names, over))
-    digits = Digits.of(space).tiled(_tiles(tile or {}, space)).refined()
+    which = _which(of, space)
+    is_physical = order == "physical"
+    turned = falling(space, which) if is_physical else frozenset()
+    digits = Digits.of(space, turned).tiled(_tiles(tile or {}, space)).refined()
+    digits = digits.unswizzled(which) if is_physical else digits
     digits = digits.named([*space.size_names, *given])
-    if order == "physical":
-        which = 0 if of is None else list(found).index(of)
-        axes = physical(digits, digits.forms[which])
-    else:
-        axes = named(digits, order)
+    axes = physical(digits, digits.forms[which]) if is_physical else named(digits, order)
     return LoopNest(space, digits, axes, edges, body)
 
 
@@ -105,20 +106,21 @@ def _coordinates(
     """Return the names of the coordinates of each map."""
     found = {}
     for name, (m, _) in maps.items():
-        own = (
-            (over or {}).get(name)
-            or names
-            or getattr(m, "names", ())
-            or [f"d{k}" for k in range(len(m.sizes))]
-        )
-        if len(own) != len(m.sizes):
-            raise ShapeError(
-                f"names of {name}: expected {len(m.sizes)}, got {', '.join(own)}",
-                "each dimension has a name",
-                "give as many names as dimensions",
-            )
-        found[name] = tuple(own)
+        given = (over or {}).get(name, names)
+        known = m if given is None else m.named(*as_names(given))
+        found[name] = known.coordinate_names
     return found
+
+
+def _which(of: str | None, space: Space) -> int:
+    names = [access.name for access in space.accesses]
+    if of is not None and of not in names:
+        raise LayoutError(
+            f"of: expected one of {', '.join(names)}, got {of!r}",
+            "the physical order is that of one map's buffer",
+            "name one of the maps",
+        )
+    return 0 if of is None else names.index(of)
 
 
 def _tiles(tile: Mapping[str, Any], space: Space) -> dict[str, tuple[Int, ...]]:

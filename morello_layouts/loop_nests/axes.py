@@ -6,11 +6,12 @@ Each coordinate is split at the units at which a formula divides it. After the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize, variable
+from morello_layouts.expr.affine import operands_of, xor
 from morello_layouts.expr.sizes import (
     Int,
     ceil_quotient,
@@ -80,11 +81,13 @@ class Digits:
     tiles: tuple[frozenset[str], ...] = ()
 
     @staticmethod
-    def of(space: Space) -> Digits:
-        """Return each coordinate as one axis."""
+    def of(space: Space, turned: AbstractSet[str] = frozenset()) -> Digits:
+        """Return each coordinate as one axis; some of them backwards, from the last value on."""
         axes = {name: Axis(name, name, 1, n) for name, n in space.sizes.items() if n != 1}
-        zero = {name: AffineExpr((), 0) for name, n in space.sizes.items() if n == 1}
-        values = zero | {name: axis.variable for name, axis in axes.items()}
+        zero = AffineExpr((), 0)
+        values = {name: axes[name].variable if name in axes else zero for name in space.sizes}
+        for name in turned & {*axes}:
+            values[name] = (space.sizes[name] - 1) - values[name]
         forms = tuple(canonicalize(substitute(a.form, values)) for a in space.accesses)
         return Digits(axes, forms, values)
 
@@ -105,12 +108,8 @@ class Digits:
         if old.size % unit != 0:
             limits.append(Limit({outer.name: unit, inner.name: 1}, old.size))
         return replace(
-            self,
+            self.substituted(value),
             axes=axes,
-            forms=tuple(canonicalize(substitute(form, value)) for form in self.forms),
-            coordinates={
-                k: canonicalize(substitute(x, value)) for k, x in self.coordinates.items()
-            },
             limits=tuple(limits),
             tiles=tuple(
                 level - {name} | {outer.name, inner.name} if name in level else level
@@ -150,6 +149,43 @@ class Digits:
             tried = tried.split(*at)
         return tried if tried.remainders < found.remainders else found
 
+    def unswizzled(self, which: int) -> Digits:
+        """Return the digits over the places of swizzled elements in an array, not the elements.
+
+        If ``i ^ j`` is a digit of the offset, ``j' = i ^ j`` is a loop like any other, and j is
+        ``j' ^ i``.
+        """
+        found = self
+        for atom in self.forms[which].atoms():
+            part = found._place(atom, which) if isinstance(atom, BitXor) else None
+            if isinstance(atom, BitXor) and part is not None:
+                (var,) = part.variables()
+                found = found.substituted({var.name: xor(*atom.parts)})
+        return found
+
+    def _place(self, atom: BitXor, which: int) -> AffineExpr | None:
+        """Return the part of an exclusive or that is an axis of its own, used nowhere else."""
+        form = self.forms[which]
+        limited = {name for limit in self.limits for name in limit.weights}
+        for part in atom.parts:
+            var = part.as_atom()
+            if not isinstance(var, Var) or var.name in limited:
+                continue
+            size = self.axes[var.name].size
+            others = [other for other in atom.parts if other is not part]
+            uses = [a for a in form.atoms() if a == var or var in _operand_variables(a)]
+            is_free = all(a in (var, atom) for a in uses) and var not in dict(form.terms)
+            is_full = isinstance(size, int) and size.bit_count() == 1
+            if is_free and is_full and all(x.interval.within(0, size - 1) for x in others):
+                return part
+        return None
+
+    def substituted(self, values: Mapping[str, AffineExpr]) -> Digits:
+        """Return the digits with forms in place of axes in formulas; the axes stay."""
+        coordinates = {k: canonicalize(substitute(x, values)) for k, x in self.coordinates.items()}
+        forms = tuple(canonicalize(substitute(form, values)) for form in self.forms)
+        return replace(self, forms=forms, coordinates=coordinates)
+
     @property
     def remainders(self) -> int:
         """The number of divisions and remainders that are left."""
@@ -179,7 +215,8 @@ class Digits:
         for coordinate in self.coordinates:
             own = [axis for axis in self.axes.values() if axis.coordinate == coordinate]
             if len(own) == 1:
-                names[own[0].name] = coordinate
+                is_same = self.coordinates[coordinate].as_atom() is not None
+                names[own[0].name] = coordinate if is_same else _fresh(f"{coordinate}_", used)
             for k, axis in enumerate(own if len(own) > 1 else ()):
                 stem = f"{coordinate}_" if coordinate[-1:].isdigit() else coordinate
                 names[axis.name] = _fresh(f"{stem}{k}", used | set(self.coordinates))
@@ -195,6 +232,10 @@ class Digits:
             ),
             tuple(frozenset(names[key] for key in level) for level in self.tiles),
         )
+
+
+def _operand_variables(atom: Atom) -> frozenset[Var]:
+    return frozenset(v for operand in operands_of(atom) for v in operand.variables())
 
 
 def _fresh(name: str, used: set[str]) -> str:

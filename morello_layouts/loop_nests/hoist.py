@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Var, variable
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.loop_nests.axes import Axis
 
@@ -61,13 +62,14 @@ class Hoist:
         >>> print(hoist.at(8 * i.variable + j.variable, 2, "a"), "with", hoist.values[1][0])
         a1 + j with a1 = 8*i
         """
-        parts: dict[int, list[tuple[Atom, object]]] = {}
+        parts: dict[int, list[tuple[Atom, Int]]] = {}
         for atom, c in form.terms:
             own = self.level(AffineExpr(((atom, 1),), 0))
-            parts.setdefault(own, []).append((self._atom(atom, own, stem), c))
+            factor = self._factor(c, f"{stem}_{atom}" if isinstance(atom, Var) else stem)
+            parts.setdefault(own, []).append((self._atom(atom, own, stem), factor))
         base = AffineExpr((), form.const)
         for own in sorted(parts):
-            base = base + AffineExpr.from_terms(parts[own])  # type: ignore[arg-type]
+            base = base + AffineExpr.from_terms(parts[own])
             if own < level:
                 base = self._named(base, own, stem)
         return base
@@ -87,6 +89,18 @@ class Hoist:
             return BitXor(self.at(part, level, f"{stem}_") for part in atom.parts)
         return Digit(self.at(atom.operand, level, f"{stem}_"), atom.divisor, atom.modulus)
 
+    def _factor(self, factor: Int, stem: str) -> Int:
+        """Return a factor; a polynomial of sizes as a value before the loops."""
+        if isinstance(factor, int) or isinstance(factor.as_atom(), str):
+            return factor
+        negated = not is_nonnegative(factor)
+        form = AffineExpr((), -factor if negated else factor)
+        if form not in self._known:
+            name = self._unused(stem)
+            self.values[0].append(Value(name, form))
+            self._known[form] = AffineExpr((), SizeExpr.named(name))
+        return self._known[form].const * (-1 if negated else 1)
+
     def _named(self, form: AffineExpr, level: int, stem: str) -> AffineExpr:
         """Return the value of a form at its level; a variable or a number needs none."""
         atom = form.as_atom()
@@ -94,14 +108,14 @@ class Hoist:
             return form
         known = self._known.get(form)
         if known is None:
-            name = self._fresh(stem, level)
+            name = self._unused(f"{stem}{level}")
             self.values[level].append(Value(name, form))
             known = self._known[form] = variable(name, *form.interval)
             self._levels[name] = level
         return known
 
-    def _fresh(self, stem: str, level: int) -> str:
-        name = f"{stem}{level}"
+    def _unused(self, stem: str) -> str:
+        name = stem
         while name in self.taken:
             name += "_"
         self.taken.add(name)

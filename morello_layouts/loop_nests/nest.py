@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import OPERATIONS, AffineExpr, Digit
-from morello_layouts.expr.sizes import Int, evaluated
+from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests.axes import Axis, Digits
-from morello_layouts.loop_nests.hoist import Hoist, Value
+from morello_layouts.loop_nests.counters import Counter, counted
+from morello_layouts.loop_nests.hoist import Hoist
 from morello_layouts.loop_nests.space import Space
-from morello_layouts.loop_nests.text import Source, nest_text
-from morello_layouts.loop_nests.tree import Builder, Edges, Guard, Loop, Statement, Visit
+from morello_layouts.loop_nests.text import nest_text
+from morello_layouts.loop_nests.tree import Builder, Edges, Plan, Walk
+from morello_layouts.loop_nests.verify import verified
 from morello_layouts.plain import Displayed
+from morello_layouts.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -80,49 +83,37 @@ class LoopNest(Displayed):
             for a, form in zip(self.space.accesses, self.digits.forms, strict=True)
         }
 
-    @cached_property
-    def _hoisted(self) -> tuple[list[list[Value]], dict[str, AffineExpr]]:
-        """The values of each level, and the offsets and coordinates in the innermost loop."""
-        taken = {
-            *self.order,
-            *self.space.sizes,
-            *self.space.size_names,
-            *(a.name for a in self.space.accesses),
-        }
+    def _planned(self, *, counts: bool) -> Plan:
+        arrays = [access.name for access in self.space.accesses]
+        taken = {*self.order, *self.space.sizes, *self.space.size_names, *arrays}
         hoist = Hoist(self.axes, taken)
         depth = len(self.axes)
         found = {
-            access.name: hoist.at(form, depth, access.name)
-            for access, form in zip(self.space.accesses, self.digits.forms, strict=True)
+            name: hoist.at(form, depth, name)
+            for name, form in zip(arrays, self.digits.forms, strict=True)
         }
         for name, form in self.digits.coordinates.items():
             if f"{{{name}}}" in self.body:
                 found[name] = hoist.whole(form, depth, name)
-        return hoist.values, found
-
-    @property
-    def values(self) -> list[list[Value]]:
-        """The values that are computed before the loops, and inside of each."""
-        return self._hoisted[0]
-
-    @property
-    def results(self) -> dict[str, AffineExpr]:
-        """What the body may use: offsets and coordinates, over values of the loops outside."""
-        return self._hoisted[1]
+        counters: tuple[Counter, ...] = ()
+        if counts and self.axes:
+            found, counters = counted(found, self.axes[-1], taken)
+        return Plan(tuple(map(tuple, hoist.values)), found, counters)
 
     @property
     def offsets(self) -> dict[str, AffineExpr]:
         """The offset of each array in the innermost loop, over values of the loops outside."""
-        return {access.name: self.results[access.name] for access in self.space.accesses}
+        return {access.name: self.walk.plan.results[access.name] for access in self.space.accesses}
 
     @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        """The loops, values and conditions as a tree."""
-        return self._statements(self.edges)
+    def walk(self) -> Walk:
+        """The nest as it is printed, proved and run."""
+        return self._walk(self.edges, self._planned(counts=True))
 
-    def _statements(self, edges: Edges) -> tuple[Statement, ...]:
-        limits = self.digits.limits
-        return Builder(self.axes, limits, self.values, edges, self._about).statements()
+    def _walk(self, edges: Edges, plan: Plan) -> Walk:
+        limits, about = self.digits.limits, self._about
+        statements = Builder(self.axes, limits, plan, edges, about).statements()
+        return Walk(self.space, self.digits, self.axes, plan, statements, self.body)
 
     @cached_property
     def runs(self) -> dict[str, Any]:
@@ -175,10 +166,10 @@ class LoopNest(Displayed):
     @property
     def costs(self) -> Costs:
         """The operations for one element."""
-        inner = [*self.offsets.values(), *(v.form for v in self.values[-1])]
+        inner = [*self.offsets.values(), *(v.form for v in self.walk.plan.values[-1])]
         plain = [access.form for access in self.space.accesses]
         return Costs(
-            sum(map(OPERATIONS.cost, inner)),
+            sum(map(OPERATIONS.cost, inner)) + sum(c.cost for c in self.walk.plan.counters),
             sum(map(OPERATIONS.cost, plain)),
             sum(map(divisions, inner)),
             sum(map(divisions, plain)),
@@ -203,10 +194,18 @@ class LoopNest(Displayed):
         Raises:
             LayoutError: if there is no such language.
         """
-        bases = {value.name for level in self.values for value in level}
-        about = "\n".join(f"{a.name}: {a.source}" for a in self.space.accesses if a.source)
-        source = Source(self.space, self.statements, bases, self.results, self.body, about)
-        return nest_text(source, language, function=function, name=name, arguments=arguments)
+        return nest_text(self.walk, language, function=function, name=name, arguments=arguments)
+
+    def verify(self, *, budget: int | None = None) -> Proof:
+        """Decide whether the nest visits each element once, at the offsets of the maps.
+
+        What is judged are the loops, conditions and values that languages print.
+
+        >>> import morello_layouts as ml
+        >>> print(ml.loops("f32[M,N]{1,0:T(8,128)}", edges="peel").verify())
+        verified: the nest visits each element once, at the offsets of the maps. Decided by ISL.
+        """
+        return verified(self.walk, budget)
 
     def __call__(self, **sizes: int) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         """Visit each element: its coordinate, and its offset in each array.
@@ -223,29 +222,10 @@ class LoopNest(Displayed):
                 "a visit needs numbers for all symbolic sizes",
                 "give each as an argument, such as nest(M=8)",
             )
-        return self._visits(self.statements, dict(sizes))
+        return self.walk.visits(sizes)
 
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         return self()
-
-    def _visits(
-        self, statements: Sequence[Statement], at: dict[str, int]
-    ) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
-        for one in statements:
-            match one:
-                case Value():
-                    at[one.name] = one.form.evaluate(at)
-                case Loop():
-                    stop = min(form.evaluate(at) for form in one.stops)
-                    for turn in range(one.start.evaluate(at), stop):
-                        at[one.axis.name] = turn
-                        yield from self._visits(one.body, at)
-                case Guard():
-                    if all(form.evaluate(at) < evaluated(n, at) for form, n in one.conditions):
-                        yield from self._visits(one.body, at)
-                case Visit():
-                    element = tuple(form.evaluate(at) for form in self.digits.coordinates.values())
-                    yield element, {name: form.evaluate(at) for name, form in self.offsets.items()}
 
     def __str__(self) -> str:
         return self.code()

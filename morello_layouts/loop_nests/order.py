@@ -10,6 +10,7 @@ from morello_layouts.expr import AffineExpr, Var
 from morello_layouts.expr.affine import operands_of
 from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
 from morello_layouts.loop_nests.axes import Axis, Digits
+from morello_layouts.loop_nests.space import Space
 
 
 def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:
@@ -31,6 +32,12 @@ def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:
 
     by_stride = sorted(digits.axes.values(), key=cmp_to_key(later))
     return _by_tiles(digits, by_stride)
+
+
+def falling(space: Space, which: int) -> frozenset[str]:
+    """Return the coordinates along which the offset in an array falls."""
+    form = space.accesses[which].form
+    return frozenset(name for name in space.sizes if is_nonnegative(-1 - stride_in(form, name)))
 
 
 def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:

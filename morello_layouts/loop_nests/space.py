@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr, variable
+from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap
+from morello_layouts.maps.names import renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Space:
                         "maps are joined by the names of their coordinates",
                         "rename the coordinate, or take a part of the larger array: m[:4]",
                     )
-            accesses.append(Access(name, names, renamed(m, names), source))
+            accesses.append(Access(name, names, renamed(m.form, names), source))
         found = Space(sizes, tuple(accesses), _assumptions(m for m, _ in maps.values()))
         _require_different([*found.sizes, *found.size_names, *maps])
         return found
@@ -85,17 +85,6 @@ class Space:
         for access in self.accesses:
             found |= access.form.sizes()
         return tuple(sorted(found))
-
-
-def renamed(m: AffineMap, names: Sequence[str]) -> AffineExpr:
-    """Return the offset of a map over other names than ``d0, d1, …``."""
-    bounds = {v.name: v.interval for v in m.form.variables()}
-    values = {
-        f"d{k}": variable(name, *bounds[f"d{k}"])
-        for k, name in enumerate(names)
-        if f"d{k}" in bounds
-    }
-    return substitute(m.form, values)
 
 
 def _assumptions(maps: Iterable[AffineMap]) -> tuple[Assumption, ...]:

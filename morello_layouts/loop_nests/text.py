@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from morello_layouts.codegen.language import ProgramLanguage
@@ -14,30 +13,9 @@ from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.sizes import Int
+from morello_layouts.loop_nests.counters import Counter
 from morello_layouts.loop_nests.hoist import Value
-from morello_layouts.loop_nests.space import Space
-from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What a writer prints.
-
-    Attributes:
-        space: the coordinates and arrays.
-        statements: the nest.
-        bases: the names of values.
-        results: what the body may use, by name.
-        body: the text of the body; empty for one by default.
-        about: a comment.
-    """
-
-    space: Space
-    statements: tuple[Statement, ...]
-    bases: AbstractSet[str]
-    results: Mapping[str, AffineExpr]
-    body: str = ""
-    about: str = ""
+from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
 
 
 class Writer:
@@ -48,6 +26,8 @@ class Writer:
         comment: the beginning of a comment.
         loop: the head of a loop, of its variable ``v``, ``type``, ``start`` and ``stop``.
         end: the end of a loop, a condition and a function; empty if indentation ends them.
+        variable: the statement that names a value which changes.
+        stop: the end of a statement.
         opening: the head of a function.
         typed: an argument.
         condition: the head of a condition.
@@ -59,24 +39,27 @@ class Writer:
     comment: ClassVar[str] = "//"
     loop: ClassVar[str] = "for ({type} {v} = {start}; {v} < {stop}; ++{v}) {{"
     end: ClassVar[str] = "}"
+    variable: ClassVar[str] = "{type} {name} = {text};"
+    stop: ClassVar[str] = ";"
     opening: ClassVar[str] = "static void {name}({arguments}) {{"
     typed: ClassVar[str] = "const {type} {name}"
     condition: ClassVar[str] = "if ({}) {{"
     both: ClassVar[str] = " && "
     least: ClassVar[str] = "{a} < {b} ? {a} : {b}"
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
         self.own = self.language()
-        known = source.space.assumptions
+        known = walk.space.assumptions
         bounds = {one.name: Interval(one.lo, one.hi) for one in known}
         self.widths = Widths(True, self.own.unsigned, bounds) if self.own.has_widths else None
         self.lowering = Lowering(self.own.arithmetic, bounds)
         self.printer = self.own.printer(self.widths)
+        self.bases = {value.name for level in walk.plan.values for value in level}
 
     def text(self, form: AffineExpr, kind: IntType | None = None) -> str:
         """Return a form as an expression, in a type if one is given."""
-        return self._written(_base_first(self.lowering.form(form), self.source.bases), kind)
+        return self._written(_base_first(self.lowering.form(form), self.bases), kind)
 
     def count(self, form: AffineExpr, kind: IntType | None) -> str:
         """Return a number of turns: the sum of its first terms is never negative there."""
@@ -113,6 +96,8 @@ class Writer:
                 case Loop():
                     yield from (pad + line for line in self.head(one))
                     yield from self.lines(one.body, depth + 1)
+                    for counter in one.counters:
+                        yield from (f"{pad}    {line}" for line in self.next(counter))
                     yield from [pad + self.end] if self.end else []
                 case Guard():
                     parts = [self.below(form, n) for form, n in one.conditions]
@@ -124,7 +109,7 @@ class Writer:
 
     def value(self, name: str, form: AffineExpr) -> str:
         """Return the line that names a value."""
-        kind = self.kind(form.interval)
+        kind = self.kind(form.interval if form.terms else self.lowering.size(name).interval)
         return self.own.statement(name, self.text(form, kind), kind)
 
     def below(self, form: AffineExpr, bound: Int) -> str:
@@ -149,18 +134,49 @@ class Writer:
             lines.append(self.own.statement(f"{name}_end", stop, own))
             stop = f"{name}_end"
         start = self.count(loop.start, own)
+        for counter in loop.counters:
+            lines += [self.counter(*first) for first in counter.starts(loop.axis, loop.start)]
         return [
             *lines,
             self.loop.format(v=name, type=self.own.type_of(own), start=start, stop=stop),
         ]
 
+    def counter(self, name: str, form: AffineExpr) -> str:
+        """Return the line that names a value which changes."""
+        kind = self.kind(form.interval)
+        text = self.text(form, kind)
+        return self.variable.format(name=name, type=self.own.type_of(kind), text=text)
+
+    def next(self, counter: Counter) -> list[str]:
+        """Return the lines after a turn of a counter's loop."""
+        rest, quotient, modulus = counter.rest, counter.quotient, counter.modulus
+        by, rest_by = divmod(counter.step, counter.divisor)
+        carry = [f"{rest} -= {counter.divisor}{self.stop}"]
+        wrap = []
+        if quotient:
+            carry.append(f"{quotient} += 1{self.stop}")
+        if quotient and modulus is not None:
+            wrap = self.under(f"{quotient} >= {modulus}", [f"{quotient} -= {modulus}{self.stop}"])
+        lines = [f"{rest} += {rest_by}{self.stop}"]
+        if quotient and by:
+            lines.append(f"{quotient} += {by}{self.stop}")
+            return [*lines, *self.under(f"{rest} >= {counter.divisor}", carry), *wrap]
+        return [*lines, *self.under(f"{rest} >= {counter.divisor}", [*carry, *wrap])]
+
+    def under(self, condition: str, lines: list[str]) -> list[str]:
+        """Return lines under a condition."""
+        ends = [self.end] if self.end else []
+        inner = (f"    {line}" for line in lines)
+        return [self.condition.format(condition), *inner, *ends]
+
     def function(self, name: str, arguments: str) -> Iterator[str]:
         """Yield the lines of a function; sizes are arguments after the given ones."""
-        sizes = [self.argument(size) for size in self.source.space.size_names]
-        yield from (f"{self.comment} {line}" for line in self.source.about.splitlines())
+        sizes = [self.argument(size) for size in self.walk.space.size_names]
+        arrays = self.walk.space.accesses
+        yield from (f"{self.comment} {a.name}: {a.source}" for a in arrays if a.source)
         given = [arguments] if arguments else []
         yield self.opening.format(name=name, arguments=", ".join([*given, *sizes]))
-        yield from self.lines(self.source.statements, 1)
+        yield from self.lines(self.walk.statements, 1)
         yield from [self.end] if self.end else []
 
     def argument(self, size: str) -> str:
@@ -170,14 +186,14 @@ class Writer:
 
     def visit(self) -> list[str]:
         """Return the lines of the body."""
-        found = self.source.results
+        found = self.walk.plan.results
         texts = {name: self.text(form) for name, form in found.items()}
-        body = self.source.body or self.default()
+        body = self.walk.body or self.default()
         return [_filled(line, texts) for line in body.splitlines()]
 
     def default(self) -> str:
         """Return the body of a nest without one."""
-        parts = ", ".join(f"{a.name}[{{{a.name}}}]" for a in self.source.space.accesses)
+        parts = ", ".join(f"{a.name}[{{{a.name}}}]" for a in self.walk.space.accesses)
         return f"{self.comment} {parts}"
 
 
@@ -226,6 +242,7 @@ class RustWriter(Writer):
 
     language: ClassVar[type[ProgramLanguage]] = RustLanguage
     loop: ClassVar[str] = "for {v} in {start}..{stop} {{"
+    variable: ClassVar[str] = "let mut {name}: {type} = {text};"
     opening: ClassVar[str] = "pub fn {name}({arguments}) {{"
     typed: ClassVar[str] = "{name}: {type}"
     condition: ClassVar[str] = "if {} {{"
@@ -244,6 +261,8 @@ class PythonWriter(Writer):
     comment: ClassVar[str] = "#"
     loop: ClassVar[str] = "for {v} in range({start}, {stop}):"
     end: ClassVar[str] = ""
+    variable: ClassVar[str] = "{name} = {text}"
+    stop: ClassVar[str] = ""
     opening: ClassVar[str] = "def {name}({arguments}):"
     typed: ClassVar[str] = "{name}"
     condition: ClassVar[str] = "if {}:"
@@ -260,7 +279,7 @@ WRITERS: Final[Mapping[str, type[Writer]]] = {
 """The writer of each language."""
 
 
-def nest_text(source: Source, language: str, *, function: bool, name: str, arguments: str) -> str:
+def nest_text(walk: Walk, language: str, *, function: bool, name: str, arguments: str) -> str:
     """Return a nest in a language, as statements or as a function.
 
     Raises:
@@ -272,6 +291,6 @@ def nest_text(source: Source, language: str, *, function: bool, name: str, argum
             "nests are printed in these languages",
             "name one of them",
         )
-    writer = WRITERS[language](source)
-    lines = writer.function(name, arguments) if function else writer.lines(source.statements)
+    writer = WRITERS[language](walk)
+    lines = writer.function(name, arguments) if function else writer.lines(walk.statements)
     return "\n".join(lines)

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, digit
-from morello_layouts.expr.sizes import Int, ceil_quotient, is_nonnegative
+from morello_layouts.expr.sizes import Int, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.limits import LOOP_PARTS
-from morello_layouts.loop_nests.axes import Axis, Limit
+from morello_layouts.loop_nests.axes import Axis, Digits, Limit
+from morello_layouts.loop_nests.counters import Counter
 from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.space import Space
 
 Edges: TypeAlias = Literal["bounds", "guards", "peel"]
 """What partial tiles have: loops that end early, conditions, or copies of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a nest computes where.
+
+    Attributes:
+        values: the values before the loops, and inside of each.
+        results: what the body may use, over these: offsets and coordinates.
+        counters: the counters of the innermost loop.
+    """
+
+    values: tuple[tuple[Value, ...], ...]
+    results: Mapping[str, AffineExpr]
+    counters: tuple[Counter, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +56,62 @@ class Loop:
     stops: tuple[AffineExpr, ...]
     body: tuple[Statement, ...]
     about: str = ""
+    counters: tuple[Counter, ...] = ()
 
 
 Statement: TypeAlias = "Value | Guard | Loop | Visit"
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A nest as it is printed, proved and run.
+
+    Attributes:
+        space: the coordinates and arrays.
+        digits: the coordinates as digits.
+        axes: the loops, the outermost first.
+        plan: what is computed where.
+        statements: the loops, values and conditions.
+        body: the text of the body; empty for one by default.
+    """
+
+    space: Space
+    digits: Digits
+    axes: tuple[Axis, ...]
+    plan: Plan
+    statements: tuple[Statement, ...]
+    body: str = ""
+
+    def visits(self, sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+        """Yield each coordinate that is visited, with its offset in each array."""
+        at = dict(sizes)
+        for _ in self._turns(self.statements, at):
+            element = tuple(form.evaluate(at) for form in self.digits.coordinates.values())
+            names = (access.name for access in self.space.accesses)
+            yield element, {name: self.plan.results[name].evaluate(at) for name in names}
+
+    def _turns(self, statements: Sequence[Statement], at: dict[str, int]) -> Iterator[None]:
+        """Yield at each visit, with the values of all names."""
+        for one in statements:
+            match one:
+                case Value():
+                    at[one.name] = one.form.evaluate(at)
+                case Loop():
+                    start, stop = one.start.evaluate(at), min(x.evaluate(at) for x in one.stops)
+                    for counter in one.counters:
+                        first = counter.starts(one.axis, AffineExpr((), start))
+                        at |= {name: form.evaluate(at) for name, form in first}
+                    for turn in range(start, stop):
+                        at[one.axis.name] = turn
+                        yield from self._turns(one.body, at)
+                        for counter in one.counters:
+                            counter.next(at)
+                case Guard():
+                    if all(form.evaluate(at) < evaluated(n, at) for form, n in one.conditions):
+                        yield from self._turns(one.body, at)
+                case Visit():
+                    yield
+
 
 _ZERO: Final = AffineExpr((), 0)
 
@@ -96,11 +166,12 @@ class Builder:
         self,
         axes: Sequence[Axis],
         limits: Sequence[Limit],
-        values: Sequence[Sequence[Value]],
+        plan: Plan,
         edges: Edges,
         about: Mapping[str, str],
     ) -> None:
-        self.axes, self.values, self.edges, self.about = axes, values, edges, about
+        self.axes, self.edges, self.about = axes, edges, about
+        self.values, self.counters = plan.values, plan.counters
         self.sizes = {axis.name: axis.size for axis in axes}
         self.limits = limits
         self.order = list(self.sizes)
@@ -186,6 +257,9 @@ class Builder:
         body = self._body(level, edges)
         if is_one:
             rest: tuple[Statement, ...] = (Value(axis.name, whole, "the partial tile"), *body)
+            if level == len(self.axes) - 1:
+                counts = (c.starts(axis, axis.variable) for c in self.counters)
+                rest = (rest[0], *(Value(*start) for count in counts for start in count), *body)
         else:
             rest = (self._loop(axis, whole, (all_turns,), body, "the partial tile, if any"),)
         return rest if whole == _ZERO else (first, *rest)
@@ -201,7 +275,8 @@ class Builder:
         body: tuple[Statement, ...],
         about: str = "",
     ) -> Loop:
-        return Loop(axis, start, stops, body, about or self.about.get(axis.name, ""))
+        counters = self.counters if axis is self.axes[-1] else ()
+        return Loop(axis, start, stops, body, about or self.about.get(axis.name, ""), counters)
 
 
 def least(stops: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:

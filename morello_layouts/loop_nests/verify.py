@@ -1,0 +1,121 @@
+"""Prove that a nest visits each element once, at the offsets of the maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import Final
+
+from morello_layouts import proof
+from morello_layouts.expr import AffineExpr, Digit, variable
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.substitution import map_ints, substitute
+from morello_layouts.limits import LOOP_VISITS
+from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
+from morello_layouts.maps import AffineMap
+from morello_layouts.proof.visits import ONCE, Visits, are_visited_once
+
+CLAIM: Final = "verified"
+
+
+def verified(walk: Walk, budget: int | None = None) -> proof.Proof:
+    """Decide whether a nest visits each element once, at the offsets of its maps.
+
+    The loops, conditions and values that languages print are what is judged. Counters are judged as
+    the quotients and rests that they count: each turn adds the same to the operand.
+    """
+    digits = walk.digits
+    names = {axis.name: axis for axis in walk.axes}
+    limits = []
+    for limit in digits.limits:
+        parts = (names[name].variable * -weight for name, weight in limit.weights.items())
+        limits.append(sum(parts, AffineExpr((), limit.size - 1)))
+    visits = Visits(
+        {axis.name: axis.size for axis in walk.axes},
+        tuple(limits),
+        tuple(parts_of(walk.statements, {*names})),
+        {name: (form, walk.space.sizes[name]) for name, form in digits.coordinates.items()},
+        walk.space.assumptions,
+    )
+    once = are_visited_once(visits, budget=budget)
+    if once.holds is None:
+        once = _enumerated(walk, once)
+    if not once.holds:
+        return replace(once, claim=CLAIM)
+    for name, got, wanted in offsets_of(walk):
+        equal = proof.are_equivalent(_over(walk, got), _over(walk, wanted), budget=budget)
+        if not equal.holds:
+            return replace(equal, claim=CLAIM, reason=f"the offset in {name}: {equal.reason}")
+    reason = "the nest visits each element once, at the offsets of the maps"
+    return proof.Proof(
+        CLAIM, True, reason, once.decider, assumptions=tuple(map(str, walk.space.assumptions))
+    )
+
+
+def offsets_of(walk: Walk) -> Iterator[tuple[str, AffineExpr, AffineExpr]]:
+    """Yield each array with the offset that is printed, over the loops, and that of its map."""
+    known: dict[str, AffineExpr] = {}
+    for value in (value for level in walk.plan.values for value in level):
+        known[value.name] = _whole(value.form, known)
+    for counter in walk.plan.counters:
+        operand = _whole(counter.operand, known)
+        known[counter.rest] = operand % counter.divisor
+        quotient = Digit(operand, counter.divisor, counter.modulus)
+        known[counter.quotient] = AffineExpr(((quotient, 1),), 0)
+    for access in walk.space.accesses:
+        wanted = substitute(access.form, walk.digits.coordinates)
+        yield access.name, _whole(walk.plan.results[access.name], known), wanted
+
+
+def _over(walk: Walk, form: AffineExpr) -> AffineMap:
+    """Return a form over the loops as a map of their box."""
+    values = {axis.name: variable(f"d{k}", 0, axis.size - 1) for k, axis in enumerate(walk.axes)}
+    sizes = tuple(axis.size for axis in walk.axes)
+    return AffineMap(sizes, (substitute(form, values),), assumptions=walk.space.assumptions)
+
+
+def _whole(form: AffineExpr, known: dict[str, AffineExpr]) -> AffineExpr:
+    """Return a form with values in place of their names, in variables and in factors."""
+    sizes = {name: x.const for name, x in known.items() if not x.terms}
+
+    def number(n: Int) -> Int:
+        if isinstance(n, int):
+            return n
+        found: Int = n.evaluate({a: sizes.get(a, SizeExpr.named(a)) for a in n.names()})
+        return found
+
+    return substitute(map_ints(form, number), known)
+
+
+def parts_of(
+    statements: Sequence[Statement], axes: AbstractSet[str], outside: tuple[AffineExpr, ...] = ()
+) -> Iterator[tuple[AffineExpr, ...]]:
+    """Yield for each copy of the body the forms that are at least 0 where it is."""
+    for one in statements:
+        match one:
+            case Loop():
+                x = one.axis.variable
+                ends = [stop - x - 1 for stop in one.stops]
+                yield from parts_of(one.body, axes, (*outside, x - one.start, *ends))
+            case Guard():
+                below = [x * -1 + (n - 1) for x, n in one.conditions]
+                yield from parts_of(one.body, axes, (*outside, *below))
+            case Value() if one.name in axes:
+                x = variable(one.name) - one.form
+                outside = (*outside, x, -x)
+            case Visit():
+                yield outside
+
+
+def _enumerated(walk: Walk, undecided: proof.Proof) -> proof.Proof:
+    """Decide by a visit of all elements, if they are few."""
+    sizes = [n for n in walk.space.sizes.values() if isinstance(n, int)]
+    if len(sizes) < len(walk.space.sizes) or prod(sizes) > LOOP_VISITS:
+        return undecided
+    elements = [element for element, _ in walk.visits({})]
+    if sorted(elements) == list(product(*map(range, sizes))):
+        return proof.Proof(ONCE, True, "", "enumeration")
+    return proof.Proof(ONCE, False, "some element is left out or comes twice", "enumeration")
