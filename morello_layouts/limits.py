@@ -218,6 +218,9 @@ LOOP_PARTS: Final = 64
 KERNEL_DOMAINS: Final = 200
 """Iteration domains of a kernel, each a loop nest; beyond, elements are moved one by one."""
 
+KERNEL_PERIOD: Final = 1 << 12
+"""Coordinates after which a formula repeats itself, if loops are read off its values."""
+
 KERNEL_BLOCK: Final = 1 << 18
 """Bytes of a staging buffer, which lies on the caller's stack."""
 

@@ -24,7 +24,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.maps.index_map import map_of_formula, reshape_view
+from morello_layouts.maps.derived import map_of_formula, reshape_view
 from morello_layouts.maps.names import as_names
 from morello_layouts.maps.origin import Origin
 from morello_layouts.notations import strided

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.errors import UnsupportedError
-from morello_layouts.expr import Digit
+from morello_layouts.expr import AffineExpr, Digit
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
 from morello_layouts.kernels.c_vectors import (
     interleave_call,
     transposition_lines,
     turn_call,
 )
+from morello_layouts.kernels.chains import offset_form
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
 from morello_layouts.kernels.images import image_of
 from morello_layouts.kernels.nests import (
@@ -37,7 +38,8 @@ from morello_layouts.kernels.plan import Elementwise
 from morello_layouts.kernels.staging import StagedBlocks
 from morello_layouts.kernels.vectorize import MOST_PREFETCHED
 from morello_layouts.kernels.walks import Walk
-from morello_layouts.recipe import Recipe, Scatter, known, offset_of
+from morello_layouts.recipe import Recipe, Scatter, offset_of
+from morello_layouts.recipe.readings import value_of
 
 INDENT: Final = "    "
 _MOST_UNROLLED: Final = 4  # vectors: compilers unroll a loop of a known count as far
@@ -352,7 +354,9 @@ def loop_heads(
             i = f"{i}_at"
         heads.append(head)
         t += f" + {i} * {hoist(axis.target)}" if axis.target != 0 else ""
-        s += f" + {i} * {hoist(axis.source)}" if axis.source != 0 else ""
+        if axis.source != 0:
+            back = is_nonnegative(-axis.source)
+            s += f" {'-' if back else '+'} {i} * {hoist(-axis.source if back else axis.source)}"
     return heads, (t, s)
 
 
@@ -407,7 +411,7 @@ def _image_lines(nest: Nest, hoist: Hoisted, at: tuple[str, str], depth: int) ->
 def _lines_ahead(nest: Nest) -> list[Int]:
     """Return how far from what a step reads lie the lines that it reads for the next image."""
     outer = nest.loops[: len(nest.loops) - nest.inner_loops]
-    ahead = next((axis.source for axis in reversed(outer) if axis.source != 0), 0)
+    ahead = next((axis.source for axis in reversed(outer) if estimate(axis.source) > 0), 0)
     rows, run = list[Int]([0]), 0
     match nest.micro:
         case Interleave(width=run, source=levels):
@@ -423,63 +427,98 @@ def _lines_ahead(nest: Nest) -> list[Int]:
 class IndexText:
     """An expression of unsigned integers in C, or with ``//`` as division in Python.
 
-    >>> str(IndexText("d0") // 8 * 128 + IndexText("d0") % 8)
+    Attributes:
+        text: the expression.
+        number: the text of a number in C; None for Python.
+
+    >>> str(IndexText("d0", str) // 8 * 128 + IndexText("d0", str) % 8)
     '(d0 / 8 * 128 + d0 % 8)'
     """
 
     text: str
-    division: str = "/"
+    number: Callable[[Int], str] | None = None
 
-    def __add__(self, other: object) -> IndexText:
-        if "0" in (self.text, str(other)):
-            return IndexText(self.text if str(other) == "0" else str(other), self.division)
-        return IndexText(f"({self} + {other})", self.division)
+    def _with(self, sign: str, other: IndexText | Int) -> IndexText:
+        if isinstance(other, IndexText):
+            return IndexText(f"{self} {sign} {other}", self.number)
+        if self.number is not None:
+            return IndexText(f"{self} {sign} {self.number(other)}", self.number)
+        text = expression(other)
+        return IndexText(f"{self} {sign} {text if text.isalnum() else f'({text})'}")
 
-    def __mul__(self, other: object) -> IndexText:
-        return self if other == 1 else IndexText(f"{self} * {other}", self.division)
+    def __add__(self, other: IndexText | Int) -> IndexText:
+        if other == 0 or str(other) == "0":
+            return self
+        if self.text == "0" and isinstance(other, IndexText):
+            return other
+        if isinstance(other, IndexText) or not is_nonnegative(-other):
+            return IndexText(f"({self._with('+', other)})", self.number)
+        return IndexText(f"({self._with('-', -other)})", self.number)
 
-    def __floordiv__(self, other: object) -> IndexText:
-        return self if other == 1 else IndexText(f"{self} {self.division} {other}", self.division)
+    def __mul__(self, other: Int) -> IndexText:
+        if is_nonnegative(-other):
+            return IndexText(f"(0 - {self * -other})", self.number)
+        return self if other == 1 else self._with("*", other)
 
-    def __mod__(self, other: object) -> IndexText:
-        return IndexText("0") if other == 1 else IndexText(f"{self} % {other}", self.division)
+    def __floordiv__(self, other: Int) -> IndexText:
+        return self if other == 1 else self._with("//" if self.number is None else "/", other)
 
-    def __xor__(self, other: object) -> IndexText:
-        return IndexText(f"({self} ^ {other})", self.division)
+    def __mod__(self, other: Int) -> IndexText:
+        return IndexText("0", self.number) if other == 1 else self._with("%", other)
+
+    def __xor__(self, other: IndexText) -> IndexText:
+        return IndexText(f"({self._with('^', other)})", self.number)
 
     def __str__(self) -> str:
         return self.text
 
 
-def offset_text(recipe: Recipe, division: str = "/") -> str:
-    """Return the offset in elements of the coordinate d0, d1, … in C, or in Python.
+def offset_text(recipe: Recipe, number: Callable[[Int], str] | None = None) -> str:
+    """Return the offset in elements of the element at ``d0, d1, …``.
+
+    Args:
+        recipe: the layout.
+        number: the text of a number in C, such as ``Hoisted()``; None for Python.
 
     >>> from morello_layouts import index_map
     >>> offset_text(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
-    '(((d0 / 2 * 3 + d1 / 2) * 2 + d0 % 2) * 2 + d1 % 2)'
+    '(((d0 % 2 * 2 + d0 // 2 * 12) + d1 % 2) + d1 // 2 * 4)'
     """
-    forms = (form for s in recipe.steps if isinstance(s, Scatter) for form in s.forms)
-    digits = (atom for form in forms for atom in form.atoms() if isinstance(atom, Digit))
-    least = (digit.operand.interval.lo for digit in digits)
-    if division == "/" and not all(lo is not None and is_nonnegative(lo) for lo in least):
+    at = [IndexText(f"d{k}", number) for k in range(len(recipe.shape))]
+    zero, form = IndexText("0", number), offset_form(recipe)
+    if number is None or _divides_naturals(form):
+        return str(value_of(form, {f"d{k}": x for k, x in enumerate(at)}, zero))
+    if not all(_divides_naturals(form) for s in recipe.steps if isinstance(s, Scatter)
+               for form in s.forms):  # fmt: skip
         raise UnsupportedError(
             f"no kernel computes {recipe}",
             "a quotient or remainder of a negative number differs between languages",
             "give a formula whose quotients and remainders are of numbers of at least 0",
         )
-    coordinates = [IndexText(f"d{k}", division) for k in range(len(recipe.shape))]
-    return str(offset_of(recipe, coordinates, IndexText("0", division)))
+    return str(offset_of(recipe, at, zero))
 
 
-def elementwise_lines(of: Elementwise, itemsize: int, divided: int | None = None) -> list[str]:
+def _divides_naturals(form: AffineExpr) -> bool:
+    """Whether all that a form divides is at least 0, so that it does not matter how C rounds."""
+    digits = (atom for atom in form.atoms() if isinstance(atom, Digit))
+    least = (digit.operand.interval.lo for digit in digits)
+    return all(lo is not None and is_nonnegative(lo) for lo in least)
+
+
+PLAIN: Final = "The layouts share no digits: a plain loop takes each element through both formulas."
+
+
+def elementwise_lines(
+    of: Elementwise, itemsize: int, hoist: Hoisted, divided: int | None = None
+) -> list[str]:
     """Return a loop for each dimension, in which each element goes through both formulas."""
-    lines = []
-    shape = known(of.source.shape)
-    for k, n in enumerate(shape):
+    lines = [f"/* {PLAIN} */"]
+    shape = of.source.shape
+    for k, n in enumerate(map(hoist, shape)):
         head = f"for (size_t d{k} = 0; d{k} < {n}; d{k}++)"
         if k == divided:
-            head = _divided_head(f"d{k}", str(n), clamped=False).removesuffix(" {")
+            head = _divided_head(f"d{k}", n, clamped=False).removesuffix(" {")
         lines.append(f"{INDENT * k}{head}")
     pad = INDENT * len(shape)
-    t, s = (f"{itemsize} * ({offset_text(recipe)})" for recipe in (of.target, of.source))
+    t, s = (f"{itemsize} * ({offset_text(recipe, hoist)})" for recipe in (of.target, of.source))
     return [*lines, f"{pad}memcpy(t + {t},\n{pad}    s + {s}, {itemsize});"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from morello_layouts.expr.sizes import is_nonnegative
 from morello_layouts.kernels.c_loops import Hoisted, loop_heads
 from morello_layouts.kernels.c_vectors import Helper
 from morello_layouts.kernels.domains import LoopAxis, estimate, upper_bound
@@ -82,9 +83,9 @@ def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
     >>> direct_transposition(Kernel(r.source.recipe, r.target.recipe, 4)).x
     LoopAxis(count=SizeExpr(N), source=4, target=SizeExpr(4*M), clamp=None)
     """
-    elements, padding = domains_of(kernel.source, kernel.target, fill=kernel.fill is not None)
-    e = kernel.itemsize
-    if elements is None or len(elements) != 1 or padding or e not in (1, 2, 4, 8):
+    domains = domains_of(kernel.source, kernel.target, fill=kernel.fill is not None)
+    elements, e = domains.elements, kernel.itemsize
+    if elements is None or len(elements) != 1 or domains.padding or e not in (1, 2, 4, 8):
         return None
     if elements[0].source != 0 or elements[0].target != 0:
         return None
@@ -94,4 +95,6 @@ def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
     if x is None or y is None or x is y or any(upper_bound(a.count) is not None for a in (x, y)):
         return None
     outer = [a for a in axes if a is not x and a is not y]
+    if any(is_nonnegative(-a.source) and a.source != 0 for a in axes):
+        return None
     return DirectTransposition(e, x, y, tuple(sorted(outer, key=lambda a: -estimate(a.target))))

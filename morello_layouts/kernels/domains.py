@@ -1,13 +1,12 @@
-"""Iteration domains: the digits that two layouts share, their ranges, and how loops are peeled.
+"""Iteration domains: their axes, counts that only a call knows, and how loops are peeled.
 
 The counts of a domain may depend on symbolic sizes. No loop over a domain tests a bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
@@ -16,12 +15,7 @@ from morello_layouts.expr.sizes import (
     Quotient,
     SizeAtom,
     SizeExpr,
-    ceil_quotient,
-    is_nonnegative,
 )
-from morello_layouts.kernels.chains import DigitChains, SharedDigit
-from morello_layouts.limits import KERNEL_DOMAINS
-from morello_layouts.recipe.digits import AxisDigit
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 
@@ -176,10 +170,6 @@ def if_below(number: Int, end: int) -> Int:
     return number if most is not None and most < end else _derived("<", number, end)
 
 
-# The first value and the count of each digit, from the largest unit to the smallest.
-_Ranges = tuple[tuple[Int, Int], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Clamp:
     """Steps of ``unit`` items, clamped to the last one: step k is at min(first + k·unit, last).
@@ -227,172 +217,6 @@ class Domain:
         24
         """
         return prod(axis.count for axis in self.axes)
-
-
-def element_domains(
-    sizes: Sequence[Int],
-    shared: Sequence[Sequence[SharedDigit]],
-    starts: tuple[Int, Int] = (0, 0),
-) -> list[Domain] | None:
-    """Return domains that together hold every element once, over common digits.
-
-    The buffers hold the first element at the given starts.
-
-    None for more than ``KERNEL_DOMAINS``.
-
-    >>> domains = element_domains((20,), ((SharedDigit(1, 1, 4), SharedDigit(8, 8, 1)),))
-    >>> [(domain.target, domain.size) for domain in domains]
-    [(0, 16), (2, 4)]
-    """
-    per_dim = [
-        _within([digit.unit for digit in reversed(chain)], size)
-        for size, chain in zip(sizes, shared, strict=False)
-    ]
-    if prod(map(len, per_dim)) > KERNEL_DOMAINS:
-        return None
-    digits = [digit for chain in shared for digit in reversed(chain)]
-    return list(_domains([(digit.source, digit.target) for digit in digits], per_dim, starts))
-
-
-def _domains(
-    strides: Sequence[tuple[Int, Int]],
-    parts: Sequence[Sequence[_Ranges]],
-    starts: tuple[Int, Int],
-) -> Iterator[Domain]:
-    """Yield a domain for each choice of one part of the ranges of each dimension's digits."""
-    for choice in product(*parts):
-        ranges = [r for part in choice for r in part]
-        pairs = list(zip(strides, ranges, strict=True))
-        source: Int = sum((s * lo for (s, _), (lo, _) in pairs), starts[0])
-        target: Int = sum((t * lo for (_, t), (lo, _) in pairs), starts[1])
-        axes = (
-            # An axis of at most one step has no strides: it guards the domain.
-            LoopAxis(n, 0, 0) if upper_bound(n) == 1 else LoopAxis(n, s, t)
-            for (s, t), (_, n) in pairs
-            if n != 1
-        )
-        yield Domain(source, target, tuple(axes))
-
-
-def padding_domains(target: DigitChains, tail: Int, size: Int) -> list[Domain] | None:
-    """Return domains of the places without an element, ``tail`` of them at the end of the buffer.
-
-    If the tail is negative, the buffer ends before the axes do. None for more than
-    ``KERNEL_DOMAINS``, or if it is not known which places lie before the end.
-
-    >>> from morello_layouts import index_map
-    >>> from morello_layouts.kernels.chains import chains_of
-    >>> digits = chains_of(index_map("f32[3,5]{1,0:T(2,2)}").recipe)
-    >>> first, *_ = padding_domains(digits, 0, 24)
-    >>> first.target, [(axis.count, axis.target) for axis in first.axes]
-    (14, [(3, 4), (2, 1)])
-    """
-    order = sorted(range(len(target.sizes)), key=lambda dim: _reach(target.chains[dim]))[::-1]
-    strides: list[tuple[Int, Int]] = [
-        (0, digit.stride) for dim in order for digit in target.chains[dim][::-1]
-    ]
-    domains: list[Domain] = []
-    for k in range(len(order)):
-        parts: list[list[_Ranges]] = []
-        for j, dim in enumerate(order):
-            chain = target.chains[dim][::-1]
-            if j < k:
-                parts.append(_within([digit.unit for digit in chain], target.sizes[dim]))
-            elif j == k:
-                parts.append(_outside(chain, target.sizes[dim]))
-            else:
-                parts.append([tuple((0, digit.radix) for digit in chain)])
-        if prod(map(len, parts)) + len(domains) > KERNEL_DOMAINS:
-            return None
-        for domain in _domains(strides, parts, (0, target.start)):
-            axes = sorted(domain.axes, key=lambda axis: -estimate(axis.target))
-            domains.append(replace(domain, axes=tuple(axes)))
-    if target.start:
-        domains.append(_run(0, target.start))
-    if _is_proved(tail):
-        return [*domains, _run(size - tail, tail)] if tail else domains
-    kept = [_before(domain, size) for domain in domains]
-    if any(part is None for part in kept):
-        return None
-    return [domain for part in kept for domain in part or ()]
-
-
-def _run(start: Int, count: Int) -> Domain:
-    return Domain(0, start, (LoopAxis(count, 0, 1),) if count != 1 else ())
-
-
-def _before(domain: Domain, end: Int) -> list[Domain] | None:
-    """Return the places of a target that lie before an end; None if that is not known."""
-    last = domain.target + sum((axis.count - 1) * axis.target for axis in domain.axes)
-    if _is_proved(end - 1 - last):
-        return [domain]
-    if _is_proved(domain.target - end):
-        return []
-    if not domain.axes:
-        return None
-    axis, *inner = sorted(domain.axes, key=lambda axis: -estimate(axis.target))
-    final = domain.target + (axis.count - 1) * axis.target
-    parts = (
-        _before(Domain(0, domain.target, (replace(axis, count=axis.count - 1), *inner)), end),
-        _before(Domain(0, final, tuple(inner)), end),
-    )
-    return None if None in parts else [one for part in parts for one in part or ()]
-
-
-def _is_proved(number: Int) -> bool:
-    """Return whether a number is at least 0 for all sizes, which are at least 1.
-
-    Derived counts, and a size less 1, may be 0.
-    """
-    if isinstance(number, SizeExpr):
-        number = number.fold(
-            lambda name: SizeExpr.named(name) - int(isinstance(name, DerivedCount))
-        )
-    return is_nonnegative(number)
-
-
-def _reach(chain: Sequence[AxisDigit]) -> int:
-    return max((estimate(digit.stride) for digit in chain), default=0)
-
-
-def _within(units: Sequence[int], size: Int) -> list[_Ranges]:
-    """Return the ranges of the digits of 0 … size - 1, units from the largest on."""
-    if size == 0:
-        return []
-    if not units:
-        return [()]
-    full, rest = divide(size, units[0])
-    found: list[_Ranges] = []
-    if full:
-        found += [((0, full), *inner) for inner in _within(units[1:], units[0])]
-    if rest:
-        found += [((full, 1), *inner) for inner in _within(units[1:], rest)]
-    return found
-
-
-def _outside(chain: Sequence[AxisDigit], size: Int) -> list[_Ranges]:
-    """Return the ranges of digits that no coordinate below the size has, largest unit first."""
-    if not chain:
-        return [] if size != 0 else [()]
-    first, *minor = chain
-    full, rest = divide(size, first.unit)
-    found: list[_Ranges] = []
-    if full:
-        found += [((0, full), *inner) for inner in _outside(minor, first.unit)]
-    if rest:
-        found += [((full, nonzero(rest)), *inner) for inner in _outside(minor, rest)]
-    start = ceil_quotient(size, first.unit) if _is_size(size) else full + nonzero(rest)
-    if start != first.radix:
-        every: _Ranges = tuple((0, digit.radix) for digit in minor)
-        found.append(((start, first.radix - start), *every))
-    return found
-
-
-def _is_size(size: Int) -> bool:
-    """Whether a number is a symbolic size of a recipe, which is at least 1."""
-    return isinstance(size, SizeExpr) and not any(
-        isinstance(name, DerivedCount) for name in size.atoms()
-    )
 
 
 def peel(

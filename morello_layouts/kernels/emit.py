@@ -10,12 +10,12 @@ from morello_layouts.codegen.language import Language
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.c_loops import expression, offset_text
+from morello_layouts.kernels.c_loops import PLAIN, expression, offset_text
 from morello_layouts.kernels.domains import Domain, estimate
 from morello_layouts.kernels.emit_c import c_file
 from morello_layouts.kernels.emit_cuda import cuda_text
 from morello_layouts.kernels.plan import Kernel, domains_of
-from morello_layouts.recipe import Recipe, known
+from morello_layouts.recipe import Recipe
 
 
 def python_text(kernel: Kernel) -> str:
@@ -29,7 +29,8 @@ def python_text(kernel: Kernel) -> str:
     moved(target, 0, (3, 2), (2, 1))[...] = moved(source, 0, (3, 2), (1, 3))
     """
     source, target, fill = kernel.source, kernel.target, kernel.fill
-    elements, padding = domains_of(source, target)
+    domains = domains_of(source, target, fill=fill is not None)
+    elements, padding = domains.elements, domains.padding
     have, want = expression(source.size), expression(target.size)
     sizes = f", *, {', '.join(kernel.names)}" if kernel.names else ""
     lines = [
@@ -50,7 +51,7 @@ def python_text(kernel: Kernel) -> str:
         f"    assert source.shape == ({have},) and target.shape == ({want},)",
         f"    assert source.itemsize == target.itemsize == {kernel.itemsize}",
     ]
-    if fill is not None and padding:
+    if padding:
         lines.append(f"    fill = np.frombuffer({fill!r}, target.dtype)[0]")
         lines += [f"    {_view('target', domain)}[...] = fill" for domain in padding]
     if elements is None:
@@ -74,15 +75,15 @@ def _tuple(numbers: list[Int]) -> str:
 
 
 def _elementwise(source: Recipe, target: Recipe) -> list[str]:
-    """Return the lines that take each coordinate through both recipes."""
-    shape = known(source.shape)
-    names = "".join(f"d{k}, " for k in range(len(shape))).removesuffix(" ")
-    if len(shape) > 1:
+    """Return the lines that take each coordinate through both formulas."""
+    names = "".join(f"d{k}, " for k in range(len(source.shape))).removesuffix(" ")
+    if len(source.shape) > 1:
         names = names.removesuffix(",")
     return [
-        f"    {names} = np.indices({_tuple(list(shape))}, sparse=True)",
-        f"    target[{offset_text(target, '//')}] = source[",
-        f"        {offset_text(source, '//')}",
+        f"    # {PLAIN}",
+        f"    {names} = np.indices({_tuple(list(source.shape))}, sparse=True)",
+        f"    target[{offset_text(target)}] = source[",
+        f"        {offset_text(source)}",
         "    ]",
     ]
 

@@ -191,7 +191,9 @@ def _body(plan: KernelPlan, extra: CallArguments, hoist: Hoisted) -> list[str]:
     else:
         body = [x for tree in plan.trees for x in tree_lines(tree, hoist, far=plan.far)]
         body += [x for part in plan.staged for x in staged_lines(part, hoist, far=plan.far)]
-        body += elementwise_lines(plan.elementwise, plan.itemsize) if plan.elementwise else []
+        body += (
+            elementwise_lines(plan.elementwise, plan.itemsize, hoist) if plan.elementwise else []
+        )
     if plan.fills and plan.fill is not None:
         body[:0] = _fill_lines(plan.fill, at_call=extra.fill)
     return [*body, "RELAYOUT_FENCE();"] if plan.far else body
@@ -231,7 +233,7 @@ def _shared_lines(plan: KernelPlan, hoist: Hoisted) -> list[str]:
         phases[0] += nested(["if (part == 0) {"], text) if divided is None else text
     if plan.elementwise:  # the domains that are filled before may hold elements
         divided = longest_loop(plan.elementwise.source.shape)
-        phases.append(elementwise_lines(plan.elementwise, plan.itemsize, divided))
+        phases.append(elementwise_lines(plan.elementwise, plan.itemsize, hoist, divided))
     numbered = enumerate(phases)
     return [line for k, text in numbered for line in nested([f"if (phase == {k}) {{"], text)]
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.c_loops import Hoisted, argument, offset_text
+from morello_layouts.expr.sizes import Int, is_nonnegative
+from morello_layouts.kernels.c_loops import PLAIN, Hoisted, argument, offset_text
 from morello_layouts.kernels.c_vectors import Hoist
 from morello_layouts.kernels.domains import Domain, LoopAxis, estimate, floor_quotient, upper_bound
 from morello_layouts.kernels.plan import Kernel, domains_of
 from morello_layouts.kernels.vectorize import axes_in_bytes
-from morello_layouts.recipe import Recipe, known
 
 _TYPES: Final = {
     1: "unsigned char",
@@ -59,14 +58,13 @@ def cuda_text(kernel: Kernel) -> str:
     1
     """
     name, names, itemsize = kernel.name, kernel.names, kernel.itemsize
-    elements, padding = domains_of(kernel.source, kernel.target)
+    domains = domains_of(kernel.source, kernel.target, fill=kernel.fill is not None)
     launches: list[_Launch] = []
-    if kernel.fill is not None:
-        for k, domain in enumerate(padding):
-            launches.append(_fill(f"{name}_fill{k}", names, domain, kernel.fill))
-    if elements is None:
-        launches.append(_elementwise(f"{name}_moves", kernel.source, kernel.target, itemsize))
-    for k, domain in enumerate(elements or ()):
+    for k, domain in enumerate(domains.padding):
+        launches.append(_fill(f"{name}_fill{k}", names, domain, kernel.fill or b""))
+    if domains.elements is None:
+        launches.append(_elementwise(f"{name}_moves", kernel))
+    for k, domain in enumerate(domains.elements or ()):
         launches.append(_move(f"{name}_box{k}", names, _in_words(domain, itemsize)))
     launches = [found for found in launches if found.blocks != 0]
     hoist = Hoisted()
@@ -141,8 +139,9 @@ def _digits(axes: Sequence[LoopAxis], index: str, hoist: Hoist) -> str:
     lines = ""
     for k, axis in reversed(list(enumerate(axes))):
         digit = f"{index} % {hoist(axis.count)}" if k else index
-        target, source = hoist(axis.target), hoist(axis.source)
-        lines += f"    t += ({digit}) * {target}, s += ({digit}) * {source};\n"
+        backwards = is_nonnegative(-axis.source)
+        target, source = hoist(axis.target), hoist(-axis.source if backwards else axis.source)
+        lines += f"    t += ({digit}) * {target}, s {'-+'[not backwards]}= ({digit}) * {source};\n"
         if k:
             lines += f"    {index} /= {hoist(axis.count)};\n"
     return lines
@@ -235,14 +234,18 @@ def _fill(name: str, names: Sequence[str], domain: Domain, fill: bytes) -> _Laun
     return _thread_each(name, names, domain.size, write)
 
 
-def _elementwise(name: str, source: Recipe, target: Recipe, itemsize: int) -> _Launch:
-    shape = known(source.shape)
-    lines = ""
-    for k, n in reversed(list(enumerate(shape))):
-        lines += f"    const relayout_index d{k} = i % {n}u; i /= {n}u;\n"
-    lines += (
-        f"    t += {itemsize} * ({offset_text(target)});\n"
-        f"    s += {itemsize} * ({offset_text(source)});\n"
-        f"    for (int k = 0; k < {itemsize}; k++) t[k] = s[k];\n"
-    )
-    return _thread_each(name, (), prod(shape), lambda _: lines)
+def _elementwise(name: str, kernel: Kernel) -> _Launch:
+    """Return a kernel with a thread for each element, which goes through both formulas."""
+    shape, itemsize = kernel.source.shape, kernel.itemsize
+
+    def write(hoist: Hoist) -> str:
+        lines = f"    /* {PLAIN} */\n"
+        for k, n in reversed(list(enumerate(shape))):
+            lines += f"    const relayout_index d{k} = i % {hoist(n)}; i /= {hoist(n)};\n"
+        return (
+            f"{lines}    t += {itemsize} * ({offset_text(kernel.target, hoist)});\n"
+            f"    s += {itemsize} * ({offset_text(kernel.source, hoist)});\n"
+            f"    for (int k = 0; k < {itemsize}; k++) t[k] = s[k];\n"
+        )
+
+    return _thread_each(name, kernel.names, prod(shape), write)

@@ -219,7 +219,8 @@ def items_per_step(axis: LoopAxis) -> int:
 
 def loop_order(axis: LoopAxis) -> tuple[int, int]:
     """Return the sort key of loops: those with long strides in both buffers are outermost."""
-    source, target = (items_per_step(axis) * estimate(x) for x in (axis.source, axis.target))
+    strides = axis.source, axis.target
+    source, target = (items_per_step(axis) * abs(estimate(x)) for x in strides)
     return -min(source, target), -source
 
 

@@ -8,16 +8,9 @@ from functools import cache
 from math import prod
 from typing import Final
 
-from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.assumptions import Assumption
-from morello_layouts.kernels.chains import chains_of, chains_to_read, shared_digits
-from morello_layouts.kernels.domains import (
-    Domain,
-    LoopAxis,
-    element_domains,
-    estimate,
-    padding_domains,
-)
+from morello_layouts.kernels.chains import chains_of, chains_to_read, growth_of, shared_jumps
+from morello_layouts.kernels.domains import Domain, LoopAxis, estimate
 from morello_layouts.kernels.images import with_image
 from morello_layouts.kernels.nests import (
     ELEMENTWISE_COST,
@@ -27,9 +20,10 @@ from morello_layouts.kernels.nests import (
     cost_of,
     fuse_loops,
 )
+from morello_layouts.kernels.pieces import element_domains, held_by, padding_domains
 from morello_layouts.kernels.staging import StagedBlocks, staged_blocks
 from morello_layouts.kernels.vectorize import fill_nest, vectorize, with_prefetch
-from morello_layouts.recipe import Recipe, known, require_own_slots
+from morello_layouts.recipe import Recipe, require_own_slots
 from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dims
 
 # How much smaller a target is beyond the caches if it is transposed: a transposition writes to many
@@ -123,6 +117,7 @@ class KernelPlan:
         staged: blocks that pass through a staging buffer, instead of ``nests``.
         elementwise: the recipes, if no nests over common digits exist.
         far: whether the target lies beyond the caches: runs of it are written as whole lines.
+        fills_first: whether the nests over padding may also write to places of elements.
     """
 
     itemsize: int
@@ -132,11 +127,19 @@ class KernelPlan:
     staged: tuple[StagedBlocks, ...]
     elementwise: Elementwise | None
     far: bool = False
+    fills_first: bool = False
 
     @property
     def trees(self) -> tuple[LoopTree, ...]:
         """All loops but those over blocks, fused."""
-        return fuse_loops((*self.fills, *self.nests))
+        return tuple(tree for nests in self.parts for tree in fuse_loops(nests))
+
+    @property
+    def parts(self) -> tuple[tuple[Nest, ...], ...]:
+        """The nests of the loops, of which the first are done before the others."""
+        if self.fills_first:
+            return self.fills, self.nests
+        return ((*self.fills, *self.nests),)
 
     @property
     def turns(self) -> bool:
@@ -150,33 +153,44 @@ class KernelPlan:
         return (*self.nests, *staged)
 
 
-def domains_of(
-    source: Recipe, target: Recipe, *, fill: bool = True
-) -> tuple[list[Domain] | None, list[Domain]]:
-    """Return the domains of the elements, and the domains to fill with padding.
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The places of a target, in loops without bound checks.
 
-    The first is None without common digits, or for too many domains. The second may then hold
-    elements too, and is filled before they are moved. Without ``fill`` symbolic
-    sizes have none of it.
+    Attributes:
+        elements: the domains of the elements; None if no loops over common digits exist.
+        padding: the domains to fill.
+        overlap: whether the padding may hold elements too, so that it is filled before.
+    """
+
+    elements: list[Domain] | None
+    padding: list[Domain]
+    overlap: bool = False
+
+
+def domains_of(source: Recipe, target: Recipe, *, fill: bool = True) -> Domains:
+    """Return the domains of the elements and those to fill; without ``fill`` there are none.
+
+    >>> from morello_layouts import index_map
+    >>> rows, tiled = (index_map(text).recipe for text in ("f32[3,5]", "f32[3,5]{1,0:T(2,2)}"))
+    >>> found = domains_of(rows, tiled)
+    >>> len(found.elements), sum(domain.size for domain in found.padding)
+    (4, 9)
     """
     shape, size, tail = source.shape, target.size, target.tail_padding
-    if 0 in shape and size == tail:
-        return [], [Domain(0, 0, (LoopAxis(tail, 0, 1),))] if tail else []
+    every = [Domain(0, 0, (LoopAxis(size, 0, 1),))]
+    if 0 in shape:
+        return Domains([], every if fill and size != 0 else [])
     require_own_slots(target)
-    a, b = chains_to_read(source), chains_of(target)
-    shared = shared_digits(a, b) if a and b else None
+    a, b = growth_of(source), growth_of(target)
+    shared = shared_jumps(a, b) if a and b else None
     starts = (a.start if a else 0), (b.start if b else 0)
     elements = None if shared is None else element_domains(shape, shared, starts)
-    padding = (padding_domains(b, tail, size) if fill or not target.names else []) if b else None
-    if target.names and (elements is None or padding is None):
-        raise UnsupportedError(
-            f"no kernel moves {source} to {target} at all sizes",
-            "the layouts share no digits, or have too many ranges of them",
-            f"give the sizes: {', '.join(f'{name}=…' for name in target.names)}",
-        )
-    if padding is None:
-        return None, [Domain(0, 0, (LoopAxis(size, 0, 1),))]
-    return elements, padding
+    if not fill:
+        return Domains(elements, [])
+    held = held_by(target)
+    padding = None if held is None else padding_domains(held, tail, size)
+    return Domains(elements, every, True) if padding is None else Domains(elements, padding)
 
 
 def plan_kernel(
@@ -201,17 +215,20 @@ def plan_kernel(
 
 def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
     itemsize, fill = kernel.itemsize, kernel.fill
-    elements, padding = domains_of(kernel.source, kernel.target, fill=fill is not None)
+    domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
+    elements = domains.elements
     nests = [
         replace(nest, domain=k)
         for k, domain in enumerate(elements or ())
         for nest in vectorize(domain, itemsize, far=far)
     ]
-    fills = () if fill is None else tuple(fill_nest(domain, itemsize) for domain in padding)
+    fills = () if fill is None else tuple(fill_nest(domain, itemsize) for domain in domains.padding)
     cost = None if elements is None else cost_of(nests)
     staged: tuple[StagedBlocks, ...] = ()
-    if cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
-        staged = _cheaper_blocks(kernel, cost, padding, far=far)
+    if domains.overlap:
+        pass  # blocks are no phase of their own
+    elif cost is None or cost > _STAGED_FROM * estimate(kernel.target.size * itemsize):
+        staged = _cheaper_blocks(kernel, cost, far=far)
     if staged:
         nests = []
     elif far:
@@ -225,19 +242,16 @@ def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
         )
     is_elementwise = elements is None and not staged and 0 not in kernel.source.shape
     elementwise = Elementwise(kernel.source, kernel.target) if is_elementwise else None
-    return KernelPlan(itemsize, fill, fills, tuple(nests), staged, elementwise, far)
+    return KernelPlan(
+        itemsize, fill, fills, tuple(nests), staged, elementwise, far, domains.overlap
+    )
 
 
-def _cheaper_blocks(
-    kernel: Kernel, cost: float | None, padding: list[Domain], *, far: bool
-) -> tuple[StagedBlocks, ...]:
+def _cheaper_blocks(kernel: Kernel, cost: float | None, *, far: bool) -> tuple[StagedBlocks, ...]:
     """Return the staged blocks that cost less than the direct nests, whose cost may be None."""
     source, target = kernel.source, kernel.target
     if cost is None:
-        held = prod(known(target.shape))
-        if sum(domain.size for domain in padding) + held != target.size:
-            return ()  # the domains of padding hold elements too
-        cost = ELEMENTWISE_COST * held
+        cost = ELEMENTWISE_COST * estimate(prod(target.shape))
     a, b = chains_to_read(source), chains_of(target)
     found = staged_blocks(a, b, kernel.itemsize, far=far) if a and b else None
     return found if found and sum(part.cost for part in found) < cost else ()

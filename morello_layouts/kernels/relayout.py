@@ -111,7 +111,7 @@ class Relayout:
         return latex_map(["p"], [self.form])
 
     def kernel(
-        self, target: str = "c", dtype: Any = None, *, fill: Any = 0, name: str = "relayout"
+        self, target: str = "c", dtype: Any = None, *, fill: Any = ..., name: str = "relayout"
     ) -> str:
         """Return a whole source file that moves a buffer of one layout to one of the other.
 
@@ -123,7 +123,9 @@ class Relayout:
             dtype: the type of an item: NumPy's, or XLA's name of it; by default the type that the
                 layouts name. Buffers have an item for each slot, in whole bytes, so a given type
                 also serves layouts of ``E(4)`` or another element type.
-            fill: the value of padding; None leaves padding as it is. For types that NumPy lacks,
+            fill: the value of all slots of the target without an element; None leaves them as they
+                are. By default 0 for the padding of a layout, and None if the target is a view of
+                a part of an array: beside it may lie other elements. For types that NumPy lacks,
                 such as bf16 and those of 8 bits, give the bits of an item: 0x3f80 is 1 in bf16.
             name: the function's name.
 
@@ -145,14 +147,14 @@ class Relayout:
 
         items = self._items(dtype)
         layouts = f"{self.source.source or self.source}\nto {self.target.source or self.target}"
-        padding = fill_bytes(fill, items, self._bits_of(dtype))
+        padding = self._padding(fill, items, dtype)
         recipes = self.source.recipe, self.target.recipe
         assumptions = self.target.assumptions
         kernel = Kernel(*recipes, items.itemsize, padding, name, layouts, assumptions)
         return kernel_text(kernel, target)
 
     def compile(
-        self, dtype: Any = None, *, fill: Any = 0, threads: int | None = None
+        self, dtype: Any = None, *, fill: Any = ..., threads: int | None = None
     ) -> CompiledRelayout | SizedRelayout:
         """Return the kernel as a function on NumPy buffers, built by the system's C compiler.
 
@@ -182,11 +184,17 @@ class Relayout:
         count = thread_count(threads)
         items = self._items(dtype)
         source, target = self.source.recipe, self.target.recipe
-        padding = fill_bytes(fill, items, self._bits_of(dtype))
+        padding = self._padding(fill, items, dtype)
         if source.names or target.names:
             known = self.target.assumptions
             return sized_relayout(source, target, items, padding, known, threads=count)
         return compiled_relayout(source, target, items, padding, threads=count)
+
+    def _padding(self, fill: Any, items: np.dtype[Any], dtype: Any) -> bytes | None:
+        """Return the bytes of an item of padding; None to leave it as it is."""
+        if fill is ...:
+            fill = None if self.target.is_part else 0
+        return fill_bytes(fill, items, self._bits_of(dtype))
 
     def _items(self, dtype: Any) -> np.dtype[Any]:
         given = self._type_name if dtype is None else dtype

@@ -14,16 +14,16 @@ from math import lcm, prod
 from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
-from morello_layouts.kernels.chains import DigitChains, shared_digits
+from morello_layouts.kernels.chains import DigitChains, shared_jumps
 from morello_layouts.kernels.domains import (
     LoopAxis,
     divide,
-    element_domains,
     estimate,
     nonzero,
     upper_bound,
 )
 from morello_layouts.kernels.nests import Nest, cost_of, loop_order
+from morello_layouts.kernels.pieces import element_domains
 from morello_layouts.kernels.vectorize import vectorize
 from morello_layouts.limits import KERNEL_BLOCK
 from morello_layouts.recipe.digits import AxisDigit
@@ -175,7 +175,8 @@ def _runs(size: Int, length: int) -> list[_Run]:
 
 @lru_cache(maxsize=64)  # the plans for near and for far targets have most nests in common
 def _nests(a: DigitChains, b: DigitChains, itemsize: int, *, far: bool) -> tuple[Nest, ...]:
-    shared = shared_digits(a, b)
+    read, written = a.growth, b.growth
+    shared = shared_jumps(read, written) if read and written else None
     domains = None if shared is None else element_domains(a.sizes, shared)
     return tuple(
         replace(nest, domain=k)

@@ -66,8 +66,12 @@ def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
     >>> [len(tasks) for tasks in of((256, 256))], [len(tasks) for tasks in of((200, 256))]
     ([1], [1, 1])
     """
-    whole = (*plan.fills, *plan.nests)
-    nests = [part for nest in whole for part in _chunks(nest, plan.itemsize)]
+    found = [phase for nests in plan.parts for phase in _phases(nests, plan.itemsize)]
+    return tuple(found) or ((),)
+
+
+def _phases(whole: Sequence[Nest], itemsize: int) -> list[tuple[Task, ...]]:
+    nests = [part for nest in whole for part in _chunks(nest, itemsize)]
     phases: list[list[Task]] = []
     taken: list[set[int]] = []
     for task in (task for tree in fuse_loops(nests) for task in _tasks(tree)):
@@ -79,7 +83,7 @@ def phases_of(plan: KernelPlan) -> tuple[tuple[Task, ...], ...]:
             taken.append(set())
         phases[free].append(task)
         taken[free] |= domains
-    return tuple(map(tuple, phases)) or ((),)
+    return [tuple(tasks) for tasks in phases]
 
 
 def _chunks(nest: Nest, itemsize: int) -> list[Nest]:

@@ -70,8 +70,17 @@ def vectorize(domain: Domain, itemsize: int, *, far: bool = True) -> list[Nest]:
     word = min(itemsize & -itemsize, 16)
     if word < itemsize:  # an item that no register holds is a run of words
         axes.append(LoopAxis(itemsize // word, word, word))
-    start, end = domain.source * itemsize, domain.target * itemsize
-    return list(_nests(Domain(start, end, tuple(axes)), word, far=far))
+    within = Domain(domain.source * itemsize, domain.target * itemsize, tuple(axes))
+    back = [axis for axis in axes if estimate(axis.source) < 0]
+    if any(itemsize in (-axis.source, axis.target) for axis in back):
+        one = CopyElement(word) if word == itemsize else CopyRun(itemsize)
+        rest = [axis for axis in axes if word == itemsize or axis.source != word]
+        return [_blocked(within, fuse_axes(rest), one, itemsize)]
+    # Loops that run backwards through the source stay around the others.
+    forward = replace(within, axes=tuple(axis for axis in axes if axis not in back))
+    around = tuple(sorted(fuse_axes(back), key=loop_order))
+    nests = _nests(forward, word, far=far)
+    return [replace(nest, loops=(*around, *nest.loops)) for nest in nests]
 
 
 def axes_in_bytes(domain: Domain, itemsize: int) -> list[LoopAxis]:

@@ -43,17 +43,12 @@ from morello_layouts.maps.places import (
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed
 from morello_layouts.recipe import (
-    Pad,
     Recipe,
     Step,
     known,
-    linear_index,
     occupied,
     physical_coordinates,
-    recipe_of_coordinates,
-    recipe_of_formula,
 )
-from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
 
 if TYPE_CHECKING:
     import sympy
@@ -74,6 +69,8 @@ class IndexMap:
         names: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are
             in what is printed, in SymPy expressions and in code; forms keep ``d0, d1, …``.
         origin: the layout, sizes and assumptions as the user gave them; None for a view of a map.
+        is_part: whether the map is a view of some elements of an array: what lies beside them in
+            the buffer need not be padding.
 
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[3,5]{1,0:T(2,2)}")
@@ -90,6 +87,7 @@ class IndexMap:
     element_type: ElementType | None = None
     names: tuple[str, ...] = ()
     origin: Origin | None = field(default=None, compare=False, repr=False)
+    is_part: bool = False
 
     @staticmethod
     def of(
@@ -213,6 +211,7 @@ class IndexMap:
             element_type=self.element_type,
             names=self.names,
             origin=self.origin and self.origin.at({**fixed, **sizes}),
+            is_part=self.is_part,
         )
 
     @cached_property
@@ -503,37 +502,15 @@ class IndexMap:
         return self.affine_map._repr_latex_()
 
 
-def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None = None) -> IndexMap:
-    """Return the index map of an array that becomes m's array by reshape and transpose.
-
-    Args:
-        m: the index map of the reshaped and transposed array.
-        shape: the sizes of the array before both.
-        order: the transpose after the reshape, as NumPy's: dimension k of m's array is dimension
-            ``order[k]`` before it. None means no transpose.
-
-    Raises:
-        ShapeError: if the shape and m's shape have different numbers of elements.
-
-    >>> from morello_layouts import index_map
-    >>> print(reshape_view(index_map("f32[6,4]{1,0}"), (24,), (1, 0)))
-    (d0) -> 4*(d0%6) + d0//6
-    """
-    recipe = reshape_recipe(tuple(shape), m.recipe, order)
-    steps = recipe.steps[: len(recipe.steps) - len(m.recipe.steps)]
-    how = f" transposed by {list(order)}" if order is not None else ""
-    source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
-    return _seen(m, recipe, steps, source)
-
-
 def viewed(m: IndexMap, view: Seen, source: str) -> IndexMap:
     """Return the index map of a view of m's array: its shape, and the steps to m's array."""
     shape, steps = view
     recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
-    return _seen(m, recipe, steps, source)
+    found = seen_through(m, recipe, steps, source)
+    return replace(found, is_part=m.is_part or prod(shape) != prod(m.recipe.shape))
 
 
-def _seen(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> IndexMap:
+def seen_through(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> IndexMap:
     """Return the index map of a recipe whose first steps lead to m's array."""
     zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
     outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
@@ -541,58 +518,3 @@ def _seen(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> 
     form = substitute(m.reference_form, dict(zip(standard(len(forms)), forms, strict=True)))
     names = kept_names(m.names, len(recipe.shape), forms)
     return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)
-
-
-def cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:
-    """Return the index map on the first elements along each dimension.
-
-    >>> from morello_layouts import index_map
-    >>> print(cropped(index_map("f32[6,8]{0,1}"), (2, 3)).recipe)
-    [2,3] → pad [6,8] → transpose [8,6]
-    """
-    if m.recipe.shape == shape:
-        return m
-    recipe = replace(m.recipe, shape=shape, steps=(Pad(m.recipe.shape), *m.recipe.steps))
-    return replace(m, recipe=recipe, origin=None)
-
-
-def split_elements(m: IndexMap, parts: int) -> IndexMap:
-    """Split every element into ``parts`` smaller ones along a new innermost dimension.
-
-    >>> from morello_layouts import index_map
-    >>> print(split_elements(index_map("[1, 0]", (2, 3)), 4))
-    (d0, d1, d2) -> 8*d1 + 4*d0 + d2
-    """
-    recipe = with_inner_axis(m.recipe, parts)
-    part = coordinate_variables(recipe.shape)[-1]
-    return replace(
-        m,
-        recipe=recipe,
-        reference_form=m.reference_form * parts + part,
-        source=f"{m.source} in {parts} parts",
-        element_type=None,
-        names=(*m.names, f"d{len(m.names)}") if m.names else (),
-        origin=None,
-    )
-
-
-def map_of_formula(f: AffineMap) -> IndexMap:
-    """Return the index map whose offset a formula gives, or whose place several give.
-
-    Raises:
-        ShapeError: if a formula may be negative, or leave the buffer.
-
-    >>> from morello_layouts import from_sympy
-    >>> m = map_of_formula(from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4"))
-    >>> print(m.recipe)
-    [6,8] → split [6,2,4] → transpose [2,6,4]
-    """
-    size = f.buffer_size
-    if len(f.given) == 1:
-        recipe, form = recipe_of_formula(f.sizes, f.given[0], size), f.given[0]
-    else:
-        ends = tuple(form.interval.hi for form in f.forms)
-        sizes = tuple(0 if end is None else end + 1 for end in ends)
-        recipe = recipe_of_coordinates(f.sizes, f.given, sizes)
-        form = linear_index(f.given, sizes, AffineExpr((), 0))
-    return IndexMap(recipe, form, "a formula", (), f.assumptions, f.size_symbols, names=f.names)

@@ -14,7 +14,7 @@ from typing import Final
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.index_map import cropped, reshape_view
+from morello_layouts.maps.derived import cropped, reshape_view
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.recipe.digits import AxisDigit, digits_of, fused
 

@@ -44,7 +44,7 @@ ODD = [
     "{1,0:T(2,8,4)}",
 ]
 # More domains than a kernel has loop nests for.
-MANY = ["{3,2,1,0:T(5,5,5,5)(3,3,3,3)(2,2,2,2)}", "{0,1,2,3}"]
+MANY = ["{4,3,2,1,0:T(5,5,5,5,5)(3,3,3,3,3)}", "{0,1,2,3,4}"]
 
 GROUPS = [
     (MATRICES, (64, 256)),
@@ -56,7 +56,7 @@ GROUPS = [
     (IMAGES, (2, 32, 14, 14)),
     (ODD, (9, 31)),
     (ODD, (0, 3)),
-    (MANY, (7, 7, 7, 7)),
+    (MANY, (7, 7, 7, 7, 7)),
 ]
 
 CASES = [
@@ -200,7 +200,7 @@ def test_an_empty_array_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_very_many_domains_become_one_loop() -> None:
-    source, target = (ml.index_map(layout, (7, 7, 7, 7)).recipe for layout in MANY)
+    source, target = (ml.index_map(layout, (7, 7, 7, 7, 7)).recipe for layout in MANY)
     assert plan_kernel(Kernel(source, target, 4)).elementwise
     assert plan_kernel(Kernel(target, source, 4)).elementwise
     few = (ml.index_map(layout, (7, 7)).recipe for layout in ("[0, 1]", "{1,0:T(5,5)(3,3)}"))

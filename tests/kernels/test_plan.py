@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.kernels.chains import DigitChains, chains_of, shared_digits
-from morello_layouts.kernels.domains import Domain, LoopAxis, element_domains, padding_domains
+from morello_layouts.kernels.chains import DigitChains, SharedJump, growth_of, shared_jumps
+from morello_layouts.kernels.domains import Domain, LoopAxis
 from morello_layouts.kernels.emit_cuda import _in_words
 from morello_layouts.kernels.nests import (
     CopyRun,
@@ -21,6 +21,7 @@ from morello_layouts.kernels.nests import (
     Transposition,
     Turn,
 )
+from morello_layouts.kernels.pieces import element_domains, held_by, padding_domains
 from morello_layouts.kernels.plan import Kernel, KernelPlan, plan_kernel
 from morello_layouts.kernels.vectorize import vectorize, with_prefetch
 from morello_layouts.recipe.digits import AxisDigit
@@ -44,20 +45,21 @@ def places(domain: Domain) -> Iterator[int]:
 def test_domains_hold_each_place_once(layout: str, shape: tuple[int, ...]) -> None:
     plain = ml.index_map("[" + ", ".join(map(str, range(len(shape)))) + "]", shape).recipe
     recipe = ml.index_map(layout, shape).recipe
-    a, b = chains_of(plain), chains_of(recipe)
+    a, b, slots = growth_of(plain), growth_of(recipe), held_by(recipe)
     assert a is not None
     assert b is not None
-    mixed = shared_digits(a, b)
+    assert slots is not None
+    mixed = shared_jumps(a, b)
     assert mixed is not None
     elements = element_domains(shape, mixed)
-    padding = padding_domains(b, recipe.tail_padding, recipe.size)
+    padding = padding_domains(slots, recipe.tail_padding, recipe.size)
     assert elements is not None
     assert padding is not None
     found = Counter(place for domain in [*elements, *padding] for place in places(domain))
     assert found == dict.fromkeys(range(recipe.size), 1)
     held = {place for domain in elements for place in places(domain)}
-    slots = ml.pack(layout, np.ones(shape, bool))
-    assert held == set(np.flatnonzero(slots).tolist())
+    packed = ml.pack(layout, np.ones(shape, bool))
+    assert held == set(np.flatnonzero(packed).tolist())
 
 
 def chain_digit(unit: int, radix: int, stride: int) -> AxisDigit:
@@ -72,24 +74,30 @@ def test_a_digit_of_another_unit(unit: int, stride: int | None) -> None:
     own = (chain_digit(1, 3, 7), chain_digit(3, 4, 5), chain_digit(12, 4, 40))
     other: tuple[AxisDigit, ...] = (chain_digit(1, 48, 1),)
     if unit > 1:
-        other = (chain_digit(1, unit, 1), chain_digit(unit, 48, unit))
-    found = shared_digits(DigitChains((48,), (own,)), DigitChains((48,), (other,)))
+        other = (chain_digit(1, unit, 1), chain_digit(unit, 48, 1000))
+    a, b = (DigitChains((48,), (chain,)).growth for chain in (own, other))
+    assert a is not None
+    assert b is not None
+    found = shared_jumps(a, b)
     if stride is None:
         assert found is None
         return
     assert found is not None
-    (chain,) = found
-    assert [digit.source for digit in chain if digit.unit == unit] == [stride]
+    (jumps,) = found
+    assert stepped(jumps, unit) == stride
+
+
+def stepped(jumps: tuple[SharedJump, ...], unit: int) -> object:
+    """Return how far a step of a unit moves in the source."""
+    return sum(jump.source * (unit // jump.unit) for jump in jumps if unit % jump.unit == 0)
 
 
 def test_a_coordinate_without_a_digit_does_not_move() -> None:
     without = DigitChains((8,), ((chain_digit(2, 4, 3),),))
     rows = DigitChains((8,), ((chain_digit(1, 8, 1),),))
-    (chain,) = shared_digits(without, rows) or ()
-    assert [(d.unit, d.source) for d in chain] == [
-        (1, 0),
-        (2, 3),
-    ]
+    a, b = without.growth, rows.growth
+    (chain,) = (a and b and shared_jumps(a, b)) or ()
+    assert [stepped(chain, unit) for unit in (1, 2)] == [0, 3]
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ import re
 import subprocess
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import morello_layouts as ml
 from morello_layouts.kernels import Kernel, compiled, kernel_text
-from morello_layouts.kernels.c_loops import argument
+from morello_layouts.kernels.c_loops import PLAIN, argument
 from morello_layouts.kernels.domains import Domain, evaluate, upper_bound
 from morello_layouts.kernels.emit_c import c_file, join
 from morello_layouts.kernels.plan import domains_of, plan_kernel
@@ -204,10 +205,10 @@ def places(domains: list[Domain], values: dict[str, int]) -> list[tuple[int, int
 @pytest.mark.parametrize("size", [(1, 1), (7, 127), (8, 128), (9, 129), (13, 300), (24, 5)])
 def test_domains_are_exact_at_all_sizes(size: tuple[int, int]) -> None:
     r = ml.relayout("f32[M,N]{1,0}", "{1,0:T(8,128)(4,1)}")
-    elements, padding = domains_of(r.source.recipe, r.target.recipe)
-    assert elements is not None
+    domains = domains_of(r.source.recipe, r.target.recipe)
+    assert domains.elements is not None
     values = dict(zip("MN", size, strict=True))
-    moved, filled = places(elements, values), places(padding, values)
+    moved, filled = places(domains.elements, values), places(domains.padding, values)
     concrete = r.target.at(**values)
     order = concrete(*np.indices(size)).reshape(-1)
     assert sorted(moved) == list(enumerate(order.tolist()))
@@ -239,11 +240,17 @@ def test_the_main_loops_are_those_of_constant_sizes() -> None:
         assert [n for n in loops if n != 1] == [axis.count for axis in only.loops]
 
 
-def test_layouts_without_common_digits() -> None:
-    with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
-        ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("c")
-    with pytest.raises(ml.UnsupportedError, match="give the sizes: M=…, N=…"):
-        ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}").kernel("cuda")
+def test_layouts_without_common_digits_are_moved_by_a_plain_loop() -> None:
+    r = ml.relayout("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}")
+    for language in ("cuda", "python"):  # in C blocks are staged
+        assert PLAIN in r.kernel(language)
+    names: dict[str, Any] = {}
+    exec(r.kernel("python"), names)
+    fixed = ml.relayout("f32[19,131]{1,0:T(3,5)}", "{1,0:T(8,128)}")
+    buffer = np.arange(fixed.source.size, dtype=np.float32)
+    found = names["relayout"](buffer, M=19, N=131)
+    right = ml.pack("f32[19,131]{1,0:T(8,128)}", ml.unpack("f32[19,131]{1,0:T(3,5)}", buffer))
+    assert (found == right).all()
 
 
 @pytest.mark.slow
