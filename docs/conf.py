@@ -7,7 +7,6 @@ the pages link to each other by the same relative paths on a forge and on the si
 from __future__ import annotations
 
 import sys
-import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -19,12 +18,12 @@ sys.path[:0] = [str(DOCS), str(DOCS / "_ext")]
 
 import generate  # noqa: E402
 
-_project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+import morello_layouts  # noqa: E402
 
-project = _project["name"]
+project = "morello_layouts"
 author = "The morello_layouts authors"
 copyright = author  # noqa: A001  Sphinx's name
-version = release = _project["version"]
+version = release = morello_layouts.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "blocks", "docstrings", "exercise_list", "mathml"]
 

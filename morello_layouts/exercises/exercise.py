@@ -36,7 +36,7 @@ class AnswerReader:
         size: elements of the buffer, for answers that are formulas.
 
     >>> print(AnswerReader((3, 4), ("i", "j")).read("4*i + j"))
-    (d0, d1) -> 4*d0 + d1
+    (i, j) -> 4*i + j
     """
 
     shape: Shape

@@ -32,7 +32,7 @@ from tests.support.tables import each_row
             (
                 "bounds of i: expected a pair, got 3\n"
                 "bounds are the smallest and the largest value\n"
-                "give for example (0, 31), with None for no bound"
+                "give for example (0, 31), with None for no bound, or range(32)"
             ),
         ),
         (
