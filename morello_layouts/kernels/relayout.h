@@ -230,22 +230,48 @@ RELAYOUT_INLINE void relayout_open(const unsigned char *t, size_t n)
     if ((uintptr_t)(t + n) % 64 > 0) RELAYOUT_OPEN(t + n);
 }
 
-/* Copy a run to a target beyond the caches: whole cache lines by non-temporal stores, and the parts
-   of lines at either end by others. */
-RELAYOUT_CALLED void relayout_put(unsigned char *t, const unsigned char *s, size_t n)
+/* Copy a line to a line of the target, past the caches. */
+RELAYOUT_INLINE void relayout_line(unsigned char *t, const unsigned char *s)
 {
 #if RELAYOUT_VECTOR > 0
-    const size_t head = RELAYOUT_LEAST(n, (64 - (uintptr_t)t % 64) % 64), end = n - (n - head) % 64;
-    relayout_part(t, s, head);
-    for (size_t i = head; i < end; i += RELAYOUT_VECTOR) {
+    for (size_t i = 0; i < 64; i += RELAYOUT_VECTOR) {
         relayout_vector v;
         memcpy(&v, s + i, RELAYOUT_VECTOR);
         RELAYOUT_STREAM(t + i, v);
     }
-    relayout_part(t + end, s + end, n - end);
 #else
-    memcpy(t, s, n);
+    memcpy(t, s, 64);
 #endif
+}
+
+/* Copy a run to a target beyond the caches: whole cache lines by non-temporal stores, and the parts
+   of lines at either end by others. */
+RELAYOUT_CALLED void relayout_put(unsigned char *t, const unsigned char *s, size_t n)
+{
+    const size_t head = RELAYOUT_LEAST(n, (64 - (uintptr_t)t % 64) % 64), end = n - (n - head) % 64;
+    relayout_part(t, s, head);
+    for (size_t i = head; i < end; i += 64) relayout_line(t + i, s + i);
+    relayout_part(t + end, s + end, n - end);
+}
+
+/* Continue a run of a target beyond the caches by n bytes of a line. What does not fill a line of
+   the target is kept for the next call, unless this is the last. */
+RELAYOUT_INLINE void relayout_join(
+    unsigned char *t, const unsigned char *s, size_t n, unsigned char *kept, int first, int last)
+{
+    _Alignas(64) unsigned char line[128];
+    const size_t past = (uintptr_t)t % 64, from = first ? past : 0, end = past + n;
+    if (past == 0 && n == 64) {
+        relayout_line(t, s);
+        return;
+    }
+    if (!first) memcpy(line, kept, 64);
+    memcpy(line + past, s, 64);
+    t -= past;
+    if (from == 0 && end >= 64) relayout_line(t, line);
+    else relayout_part(t + from, line + from, RELAYOUT_LEAST(end, 64) - from);
+    if (!last) memcpy(kept, line + 64, 64);
+    else if (end > 64) relayout_part(t + 64, line + 64, end - 64);
 }
 
 /* Fill with padding: items of n bytes, one after the other. */

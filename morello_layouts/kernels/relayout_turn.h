@@ -15,73 +15,68 @@ RELAYOUT_INLINE void relayout_tile_SIZE(
 }
 
 /* Transpose a source to a target beyond the caches: columns from first to end become runs of as many
-   items as there are rows. Blocks are transposed to an image in the second cache, and from there
-   each run is written line by line. Blocks begin at lines of the target, whatever its address: if
-   its runs are whole lines apart, by their first row, else each run by itself, and a block then
-   reads the rows of a line before its own. Runs that are short and dense are written as one. */
+   items as there are rows. Of each row 64 lines, a page, are read at a time, tile by tile downwards,
+   while the next rows are loaded one after the other. A row of a tile becomes a line of a run. If
+   runs are whole lines apart, tiles begin at the first line of the target. Runs that are short and
+   dense are collected in an image and written as one. */
 RELAYOUT_INLINE void relayout_turn_SIZE(
     unsigned char *t, const unsigned char *s,
     size_t rows, size_t rn0, size_t rs0, size_t rn1, size_t rs1, size_t rs2,
     size_t columns, size_t cn0, size_t cs0, size_t cn1, size_t cs1, size_t cs2,
     size_t first, size_t end)
 {
-    enum { unit = 64 / SIZE, widest = SIZE == 1 ? 128 : 512 / SIZE };
-    enum { most = 8 * 64 + 3 * 64 }; /* bytes of a run in the image */
-    _Alignas(64) unsigned char image[(widest + unit) * most], part[unit * 64];
+    enum { unit = 64 / SIZE, most = SIZE == 1 ? 1 << 18 : 1 << 17 };
+    _Alignas(64) unsigned char tile[unit * 64], part[unit * 64], kept[most];
     if (rows == 0 || columns == 0) return; /* and their levels may be 0 too */
-    const int dense = rows >= unit && rows * SIZE <= 1024 && cn0 == 0 && cs0 == rows * SIZE;
+    const int dense = rows >= unit && rows * SIZE <= 512 && cn0 == 0 && cs0 == rows * SIZE;
     const int even = !dense && (cs0 | cs1 | cs2) % 64 == 0 && (uintptr_t)t % SIZE == 0;
-    const size_t height = dense ? rows : (even && columns >= unit ? 2 : 8) * unit, before = dense || even ? 0 : unit;
     const size_t shift = even ? (64 - (uintptr_t)t % 64) % 64 / SIZE : 0;
-    const size_t step = dense ? rows * SIZE : height * SIZE + 3 * 64;
-    const size_t width = RELAYOUT_LEAST(widest * most / step / unit * unit, widest);
+    const size_t width = dense ? RELAYOUT_LEAST(most / cs0 / unit, 16) * unit : 64 * unit;
     const size_t last = RELAYOUT_PLACE(rows - 1, rn0, rs0, rn1, rs1, rs2) + columns * SIZE;
-    for (size_t y0 = 0, y1; y0 < rows; y0 = y1) {
-        y1 = y0 + height + (y0 == 0 ? shift : 0);
-        if (y1 + unit > rows) y1 = rows;
-        const size_t top = y0 < before ? 0 : y0 - before;
-        for (size_t x0 = first, x1; x0 < end; x0 = x1) {
-            x1 = RELAYOUT_LEAST(x0 + width, end);
-            const size_t pieces = columns < unit ? (columns * SIZE + 15) / 16 : 4;
-            const size_t left = columns < unit ? 0 : RELAYOUT_LEAST(x0, columns - unit);
-            if (dense) relayout_open(t + x0 * step, (x1 - x0) * step);
+    const size_t pieces = columns < unit ? (columns * SIZE + 15) / 16 : 4;
+    const unsigned char *row[unit], *soon[unit];
+    for (size_t x0 = first, x1; x0 < end; x0 = x1) {
+        x1 = RELAYOUT_LEAST(x0 + width, end);
+        const size_t left = columns < unit ? 0 : RELAYOUT_LEAST(x0, columns - unit);
+        if (dense) relayout_open(t + x0 * cs0, (x1 - x0) * cs0);
+        for (size_t y0 = 0, y1; y0 < rows; y0 = y1) {
+            y1 = RELAYOUT_LEAST(y0 + (y0 == 0 && shift > 0 ? shift : unit), rows);
             for (size_t x = x0; x < x1 && !dense && (y0 == 0 || y1 == rows); x++) {
                 const unsigned char *run = t + RELAYOUT_PLACE(x, cn0, cs0, cn1, cs1, cs2);
                 if (y0 == 0 && (uintptr_t)run % 64 > 0) RELAYOUT_OPEN(run);
                 if (y1 == rows && (uintptr_t)(run + rows * SIZE) % 64 > 0)
                     RELAYOUT_OPEN(run + rows * SIZE);
             }
-            for (size_t j = top; j < y1; j += unit) {
-                const size_t y = rows < unit ? 0 : RELAYOUT_LEAST(j, rows - unit);
-                const unsigned char *row[unit];
+            const size_t y = dense ? RELAYOUT_LEAST(y0, rows - unit) : y0;
+            const size_t below = y1 < rows ? y1 : 0, of = (y1 < rows ? x0 : x1) * SIZE;
+            for (size_t i = 0; i < unit; i++) {
+                const size_t k = RELAYOUT_LEAST(y + i, rows - 1);
+                const size_t next = RELAYOUT_LEAST(below + i, rows - 1);
+                row[i] = s + RELAYOUT_PLACE(k, rn0, rs0, rn1, rs1, rs2);
+                soon[i] = s + RELAYOUT_PLACE(next, rn0, rs0, rn1, rs1, rs2) + of;
+                if (columns >= unit) continue;
+                RELAYOUT_SOON(row[i] + 128);
+                if (row[i] + 64 <= s + last) continue;
+                memcpy(part + i * 64, row[i], columns * SIZE);
+                row[i] = part + i * 64;
+            }
+            size_t line = 0, lines = columns < unit ? 0 : (x1 - x0 + unit - 1) / unit;
+            const unsigned char *const *ahead = soon;
+            for (size_t c = x0; c < x1; c += unit) {
+                const size_t x = columns < unit ? 0 : RELAYOUT_LEAST(c, columns - unit);
+                unsigned char *to = dense ? kept + (x - left) * cs0 + y * SIZE : tile;
+                relayout_tile_SIZE(to, dense ? cs0 : 64, row, x * SIZE, pieces);
                 for (size_t i = 0; i < unit; i++) {
-                    const size_t k = RELAYOUT_LEAST(y + i, rows - 1);
-                    row[i] = s + RELAYOUT_PLACE(k, rn0, rs0, rn1, rs1, rs2);
-                    if (columns >= unit) continue;
-                    RELAYOUT_SOON(row[i] + 128);
-                    if (row[i] + 64 <= s + last) continue;
-                    memcpy(part + i * 64, row[i], columns * SIZE);
-                    row[i] = part + i * 64;
+                    if (line < lines) RELAYOUT_SOON(*ahead + line++ * 64);
+                    if (line == lines) line = 0, ahead += lines > 0;
+                    if (dense || x + i < c || x + i >= x1) continue;
+                    unsigned char *run = t + RELAYOUT_PLACE(x + i, cn0, cs0, cn1, cs1, cs2);
+                    relayout_join(
+                        run + y0 * SIZE, tile + i * 64, (y1 - y0) * SIZE,
+                        kept + (x + i - x0) * 64, y0 == 0, y1 == rows);
                 }
-                for (size_t c = x0; c < x1; c += unit) {
-                    const size_t x = columns < unit ? 0 : RELAYOUT_LEAST(c, columns - unit);
-                    for (size_t i = 0; i < unit; i++) RELAYOUT_SOON(row[i] + x * SIZE + 128);
-                    unsigned char *tile = image + (x - left) * step + (y - top) * SIZE;
-                    relayout_tile_SIZE(tile, step, row, x * SIZE, pieces);
-                }
-            }
-            if (dense) {
-                relayout_put(t + x0 * step, image + (x0 - left) * step, (x1 - x0) * step);
-                continue;
-            }
-            for (size_t x = x0; x < x1; x++) {
-                unsigned char *run = t + RELAYOUT_PLACE(x, cn0, cs0, cn1, cs1, cs2);
-                unsigned char *from = run + y0 * SIZE, *to = run + y1 * SIZE;
-                if (y0 > 0) from -= (uintptr_t)from % 64;
-                if (y1 < rows) to -= (uintptr_t)to % 64;
-                const size_t at = (size_t)(from - (run + top * SIZE));
-                relayout_put(from, image + (x - left) * step + at, (size_t)(to - from));
             }
         }
+        if (dense) relayout_put(t + x0 * cs0, kept + (x0 - left) * cs0, (x1 - x0) * cs0);
     }
 }

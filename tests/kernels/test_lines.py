@@ -10,12 +10,14 @@ from tests.support.kernel_runs import QUICK, Case, need, run_all
 
 ROWS, COLUMNS, TILES, PAIRS = "[0, 1]", "[1, 0]", "{1,0:T(8,128)}", "{1,0:T(8,128)(2,1)}"
 
-# Of 4 bytes, a tile has 16 rows, a block of ragged rows 128, and an image 4 KiB.
+# Of 4 bytes, a tile has 16 rows and columns, a panel 1024 columns, and an image 4 KiB.
 CASES = [
     Case(source, target, shape, itemsize, streams=True)
     for source, target, shape, itemsize in (
-        (ROWS, COLUMNS, (260, 150), 4),  # ragged rows, two blocks and four rows
-        (ROWS, COLUMNS, (160, 150), 4),  # rows of whole lines
+        (ROWS, COLUMNS, (260, 150), 4),  # the last tile has four rows
+        (ROWS, COLUMNS, (150, 1100), 4),  # ragged rows, two panels
+        (ROWS, COLUMNS, (160, 1100), 4),  # rows of whole lines
+        (ROWS, COLUMNS, (17, 1100), 4),  # short rows, in images of several pieces
         (ROWS, COLUMNS, (48, 150), 4),  # short rows, dense in the target
         (ROWS, COLUMNS, (300, 5), 4),  # columns that are narrower than a tile
         (ROWS, COLUMNS, (5, 300), 4),  # rows that are shorter than a line
