@@ -75,13 +75,15 @@ class Digit:
 
     def __init__(self, operand: AffineExpr, divisor: Int, modulus: Int | None) -> None:
         for number in (divisor, modulus):
-            if number is not None and not is_nonnegative(number - 1):
+            if number is None or (type(number) is int and number > 0):
+                continue
+            if not is_nonnegative(number - 1):
                 raise LayoutError(
                     f"{number} is not a divisor",
                     "the divisor of a floor or mod must be known to be a positive integer",
                     "write a positive divisor; a name needs the bound 1 or more: N=1..",
                 )
-        self.depth: Final[int] = 1 + max((a.depth for a, _ in operand.terms), default=0)
+        self.depth: Final[int] = 1 + _depth(operand)
         if self.depth > EXPR_NESTING:
             raise _too_deep()
         self.operand: Final = operand
@@ -89,7 +91,7 @@ class Digit:
         self.modulus: Final[Int | None] = modulus
         self._key: tuple[Any, ...] | None = None
         self._equals: object | None = None
-        self._hash = hash((operand._hash, divisor, modulus))
+        self._hash = hash((hash(operand), divisor, modulus))
         self._interval: Interval | None = None
 
     @property
@@ -145,6 +147,14 @@ class Digit:
         return f"{inner}%{_as_divisor(self.modulus)}"
 
 
+def _depth(form: AffineExpr) -> int:
+    """Return the nesting of digits and exclusive ors."""
+    depth = 0
+    for atom, _ in form.terms:
+        depth = max(depth, atom.depth)
+    return depth
+
+
 def _too_deep() -> UnsupportedError:
     return UnsupportedError(
         f"floors, mods and ^ nest deeper than {EXPR_NESTING}",
@@ -169,8 +179,7 @@ class BitXor:
 
     def __init__(self, parts: Iterable[AffineExpr]) -> None:
         self.parts: Final = tuple(sorted(parts, key=lambda part: part.key))
-        depths = [atom.depth for part in self.parts for atom, _ in part.terms]
-        self.depth: Final[int] = 1 + max(depths, default=0)
+        self.depth: Final[int] = 1 + max(map(_depth, self.parts))
         if self.depth > EXPR_NESTING:
             raise _too_deep()
         self._key: tuple[Any, ...] | None = None
@@ -223,15 +232,16 @@ class AffineExpr:
     1..22 7
     """
 
-    __slots__ = ("_hash", "_interval", "_key", "const", "terms")
+    __slots__ = ("_groups", "_hash", "_interval", "_key", "const", "terms")
 
     def __init__(self, terms: tuple[tuple[Atom, Int], ...], const: Int) -> None:
         """Terms must be in canonical order, without zeros; :meth:`from_terms` sees to it."""
         self.terms: Final = terms
         self.const: Final[Int] = const
         self._key: tuple[Any, ...] | None = None
-        self._hash = hash((terms, const))
+        self._hash: int | None = None
         self._interval: Interval | None = None
+        self._groups: tuple[list[tuple[Atom, Int]], ...] | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -256,12 +266,13 @@ class AffineExpr:
         return AffineExpr(tuple(kept), const)
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.terms, self.const))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, AffineExpr)
-            and self._hash == other._hash
             and self.const == other.const
             and self.terms == other.terms
         )
@@ -270,24 +281,29 @@ class AffineExpr:
     def interval(self) -> Interval:
         """Smallest and largest value: exact for the digits of one operand, summed over operands."""
         if self._interval is None:
-            total = Interval(self.const, self.const)
-            for group in self._by_operand():
-                total = total + _range_of(group)
-            self._interval = total
+            if len(self.terms) < 2 or not self.has_digits:
+                self._interval = _range_of_terms(self.terms, self.const)
+            else:
+                total = Interval(self.const, self.const)
+                for group in self.groups:
+                    total = total + _range_of(group)
+                self._interval = total
         return self._interval
 
-    def _by_operand(self) -> Iterable[list[tuple[Atom, Int]]]:
-        """Return the terms in groups: a variable and its digits, or the digits of a sum."""
-        if len(self.terms) < 2 or not self.has_digits:
-            return [[term] for term in self.terms]
-        groups: dict[Atom | AffineExpr, list[tuple[Atom, Int]]] = {}
-        for term in self.terms:
-            atom = term[0]
-            operand = atom.operand if isinstance(atom, Digit) else atom
-            inner = operand.as_atom() if isinstance(operand, AffineExpr) else None
-            whole = operand if inner is None or isinstance(inner, Digit) else inner
-            groups.setdefault(whole, []).append(term)
-        return groups.values()
+    @property
+    def groups(self) -> Iterable[list[tuple[Atom, Int]]]:
+        """The terms in groups: a variable and its digits, or the digits of a sum."""
+        if self._groups is None:
+            groups: dict[Atom | AffineExpr, list[tuple[Atom, Int]]] = {}
+            for term in self.terms:
+                whole: Atom | AffineExpr = term[0]
+                if isinstance(whole, Digit):
+                    whole = whole.operand
+                    inner = whole.as_atom()
+                    whole = inner if isinstance(inner, Var | BitXor) else whole
+                groups.setdefault(whole, []).append(term)
+            self._groups = tuple(groups.values())
+        return self._groups
 
     @property
     def has_digits(self) -> bool:
@@ -308,7 +324,10 @@ class AffineExpr:
     def __add__(self, other: AffineExpr | Int) -> AffineExpr:
         if not isinstance(other, AffineExpr):
             return AffineExpr(self.terms, self.const + other)
-        return AffineExpr.from_terms((*self.terms, *other.terms), self.const + other.const)
+        mine, others, const = self.terms, other.terms, self.const + other.const
+        if not mine or not others or mine[-1][0].key < others[0][0].key:
+            return AffineExpr(mine + others, const)
+        return AffineExpr.from_terms((*mine, *others), const)
 
     __radd__ = __add__
 
@@ -476,10 +495,18 @@ def _range_of(group: list[tuple[Atom, Int]]) -> Interval:
         exact = range_of_floors(floors, operand.interval)
         if exact is not None:
             return exact
-    total = Interval(0, 0)
-    for atom, c in group:
-        total = total + atom.interval.scale(c)
-    return total
+    return _range_of_terms(group, 0)
+
+
+def _range_of_terms(terms: Iterable[tuple[Atom, Int]], const: Int) -> Interval:
+    """Return the range of a sum of terms that are independent of each other."""
+    lo: Int | None = const
+    hi: Int | None = const
+    for atom, c in terms:
+        least, largest = atom.interval if c == 1 else atom.interval.scale(c)
+        lo = None if lo is None or least is None else lo + least
+        hi = None if hi is None or largest is None else hi + largest
+    return Interval(lo, hi)
 
 
 def printing_order(terms: Iterable[tuple[Atom, Int]]) -> list[tuple[Atom, Int]]:

@@ -158,25 +158,20 @@ def _digits(x: int, radices: list[int]) -> list[int]:
 
 def _largest(weights: list[int], radices: list[int], lo: list[int], hi: list[int]) -> int:
     """Return the largest Σ weight·digit over the numbers between two, given by their digits."""
-    free = [0]  # free[k]: the largest sum of the lowest k digits if they take any value
-    for weight, radix in zip(weights, radices, strict=False):
-        free.append(free[-1] + max(0, weight * (radix - 1)))
-
-    def best(k: int, at_lo: bool, at_hi: bool) -> int:
-        if k < 0:
-            return 0
-        if not at_lo and not at_hi:
-            return free[k + 1]
-        weight = weights[k]
-        first = lo[k] if at_lo else 0
-        last = hi[k] if at_hi else radices[k] - 1
-        found = []
-        for digit in {first, last}:
-            low, high = at_lo and digit == lo[k], at_hi and digit == hi[k]
-            found.append(weight * digit + best(k - 1, low, high))
-        inner = (first + at_lo, last - at_hi)  # digits strictly between the ends
-        if inner[0] <= inner[1]:
-            found.append(max(weight * inner[0], weight * inner[1]) + free[k])
-        return max(found)
-
-    return best(len(radices), True, True)
+    # The largest sums of the digits so far: of any value, from lo's up, up to hi's, between both.
+    free = low = high = both = 0
+    for weight, radix, first, last in zip(weights, [*radices, 0], lo, hi, strict=True):
+        if first == last:
+            both += weight * first
+        else:
+            both = max(weight * first + low, weight * last + high)
+            if first + 1 < last:
+                both = max(both, weight * (first + 1) + free, weight * (last - 1) + free)
+        low += weight * first
+        if first + 1 < radix:
+            low = max(low, weight * (first + 1) + free, weight * (radix - 1) + free)
+        high += weight * last
+        if last > 0:
+            high = max(high, free, weight * (last - 1) + free)
+        free += max(0, weight * (radix - 1))
+    return both

@@ -23,7 +23,7 @@ from morello_layouts.expr.affine import (
     variable,
     xor,
 )
-from morello_layouts.expr.boxes import Fits
+from morello_layouts.expr.boxes import Fits, is_plain
 from morello_layouts.expr.digit_choices import (
     OPERATIONS,
     CostModel,
@@ -163,10 +163,10 @@ class _Search:
         """Return the cheapest form found from several starts, or the form itself."""
         simple = self.without_xors(self.canonicalize(form))
         found = [simple] if self.hidden else [simple, form]
-        fitted = self.fits.form(found[-1])
-        if fitted is not form:
-            fitted = min(self.canonicalize(fitted), self.fits.form(simple), key=self.cost)
-        for start in self.starts(simple if fitted is form else fitted):
+        fitted = simple
+        if not is_plain(simple) and (fits := self.fits.form(found[-1])) is not form:
+            fitted = min(self.canonicalize(fits), self.fits.form(simple), key=self.cost)
+        for start in self.starts(fitted):
             if self.left > 0:
                 found.append(self.repeated(start))
         best = min([*found, *map(self.fits.form, found)], key=self.cost)

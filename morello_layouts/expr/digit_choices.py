@@ -8,7 +8,7 @@ from itertools import combinations
 from math import gcd
 from typing import Final, NamedTuple
 
-from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, digit, operands_of
+from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, digit
 from morello_layouts.expr.bounds import Interval
 from morello_layouts.expr.sizes import Int, SizeExpr, sign
 from morello_layouts.limits import SEARCH_CHOICES, SEARCH_FLOORS, SEARCH_MOVES, SEARCH_PAIRS
@@ -49,11 +49,12 @@ class CostModel:
             return found[1]
         total = self.add * max(len(form.terms) + (form.const != 0) - 1, 0)
         for atom, factor in form.terms:
-            total += self.times(factor)
-            total += sum(self.cost(part, known) for part in operands_of(atom))
+            if factor not in (1, -1):
+                total += self._by(factor, self.multiply)
             if isinstance(atom, Digit):
-                total += self.digit(atom.divisor, atom.modulus)
+                total += self.cost(atom.operand, known) + self.digit(atom.divisor, atom.modulus)
             elif isinstance(atom, BitXor):
+                total += sum([self.cost(part, known) for part in atom.parts])
                 total += self.add * (len(atom.parts) - 1)
         known[id(form)] = form, total  # the form stays, so that its id is not used again
         return total

@@ -360,22 +360,13 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
 
     tinygrad: fold_add_divmod_recombine.
     """
-    if len(form.terms) < 2:
-        return None
-    digits = [(a, c) for a, c in form.terms if isinstance(a, Digit)]
-    by_position: dict[tuple[AffineExpr, Int], list[tuple[Digit, Int]]] = {}
-    for atom, c in digits:
-        by_position.setdefault((atom.operand, atom.divisor), []).append((atom, c))
-    for low, c in digits:
-        n = low.modulus
-        if n is None or n == 1:
-            continue
-        for high, k in by_position.get((low.operand, low.divisor * n), ()):
-            if k == c * n:
-                joined = n * high.modulus if high.modulus is not None else None
-                others = [t for t in form.terms if t[0] is not low and t[0] is not high]
-                whole = digit(low.operand, low.divisor, joined) * c
-                return AffineExpr.from_terms((*others, *whole.terms), form.const)
+    for low, c, high, k in _neighbors(form):
+        n = high.divisor // low.divisor
+        if n != 1 and k == c * n:
+            joined = None if high.modulus is None else n * high.modulus
+            others = [t for t in form.terms if t[0] is not low and t[0] is not high]
+            whole = digit(low.operand, low.divisor, joined) * c
+            return AffineExpr.from_terms((*others, *whole.terms), form.const)
     return None
 
 
@@ -398,7 +389,7 @@ def subtract_mod(form: AffineExpr) -> AffineExpr | None:
 
     If n divides m, or m is absent.
     """
-    for whole, c, part, k in _wholes_and_parts(form, lambda d: d.divisor):
+    for whole, c, part, k in _wholes_and_parts(form, _start):
         n, m = part.modulus, whole.modulus
         if n is not None and k == -c and (m is None or m % n == 0):
             high = digit(whole.operand, whole.divisor * n, None if m is None else m // n)
@@ -406,8 +397,35 @@ def subtract_mod(form: AffineExpr) -> AffineExpr | None:
     return None
 
 
+def _start(d: Digit) -> Int:
+    return d.divisor
+
+
 def _end(d: Digit) -> Int | None:
     return None if d.modulus is None else d.divisor * d.modulus
+
+
+def _by_place(
+    group: Iterable[tuple[Atom, Int]], place: Callable[[Digit], Int | None]
+) -> dict[Int | None, list[tuple[Digit, Int]]]:
+    """Return the digits of one operand by their place, each with its factor."""
+    found: dict[Int | None, list[tuple[Digit, Int]]] = {}
+    for atom, c in group:
+        if isinstance(atom, Digit):
+            found.setdefault(place(atom), []).append((atom, c))
+    return found
+
+
+def _neighbors(form: AffineExpr) -> Iterator[tuple[Digit, Int, Digit, Int]]:
+    """Yield two digits of one operand, each with its factor; the second begins at the first's end.
+
+    The first one has a modulus.
+    """
+    for group in form.groups:
+        by_start = _by_place(group, _start)
+        for digits in by_start.values():
+            for low, c in digits:
+                yield from ((low, c, *high) for high in by_start.get(_end(low), ()))
 
 
 def _wholes_and_parts(
@@ -417,21 +435,16 @@ def _wholes_and_parts(
 
     The operand itself is one of them if it is a part of the sum.
     """
-    if len(form.terms) < 2 or not form.has_digits:
-        return
     factors = dict(form.terms)
-    groups: dict[tuple[AffineExpr, Int | None], list[tuple[Digit, Int]]] = {}
-    for atom, k in form.terms:
-        if isinstance(atom, Digit):
-            groups.setdefault((atom.operand, place(atom)), []).append((atom, k))
-    for (x, where), digits in groups.items():
-        wholes = digits
-        if x.terms and x.terms[0][0] in factors and place(operand := Digit(x, 1, None)) == where:
-            c, _ = divmod(factors[x.terms[0][0]], x.terms[0][1])
-            if all(factors.get(a) == c * f for a, f in x.terms):
-                wholes = [*digits, (operand, c)]
-        if len(wholes) > 1:
-            yield from ((*whole, *part) for whole in wholes for part in digits)
+    for group in form.groups:
+        for where, parts in _by_place(group, place).items():
+            wholes = parts
+            x = parts[0][0].operand
+            if x.terms and x.terms[0][0] in factors and where == place(Digit(x, 1, None)):
+                c, _ = divmod(factors[x.terms[0][0]], x.terms[0][1])
+                if all(factors.get(a) == c * f for a, f in x.terms):
+                    wholes = [*parts, (Digit(x, 1, None), c)]
+            yield from ((*whole, *part) for whole in wholes for part in parts)
 
 
 def _without(form: AffineExpr, whole: Digit, c: Int, part: Digit, k: Int) -> AffineExpr:
@@ -451,8 +464,8 @@ def reduce_factor(form: AffineExpr) -> AffineExpr | None:
         if not isinstance(d, Digit) or d.modulus is None:
             continue
         period = d.divisor * d.modulus
-        factors = {a: _reduced(f, period) for a, f in d.operand.terms}
-        if dict(d.operand.terms) == factors or _shares_operand(d, form):
+        factors = tuple([(a, _reduced(f, period)) for a, f in d.operand.terms])
+        if factors == d.operand.terms or _shares_operand(d, form):
             continue
         less = digit(AffineExpr.from_terms(factors, d.operand.const), d.divisor, d.modulus)
         return form - AffineExpr(((d, c),), 0) + less * c
@@ -476,14 +489,9 @@ def split_middle(form: AffineExpr) -> AffineExpr | None:
 
     If s > 1 and e is a multiple of c·n, larger than c·n.
     """
-    factors = dict(form.terms)
-    for low, c in form.terms:
-        if not isinstance(low, Digit) or low.modulus is None or low.divisor == 1:
-            continue
-        stride = c * low.modulus
-        high = Digit(low.operand, low.divisor * low.modulus, None)
-        e = factors.get(high, 0)
-        if e % stride == 0 and e // stride > 1:
+    for low, c, high, e in _neighbors(form):
+        stride = high.divisor // low.divisor * c
+        if low.divisor != 1 and high.modulus is None and e % stride == 0 and e // stride > 1:
             quotient = digit(low.operand, low.divisor, None) * c
             return form - AffineExpr(((low, c), (high, stride)), 0) + quotient
     return None
@@ -525,11 +533,6 @@ SUM_RULES: tuple[Rule[AffineExpr], ...] = (
     Rule("fold-div-mod", fold_div_mod),
     Rule("subtract-mod", subtract_mod),
 )
-
-_OF_DIGITS = {"flatten-nested", "drop-inner-mod", "flatten-inner-div", "push-into-xor"}
-PLAIN_DIGIT_RULES = tuple([rule for rule in DIGIT_RULES if rule.name not in _OF_DIGITS])
-PLAIN_SUM_RULES = tuple([rule for rule in SUM_RULES if rule.name == "constant-variable"])
-"""Rules for a digit of variables, and for a sum of variables; no other rule fires on them."""
 
 LAST_RULES: tuple[Rule[AffineExpr], ...] = (Rule("reduce-factor", reduce_factor),)
 """Rules for the whole sum if no other rule applies: they hide that operands are equal."""

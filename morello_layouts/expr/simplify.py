@@ -14,8 +14,6 @@ from morello_layouts.expr.conversions import latex
 from morello_layouts.expr.rules import (
     DIGIT_RULES,
     LAST_RULES,
-    PLAIN_DIGIT_RULES,
-    PLAIN_SUM_RULES,
     READABLE_RULES,
     SUM_RULES,
     TOP_DOWN_DIGIT_RULES,
@@ -125,10 +123,9 @@ class _Rewriter:
             simple = self.simplify_sum(reduced)
 
     def simplify_sum(self, form: AffineExpr) -> AffineExpr:
-        if not form.has_digits:
-            return self.rewrite_sum(PLAIN_SUM_RULES, form)
-        form = replace_atoms(self.apply_top_down_rules(form), self.simplify_atom)
-        return self.rewrite_sum(SUM_RULES, form)
+        if form.has_digits:
+            form = replace_atoms(self.apply_top_down_rules(form), self.simplify_atom)
+        return self.rewrite_sum(sum_rules(form), form)
 
     def simplify_atom(self, atom: Digit | BitXor) -> AffineExpr:
         return self.simplify_digit(atom) if isinstance(atom, Digit) else self.simplify_xor(atom)
@@ -145,8 +142,7 @@ class _Rewriter:
         if found is None:
             operand = self.simplify_sum(d.operand)
             simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
-            rules = DIGIT_RULES if operand.has_digits else PLAIN_DIGIT_RULES
-            after = self.apply_first(rules, simple)
+            after = self.apply_first(digit_rules(simple), simple)
             found = _alone(simple) if after is None else self.simplify_sum(after)
             self.digits[d] = found
         return found
@@ -208,6 +204,29 @@ class _Rewriter:
         return None
 
 
+def digit_rules(d: Digit) -> tuple[Rule[Digit], ...]:
+    """Return the rules that may fire on a digit whose operand is simple."""
+    x = d.operand
+    inner = x.terms[-1][0] if x.terms else None
+    return _DIGIT_RULES[type(inner), x.as_atom() is not None, d.modulus is not None]
+
+
+def sum_rules(form: AffineExpr) -> tuple[Rule[AffineExpr], ...]:
+    """Return the rules that may fire on a sum: those of pairs of terms need two."""
+    if len(form.terms) < 2 or not form.has_digits:
+        return _SUM_RULES[0]
+    for atom, c in form.terms:
+        x = atom.operand.terms if isinstance(atom, Digit) else ()
+        for factor in (c, x[0][1]) if x else (c,):
+            if type(factor) is not int or factor < 0:
+                return SUM_RULES
+    return _SUM_RULES[1]
+
+
+def _but(rules: tuple[Rule[Node], ...], *names: str) -> tuple[Rule[Node], ...]:
+    return tuple([rule for rule in rules if rule.name not in names])
+
+
 def _alone(atom: Atom) -> AffineExpr:
     return AffineExpr(((atom, 1),), 0)
 
@@ -219,6 +238,28 @@ def _map_atoms(form: AffineExpr, change: Callable[[Digit | BitXor], Digit | BitX
         return form
     return AffineExpr.from_terms(terms, form.const)
 
+
+_OF_ONE = ("extract-multiples", "drop-remainder", "split-remainder")
+_OF_MODS = ("drop-mod", "split-remainder", "drop-inner-mod")
+_OF_XORS = ("push-into-xor",)
+_OF_DIGITS = ("flatten-nested", "drop-inner-mod", "flatten-inner-div")
+
+_DIGIT_RULES = {
+    (kind, alone, mods): _but(
+        DIGIT_RULES,
+        *(() if mods else _OF_MODS),
+        *(_OF_ONE if alone else ("flatten-nested", *_OF_XORS)),
+        *(_OF_DIGITS if kind in (Var, type(None)) else ()),
+        *(() if kind is BitXor else _OF_XORS),
+    )
+    for kind in (Var, Digit, BitXor, type(None))
+    for alone in (False, True)
+    for mods in (False, True)
+}
+_SUM_RULES = (
+    _but(SUM_RULES, "join-digits", "fold-div-mod", "subtract-mod"),
+    _but(SUM_RULES, "fold-div-mod", "subtract-mod"),
+)
 
 Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteStep, ...]]]
 """A function that returns a simplified form and the rules that fired."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import partial
 from random import Random
 from typing import Any
@@ -71,13 +72,14 @@ def test_every_affine_function_of_a_box_is_found() -> None:
         factors = {v: rng.randint(-9, 9) for v in box}
 
         def value(at: Any, factors: Any = factors) -> Any:
-            return 4 + sum(c * at[v] for v, c in factors.items())
+            points = zip(*at.values(), strict=True)
+            return [4 + sum(map(operator.mul, factors.values(), point)) for point in points]
 
         (found,) = affine_on(box, value)
-        first = {v: values[0] for v, values in box.items()}
+        first = {v: values[:1] for v, values in box.items()}
         kept = {v: c for v, c in factors.items() if len(box[v]) > 1}
         assert dict(found.terms) == {v: c for v, c in kept.items() if c}
-        assert found.evaluate({v.name: x for v, x in first.items()}) == value(first)
+        assert [found.evaluate({v.name: x[0] for v, x in first.items()})] == value(first)
 
 
 def test_one_value_off_is_not_affine() -> None:
@@ -87,7 +89,7 @@ def test_one_value_off_is_not_affine() -> None:
         for b in range(4):
 
             def value(at: Any, a: int = a, b: int = b) -> Any:
-                return int(at[i]) + (at[i] == a and at[j] == b)
+                return [x + (x == a and y == b) for x, y in zip(at[i], at[j], strict=True)]
 
             assert not list(affine_on(box, value)), (a, b)
 
@@ -109,8 +111,8 @@ def test_every_floor_beside_a_multiple_is_found() -> None:
                         assert np.all(same), (form, one)
 
 
-def at_value(form: AffineExpr, at: Any) -> int:
-    return int(form.evaluate({v.name: x for v, x in at.items()}))
+def at_value(form: AffineExpr, at: Any) -> Any:
+    return form.evaluate({v.name: np.array(x) for v, x in at.items()}).tolist()
 
 
 def test_uneven_jumps_are_no_floor() -> None:
@@ -121,7 +123,7 @@ def test_uneven_jumps_are_no_floor() -> None:
         steps = [sum(k <= x for k in jumps) for x in range(10)]
 
         def value(at: Any, steps: list[int] = steps) -> Any:
-            return steps[next(iter(at.values()))]
+            return [steps[x] for x in next(iter(at.values()))]
 
         assert not list(two_slopes(box, value)), jumps
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from morello_layouts.expr import canonicalize, rules, variable
-from morello_layouts.expr.rules import Rule
+from morello_layouts.expr import AffineExpr, Digit, canonicalize, rules, variable
+from morello_layouts.expr.rules import DIGIT_RULES, SUM_RULES, Rule
+from morello_layouts.expr.simplify import digit_rules, sum_rules
 from morello_layouts.expr.sizes import SizeExpr, common_divisor, is_nonnegative
 from tests.support.expr_rule_cases import (
     ENTRIES,
@@ -20,6 +23,7 @@ from tests.support.expr_rule_cases import (
     rules_in,
 )
 from tests.support.expr_rule_makers import Pick
+from tests.support.fuzz_simplify import questions
 from tests.support.tables import each_row
 
 RULES = rules_in(rules)
@@ -64,3 +68,32 @@ def test_common_divisors_of_sizes_are_positive() -> None:
 @each_row("rule", RULES.values(), ids=list(RULES))
 def test_statement_is_an_identity(rule: Rule[Any]) -> None:
     check_statement(rule)
+
+
+def first_to_fire(rules: Iterable[Rule[Any]], node: Any) -> tuple[str, AffineExpr] | None:
+    """Return the name and the result of the first rule that fires on a node."""
+    results = ((rule.name, rule.apply(node)) for rule in rules)
+    return next(((name, after) for name, after in results if after is not None), None)
+
+
+def test_the_rules_that_are_not_asked_would_not_fire() -> None:
+    nodes: list[Any] = []
+    for _, maker in (*FIRES, *STAYS):
+        pick = Random(maker.__name__).randint
+        nodes += [maker(pick) for _ in range(5)]
+    for question in questions(5, 300):
+        form = question.form()
+        for x in (form, canonicalize(form)):
+            nodes += [x, *x.atoms(), *(a.operand for a in x.atoms() if isinstance(a, Digit))]
+    fired = set()
+    for node in nodes:
+        if isinstance(node, Digit | AffineExpr):
+            every, asked = (
+                (DIGIT_RULES, digit_rules(node))
+                if isinstance(node, Digit)
+                else (SUM_RULES, sum_rules(node))
+            )
+            expected = first_to_fire(every, node)
+            assert first_to_fire(asked, node) == expected, node
+            fired |= {expected and expected[0]}
+    assert fired >= {rule.name for rule in (*DIGIT_RULES, *SUM_RULES)}

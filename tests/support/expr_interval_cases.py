@@ -149,17 +149,24 @@ def check_xors(range_of_xor: Any) -> None:
 def check_levels(range_of_floors: Any) -> None:
     """Sums of floors of one number, over chains of divisors: the exact range."""
     rng = Random(4)
-    for _ in range(300):
-        chain = [1, 2, 4, 12, 24][rng.randint(0, 3) :]
+    for _ in range(600):
+        chain = [1, 2, 4, 20, 40][rng.randint(0, 3) :]
         levels = {s: rng.randint(-30, 30) for s in rng.sample(chain, rng.randint(1, len(chain)))}
+        if rng.randint(0, 1):  # small factors of digits: their ends differ by little
+            weights = [rng.randint(-3, 3) for _ in chain]
+            steps = [0, *(w * t // s for w, s, t in zip(weights, chain, chain[1:], strict=False))]
+            levels = {s: w - step for s, w, step in zip(chain, weights, steps, strict=True)}
         lo = rng.randint(-40, 20)
         values = range(lo, lo + rng.choice([1, 2, 3, 5, 11, 30, 70]))
         found = range_of_floors(levels, Interval(values[0], values[-1]))
         assert found == hull(sum(c * (x // s) for s, c in levels.items()) for x in values)
-    for lo, hi in product(range(-9, 9), range(-9, 18)):
-        if lo <= hi:  # the difference of two digits is largest between the ends
-            found = range_of_floors({1: 1, 2: -3, 4: 2}, Interval(lo, hi))
-            assert found == hull(x % 2 - x // 2 % 2 for x in range(lo, hi + 1))
+    # The difference of two digits, and one of digits of which some raise the sum and some lower it.
+    for levels in ({1: 1, 2: -3, 4: 2}, {1: -3, 2: 7, 4: -3, 20: 4}):
+        for lo, hi in product(range(-9, 9), range(-9, 33)):
+            if lo <= hi:
+                found = range_of_floors(levels, Interval(lo, hi))
+                values = range(lo, hi + 1)
+                assert found == hull(sum(c * (x // s) for s, c in levels.items()) for x in values)
     one = {1: 1, 2: -2}
     assert range_of_floors(one, Interval(0, 0)) == (0, 0)
     assert [range_of_floors(one, a) for a in OPEN] == [None] * 3

@@ -12,11 +12,13 @@ A mutant is the module's source with one expression replaced:
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import inspect
 import types
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +40,15 @@ class Mutant:
     Attributes:
         function: the name of the function that holds the expression.
         change: the expression and its replacement.
+        copy: a copy of the module, which the mutants of the module share.
+        path: where the copy has the function, or the one that it is defined in.
+        code: the mutated code of the function at the path.
     """
 
     function: str
     change: str
-    module: types.ModuleType
+    copy: types.ModuleType
+    path: tuple[str, ...]
     code: types.CodeType
 
     @property
@@ -50,31 +56,63 @@ class Mutant:
         """The function and the replacement."""
         return f"{self.function}: {self.change}"
 
-    def load(self) -> types.ModuleType:
-        """Return the mutated module, by itself: it replaces nothing."""
-        loaded = types.ModuleType(self.module.__name__)
-        loaded.__dict__[_NEAR] = _is_near
-        exec(self.code, loaded.__dict__)
-        return loaded
+    @contextmanager
+    def applied(self) -> Iterator[types.ModuleType]:
+        """Give the copy, in which the function is mutated for the time."""
+        found: Any = self.copy
+        for name in self.path:
+            found = vars(found)[name]
+        clear = getattr(found, "cache_clear", lambda: None)
+        function = getattr(found, "fget", None) or getattr(found, "__wrapped__", found)
+        own = function.__code__
+        function.__code__ = self.code
+        clear()
+        try:
+            yield self.copy
+        finally:
+            function.__code__ = own
+            clear()
 
 
 def mutants_of(module: types.ModuleType) -> Iterator[Mutant]:
     """Yield every mutant of the functions of a module."""
-    tree = ast.parse(inspect.getsource(module))
-    functions = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
-    for function in functions:
-        for slot in list(_slots_in(function)):
-            original = slot.get()
-            for other in _replacements(original, is_test=slot.is_test):
-                shown = slot.parent if _is_number(original) and slot.in_expression else None
-                before = ast.unparse(shown or original)
-                slot.put(ast.fix_missing_locations(ast.copy_location(other, original)))
-                code = compile(tree, f"<{function.name}>", "exec")
-                change = f"{before} -> {ast.unparse(shown or other)}"
-                slot.put(original)
-                if isinstance(original, ast.BoolOp) and not isinstance(other, ast.Constant):
-                    change = f"without {_dropped(original, other)}"
-                yield Mutant(function.name, change, module, code)
+    source = inspect.getsource(module)
+    copy = types.ModuleType(module.__name__)
+    copy.__dict__[_NEAR] = _is_near
+    exec(compile(source, module.__name__, "exec"), copy.__dict__)
+    for path, outer in _functions_in(ast.parse(source)):
+        for function in [f for f in ast.walk(outer) if isinstance(f, ast.FunctionDef)]:
+            for slot in list(_slots_in(function)):
+                original = slot.get()
+                for other in _replacements(original, is_test=slot.is_test):
+                    shown = slot.parent if _is_number(original) and slot.in_expression else None
+                    before = ast.unparse(shown or original)
+                    slot.put(ast.fix_missing_locations(ast.copy_location(other, original)))
+                    code = _code_of(outer)
+                    change = f"{before} -> {ast.unparse(shown or other)}"
+                    slot.put(original)
+                    if isinstance(original, ast.BoolOp) and not isinstance(other, ast.Constant):
+                        change = f"without {_dropped(original, other)}"
+                    yield Mutant(function.name, change, copy, path, code)
+
+
+def _functions_in(
+    body: ast.Module | ast.ClassDef, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], ast.FunctionDef]]:
+    """Yield the functions of a module and the methods of its classes, each with its path."""
+    for node in body.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _functions_in(node, (*path, node.name))
+        elif isinstance(node, ast.FunctionDef):
+            yield (*path, node.name), node
+
+
+def _code_of(function: ast.FunctionDef) -> types.CodeType:
+    module = ast.Module([function], [])
+    flags = __future__.annotations.compiler_flag
+    code = compile(module, f"<{function.name}>", "exec", flags, dont_inherit=True)
+    codes = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return next(c for c in codes if c.co_name == function.name)
 
 
 @dataclass(frozen=True, slots=True)

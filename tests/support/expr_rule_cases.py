@@ -411,6 +411,7 @@ ENTRIES = {
         (
             make.split_middle_once,
             make.split_middle_no_multiple,
+            make.split_middle_of_digit,
             make.split_middle_of_mod,
             make.split_middle_of_floors,
         ),

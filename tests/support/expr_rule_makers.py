@@ -785,6 +785,11 @@ def split_middle_no_multiple(pick: Pick) -> AffineExpr:
     return _middle(pick, pick(2, 4), lambda stride: 2 * stride + [-1, 1][pick(0, 1)])
 
 
+def split_middle_of_digit(pick: Pick) -> AffineExpr:
+    x, s, n, c = some(pick), pick(2, 4), pick(2, 4), nonzero(pick, 3)
+    return digit(x, s, n) * c + digit(x, s * n, pick(2, 4)) * (c * n * pick(2, 3))
+
+
 def split_middle_of_mod(pick: Pick) -> AffineExpr:
     return _middle(pick, 1, lambda stride: 2 * stride)
 
