@@ -353,6 +353,9 @@ HOLDERS: Final = 1 << 16
 NESTED_TILES: Final = 100
 """Tiles or blocks inside each other: each is one more level of floors in the formula."""
 
+VIEW_TEXT: Final = 200
+"""Characters of the text of a number in an index: ``m["8*i":"8*i + 8"]``."""
+
 MAP_TEXT: Final = 2000
 """Characters of the layout of one array, or between its brackets: real ones have a few hundred."""
 

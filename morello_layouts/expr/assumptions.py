@@ -28,7 +28,7 @@ class Assumption(Displayed):
     Attributes:
         name: the size's name.
         divisor: a number that divides the size; 1 if none is known.
-        lo: the smallest value, at least 1.
+        lo: the smallest value: at least 1, but 0 for the place at which a slice starts.
         hi: the largest value; None if there is no bound.
 
     >>> print(Assumption("N", divisor=8, hi=128))
@@ -58,9 +58,15 @@ class Assumption(Displayed):
         return Assumption(
             self.name,
             lcm(self.divisor, other.divisor),
-            max(self.lo, other.lo),
+            self._least(other),
             min(ends, default=None),
         )
+
+    def _least(self, other: Assumption) -> int:
+        """Return the smallest value of both; a start may be 0 if nothing but a divisor is known."""
+        start, stated = sorted((self.lo, other.lo))
+        divisor = max(self.divisor, other.divisor)
+        return start if start == 0 and stated <= divisor else stated
 
     def holds_for(self, value: int) -> bool:
         """Return whether a number is as assumed."""
@@ -71,7 +77,7 @@ class Assumption(Displayed):
         if self.lo == self.hi:
             return f"{self.name} = {self.lo}"
         parts = [f"{self.divisor} divides {self.name}"] if self.divisor > 1 else []
-        if self.lo > self.divisor:
+        if self.lo > self.divisor or self.lo == 0:
             parts.append(f"{self.name} >= {self.lo}")
         if self.hi is not None:
             parts.append(f"{self.name} <= {self.hi}")
@@ -177,7 +183,8 @@ def checked_sizes(
             if names
             else "leave the numbers out: all sizes are numbers already",
         )
-    for one in (*map(Assumption, values), *assumptions):
+    starts = {one.name for one in assumptions if one.lo == 0}
+    for one in (*map(Assumption, values.keys() - starts), *assumptions):
         if one.name in values and not one.holds_for(values[one.name]):
             raise ShapeError(
                 f"{one.name} = {values[one.name]} is not as assumed",

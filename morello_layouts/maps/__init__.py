@@ -3,7 +3,7 @@
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.index_map import IndexMap
 from morello_layouts.maps.inverse import Inverse
-from morello_layouts.maps.modes import Decomposition, Mode, Modes
+from morello_layouts.maps.modes import Decomposition, Mode, Modes, Strided
 from morello_layouts.maps.places import Place
 
-__all__ = ["AffineMap", "Decomposition", "IndexMap", "Inverse", "Mode", "Modes", "Place"]
+__all__ = ["AffineMap", "Decomposition", "IndexMap", "Inverse", "Mode", "Modes", "Place", "Strided"]

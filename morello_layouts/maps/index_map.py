@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import checked_coordinate, shown, spread
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
@@ -22,7 +22,14 @@ from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.inverse import Inverse
-from morello_layouts.maps.modes import Decomposition, Modes, decompose, modes_along, require_dim
+from morello_layouts.maps.modes import (
+    Decomposition,
+    Modes,
+    Strided,
+    decompose,
+    modes_along,
+    require_dim,
+)
 from morello_layouts.maps.names import (
     checked_names,
     in_order,
@@ -41,10 +48,11 @@ from morello_layouts.maps.places import (
     slot_of,
 )
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
-from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed
+from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed, not_a_view
 from morello_layouts.recipe import (
     Recipe,
     Step,
+    Window,
     known,
     occupied,
     physical_coordinates,
@@ -296,6 +304,28 @@ class IndexMap:
         form = renamed(self.form, self.names)
         return modes_along(form, names[k], self.recipe.shape[k], self.size_symbols)
 
+    def as_strided(self) -> Strided | None:
+        """Return the array as a strided view of its buffer, as PyTorch asks of a reshape.
+
+        Returns:
+            The offset of the first element and the strides; some dimensions may have several, as
+            modes, then PyTorch would copy. None if elements lie at no strides.
+
+        >>> from morello_layouts import index_map
+        >>> turned = index_map("f32[4,6]").view(transpose=(1, 0))
+        >>> turned.view(reshape=(2, 3, 4)).as_strided().strides
+        (3, 1, 6)
+        >>> turned.view(reshape=24).as_strided().strides is None    # PyTorch copies
+        True
+        """
+        if 0 in self.recipe.shape:
+            return Strided(self.form.const, (Modes(()),) * len(self.shape), self.shape)
+        try:
+            modes = tuple(map(self.modes, range(len(self.shape))))
+        except UnsupportedError:
+            return None
+        return Strided(self._public((self.form.const,))[0], modes, self.shape)
+
     @cached_property
     def derivation(self) -> Derivation:
         """The derivation of the simplified formula from the reference formula."""
@@ -340,6 +370,9 @@ class IndexMap:
                 dimension the size, or size, step and dilation), ``tiles`` (sizes), ``gather`` (a
                 map that gives coordinates).
 
+        A view has no element of its own: what a pad adds, and all but one part of a concatenation,
+        has no slot in the buffer. Both are relayouts into parts of a target, ``m[1:-1, 1:-1]``.
+
         Raises:
             ShapeError: if one does not fit the shape that the one before it leaves.
 
@@ -353,11 +386,7 @@ class IndexMap:
         m = self
         for name, argument in operations.items():
             if name not in OPERATIONS:
-                raise LayoutError(
-                    f"view: expected an operation, got {name}",
-                    f"operations are {', '.join(OPERATIONS)}",
-                    "give for example transpose=(1, 0)",
-                )
+                raise not_a_view(name)
             source = f"{m.source} {name} {shown(argument)}"
             m = viewed(m, OPERATIONS[name](m.recipe.shape, argument), source)
         return m
@@ -507,7 +536,11 @@ def viewed(m: IndexMap, view: Seen, source: str) -> IndexMap:
     shape, steps = view
     recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
     found = seen_through(m, recipe, steps, source)
-    return replace(found, is_part=m.is_part or prod(shape) != prod(m.recipe.shape))
+    starts = (n for step in steps if isinstance(step, Window) for n in step.starts)
+    names = {name for n in starts if isinstance(n, SizeExpr) for name in n.names()}
+    places = [Assumption(name, lo=0) for name in sorted(names - {*m.recipe.names})]
+    part = replace(found, is_part=m.is_part or prod(shape) != prod(m.recipe.shape))
+    return part.assume(places) if places else part
 
 
 def seen_through(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> IndexMap:
@@ -515,6 +548,8 @@ def seen_through(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: s
     zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
     outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
     forms = [zero + x for x in outer]
-    form = substitute(m.reference_form, dict(zip(standard(len(forms)), forms, strict=True)))
+    # A start with a name lies inside of the array, which the simplified formula takes for granted.
+    given = m.form if any(form.sizes() - m.form.sizes() for form in forms) else m.reference_form
+    form = substitute(given, dict(zip(standard(len(forms)), forms, strict=True)))
     names = kept_names(m.names, len(recipe.shape), forms)
     return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)

@@ -165,6 +165,49 @@ class Modes(Displayed):
         return self.runs[0].stride if self.runs else 0
 
 
+@dataclass(frozen=True, repr=False)
+class Strided(Displayed):
+    """An array as a strided view of its buffer.
+
+    Attributes:
+        offset: the offset of the first element.
+        modes: the strides along each dimension, of which tiles have several.
+
+    >>> from morello_layouts import index_map
+    >>> print(index_map("f32[4,6]")[1:, ::-2].as_strided())
+    offset 11, strides (6, -2)
+    >>> print(index_map("f32[16,256]{1,0:T(8,128)}").as_strided())
+    offset 0, modes (8,2):(128,2048), (128,2):(1,1024)
+    """
+
+    offset: Any
+    modes: tuple[Modes, ...]
+    sizes: tuple[Any, ...] = ()
+
+    @property
+    def strides(self) -> tuple[Any, ...] | None:
+        """The stride of each dimension as ``torch.as_strided`` takes it; None if some has several.
+
+        A dimension of one element has the stride that PyTorch gives a new one: the size of the next
+        dimension times its stride, and 1 at the end.
+        """
+        found: list[Any] = []
+        for modes, n in reversed(list(zip(self.modes, self.sizes, strict=True))):
+            if len(modes.runs) > 1:
+                return None
+            step = modes.stride
+            if n == 1:
+                k = len(self.sizes) - len(found)
+                step = found[-1] * self.sizes[k] if found else 1
+            found.append(step)
+        return tuple(reversed(found))
+
+    def __str__(self) -> str:
+        if self.strides is not None:
+            return f"offset {self.offset}, strides ({', '.join(map(str, self.strides))})"
+        return f"offset {self.offset}, modes {', '.join(map(str, self.modes))}"
+
+
 def modes_along(
     form: AffineExpr,
     name: str,

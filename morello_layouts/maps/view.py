@@ -6,8 +6,11 @@ the steps from the view to the array. A new operation is one function and one ro
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import prod
+from operator import add, mul, sub
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.checks import (
@@ -19,10 +22,11 @@ from morello_layouts.checks import (
     shown,
     whole,
 )
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.conversions import number_from_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.limits import VIEW_TEXT
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.recipe import Merge, Scatter, Step, Transpose, Window, recipe_of_coordinates
 from morello_layouts.recipe.steps import brackets
@@ -117,8 +121,9 @@ def _number(given: Any, what: str) -> Int:
     number = whole(given)
     if number is not None:
         return number
-    if isinstance(given, str) and given.isidentifier():
-        return SizeExpr.named(given)
+    if isinstance(given, str) and len(given) <= VIEW_TEXT:
+        with suppress(SyntaxError, _NoNumberError):
+            return _polynomial(ast.parse(given.strip(), mode="eval").body)
     if getattr(given, "free_symbols", None):
         return number_from_sympy(given)
     if isinstance(given, SizeExpr):
@@ -126,8 +131,30 @@ def _number(given: Any, what: str) -> Int:
     raise ShapeError(
         f"{what}: expected an integer, a name or a slice of them, got {shown(given)}",
         "an index has an integer or a slice for each dimension, as NumPy's",
-        "give for example m[2, 0:4], or m.view(gather=…) for other elements",
+        'give for example m[2, 0:4], m["i":"i + 8"], or m.view(gather=…) for other elements',
     )
+
+
+class _NoNumberError(Exception):
+    """A text is not made of numbers and names by +, - and *."""
+
+
+def _polynomial(tree: ast.expr) -> Int:
+    """Return the value of a text such as ``8*i + 1``, of names that stand for integers."""
+    match tree:
+        case ast.Constant(int() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(name):
+            return SizeExpr.named(name)
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_polynomial(operand)
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            found: Int = _SIGNS[type(sign)](_polynomial(left), _polynomial(right))
+            return found
+    raise _NoNumberError
+
+
+_SIGNS: Final = {ast.Add: add, ast.Sub: sub, ast.Mult: mul}
 
 
 def as_text(index: Any) -> str:
@@ -359,3 +386,23 @@ OPERATIONS: Final[Mapping[str, Callable[[Shape, Any], Seen]]] = {
     "gather": gather,
 }
 """The operations of :meth:`IndexMap.view`, by the name of their argument."""
+
+
+def not_a_view(name: str) -> LayoutError:
+    """Return the error for an operation that there is not, or that is no view.
+
+    >>> print(str(not_a_view("rotate")).splitlines()[0])
+    view: expected an operation, got rotate
+    """
+    moves = {"pad": "target[1:-1, 1:-1]", "concatenate": "target[:3]", "concat": "target[:3]"}
+    if name in moves:
+        return LayoutError(
+            f"view: expected an operation, got {name}",
+            "a view shows elements of one buffer, and what this adds has no slot in it",
+            f"move the array to a part of a target: ml.relayout(m, {moves[name]}).compile(fill=…)",
+        )
+    return LayoutError(
+        f"view: expected an operation, got {name}",
+        f"operations are {', '.join(OPERATIONS)}",
+        "give for example transpose=(1, 0)",
+    )

@@ -338,9 +338,11 @@ class Window:
     def requires(self, shape: Shape) -> Iterator[tuple[Int, Int]]:
         """Yield pairs (n, m) with n >= m if every element of the shape has its place."""
         for n, m, start, stride in zip(shape, *self._parts, strict=True):
-            for place in (start, start + stride * (n - 1)) if n != 0 else ():
-                yield place, 0
-                yield m, place + 1
+            if n != 0:
+                ends = start, start + stride * (n - 1)
+                least, most = ends if is_nonnegative(stride) else ends[::-1]
+                yield least, 0
+                yield m, most + 1
 
     def outer(self, at: Sequence[Any]) -> list[Any]:
         """Return the coordinate along the longer axes, of coordinates of any kind."""

@@ -87,6 +87,38 @@ def test_symbolic_sizes(operations: Any, sizes: Any, text: str | None) -> None:
     assert (found(*grid) == right(*grid)).all()
 
 
+PLACES = (("i:i+8", ":"), ("8*i:8*i + 8", "128*j:128*j + 128"), ("i", "j:j+5"), ("i:", ":j"))
+
+
+@each_row("text, index", [(x, p) for x in (TILED, "f32[M,N]{0,1}", "bf16[M,N]{1,0:T(8,128)(2,1)}")
+                          for p in PLACES])  # fmt: skip
+def test_starts_with_names(text: str, index: tuple[str, str]) -> None:
+    def part(given: str, values: dict[str, int]) -> Any:
+        ends = [end.strip() or None for end in given.split(":")]
+        at = [end and (eval(end, {}, values) if values else end) for end in ends]
+        return at[0] if len(at) == 1 else slice(*at)
+
+    m = ml.index_map(text)
+    view = m[tuple(part(given, {}) for given in index)]
+    for i, j in ((0, 0), (1, 0), (0, 1), (3, 2)):
+        given = {"M": 40, "N": 512, "i": i, "j": j}
+        own = {name: given[name] for name in view.recipe.names}
+        if j == 0 and index[1] == ":j":
+            continue
+        right = m.at(M=40, N=512)[tuple(part(one, given) for one in index)]
+        grid = np.indices(right.shape)
+        assert (view.at(**own)(*grid) == right(*grid)).all()
+        values = {**given, **{f"d{k}": x for k, x in enumerate(grid)}}
+        assert (view.form.evaluate(values) == right(*grid)).all()
+
+
+def test_a_tile_at_a_block_is_plain() -> None:
+    tile = ml.index_map(TILED)["8*i":"8*i + 8", "128*j":"128*j + 128"]
+    assert str(tile) == "(d0, d1) -> 128*d0 + d1 + 1024*ceil(N/128)*i + 1024*j"
+    assert [str(one) for one in tile.assumptions] == ["i >= 0", "j >= 0"]
+    assert ml.verify(tile).holds
+
+
 def test_an_index_of_integers_is_an_offset() -> None:
     m = ml.index_map("f32[16,256]{1,0:T(8,128)}")
     assert m[2, 3] == m(2, 3) == m[2:, 3][0] == m[-14, ::-1][252]
@@ -111,6 +143,10 @@ def test_an_index_of_integers_is_an_offset() -> None:
         ({"tiles": (5, 128)}, "divide"),
         ({"gather": 3}, "expected a map"),
         ({"rotate": 3}, "expected an operation"),
+        ({"pad": ((1, 1), (0, 0))}, "has no slot"),
+        ({"concatenate": ()}, "has no slot"),
+        ({"index": "i/2"}, "an integer, a name"),
+        ({"index": "(" * 10_000}, "an integer, a name"),
     ],
 )
 def test_errors(operations: Any, message: str) -> None:

@@ -1,0 +1,84 @@
+"""Whether an array is a strided view of its buffer, beside what PyTorch 2.14.1 answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+import morello_layouts as ml
+from morello_layouts.maps import IndexMap
+from tests.support.paths import DATA
+from tests.support.tables import each_row
+
+ROWS = [json.loads(line) for line in (DATA / "torch_views.jsonl").read_text().splitlines()]
+
+
+def chained(row: dict[str, Any]) -> IndexMap:
+    """Return the map of a chain of PyTorch's views of a contiguous array."""
+    rank = len(row["base"])
+    m = ml.index_map(f"[{', '.join(map(str, range(rank)))}]", row["base"])
+    for name, *given in row["ops"]:
+        before = (slice(None),) * (given[0] if isinstance(given[0], int) else 0)
+        match name:
+            case "permute":
+                m = m.view(transpose=tuple(given[0]))
+            case "slice":
+                m = m.view(index=(*before, slice(*given[1:])))
+            case "unsqueeze":
+                m = m.view(index=(*before, None))
+            case "expand":
+                m = m.view(broadcast=tuple(given[0]))
+    return m
+
+
+def longer(shape: list[int], strides: Any) -> Any:
+    """Return the strides of dimensions of several elements: the others follow no rule."""
+    if strides is None:
+        return None
+    return [stride for n, stride in zip(shape, strides, strict=True) if n != 1]
+
+
+@each_row("row", ROWS)
+def test_views_have_pytorchs_strides(row: dict[str, Any]) -> None:
+    m = chained(row)
+    found = m.as_strided()
+    assert found is not None
+    assert (list(m.shape), found.offset) == (row["shape"], row["offset"])
+    assert longer(row["shape"], found.strides) == longer(row["shape"], row["stride"])
+    reshaped = m.view(reshape=tuple(row["reshape"])).as_strided()
+    strides = None if reshaped is None else reshaped.strides
+    assert longer(row["reshape"], strides) == longer(row["reshape"], row["view"])
+
+
+@each_row(
+    "text, operations, strides",
+    [
+        ("f32[16,256]{1,0:T(8,128)}", {"tiles": (8, 128)}, (2048, 1024, 128, 1)),
+        ("f32[16,256]{1,0:T(8,128)}", {"index": (3,)}, None),
+        ("f32[16,256]{1,0:T(8,128)}", {"index": (slice(8, 16), slice(128, 256))}, (128, 1)),
+        ("f32[16,128]{1,0:T(8,128)}", {}, (128, 1)),
+        ("f32[16,128]{1,0:T(8,128)}", {"reshape": (2048,)}, (1,)),
+        ("f32[4,6]", {"reverse": 1, "transpose": (1, 0)}, (-1, 6)),
+        ("f32[4,6]", {"diagonal": (0, 1)}, (7,)),
+        ("f32[1,6,1]", {"transpose": (2, 1, 0)}, (6, 1, 1)),
+        ("f32[0,6]", {}, (0, 0)),
+    ],
+)
+def test_any_layout(text: str, operations: Any, strides: Any) -> None:
+    m = ml.index_map(text).view(**operations)
+    found = m.as_strided()
+    assert found is not None
+    assert found.strides == strides
+    if strides is not None and np.prod(m.shape):
+        at = np.indices(m.shape)
+        steps = sum(x * step for x, step in zip(at, strides, strict=True))
+        assert (m(*at) == found.offset + steps).all()
+
+
+def test_tiles_have_several_strides_and_some_layouts_none() -> None:
+    tiled = ml.index_map("f32[16,256]{1,0:T(8,128)}")
+    assert str(tiled.as_strided()) == "offset 0, modes (8,2):(128,2048), (128,2):(1,1024)"
+    assert tiled[3:].as_strided() is None
+    assert str(ml.index_map("f32[M,N]{0,1}")[2:].as_strided()) == "offset 2, strides (1, M)"
