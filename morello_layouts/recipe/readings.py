@@ -389,7 +389,8 @@ def elements_at(
     """
     if not has_inverse(recipe):
         first = elements_by_slot(recipe)[0][offsets.astype(np.int64)]
-        return np.unravel_index(np.maximum(first, 0), known(recipe.shape)), first >= 0
+        shape = tuple(max(n, 1) for n in known(recipe.shape))
+        return np.unravel_index(np.maximum(first, 0), shape), first >= 0
     found, limits = coordinates_at(recipe, offsets)
     there = np.ones(offsets.shape, bool)
     for x, n in limits:

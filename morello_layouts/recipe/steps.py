@@ -346,7 +346,7 @@ class Window:
 
     def outer(self, at: Sequence[Any]) -> list[Any]:
         """Return the coordinate along the longer axes, of coordinates of any kind."""
-        axes = zip(at, self.starts, self.strides, strict=True)
+        axes = zip(at, self.starts, self.strides, strict=False)  # apply compares their numbers
         return [x if (a, b) == (0, 1) else x * b + a for x, a, b in axes]
 
     def inner(self, at: Sequence[Any], shape: Shape) -> tuple[list[Any], list[tuple[Any, Int]]]:
@@ -385,9 +385,9 @@ class Window:
     def slices(self, shape: Sequence[int]) -> tuple[slice, ...]:
         """Return the places of the elements as slices of an array; sizes must be numbers."""
         starts, strides = known(self.starts), known(self.strides)
-        ends = (a + b * n for n, a, b in zip(shape, starts, strides, strict=True))
-        parts = zip(starts, ends, strides, strict=True)
-        return tuple(slice(a, None if end < 0 else end, b) for a, end, b in parts)
+        parts = zip(shape, starts, strides, strict=True)
+        ends = [(a, a + b * n, b) if n else (0, 0, 1) for n, a, b in parts]
+        return tuple(slice(a, None if end < 0 else end, b) for a, end, b in ends)
 
     def __str__(self) -> str:
         at = self.outer([variable(f"d{k}") for k in range(len(self.sizes))])

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
+from morello_layouts.maps import IndexMap
+from morello_layouts.recipe import Pad, Recipe
 from tests.support.tables import each_row
 
 Q = {"injective": ml.is_injective, "surjective": ml.is_surjective, "bijective": ml.is_bijective}
@@ -161,6 +163,20 @@ ANSWERS: list[Any] = [
     ("surjective", (("M", 4), "M"), "4*d0 + d1", False, "sampling", None, "open for other sizes"),
     ("injective", ((4, 6), None), ("d0//2", "d1", "d0%2"), True, "digits and ISL", None, "no two"),
     ("injective", ((3, 3), 12), "d0 + 3*d1 + d1//2", True, "digits and ISL", None, "no two"),
+    (
+        "injective",
+        ((3, 5), 15),
+        "5*d0 + d1 + 3",
+        True,
+        "digits and ISL",
+        None,
+        "the terms are digi",
+    ),
+    ("injective", ((3, 5), 15), "4*d0 + d1 + 3", False, "ISL", None, "(0, 4) and (1, 0) share"),
+    ("injective", (("M",), "3*M"), "3*d0 - 2*(d0//2)", True, "digits and ISL", None, "each offset"),
+    ("surjective", ((5,), 5), "d0 + 3", False, "enumeration", None, "(2,) is outside the buffer"),
+    ("surjective", ((4, 4), 16), f"{SKEW} + 1", False, "enumeration", None, "(3, 0) is outside"),
+    ("bijective", (("M", 4), "4*M"), f"{SKEW} + 1", False, "sampling", None, "open for other"),
 ]
 
 
@@ -179,3 +195,14 @@ def test_nothing_decides_about_no_elements() -> None:
         answer = question("f32[0,3]")
         assert (answer.claim, answer.holds, answer.decider) == (claim, True, "")
         assert answer.padding == (None if claim == "injective" else 0)
+
+
+def test_slots_of_no_elements_are_padding() -> None:
+    onto = ml.is_surjective(IndexMap.of(Recipe((0,), (Pad((8,)),)), lambda c, _: c[0]))
+    assert (onto.holds, onto.decider, onto.counterexample, onto.padding) == (False, "", 0, 8)
+
+
+def test_gaps_between_shared_elements_depend_on_the_sizes() -> None:
+    onto = ml.is_surjective("strided<[0, 2]>", ("M", "N"))
+    assert (onto.holds, onto.decider) == (None, "digits")
+    assert onto.reason == f"{onto.padding} slots are padding" == "N - 1 slots are padding"

@@ -160,3 +160,17 @@ def test_a_layout_alone_at_a_shape() -> None:
 def test_no_layout_is_descending_minor_to_major() -> None:
     assert ml.parse("f32[2,3,4]") == ml.parse("f32[2,3,4]{2,1,0}")
     assert str(ml.index_map("f32[2,3,4]").form) == "12*d0 + 4*d1 + d2"
+
+
+@each_row(
+    ("text", "recipe"),
+    [
+        ("f32[6]{0:T(2)}", "[6] → split [3,2]"),
+        ("f32[4,6]{1,0:T(6)}", "[4,6] → split [4,1,6]"),
+        ("f32[6,8]{1,0:T(2,4)(4)}",
+         "[6,8] → split [3,2,2,4] → transpose [3,2,2,4] → split [3,2,2,1,4]"),
+        ("f32[5,8]{0,1:T(2)}", "[5,8] → transpose [8,5] → pad [8,6] → split [8,3,2]"),
+    ],
+)  # fmt: skip
+def test_no_step_does_nothing(text: str, recipe: str) -> None:
+    assert str(ml.index_map(text).recipe) == recipe
