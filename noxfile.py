@@ -82,6 +82,16 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the site with the explorer, which runs in the browser; it needs Node.js and npm."""
+    session.install(*group("docs"), "-e", ".")
+    place = (session.posargs or ["build/html"])[0]
+    command = ["sphinx-build", "-q", "-W", "--keep-going", "-n", "-c", "docs", ".", place]
+    session.run(*command, "-D", "explorer=explorer/index.html")
+    session.run("python", "docs/make_explorer.py", f"{place}/explorer")
+
+
+@nox.session
 def generate(session: nox.Session) -> None:
     """Write the generated pages, figures and notebook outputs; ``-- --check`` compares them."""
     session.install("-e", ".[test]")

@@ -25,7 +25,10 @@ author = "The morello_layouts authors"
 copyright = author  # noqa: A001  Sphinx's name
 version = release = morello_layouts.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "blocks", "docstrings", "exercise_list", "mathml"]
+extensions = [
+    "myst_nb", "sphinx.ext.autodoc", "blocks", "docstrings", "exercise_list", "explorer_links",
+    "mathml",
+]  # fmt: skip
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "notebooks/*.ipynb", "*/README.md", "C*.md"]

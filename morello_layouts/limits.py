@@ -407,7 +407,13 @@ EXPLORER_TEXT: Final = 4000
 """Characters of a field: an answer to longer text is not instant."""
 
 EXPLORER_SECONDS: Final = 1.2
-"""Seconds that the worker may take for one question: a person waits no longer."""
+"""Seconds of work on one question: a person waits no longer."""
+
+EXPLORER_WAIT: Final = 10
+"""Times as long as this may pass by the clock: on a busy machine work takes longer."""
+
+EXPLORER_STARTS: Final = 3
+"""Worker processes in a row that may fail to start before the explorer stops to start them."""
 
 EXPLORER_ANSWER: Final = 16 << 20
 """Bytes of an answer: a browser hangs at more."""

@@ -364,7 +364,8 @@ def _checked(server: Server, url: str, question: Question, as_json: bool) -> Sta
     asking = question if question.layout else replace(question, layout="f32[3,5]{1,0:T(2,2)}")
     server.start()
     began = perf_counter()
-    errors = asked(server.port, asking)["errors"]
+    found = asked(server.port, asking)
+    errors = [found["trouble"]] if "trouble" in found else found["errors"]
     milliseconds = round(1000 * (perf_counter() - began), 1)
     if as_json:
         print_json({"url": url, "answered": not errors, "milliseconds": milliseconds})

@@ -117,9 +117,10 @@ def report_of(
     assuming: Assuming | None = None,
     *,
     derivation: bool = False,
+    prove: bool = True,
     names: Sequence[str] | str | None = None,
 ) -> ArrayReport:
-    """Return the report on one array; arguments as of ``explain``."""
+    """Return the report on one array; arguments as of ``explain``, which also proves."""
     # Words are about sizes that are numbers, formulas about any.
     numbers = tuple(n for n in shape or () if isinstance(n, int))
     has_numbers = shape is not None and len(numbers) == len(shape)
@@ -148,11 +149,16 @@ def report_of(
         m,
         m.derivation if derivation else None,
         sizes_of(layout, m),
-        Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m)),
+        proofs_of(m) if prove else None,
         tpu,
         m.warnings,
         layout.document_steps(m.recipe.shape) if derivation and isinstance(layout, Layout) else (),
     )
+
+
+def proofs_of(m: IndexMap) -> Proofs:
+    """Return the proofs about an index map."""
+    return Proofs(api.is_bijective(m), api.is_injective(m), api.verify(m))
 
 
 def _description_of(m: IndexMap) -> Description:

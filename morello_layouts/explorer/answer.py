@@ -12,6 +12,7 @@ from morello_layouts.api.code import code
 from morello_layouts.api.layouts import index_maps
 from morello_layouts.codegen import LANGUAGES, TARGETS
 from morello_layouts.errors import LayoutError, UnsupportedError
+from morello_layouts.explanations.report import proofs_of
 from morello_layouts.explanations.rows import (
     Row,
     place_rows,
@@ -152,32 +153,48 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
     >>> answer({"layout": "f32[3,x!]"})["errors"][0]["field"]
     'layout'
     """
+    found: dict[str, Any] = {}
+    for part in parts(values):
+        found |= part
+    return found
+
+
+def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield an answer in parts, the slow ones last; each has all errors so far."""
     try:
         question = Question.of(values)
         subject = subject_of(question)
     except FieldError as wrong:
-        return {"errors": [error_dict(wrong)]}
+        yield {"errors": [error_dict(wrong)]}
+        return
     errors: list[dict[str, Any]] = []
     found = {"errors": errors, **_description(subject, question)}
-    m, comparison = subject.report.index, None
+    m = subject.report.index
     if m is None:
-        return found
+        yield found
+        return
+    with _noting(errors, "layout"):
+        found["formula"] = _formula(m, subject)
+    yield found | _shown(m, question, subject, errors)
+    yield {"code": [_code(m, target) for target in TARGETS]}
+    proofs = proofs_of(m)
+    deciders = {one.decider for one in (proofs.bijective, proofs.injective, proofs.verified)}
+    yield {"proofs": plain(proof_rows(proofs)), "deciders": sorted(deciders - {""})}
+
+
+def _shown(
+    m: IndexMap, question: Question, subject: Subject, errors: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the picture, and what is drawn into it: a comparison, and banks."""
+    comparison = banks = None
     if question.other.strip():
         with _noting(errors, "other"):
             compare = _with_formula if is_formula(question.other) else _with_layout
             comparison = compare(m, question.other)
-    banks = None
     if question.access.strip():
         with _noting(errors, "access"):
             banks = banks_of(m, question.access.strip())
-    with _noting(errors, "layout"):
-        found["formula"] = _formula(m, subject)
-    found |= {
-        "proofs": plain(proof_rows(subject.report.proofs)) if subject.report.proofs else [],
-        "code": [_code(m, target) for target in TARGETS],
-        "comparison": plain(comparison),
-        "banks": plain(banks),
-    }
+    found = {"comparison": plain(comparison), "banks": plain(banks)}
     with _noting(errors, "at"):
         at = question.at if subject.is_symbolic else ""
         found["picture"] = _picture(m, comparison, banks, at)

@@ -21,16 +21,18 @@ from morello_layouts.explorer.worker import Worker
 
 HOST: Final = "127.0.0.1"
 
-_FILES: Final = {
-    "/": ("morello_layouts.explorer", "static/index.html", "text/html"),
-    "/explorer.css": ("morello_layouts.explorer", "static/explorer.css", "text/css"),
-    "/explorer.js": ("morello_layouts.explorer", "static/explorer.js", "text/javascript"),
-    "/show.js": ("morello_layouts.explorer", "static/show.js", "text/javascript"),
-    "/presets.json": ("morello_layouts.explorer", "static/presets.json", "application/json"),
-    "/icon.svg": ("morello_layouts.explorer", "static/icon.svg", "image/svg+xml"),
-    "/picture.css": ("morello_layouts.picture", "page.css", "text/css"),
-    "/picture.js": ("morello_layouts.picture", "page.js", "text/javascript"),
+FILES: Final = {
+    "index.html": ("morello_layouts.explorer", "static/index.html", "text/html"),
+    "explorer.css": ("morello_layouts.explorer", "static/explorer.css", "text/css"),
+    "explorer.js": ("morello_layouts.explorer", "static/explorer.js", "text/javascript"),
+    "engine.js": ("morello_layouts.explorer", "static/engine.js", "text/javascript"),
+    "show.js": ("morello_layouts.explorer", "static/show.js", "text/javascript"),
+    "presets.json": ("morello_layouts.explorer", "static/presets.json", "application/json"),
+    "icon.svg": ("morello_layouts.explorer", "static/icon.svg", "image/svg+xml"),
+    "picture.css": ("morello_layouts.picture", "page.css", "text/css"),
+    "picture.js": ("morello_layouts.picture", "page.js", "text/javascript"),
 }
+"""The page's files by their names in its address: package, path, type."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -66,9 +68,10 @@ class Application:
     def __init__(self, ask: Callable[[dict[str, str], Callable[[], bool]], bytes]) -> None:
         self._ask = ask
         self._files = {
-            path: ("200 OK", kind, files(package).joinpath(name).read_bytes())
-            for path, (package, name, kind) in _FILES.items()
+            f"/{path}": ("200 OK", kind, files(package).joinpath(name).read_bytes())
+            for path, (package, name, kind) in FILES.items()
         }
+        self._files["/"] = self._files.pop("/index.html")
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""

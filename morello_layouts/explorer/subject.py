@@ -99,11 +99,6 @@ class Question:
         return int(text)
 
 
-def failure(what: str, why: str, fix: str, field: str = "layout") -> dict[str, Any]:
-    """Return an answer that consists of an error."""
-    return {"errors": [error_dict(FieldError(field, LayoutError(what, why, fix)))]}
-
-
 def error_dict(wrong: FieldError) -> dict[str, Any]:
     """Return an error as the page shows it; ``pointer`` is the wrong line with a caret below it."""
     error = wrong.error
@@ -323,7 +318,7 @@ def _report(array: Layout, shape: Shape | None, assuming: str) -> ArrayReport:
     with in_field("assuming"):
         known = assumptions_of(assuming) if assuming.strip() else ()
     try:
-        report = report_of(array, shape, assuming if known else None)
+        report = report_of(array, shape, assuming if known else None, prove=False)
     except LayoutError as error:
         if not known:
             raise FieldError("layout" if shape is None else "shape", error) from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import faulthandler
 import json
-import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import IO, Final
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.subject import failure
-from morello_layouts.limits import EXPLORER_ANSWER, EXPLORER_SECONDS
+from morello_layouts.explorer.engine import WARMING, answered, joined, trouble
+from morello_layouts.limits import EXPLORER_SECONDS, EXPLORER_STARTS, EXPLORER_WAIT
 
 _READY: Final = b"ready\n"
-
-WARMING: Final = {"layout": "f32[M,N]{1,0:T(2,2)}", "other": "[1, 0]", "assuming": "2 | M"}
-"""A question that loads the grammars, SymPy and ISL before anyone waits for them."""
-
-_log = logging.getLogger(__name__)
+_END: Final = b"\n"
+"""The line after the last part of an answer."""
 
 
 class Worker:
@@ -39,6 +36,7 @@ class Worker:
 
     def __init__(self, seconds: float = EXPLORER_SECONDS) -> None:
         self._seconds = seconds
+        self._unstarted = 0  # processes in a row that did not load
         self._lock = threading.Lock()
         self._processes = [_Process(seconds), _Process(seconds)]
         if not self._processes[0].is_ready():
@@ -50,7 +48,9 @@ class Worker:
             )
 
     def ask(self, fields: Mapping[str, str], is_wanted: Callable[[], bool] = lambda: True) -> bytes:
-        """Return the answer to a question as JSON, or at the deadline an error that says so.
+        """Return the answer to a question as JSON; at the deadline what is there, and that it is.
+
+        A question that is late is asked once more: the machine may have been busy.
 
         Args:
             fields: the question's fields by name.
@@ -58,22 +58,26 @@ class Worker:
         """
         question = json.dumps(dict(fields)).encode() + b"\n"
         with self._lock:
-            if not self._processes or not is_wanted():
-                return _failure("the question was withdrawn", "its sender waits no longer")
-            if not self._processes[0].is_alive():
+            for is_last in (False, True):
+                if self._unstarted >= EXPLORER_STARTS:
+                    return _BROKEN.encode()
+                if not self._processes or not is_wanted():
+                    return trouble("the question was withdrawn", "its sender is gone").encode()
+                if not self._processes[0].is_alive():
+                    self._replace()
+                process = self._processes[0]
+                found, is_whole = process.answer(question)
+                if is_whole:
+                    break
                 self._replace()
-            process = self._processes[0]
-            answer = process.answer(question)
-            if answer.endswith(b"\n"):
-                return answer[:-1]
-            is_late = process.is_late()
-            self._replace()
-        if is_late:
-            why = f"the explorer ends work on a question after {self._seconds:g} seconds"
-            return _failure("the answer takes too long", why)
-        return _failure(
-            "the worker process ended without an answer", "the answer may need too much memory"
-        )
+                if not process.is_late():
+                    why = "the answer may need too much memory"
+                    found.append(trouble("the worker process ended without an answer", why))
+                    break
+                if is_last:
+                    why = f"the explorer ends work on a question after {self._seconds:g} seconds"
+                    found.append(trouble("the answer takes too long", f"{why}, and tried twice"))
+        return joined(found).encode()
 
     def close(self) -> None:
         """End the processes, after the answer that is under way."""
@@ -85,8 +89,16 @@ class Worker:
     def _replace(self) -> None:
         """End the process, and let the spare one take over."""
         ended, spare = self._processes
-        self._processes = [spare, _Process(self._seconds)]
         ended.end()
+        self._unstarted = 0 if ended.has_loaded else self._unstarted + 1
+        self._processes = [spare, _Process(self._seconds)]
+
+
+_BROKEN: Final = trouble(
+    "the explorer's worker processes cannot start",
+    "was the package installed again meanwhile? the terminal has their error output",
+    "end the explorer and start it again: morello-layouts explore",
+)
 
 
 class _Process:
@@ -116,22 +128,23 @@ class _Process:
         return self._popen.poll() is None
 
     def is_late(self) -> bool:
-        """Whether the deadline of its last question has passed.
+        """Whether the process ended at its deadline: by a signal, or after the wall clock's."""
+        waited = self._asked is not None and time.monotonic() - self._asked
+        return self._popen.returncode == _LATE or waited >= EXPLORER_WAIT * self._seconds
 
-        The exit status does not say so: at the deadline a process may also crash, because the
-        watchdog reads the stack of a thread that goes on.
-        """
-        return self._asked is not None and time.monotonic() - self._asked >= self._seconds
-
-    def answer(self, question: bytes) -> bytes:
-        """Return the answer as a line; only its beginning if the process ends."""
+    def answer(self, question: bytes) -> tuple[list[str], bool]:
+        """Return the parts of an answer, and whether they are all."""
+        found: list[str] = []
         with suppress(OSError):
             if self.is_ready():
                 self._asked = time.monotonic()
                 self._questions.write(question)
                 self._questions.flush()
-                return self._answers.readline()
-        return b""
+                while (line := self._answers.readline()).endswith(b"\n"):
+                    if line == _END:
+                        return found, True
+                    found.append(line[:-1].decode())
+        return found, False
 
     def end(self) -> None:
         """End the process if it has not ended itself."""
@@ -140,45 +153,35 @@ class _Process:
         self._popen.wait()
 
 
+_LATE: Final = -getattr(signal, "SIGPROF", 0) or None
+"""The exit status of a process that worked until its deadline."""
+
+
 def work(questions: IO[bytes], answers: IO[bytes], seconds: float) -> None:
     """Answer questions, a line each, until their sender has gone.
 
-    At the deadline of a question the process exits. The watchdog that does this is a thread
-    without Python code, so it works inside ISL too.
+    The process ends after some seconds of its own work on a question: the system's timer ends it
+    inside ISL too. A watchdog by the wall clock, a thread without Python code, serves where there
+    is no such timer, and for a process that waits.
     """
-    # Sizes of many dimensions multiply to numbers of more digits than Python prints by default.
-    sys.set_int_max_str_digits(0)
-    _answered(WARMING)
+    list(answered(WARMING))
+    has_timer = hasattr(signal, "setitimer")
+    longest = EXPLORER_WAIT * seconds if has_timer else seconds
     with Path(os.devnull).open("w") as nowhere, suppress(BrokenPipeError):
         answers.write(_READY)
         answers.flush()
         for line in questions:
-            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            answer = _answered(json.loads(line))
+            faulthandler.dump_traceback_later(longest, exit=True, file=nowhere)
+            if has_timer:
+                signal.setitimer(signal.ITIMER_PROF, seconds)
+            for part in answered(json.loads(line)):
+                answers.write(part.encode() + b"\n")
+                answers.flush()
+            if has_timer:
+                signal.setitimer(signal.ITIMER_PROF, 0)
             faulthandler.cancel_dump_traceback_later()
-            answers.write(answer + b"\n")
+            answers.write(_END)
             answers.flush()
-
-
-def _answered(fields: dict[str, str]) -> bytes:
-    from morello_layouts.explorer.answer import answer
-
-    try:
-        found = json.dumps(answer(fields), separators=(",", ":")).encode()
-    except (MemoryError, RecursionError):
-        return _failure("the answer takes too much memory", "a question's memory is limited")
-    except Exception as error:  # a fault of this package, which must not end the explorer
-        _log.exception("no answer to %.300s", fields)
-        return _failure(
-            "the explorer failed at this text", f"{type(error).__name__}: a fault of this package"
-        )
-    if len(found) > EXPLORER_ANSWER:
-        return _failure("the answer is too long to show", f"it has {len(found):,} bytes")
-    return found
-
-
-def _failure(what: str, why: str) -> bytes:
-    return json.dumps(failure(what, why, "ask about something smaller, or ask again")).encode()
 
 
 if __name__ == "__main__":

@@ -307,7 +307,7 @@ def _formula_is_injective(m: AffineMap, context: isl.Context) -> Proof:
         return Proof(INJECTIVE, True, "each offset is above the one before", decider=_DIGITS)
     if names_of(m):
         return _sampled(m, INJECTIVE, _enumerated_is_injective)
-    if prod(known(m.sizes)) > PROOF_ELEMENTS:
+    if context is None or prod(known(m.sizes)) > PROOF_ELEMENTS:
         return _flat_is_injective(m, context)
     allowed = context.get_max_operations()
     try:

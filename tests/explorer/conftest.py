@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from morello_layouts.explorer.server import Server
 from morello_layouts.explorer.worker import Worker
-
-PATIENCE = 60.0
-"""Seconds that a step may take on a busy machine; no test waits longer than it must."""
+from tests.explorer.page import PATIENCE, browser
 
 
 @pytest.fixture(scope="module")
@@ -23,5 +22,13 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def hasty_server() -> Iterator[Server]:
     """A server with a short deadline, as users have it."""
-    with Server(0, Worker(2)) as running:
+    with Server(0, Worker(1)) as running:
         yield running.start()
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    """A browser; a module that uses it is skipped where none is installed."""
+    running = browser()
+    yield running
+    running.quit()

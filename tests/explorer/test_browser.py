@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
 import morello_layouts as ml
 from morello_layouts.explorer.server import Server
 from morello_layouts.explorer.worker import Worker
-from tests.explorer.conftest import PATIENCE
+from tests.explorer.page import CHROMEDRIVER, CHROMIUM, PATIENCE, Page
 from tests.support.presets import PRESETS
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHROMEDRIVER = shutil.which("chromedriver")
-
+pytest.importorskip("selenium", reason="selenium is not installed")
 if not (CHROMIUM and CHROMEDRIVER):
     pytest.skip("no chromium and chromedriver are installed", allow_module_level=True)
 
-selenium = pytest.importorskip("selenium", reason="selenium is not installed")
-
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.remote.webelement import WebElement  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 LAYOUTS = [
     ("f32[3,5]{1,0:T(2,2)}", ""),
@@ -45,124 +35,10 @@ LAYOUTS = [
 ]
 
 
-class Page:
-    """The page as a reader sees and uses it."""
-
-    def __init__(self, driver: Any, port: int) -> None:
-        self.driver, self.address = driver, f"http://127.0.0.1:{port}/"
-
-    def open(self, **fields: str) -> Page:
-        """A page that was not there before, at a link."""
-        self.driver.get("about:blank")
-        self.driver.get(f"{self.address}#{urlencode(fields)}" if fields else self.address)
-        self.until(lambda: self.script("return document.querySelector('#preset optgroup')"))
-        self.settle()
-        return self
-
-    def until(self, condition: Any) -> Any:
-        return WebDriverWait(self.driver, PATIENCE, 0.02).until(lambda _: condition())
-
-    def script(self, text: str, *arguments: object) -> Any:
-        return self.driver.execute_script(text, *arguments)
-
-    def settle(self) -> None:
-        """Wait for the answer to what is typed; a busy server is asked again by the page."""
-        self.until(
-            lambda: self.script(
-                "const a = document.getElementById('answer');"
-                "return Boolean(a.dataset.answered || !layout.value) && !a.ariaBusy"
-                " && !document.getElementById('status').textContent.includes('server is busy')"
-            )
-        )
-
-    def find(self, selector: str) -> WebElement:
-        found: WebElement = self.until(
-            lambda: self.driver.find_elements("css selector", selector) or False
-        )[0]
-        return found
-
-    def all(self, selector: str) -> list[WebElement]:
-        found: list[WebElement] = self.driver.find_elements("css selector", selector)
-        return found
-
-    def text(self, selector: str) -> str:
-        """The text of an element, empty if there is none."""
-        return str(
-            self.script(
-                "const e = document.querySelector(arguments[0]); return e ? e.textContent : ''",
-                selector,
-            )
-        )
-
-    def type(self, field: str, text: str) -> Page:
-        """Type key by key, in place of the present text."""
-        box = self.find(f"#{field}")
-        box.send_keys(Keys.CONTROL, "a")
-        box.send_keys(Keys.DELETE)
-        box.send_keys(text)
-        return self
-
-    def put(self, field: str, text: str) -> Page:
-        """At once, as one pastes; also what has no key."""
-        self.script(
-            "const e = document.getElementById(arguments[0]); e.value = JSON.parse(arguments[1]);"
-            "e.dispatchEvent(new Event('input', { bubbles: true }))",
-            field,
-            json.dumps(text),
-        )
-        return self
-
-    def shows(self, formula: str) -> None:
-        self.until(lambda: self.text("#formula .main") == formula)
-
-    def point(self, selector: str) -> Page:
-        """Move the mouse over the middle of an element, which is scrolled to first."""
-        x, y = self.script(
-            "arguments[0].scrollIntoView({ block: 'center' });"
-            "const r = arguments[0].getBoundingClientRect();"
-            "return [r.x + r.width / 2, r.y + r.height / 2]",
-            self.find(selector),
-        )
-        move = {"type": "mouseMoved", "x": x, "y": y}
-        self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", move)
-        return self
-
-    def details(self, panel: int = 0) -> list[list[str]]:
-        found: list[list[str]] = self.script(
-            "return [...document.querySelectorAll("
-            "`.details section[data-panel='${arguments[0]}'] tr`)]"
-            ".map(row => [...row.cells].map(cell => cell.textContent))",
-            panel,
-        )
-        return found
-
-    def complaints(self) -> list[str]:
-        """What the console holds since the last look."""
-        return [entry["message"] for entry in self.driver.get_log("browser")]
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for argument in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-        "--window-size=1300,1000",
-    ):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=CHROMEDRIVER)
-    running = webdriver.Chrome(options=options, service=service)
-    running.set_page_load_timeout(2 * PATIENCE)
-    running.set_script_timeout(2 * PATIENCE)
-    yield running
-    running.quit()
-
-
 @pytest.fixture
 def page(server: Server, driver: Any) -> Iterator[Page]:
     """The page; whatever a test does, the console stays empty."""
-    page = Page(driver, server.port)
+    page = Page(driver, f"http://127.0.0.1:{server.port}/")
     page.complaints()
     yield page
     assert page.complaints() == []
@@ -179,7 +55,7 @@ def test_layouts_of_every_notation(page: Page) -> None:
         title = str(ml.parse(text)).replace(" ", "")
         page.until(lambda title=title: page.text("#answer h2").replace(" ", "") == title)
         page.shows(str(m.form))
-        assert "formulasverified" in page.text("#proof .rows")
+        assert "formulasverified" in page.text("#proofs .rows")
         assert page.text("#code code") == ml.code(m, "c", function=True)
         assert page.all("#picture g.cell")
         assert page.text("#layout-error") == page.text("#shape-error") == ""
@@ -397,9 +273,9 @@ def test_symbolic_sizes(page: Page) -> None:
     assert not page.find("#assuming").is_displayed()
     page.type("layout", "f32[M,N]{1,0:T(8,128)}")
     page.until(lambda: page.find("#assuming").is_displayed())
-    page.until(lambda: "bijective iff 8 | M and 128 | N" in page.text("#proof"))
+    page.until(lambda: "bijective iff 8 | M and 128 | N" in page.text("#proofs"))
     page.type("assuming", "8 | M, 128 | N")
-    page.until(lambda: "layoutbijective for all sizes" in page.text("#proof .rows"))
+    page.until(lambda: "layoutbijective for all sizes" in page.text("#proofs .rows"))
     page.shows("8*N*(d0//8) + 1024*(d1//128) + 128*(d0%8) + d1%128")
     page.type("at", "M=16, N=256")
     page.until(lambda: "Drawn at M = 16, N = 256." in page.text("#picture-card"))
@@ -447,7 +323,7 @@ def test_errors_in_a_link_are_shown(page: Page) -> None:
     page.put("other", "x" * 4001)
     page.until(lambda: "too long" in page.text("#other-error .what"))
     page.until(lambda: "stale" in page.find("#answer").get_attribute("class"))
-    assert page.text("#status").startswith("Correct the marked field.")
+    assert page.text("#status").startswith("Not a layout yet")
     page.put("other", "")
     page.until(lambda: not page.all("#answer.stale"))
     assert page.text("#formula .main") == "4*d0 + d1"
@@ -574,7 +450,7 @@ def test_every_field_has_a_name_and_the_keyboard_reaches_it(page: Page) -> None:
 @pytest.mark.slow
 def test_the_page_says_that_the_server_does_not_answer(driver: Any) -> None:
     with Server(0, Worker(PATIENCE)) as leaving:
-        page = Page(driver, leaving.start().port).open(layout="f32[2,3]")
+        page = Page(driver, f"http://127.0.0.1:{leaving.start().port}/").open(layout="f32[2,3]")
         page.shows("3*d0 + d1")
     page.type("layout", "f32[2,4]")
     page.until(lambda: "morello-layouts explore" in page.text("#status"))

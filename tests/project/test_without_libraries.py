@@ -1,4 +1,4 @@
-"""Without NumPy and islpy, as in a browser: formulas, code, pictures, and proofs by counting."""
+"""Without NumPy and islpy, as in a browser: formulas, code, pictures, and proofs."""
 
 from __future__ import annotations
 
@@ -38,6 +38,12 @@ found = {
             "different": ml.are_equivalent(TILED, "bf16[10,200]"),
             "verified": ml.verify(TILED),
             "symbolic": ml.is_bijective("f32[M,N]{1,0:T(8,128)}"),
+            "divided": ml.is_bijective("f32[M,N]{1,0:T(8,128)}", assuming="8 | M, 128 | N"),
+            "large": ml.is_bijective("f32[30000,50000]{1,0:T(8,128)}"),
+            "two": ml.are_equivalent(
+                "f32[M,N]{1,0:T(8,128)}", "[0, 1, 0 p(8), 1 p(128)]", assuming="8 | M, 128 | N"
+            ),
+            "open": ml.are_equivalent("f32[M,N]{1,0:T(2,128)}", "{1,0:T(8,128)}"),
         }.items()
     },
 }
@@ -55,7 +61,15 @@ PROOFS = {
     "different": "not equivalent: (0, 1) has offsets 2 and 1. Decided by counting.",
     "verified": "verified: simplified formula, reference and inverse agree everywhere. "
     "Decided by a certificate.",
-    "symbolic": "undecided whether bijective: ISL is not installed: ISL, the integer set library, "
+    "symbolic": "not always bijective: injective for all sizes, but not without padding. "
+    "Counterexample: M = N = 1 leaves 1023 slots of padding. Decided by a certificate.",
+    "divided": "bijective: injective, and all slots hold an element. Decided by a certificate.\n"
+    "Assumed: 8 divides M; 128 divides N.",
+    "large": "not bijective: injective, but 1440000 of 1501440000 slots are padding. "
+    "Decided by a certificate.",
+    "two": "equivalent for all sizes: every coordinate has the same offset.\n"
+    "Assumed: 8 divides M; 128 divides N.",
+    "open": "undecided whether equivalent: ISL is not installed: ISL, the integer set library, "
     "decides this.",
 }
 

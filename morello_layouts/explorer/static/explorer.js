@@ -12,6 +12,7 @@ let timer = null;
 let isTyping = false; // changes of one field in a row are one entry of the history
 let isNewEntry = false; // the change that waits for the timer begins an entry
 let shownText = ""; // the answer on the page, as received
+let answered = 0; // parts of answers so far
 
 function typed() {
   const question = {};
@@ -74,21 +75,27 @@ async function ask() {
     return;
   }
   shownAnswer.setAttribute("aria-busy", "true");
+  if (!answered && ENGINE.loading) status.textContent = ENGINE.loading;
   try {
-    const response = await fetch(`/api/answer?${new URLSearchParams(question)}`,
-      { signal: own.signal });
-    if (!response.ok) throw new Error(await response.text());
-    const text = await response.text(), answer = JSON.parse(text);
-    if (own !== asking) return;
-    tell(answer.errors, answer);
-    show(answer, text);
-    const time = Math.max(1, Math.round(performance.now() - began));
-    if (answer.source !== undefined) status.textContent = `Answered in ${time} ms.`;
+    let answer = {};
+    for await (const text of answersTo(question, own.signal)) {
+      if (own !== asking) return;
+      const part = JSON.parse(text), isFirst = !Object.keys(answer).length;
+      answer = { ...answer, ...part };
+      tell(answer.errors || [], answer);
+      if (isFirst) show(answer, text);
+      else complete(part);
+      if (answer.trouble) troubled(answer.trouble);
+      else if (isFirst && answer.source !== undefined) {
+        const time = Math.max(1, Math.round(performance.now() - began));
+        status.textContent = `Answered in ${time} ms.`;
+      }
+      answered += 1;
+    }
   } catch (error) {
     if (own.signal.aborted) return;
     shownAnswer.classList.add("stale");
-    status.textContent = error instanceof TypeError
-      ? "The server does not answer. Start it again with: morello-layouts explore"
+    status.textContent = error instanceof TypeError ? ENGINE.gone
       : `The server refused: ${error.message}`;
   } finally {
     if (own === asking) {
@@ -98,12 +105,20 @@ async function ask() {
   }
 }
 
+// Say why there is no answer, or only a part of one, and offer to ask again.
+function troubled({ what, why, fix }) {
+  const again = node("button", { type: "button", id: "again" }, "Ask again");
+  again.addEventListener("click", ask);
+  status.replaceChildren(`No ${shownText ? "complete " : ""}answer: ${what}; ${why}: ${fix}. `, again);
+}
+
 function show(answer, text) {
-  const isWrong = answer.source === undefined && answer.errors.length > 0;
+  const isWrong = answer.source === undefined
+    && (answer.trouble !== undefined || answer.errors.length > 0);
   shownAnswer.classList.toggle("stale", isWrong);
   if (isWrong) {
     status.textContent = shownAnswer.childElementCount
-      ? "Correct the marked field. The last valid answer is shown below."
+      ? "Not a layout yet: the picture shows the last one."
       : "Correct the marked field.";
     return;
   }
@@ -119,6 +134,12 @@ function show(answer, text) {
   if (answer.picture && answer.picture.panels)
     interactive(place("picture-card"), answer.picture.panels);
   if (kept && place(kept)) place(kept).focus();
+}
+
+// Put parts that come later in the places that wait for them.
+function complete(part) {
+  for (const [name, make] of Object.entries(LATER))
+    if (part[name] && place(name)) place(name).replaceWith(make(part));
 }
 
 // Show each error under its field, and hide the fields that have no use.
@@ -207,7 +228,7 @@ addEventListener("popstate", () => {
 async function start() {
   const given = fromAddress();
   go(Object.keys(given).length ? given : START, false);
-  presets = await (await fetch("/presets.json")).json();
+  presets = await (await fetch("presets.json")).json();
   const groups = new Map();
   presets.forEach((preset, k) => {
     if (!groups.has(preset.group))

@@ -99,16 +99,21 @@ function derivation(steps) {
   return made;
 }
 
-function proofOf(list) {
-  return card("proof", "Proof", "ISL decides for every element; nothing is sampled. Injective: no "
-    + "two elements share a slot. Surjective: every slot holds an element, so there is no padding. "
-    + "Formulas: the simplified formula, the reference and the inverse agree everywhere.",
-    rows(list));
+function waiting(id, title) {
+  return card(id, title, "", node("p", { class: "about" }, "…"));
+}
+
+function proofOf({ proofs, deciders }) {
+  return card("proofs", "Proof", `Decided by ${deciders.join(" and ") || "the form alone"}; nothing `
+    + "is sampled. "
+    + "Injective: no two elements share a slot. Surjective: every slot holds an element, so there "
+    + "is no padding. Formulas: the simplified formula, the reference and the inverse agree "
+    + "everywhere.", rows(proofs));
 }
 
 const chosen = { target: "c", way: "offset" }; // the reader's last choice
 
-function codeOf(list) {
+function codeOf({ code: list }) {
   const text = node("code"), copy = node("button", { type: "button" }, "Copy code");
   const show = () => {
     const one = list.find(each => each.target === chosen.target) || list[0];
@@ -181,6 +186,8 @@ function memoryOf(answer) {
     + "first. Recipe: the steps to this order; the result is row-major.", rows(list));
 }
 
+const LATER = { proofs: proofOf, code: codeOf }; // the cards whose parts of the answer come later
+
 // The whole answer, in the order of the page.
 function parts(answer, choose) {
   const words = card("words", "In words", "Each part of the text and its meaning.",
@@ -197,8 +204,9 @@ function parts(answer, choose) {
     notes,
     pair([words], [memoryOf(answer)]),
     answer.picture ? pictureOf(answer.picture) : null,
-    answer.formula ? pair([formulaOf(answer.formula)], [proofOf(answer.proofs), tpu])
+    answer.formula ? pair([formulaOf(answer.formula)],
+      [answer.proofs ? proofOf(answer) : waiting("proofs", "Proof"), tpu])
       : tpu && pair([tpu], []),
-    answer.code ? codeOf(answer.code) : null,
+    answer.code ? codeOf(answer) : answer.formula ? waiting("code", "Code") : null,
   ].filter(part => part !== null);
 }

@@ -1,0 +1,107 @@
+"""Write the explorer as a static site: ``python docs/make_explorer.py build/html/explorer``.
+
+It consists of the page that the local explorer serves, another engine.js, Pyodide, and the
+package, SymPy and mpmath as compiled modules. Pyodide comes from npm and the two packages from
+pip, each checked by its hash and kept in a cache; Node.js compiles them with Pyodide's own Python.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from morello_layouts.explorer.server import FILES
+
+HERE: Final = Path(__file__).parent / "_explorer"
+PACKAGE: Final = Path(__file__).parents[1] / "morello_layouts"
+
+PYODIDE: Final = "314.0.7"
+PYODIDE_SHA512: Final = (
+    "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
+)
+PYODIDE_FILES: Final = (
+    "pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json",
+)  # fmt: skip
+REQUIREMENTS: Final = """\
+sympy==1.14.0 --hash=sha256:e091cc3e99d2141a0ba2847328f5479b05d94a6635cb96148ccb3f34671bd8f5
+mpmath==1.3.0 --hash=sha256:a0b2b9fe80bbcd81a6647ff13108738cfb482d481d826cc0e02f5b35e5c88d2c
+"""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' blob:; worker-src 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
+
+
+def cache() -> Path:
+    """Return the folder that keeps what was downloaded."""
+    kept = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "morello_layouts"
+    kept.mkdir(parents=True, exist_ok=True)
+    return kept
+
+
+def pyodide() -> Path:
+    """Return the folder with Pyodide's files, downloaded by npm if it is not there."""
+    folder = cache() / f"pyodide-{PYODIDE}"
+    if not folder.exists():
+        archive = cache() / f"pyodide-{PYODIDE}.tgz"
+        command = ["npm", "pack", f"pyodide@{PYODIDE}", "--pack-destination", str(cache())]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        found = hashlib.sha512(archive.read_bytes()).digest()
+        if base64.b64encode(found).decode() != PYODIDE_SHA512:
+            raise SystemExit(f"{archive} has another hash than {Path(__file__).name} says")
+        part = folder.with_suffix(".part")
+        with tarfile.open(archive) as opened:
+            opened.extractall(part, filter="data")
+        (part / "package").rename(folder)
+        shutil.rmtree(part)
+    return folder
+
+
+def wheels() -> list[Path]:
+    """Return the wheels of the packages in REQUIREMENTS, downloaded by pip if not there."""
+    folder = cache() / f"wheels-{hashlib.sha256(REQUIREMENTS.encode()).hexdigest()[:12]}"
+    if not folder.exists():
+        part = folder.with_suffix(".part")
+        part.mkdir(exist_ok=True)
+        (part / "requirements.txt").write_text(REQUIREMENTS)
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        options = ["--only-binary=:all:", "--dest", str(part), "-r", str(part / "requirements.txt")]
+        subprocess.run([*pip, *options], check=True)
+        part.rename(folder)
+    return sorted(folder.glob("*.whl"))
+
+
+def build(target: Path) -> None:
+    """Write the site into a folder."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name, (package, path, _) in FILES.items():
+        (target / name).write_bytes(files(package).joinpath(path).read_bytes())
+    for name in ("engine.js", "worker.js"):
+        shutil.copyfile(HERE / name, target / name)
+    page = target / "index.html"
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    text = page.read_text(encoding="utf-8").replace("<title>", f"{policy}\n<title>", 1)
+    own, here = "<!-- local -->", "nothing that you type leaves this page"
+    page.write_text(re.sub(f"(?s){own}.*?{own}", here, text), encoding="utf-8")
+    loaded = target / "pyodide"
+    loaded.mkdir(exist_ok=True)
+    for name in PYODIDE_FILES:
+        shutil.copyfile(pyodide() / name, loaded / name)
+    packages = [str(target / "packages.zip"), str(PACKAGE), *map(str, wheels())]
+    library = [str(loaded / "python_stdlib.zip"), str(pyodide() / "python_stdlib.zip")]
+    command = ["node", str(HERE / "bundle.mjs"), str(pyodide()), *packages, "--", *library]
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))
