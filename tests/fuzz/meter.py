@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from random import Random
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
@@ -47,7 +48,7 @@ def layouts(random: Random) -> tuple[str, tuple[Any, ...]]:
 
 def verdicts(seed: int, count: int) -> Lane:
     for k in range(count):
-        yield f"judgements {seed} {k}", lambda k=k: judgements.ask(seed, k)
+        yield f"judgements {seed} {k}", partial(judgements.ask, seed, k)
 
 
 def texts(seed: int, count: int) -> Lane:
@@ -62,23 +63,23 @@ def texts(seed: int, count: int) -> Lane:
         )
         alphabet = random.choice((CHARACTERS, words, words[:2]))
         text = "".join(random.choice(alphabet) for _ in range(length))[:length]
-        yield f"text {text[:60]!r}", lambda text=text: refused(ml.parse, text)
+        yield f"text {text[:60]!r}", partial(refused, ml.parse, text)
 
 
 def dumps(seed: int, count: int) -> Lane:
     for k, text in enumerate(fuzz_hlo.variants(seed, count)):
-        yield f"fuzz_hlo seed {seed} text {k}", lambda text=text: fuzz_hlo.outcome(text)
+        yield f"fuzz_hlo seed {seed} text {k}", partial(fuzz_hlo.outcome, text)
 
 
 def expressions(seed: int, count: int) -> Lane:
     for k, question in enumerate(fuzz_simplify.questions(seed, count)):
-        yield f"fuzz_simplify seed {seed} question {k}", lambda q=question: fuzz_simplify.failure(q)
+        yield f"fuzz_simplify seed {seed} question {k}", partial(fuzz_simplify.failure, question)
 
 
 def about_layouts(act: Callable[[str], Any], seed: int, count: int) -> Lane:
     for k in range(count):
         text, _ = layouts(Random(f"{seed} {k}"))
-        yield text, lambda text=text: refused(act, text)
+        yield text, partial(refused, act, text)
 
 
 def every_code(text: str) -> None:
@@ -90,10 +91,10 @@ def questions_of(module: Any, seed: int, count: int) -> Lane:
     for k in range(count):
         name = f"{module.__name__} {seed} {k}"
         if module is banks:
-            yield name, lambda k=k: banks.fault(banks.question(seed, k))
+            yield name, partial(banks.fault, banks.question(seed, k))
         else:
             found = resharding.question(seed, k, 64, 300)
-            yield name, lambda found=found: resharding.require_right(found)
+            yield name, partial(resharding.require_right, found)
 
 
 LANES: dict[str, Callable[[int, int], Lane]] = {
