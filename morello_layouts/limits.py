@@ -209,6 +209,9 @@ CODE_TEXT: Final = 1_000_000
 LOOP_AXES: Final = 32
 """Loops of a nest: each takes a level of indentation."""
 
+TRITON_BLOCK: Final = 1 << 20
+"""Elements of a block in Triton: its compiler refuses more."""
+
 LOOP_VISITS: Final = 1 << 16
 """Elements that a proof about a nest visits one by one, if ISL does not read a coordinate."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
 
-from morello_layouts.api.arguments import Shape
+from morello_layouts.api.arguments import Shape, sizes_of
 from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.checks import as_int, as_tuple, require_type, shown
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests import LoopNest, Space
@@ -78,17 +79,42 @@ def loops(
         }
     }
     """
-    given = maps if isinstance(maps, Mapping) else {"x": maps}
+    if edges not in get_args(Edges):
+        raise LayoutError(
+            f"edges: expected {', '.join(map(repr, get_args(Edges)))}, got {shown(edges)}",
+            "partial tiles have loops that end early, conditions, or loops of their own",
+            "give one of these",
+        )
+    given = _named_maps(maps)
     found = {name: _affine(m, shape) for name, m in given.items()}
-    space = Space.of(found, _coordinates(found, names, over))
+    tiles = _tiles(tile or {})
+    parts = (n for sizes in tiles.values() for n in sizes if not isinstance(n, int))
+    more = frozenset(name for n in parts for name in n.names())
+    space = Space.of(found, _coordinates(found, names, over), more)
+    _require_coordinates(tiles, space)
     which = _which(of, space)
     is_physical = order == "physical"
     turned = falling(space, which) if is_physical else frozenset()
-    digits = Digits.of(space, turned).tiled(_tiles(tile or {}, space)).refined()
+    digits = Digits.of(space, turned).tiled(tiles).refined()
     digits = digits.unswizzled(which) if is_physical else digits
     digits = digits.named([*space.size_names, *given])
-    axes = physical(digits, digits.forms[which]) if is_physical else named(digits, order)
+    if is_physical:
+        axes = physical(digits, digits.forms[which])
+    else:
+        axes = named(digits, as_tuple(as_names(order), "order", "give names"))
     return LoopNest(space, digits, axes, edges, body)
+
+
+def _named_maps(maps: Mapped | Mapping[str, Mapped]) -> dict[str, Mapped]:
+    given = dict(maps) if isinstance(maps, Mapping) else {"x": maps}
+    for name in given or [""]:
+        if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
+            raise LayoutError(
+                f"maps: expected arrays by name, got {shown(name)}",
+                "a name has letters, digits and underscores",
+                'give for example {"a": "f32[6,8]{1,0}"}',
+            )
+    return given
 
 
 def _affine(m: Mapped, shape: Shape | None) -> tuple[AffineMap, str]:
@@ -123,12 +149,28 @@ def _which(of: str | None, space: Space) -> int:
     return 0 if of is None else names.index(of)
 
 
-def _tiles(tile: Mapping[str, Any], space: Space) -> dict[str, tuple[Int, ...]]:
-    for name in tile:
+def _require_coordinates(names: Iterable[str], space: Space) -> None:
+    for name in names:
         if name not in space.sizes:
             raise LayoutError(
-                f"tile: expected coordinates of {', '.join(space.sizes)}, got {name!r}",
+                f"tile: expected coordinates of {', '.join(space.sizes)}, got {shown(name)}",
                 "a tile has a size for coordinates",
                 "name one of them",
             )
-    return {name: (n,) if not isinstance(n, tuple | list) else tuple(n) for name, n in tile.items()}
+
+
+def _tiles(tile: Mapping[str, Any]) -> dict[str, tuple[Int, ...]]:
+    require_type(tile, Mapping, "tile", 'give for example tile={"i": 64}')
+    found = {}
+    for name, given in tile.items():
+        sizes = given if isinstance(given, tuple | list) else (given,)
+        found[name] = tuple(_size(n, f"tile of {name}") for n in sizes)
+    return found
+
+
+def _size(given: Any, what: str) -> Int:
+    """Return the size of a tile: a number from 1, or a name."""
+    if isinstance(given, str):
+        (found,) = sizes_of((given,)).sizes
+        return found
+    return as_int(given, what, 1)

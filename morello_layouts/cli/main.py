@@ -40,6 +40,7 @@ _GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Formulas and code": {
         "simplify": ("formula", "Simplify an index expression."),
         "code": ("formula", "Print the index formula of a layout as source text."),
+        "loops": ("loop", "Print loops that visit each element of a layout once."),
         "relayout": ("formula", "Print a function that moves a buffer to another layout."),
     },
     "GPUs": {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import OPERATIONS, AffineExpr, Digit
 from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests.axes import Axis, Digits
 from morello_layouts.loop_nests.counters import Counter, counted
 from morello_layouts.loop_nests.hoist import Hoist
+from morello_layouts.loop_nests.languages import writer_of
 from morello_layouts.loop_nests.space import Space
-from morello_layouts.loop_nests.text import nest_text
 from morello_layouts.loop_nests.tree import Builder, Edges, Plan, Walk
 from morello_layouts.loop_nests.verify import verified
 from morello_layouts.plain import Displayed
@@ -110,9 +110,10 @@ class LoopNest(Displayed):
         """The nest as it is printed, proved and run."""
         return self._walk(self.edges, self._planned(counts=True))
 
-    def _walk(self, edges: Edges, plan: Plan) -> Walk:
+    def _walk(self, edges: Edges, plan: Plan, vectors: int = 0) -> Walk:
         limits, about = self.digits.limits, self._about
-        statements = Builder(self.axes, limits, plan, edges, about).statements()
+        builder = Builder(self.axes, limits, plan, edges, about, vectors=vectors)
+        statements = builder.statements()
         return Walk(self.space, self.digits, self.axes, plan, statements, self.body)
 
     @cached_property
@@ -149,16 +150,16 @@ class LoopNest(Displayed):
     def _about(self) -> dict[str, str]:
         """For each loop what it walks over."""
         found = {}
-        runs = {
-            self._run(f): a.name
+        runs = [
+            (*self._run(f), a.name)
             for a, f in zip(self.space.accesses, self.digits.forms, strict=True)
-        }
+        ]
         for axis in self.axes:
             text = _walk(
                 axis, [a for a in self.digits.axes.values() if a.coordinate == axis.coordinate]
             )
-            for (first, length), name in runs.items():
-                if first == axis.name:
+            for first, length, name in runs:
+                if first == axis.name and length != 1:
                     text += f"; contiguous in {name}: {length} elements"
             found[axis.name] = text
         return found
@@ -182,19 +183,74 @@ class LoopNest(Displayed):
         function: bool = False,
         name: str = "nest",
         arguments: str = "",
+        indices: Mapping[str, str] | None = None,
     ) -> str:
         """Return the nest as source text.
 
         Args:
-            language: ``"c"``, ``"cuda"``, ``"rust"`` or ``"python"``.
+            language: ``"c"``, ``"cuda"``, ``"rust"``, ``"python"``, ``"mlir"`` (``scf`` loops over
+                affine maps) or ``"triton"`` (the two inner loops are blocks of pointers with a
+                mask).
             function: write a whole function; symbolic sizes are its last arguments.
             name: the name of the function.
-            arguments: the text of its other arguments, such as those for the arrays.
+            arguments: the text of its arguments for the arrays; by default arrays of 32-bit floats,
+                the last of which is written.
+            indices: loops whose index the machine gives, in CUDA and Triton: ``{"i0":
+                "blockIdx.x"}``, ``{"i0": "tl.program_id(0)"}``.
 
         Raises:
-            LayoutError: if there is no such language.
+            LayoutError: if there is no such language or loop.
+            UnsupportedError: if the language lacks something, such as a block of unknown size.
+
+        >>> import morello_layouts as ml
+        >>> nest = ml.loops("f32[M,N]{1,0:T(8,128)}", names=("i", "j"))
+        >>> print(nest.code("cuda", indices={"i0": "blockIdx.y", "j0": "blockIdx.x"}))
+        const uint64_t x_i0 = 1024 * ((N + 127) / 128);
+        // i0: tiles of 8 i
+        const uint64_t i0 = blockIdx.y;
+        if (i0 < ((M + 7) / 8)) {
+            const uint64_t x1 = x_i0 * i0;
+            // j0: tiles of 128 j
+            const uint64_t j0 = blockIdx.x;
+            if (j0 < ((N + 127) / 128)) {
+                const uint64_t x2 = x1 + 1024 * j0;
+                // i1: 8 i in a tile of 8
+                const uint32_t i1_end = (M - 8 * i0) < 8 ? (M - 8 * i0) : 8;
+                for (uint32_t i1 = 0; i1 < i1_end; ++i1) {
+                    const uint64_t x3 = x2 + 128 * i1;
+                    // j1: 128 j in a tile of 128; contiguous in x: 128 elements
+                    const uint32_t j1_end = (N - 128 * j0) < 128 ? (N - 128 * j0) : 128;
+                    for (uint32_t j1 = 0; j1 < j1_end; ++j1) {
+                        // x[x3 + j1]
+                    }
+                }
+            }
+        }
         """
-        return nest_text(self.walk, language, function=function, name=name, arguments=arguments)
+        writer = writer_of(language)
+        given = dict(indices or {})
+        is_counted = writer.counts and not {*self.order[-1:]} & {*given}
+        walk = self.walk
+        if writer.vectors or given or is_counted != bool(walk.plan.counters):
+            self._require_indices(given, writer.parallel, language)
+            edges = "bounds" if writer.vectors else self.edges
+            walk = self._walk(edges, self._planned(counts=is_counted), writer.vectors)
+        own = writer(walk, given)
+        own.require_names(*([name] if function else []))
+        lines = own.function(name, arguments) if function else own.lines(walk.statements)
+        return "\n".join(lines)
+
+    def _require_indices(self, given: Mapping[str, str], example: str, language: str) -> None:
+        for name in given:
+            if name not in self.order or not example or self.edges == "peel":
+                what = f"loops of {', '.join(self.order)}" if example else "no loops"
+                what = 'edges="bounds"' if self.edges == "peel" and example else what
+                raise LayoutError(
+                    f"indices: expected {what}, got {name!r}",
+                    f"a machine gives the index of a loop; {language} is written for "
+                    f"{'one that does' if example else 'one thread'}",
+                    f"give for example {{{self.order[0]!r}: {example or 'blockIdx.x'!r}}} in cuda",
+                )
 
     def verify(self, *, budget: int | None = None) -> Proof:
         """Decide whether the nest visits each element once, at the offsets of the maps.

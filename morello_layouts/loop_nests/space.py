@@ -39,14 +39,20 @@ class Space:
         sizes: the number of values of each coordinate, by name.
         accesses: the arrays.
         assumptions: the assumptions about symbolic sizes.
+        more_sizes: names of sizes that only tiles have.
     """
 
     sizes: Mapping[str, Int]
     accesses: tuple[Access, ...]
     assumptions: tuple[Assumption, ...] = ()
+    more_sizes: frozenset[str] = frozenset()
 
     @staticmethod
-    def of(maps: Mapping[str, tuple[AffineMap, str]], over: Mapping[str, Sequence[str]]) -> Space:
+    def of(
+        maps: Mapping[str, tuple[AffineMap, str]],
+        over: Mapping[str, Sequence[str]],
+        more_sizes: frozenset[str] = frozenset(),
+    ) -> Space:
         """Join maps, given with their text, by the names of their coordinates.
 
         Raises:
@@ -72,14 +78,15 @@ class Space:
                         "rename the coordinate, or take a part of the larger array: m[:4]",
                     )
             accesses.append(Access(name, names, renamed(m.form, names), source))
-        found = Space(sizes, tuple(accesses), _assumptions(m for m, _ in maps.values()))
+        known = _assumptions(m for m, _ in maps.values())
+        found = Space(sizes, tuple(accesses), known, more_sizes)
         _require_different([*found.sizes, *found.size_names, *maps])
         return found
 
     @cached_property
     def size_names(self) -> tuple[str, ...]:
         """The names of the symbolic sizes."""
-        found: set[str] = set()
+        found = set(self.more_sizes)
         for n in self.sizes.values():
             found |= n.names() if isinstance(n, SizeExpr) else frozenset()
         for access in self.accesses:

@@ -15,7 +15,7 @@ from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests.counters import Counter
 from morello_layouts.loop_nests.hoist import Value
-from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
+from morello_layouts.loop_nests.tree import Block, Guard, Loop, Statement, Visit, Walk
 
 
 class Writer:
@@ -28,11 +28,17 @@ class Writer:
         end: the end of a loop, a condition and a function; empty if indentation ends them.
         variable: the statement that names a value which changes.
         stop: the end of a statement.
+        include: the lines before a function.
         opening: the head of a function.
         typed: an argument.
         condition: the head of a condition.
         both: the operator between conditions.
         least: the smaller of two numbers.
+        counts: whether it has values that change.
+        vectors: the number of inner loops that are vectors.
+        parallel: an example of an index that a machine gives; empty if it gives none.
+        array: an argument for an array that is read.
+        written: that for an array that is written.
     """
 
     language: ClassVar[type[ProgramLanguage]] = CLanguage
@@ -41,21 +47,49 @@ class Writer:
     end: ClassVar[str] = "}"
     variable: ClassVar[str] = "{type} {name} = {text};"
     stop: ClassVar[str] = ";"
+    include: ClassVar[str] = "#include <stdint.h>\n\n"
     opening: ClassVar[str] = "static void {name}({arguments}) {{"
     typed: ClassVar[str] = "const {type} {name}"
     condition: ClassVar[str] = "if ({}) {{"
     both: ClassVar[str] = " && "
     least: ClassVar[str] = "{a} < {b} ? {a} : {b}"
+    array: ClassVar[str] = "const float *{name}"
+    written: ClassVar[str] = "float *{name}"
+    counts: ClassVar[bool] = True
+    vectors: ClassVar[int] = 0
+    parallel: ClassVar[str] = ""
 
-    def __init__(self, walk: Walk) -> None:
-        self.walk = walk
+    def __init__(self, walk: Walk, indices: Mapping[str, str]) -> None:
+        self.walk, self.indices = walk, indices
         self.own = self.language()
         known = walk.space.assumptions
         bounds = {one.name: Interval(one.lo, one.hi) for one in known}
-        self.widths = Widths(True, self.own.unsigned, bounds) if self.own.has_widths else None
+        self.widths = (
+            Widths(self.own.declares, self.own.unsigned, bounds) if self.own.has_widths else None
+        )
         self.lowering = Lowering(self.own.arithmetic, bounds)
         self.printer = self.own.printer(self.widths)
         self.bases = {value.name for level in walk.plan.values for value in level}
+
+    def require_names(self, *names: str) -> None:
+        """Check that the text of the language can use every name.
+
+        Raises:
+            LayoutError: if one is not a name in it, or is a reserved word.
+        """
+        space = self.walk.space
+        own = (*names, *(a.name for a in space.accesses), *(axis.name for axis in self.walk.axes))
+        for name in (*own, *space.sizes, *space.size_names):
+            if not self.is_name(name):
+                raise LayoutError(
+                    f"{name!r} is not a name in {self.own.title}",
+                    "a name has letters, digits and underscores, and is not a reserved word",
+                    "rename it",
+                )
+
+    def is_name(self, name: str) -> bool:
+        """Whether a text may name a variable or a function."""
+        return self.own.is_name(name)
 
     def text(self, form: AffineExpr, kind: IntType | None = None) -> str:
         """Return a form as an expression, in a type if one is given."""
@@ -75,7 +109,7 @@ class Writer:
             return text
         return text if root.op is Op.CONST else self.cast(text, kind)
 
-    def cast(self, text: str, kind: IntType) -> str:
+    def cast(self, text: str, kind: IntType | str) -> str:
         """Return an expression where another type is expected."""
         del kind
         return text
@@ -93,6 +127,10 @@ class Writer:
                     if one.about:
                         yield f"{pad}{self.comment} {one.name}: {one.about}"
                     yield pad + self.value(one.name, one.form)
+                case Loop() if one.axis.name in self.indices:
+                    yield from (pad + line for line in self.at_index(one))
+                    yield from self.lines(one.body, depth + 1)
+                    yield from [pad + self.end] if self.end else []
                 case Loop():
                     yield from (pad + line for line in self.head(one))
                     yield from self.lines(one.body, depth + 1)
@@ -104,6 +142,9 @@ class Writer:
                     yield pad + self.condition.format(self.both.join(parts))
                     yield from self.lines(one.body, depth + 1)
                     yield from [pad + self.end] if self.end else []
+                case Block():
+                    yield from (pad + line for line in self.block(one))
+                    yield from self.lines(one.body, depth)
                 case Visit():
                     yield from (pad + line for line in self.visit())
 
@@ -122,24 +163,36 @@ class Writer:
         """Return the lines before the body of a loop."""
         name = loop.axis.name
         own = self.kind(Interval(0, loop.axis.size))
+        lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
+        stop = self.end_of(loop, own)
+        if len(loop.stops) > 1:
+            lines.append(self.own.statement(f"{name}_end", stop, own))
+            stop = f"{name}_end"
+        for counter in loop.counters:
+            lines += [self.counter(*first) for first in counter.starts(loop.axis, loop.start)]
+        start, kind = self.count(loop.start, own), self.own.type_of(own)
+        return [*lines, self.loop.format(v=name, type=kind, start=start, stop=stop)]
+
+    def end_of(self, loop: Loop, own: IntType | None) -> str:
+        """Return the end of a loop, in the type of its variable."""
         ends = [Interval(0, stop.interval.hi) for stop in loop.stops]
-        kind = self.kind(Interval(0, loop.axis.size), *ends)
-        kind = own if len(loop.stops) == 1 else kind
+        kind = own if len(ends) == 1 else self.kind(Interval(0, loop.axis.size), *ends)
         stop = self.count(loop.stops[0], kind)
         for other in loop.stops[1:]:
             stop = self.least.format(a=_closed(stop), b=_closed(self.count(other, kind)))
-        lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
-        if len(loop.stops) > 1:
-            stop = stop if own is None or kind == own else self.cast(stop, own)
-            lines.append(self.own.statement(f"{name}_end", stop, own))
-            stop = f"{name}_end"
-        start = self.count(loop.start, own)
-        for counter in loop.counters:
-            lines += [self.counter(*first) for first in counter.starts(loop.axis, loop.start)]
-        return [
-            *lines,
-            self.loop.format(v=name, type=self.own.type_of(own), start=start, stop=stop),
-        ]
+        is_other = len(ends) > 1 and own is not None and kind != own
+        return self.cast(stop, own) if is_other and own is not None else stop
+
+    def at_index(self, loop: Loop) -> list[str]:
+        """Return the lines before the body of a loop of which a machine gives the index."""
+        name, own = loop.axis.name, self.kind(Interval(0, loop.axis.size))
+        about = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
+        index = self.own.statement(name, self.indices[name], own)
+        return [*about, index, self.condition.format(f"{name} < {_closed(self.end_of(loop, own))}")]
+
+    def block(self, block: Block) -> list[str]:
+        """Return the lines before the body of loops that are vectors."""
+        raise NotImplementedError
 
     def counter(self, name: str, form: AffineExpr) -> str:
         """Return the line that names a value which changes."""
@@ -170,11 +223,16 @@ class Writer:
         return [self.condition.format(condition), *inner, *ends]
 
     def function(self, name: str, arguments: str) -> Iterator[str]:
-        """Yield the lines of a function; sizes are arguments after the given ones."""
-        sizes = [self.argument(size) for size in self.walk.space.size_names]
+        """Yield the lines of a function; sizes are arguments after those for the arrays."""
         arrays = self.walk.space.accesses
-        yield from (f"{self.comment} {a.name}: {a.source}" for a in arrays if a.source)
-        given = [arguments] if arguments else []
+        kinds = [self.array] * (len(arrays) - 1) + [self.written]
+        own = [kind.format(name=a.name) for a, kind in zip(arrays, kinds, strict=True)]
+        sizes = [self.argument(size) for size in self.walk.space.size_names]
+        yield from self.include.splitlines()
+        # A backslash at a line's end makes C read the next line as comment too.
+        about = (f"{self.comment} {a.name}: {a.source}" for a in arrays if a.source)
+        yield from (" ".join(line.split()).rstrip("\\ ") for line in about)
+        given = [arguments] if arguments else own
         yield self.opening.format(name=name, arguments=", ".join([*given, *sizes]))
         yield from self.lines(self.walk.statements, 1)
         yield from [self.end] if self.end else []
@@ -189,12 +247,31 @@ class Writer:
         found = self.walk.plan.results
         texts = {name: self.text(form) for name, form in found.items()}
         body = self.walk.body or self.default()
-        return [_filled(line, texts) for line in body.splitlines()]
+        return [self.filled(line, texts) for line in body.splitlines()]
+
+    def filled(self, line: str, texts: Mapping[str, str]) -> str:
+        """Return a line with texts in place of names in braces; other braces stay."""
+
+        def text(found: re.Match[str]) -> str:
+            value = texts.get(found[1])
+            if value is None:
+                return found[0]
+            is_index = line[: found.start()].endswith("[") and line[found.end() :].startswith("]")
+            return self.index(value) if is_index else _closed(value)
+
+        return _FIELD.sub(text, line)
+
+    def index(self, text: str) -> str:
+        """Return an offset between brackets."""
+        return text
 
     def default(self) -> str:
-        """Return the body of a nest without one."""
-        parts = ", ".join(f"{a.name}[{{{a.name}}}]" for a in self.walk.space.accesses)
-        return f"{self.comment} {parts}"
+        """Return the body of a nest without one: of two arrays, the second is a copy."""
+        names = [access.name for access in self.walk.space.accesses]
+        parts = [f"{name}[{{{name}}}]" for name in names]
+        if len(names) == 2:
+            return f"{parts[1]} = {parts[0]}{self.stop}"
+        return f"{self.comment} {', '.join(parts)}"
 
 
 def _base_first(node: Node, bases: AbstractSet[str]) -> Node:
@@ -208,33 +285,21 @@ def _base_first(node: Node, bases: AbstractSet[str]) -> Node:
 _FIELD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
-def _filled(line: str, texts: Mapping[str, str]) -> str:
-    """Return a line with texts in place of names in braces; other braces stay."""
-
-    def text(found: re.Match[str]) -> str:
-        value = texts.get(found[1])
-        if value is None:
-            return found[0]
-        is_alone = line[: found.start()].endswith("[") and line[found.end() :].startswith("]")
-        return value if is_alone else _closed(value)
-
-    return _FIELD.sub(text, line)
-
-
 def _uncast(text: str) -> str:
     """Return an operand of <, which after a type would begin its arguments in Rust."""
     return f"({text})" if " as " in text else text
 
 
 def _closed(text: str) -> str:
-    return text if re.fullmatch(r"\w+", text) else f"({text})"
+    return text if re.fullmatch(r"%?\w+", text) else f"({text})"
 
 
 class CudaWriter(Writer):
     """CUDA C++."""
 
     language: ClassVar[type[ProgramLanguage]] = CudaLanguage
-    opening: ClassVar[str] = "__device__ static void {name}({arguments}) {{"
+    opening: ClassVar[str] = 'extern "C" __global__ void {name}({arguments}) {{'
+    parallel: ClassVar[str] = "blockIdx.x"
 
 
 class RustWriter(Writer):
@@ -243,15 +308,23 @@ class RustWriter(Writer):
     language: ClassVar[type[ProgramLanguage]] = RustLanguage
     loop: ClassVar[str] = "for {v} in {start}..{stop} {{"
     variable: ClassVar[str] = "let mut {name}: {type} = {text};"
+    include: ClassVar[str] = ""
     opening: ClassVar[str] = "pub fn {name}({arguments}) {{"
     typed: ClassVar[str] = "{name}: {type}"
     condition: ClassVar[str] = "if {} {{"
     least: ClassVar[str] = "{a}.min({b})"
+    array: ClassVar[str] = "{name}: &[f32]"
+    written: ClassVar[str] = "{name}: &mut [f32]"
 
-    def cast(self, text: str, kind: IntType) -> str:
+    def index(self, text: str) -> str:
+        """Return an offset between brackets: slices have indices of a type of their own."""
+        return self.cast(text, "usize")
+
+    def cast(self, text: str, kind: IntType | str) -> str:
         """Return an expression converted to another type."""
         is_atom = re.fullmatch(r"\w+|.*\.min\(.*\)", text)
-        return f"{text if is_atom else f'({text})'} as {kind.text}"
+        name = kind if isinstance(kind, str) else kind.text
+        return f"{text if is_atom else f'({text})'} as {name}"
 
 
 class PythonWriter(Writer):
@@ -263,34 +336,16 @@ class PythonWriter(Writer):
     end: ClassVar[str] = ""
     variable: ClassVar[str] = "{name} = {text}"
     stop: ClassVar[str] = ""
+    include: ClassVar[str] = ""
     opening: ClassVar[str] = "def {name}({arguments}):"
     typed: ClassVar[str] = "{name}"
     condition: ClassVar[str] = "if {}:"
     both: ClassVar[str] = " and "
     least: ClassVar[str] = "min({a}, {b})"
+    array: ClassVar[str] = "{name}"
+    written: ClassVar[str] = "{name}"
 
-
-WRITERS: Final[Mapping[str, type[Writer]]] = {
-    "c": Writer,
-    "cuda": CudaWriter,
-    "rust": RustWriter,
-    "python": PythonWriter,
-}
-"""The writer of each language."""
-
-
-def nest_text(walk: Walk, language: str, *, function: bool, name: str, arguments: str) -> str:
-    """Return a nest in a language, as statements or as a function.
-
-    Raises:
-        LayoutError: if there is no such language.
-    """
-    if language not in WRITERS:
-        raise LayoutError(
-            f"language: expected one of {', '.join(WRITERS)}, got {language!r}",
-            "nests are printed in these languages",
-            "name one of them",
-        )
-    writer = WRITERS[language](walk)
-    lines = writer.function(name, arguments) if function else writer.lines(walk.statements)
-    return "\n".join(lines)
+    def default(self) -> str:
+        """Return the body of a nest without one: a comment alone is no statement."""
+        body = super().default()
+        return f"pass  {body}" if body.startswith(self.comment) else body

@@ -59,7 +59,16 @@ class Loop:
     counters: tuple[Counter, ...] = ()
 
 
-Statement: TypeAlias = "Value | Guard | Loop | Visit"
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Loops at once, as vectors of elements; ``conditions`` hold where there is an element."""
+
+    axes: tuple[Axis, ...]
+    conditions: tuple[tuple[AffineExpr, Int], ...]
+    body: tuple[Statement, ...]
+
+
+Statement: TypeAlias = "Value | Guard | Loop | Block | Visit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +178,8 @@ class Builder:
         plan: Plan,
         edges: Edges,
         about: Mapping[str, str],
+        *,
+        vectors: int = 0,
     ) -> None:
         self.axes, self.edges, self.about = axes, edges, about
         self.values, self.counters = plan.values, plan.counters
@@ -176,6 +187,7 @@ class Builder:
         self.limits = limits
         self.order = list(self.sizes)
         self.parts = 0
+        self.first_vector = max(len(self.axes) - vectors, 0) if vectors else None
 
     def statements(self) -> tuple[Statement, ...]:
         """Return the whole nest."""
@@ -184,6 +196,8 @@ class Builder:
 
     def _inside(self, level: int, edges: Sequence[_Edge]) -> tuple[Statement, ...]:
         """Return what is inside of the first ``level`` loops, without the values there."""
+        if level == self.first_vector:
+            return (self._block(level),)
         if level == len(self.axes):
             self.parts += 1
             if self.parts > LOOP_PARTS:
@@ -215,6 +229,13 @@ class Builder:
         body = self._body(level, ())
         body = (Guard(tuple(bounds), body),) if bounds else body
         return (self._loop(axis, _ZERO, (AffineExpr((), axis.size),), body),)
+
+    def _block(self, level: int) -> Block:
+        axes = tuple(self.axes[level:])
+        names = {axis.name for axis in axes}
+        limits = [limit for limit in self.limits if names & {*limit.weights}]
+        values = (value for values in self.values[level + 1 :] for value in values)
+        return Block(axes, tuple(map(self._condition, limits)), (*values, Visit()))
 
     def _reserve(self, edge: _Edge, axis: Axis) -> Int:
         """Return the largest sum of the other axes of a limit."""

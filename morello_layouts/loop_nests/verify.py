@@ -113,7 +113,7 @@ def parts_of(
 def _enumerated(walk: Walk, undecided: proof.Proof) -> proof.Proof:
     """Decide by a visit of all elements, if they are few."""
     sizes = [n for n in walk.space.sizes.values() if isinstance(n, int)]
-    if len(sizes) < len(walk.space.sizes) or prod(sizes) > LOOP_VISITS:
+    if walk.space.size_names or prod(sizes) > LOOP_VISITS:
         return undecided
     elements = [element for element, _ in walk.visits({})]
     if sorted(elements) == list(product(*map(range, sizes))):

@@ -12,7 +12,6 @@ import numpy as np
 import morello_layouts as ml
 from morello_layouts.loop_nests import LoopNest
 
-PHYSICAL = "/* physical */ "
 EDGES = ("bounds", "guards", "peel")
 NAMES = ("i", "j", "k")
 
@@ -31,25 +30,30 @@ class Case:
     sizes: dict[str, int]
     arguments: dict[str, Any]
 
-    @property
-    def nest(self) -> LoopNest:
-        mark = "" if "order" in self.arguments else PHYSICAL
-        return ml.loops(self.text, body=f"{mark}*out++ = {{x}};", **self.arguments)
+    def nest(self, body: str = "") -> LoopNest:
+        """The nest of the layout."""
+        return ml.loops(self.text, body=body, **self.arguments)
 
     @property
     def at_numbers(self) -> ml.IndexMap:
         m = self.text if isinstance(self.text, ml.IndexMap) else ml.index_map(self.text)
         return m.at(**self.sizes) if self.sizes else m
 
+    def expected(self) -> tuple[Any, Any]:
+        """The coordinates in the order of the nest, and their offsets."""
+        physical = "order" not in self.arguments
+        return expected(self.nest(), self.at_numbers, self.sizes, is_physical=physical)
+
     def __str__(self) -> str:
         return f"{getattr(self.text, 'source', self.text)} {self.sizes or ''} {self.arguments}"
 
 
-def expected(nest: LoopNest, m: ml.IndexMap, sizes: dict[str, int]) -> tuple[Any, Any]:
+def expected(
+    nest: LoopNest, m: ml.IndexMap, sizes: dict[str, int], *, is_physical: bool
+) -> tuple[Any, Any]:
     """The coordinates in the order of a nest's digits, and their offsets in a map."""
     shape = m.shape
     at = np.indices(shape, dtype=np.int64).reshape(len(shape), -1)
-    is_physical = nest.body.startswith(PHYSICAL)
     turned = [is_physical and _falls(m, k) for k in range(len(shape))]
     value = [n - 1 - x if back else x for x, n, back in zip(at, shape, turned, strict=True)]
     rest = dict(zip(nest.space.sizes, value, strict=True))

@@ -1,0 +1,159 @@
+"""Nests in MLIR: loops of ``scf`` over maps of ``affine``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from morello_layouts.codegen.language import Formulas
+from morello_layouts.codegen.mathematics import MlirLanguage
+from morello_layouts.codegen.printer import fresh_names
+from morello_layouts.expr import AffineExpr, BitXor, Digit, Var, digit, variable
+from morello_layouts.expr.substitution import replace_atoms, substitute
+from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.text import Writer
+from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
+
+
+class MlirWriter(Writer):
+    """MLIR; every number is an ``index``."""
+
+    counts: ClassVar[bool] = False
+    include: ClassVar[str] = ""
+    opening: ClassVar[str] = "func.func @{name}({arguments}) {{"
+    typed: ClassVar[str] = "%{name}: index"
+    array: ClassVar[str] = "%{name}: memref<?xf32>"
+    written: ClassVar[str] = "%{name}: memref<?xf32>"
+
+    def __init__(self, walk: Walk, indices: Mapping[str, str]) -> None:
+        super().__init__(walk, indices)
+        ends = {f"{axis.name}_end" for axis in walk.axes}
+        names = {*self.bases, *(axis.name for axis in walk.axes), *walk.space.size_names, *ends}
+        self.fresh = fresh_names(names, "t")
+        self.constants: dict[int, str] = {}
+
+    def is_name(self, name: str) -> bool:
+        """Whether a text may name a variable or a function."""
+        return MlirLanguage().is_name(name)
+
+    def function(self, name: str, arguments: str) -> Iterator[str]:
+        """Yield the lines of a function; sizes are arguments after those for the arrays."""
+        head, *lines = super().function(name, arguments)
+        while head.startswith(self.comment):
+            yield head
+            head, *lines = lines
+        yield from [head, *lines[:-1], "  return", "}"]
+
+    def lines(self, statements: Sequence[Statement], depth: int = 0) -> Iterator[str]:
+        """Yield the lines of statements; before all of them, the constants that they need."""
+        is_first = not self.constants
+        self.constants.update({0: "%c0", 1: "%c1"})
+        found = [line for one in statements for line in self._statement(one, depth)]
+        if is_first:
+            pad = "  " * depth
+            for number, name in self.constants.items():
+                yield f"{pad}{name} = arith.constant {number} : index"
+        yield from found
+
+    def _statement(self, one: Statement, depth: int) -> Iterator[str]:
+        pad, lines = "  " * depth, list[str]()
+        match one:
+            case Value():
+                lines = [f"{self.comment} {one.name}: {one.about}"] if one.about else []
+                self._apply([one.form], lines, one.name)
+            case Loop():
+                lines = self.head(one)
+            case Guard():
+                lines = self._guard(one)
+            case Visit():
+                lines = self.visit()
+        yield from (pad + line for line in lines)
+        if isinstance(one, Loop | Guard):
+            yield from self.lines(one.body, depth + 1)
+            yield pad + "}"
+
+    def head(self, loop: Loop) -> list[str]:
+        """Return the lines before the body of a loop."""
+        name = loop.axis.name
+        lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
+        start = self.operand(loop.start, lines)
+        if len(loop.stops) == 1:
+            stop = self.operand(loop.stops[0], lines)
+        else:
+            stop = self._apply(loop.stops, lines, f"{name}_end", "affine.min")
+        return [*lines, f"scf.for %{name} = {start} to {stop} step %c1 {{"]
+
+    def _guard(self, guard: Guard) -> list[str]:
+        lines, total = list[str](), ""
+        for form, n in guard.conditions:
+            one, other = self.operand(form, lines), self.operand(AffineExpr((), n), lines)
+            below = f"%{next(self.fresh)}"
+            lines.append(f"{below} = arith.cmpi slt, {one}, {other} : index")
+            if total:
+                both = f"%{next(self.fresh)}"
+                lines.append(f"{both} = arith.andi {total}, {below} : i1")
+                below = both
+            total = below
+        return [*lines, f"scf.if {total} {{"]
+
+    def operand(self, form: AffineExpr, lines: list[str]) -> str:
+        """Return the name of a form's value, after the lines that compute it."""
+        atom = form.as_atom()
+        if isinstance(atom, Var):
+            return f"%{atom.name}"
+        if not form.terms and isinstance(form.const, int):
+            return self.constants.setdefault(form.const, f"%c{form.const}".replace("-", "n"))
+        return self._apply([form], lines, next(self.fresh))
+
+    def _apply(
+        self, forms: Sequence[AffineExpr], lines: list[str], name: str, by: str = "affine.apply"
+    ) -> str:
+        affine = [_unbounded(self._without_xors(form, lines)) for form in forms]
+        used = {v.name: v for form in affine for v in form.variables()}
+        results = tuple((f"r{k}", form) for k, form in enumerate(affine))
+        formulas = Formulas("f", "", tuple(used.values()), results)
+        sizes = ", ".join(f"%{size}" for size in formulas.sizes)
+        inputs = f"({', '.join(f'%{v}' for v in used)})" + (f"[{sizes}]" if sizes else "")
+        lines.append(f"%{name} = {by} {MlirLanguage().expression(formulas)}{inputs}")
+        return f"%{name}"
+
+    def _without_xors(self, form: AffineExpr, lines: list[str]) -> AffineExpr:
+        """Return a form over the values of its exclusive ors, after the lines that compute them."""
+
+        def change(atom: Digit | BitXor) -> AffineExpr:
+            if isinstance(atom, Digit):
+                operand = self._without_xors(atom.operand, lines)
+                return digit(operand, atom.divisor, atom.modulus)
+            total, *parts = [self.operand(part, lines) for part in atom.parts]
+            for part in parts:
+                name = next(self.fresh)
+                lines.append(f"%{name} = arith.xori {total}, {part} : index")
+                total = f"%{name}"
+            return variable(total[1:], *atom.interval)
+
+        return replace_atoms(form, change)
+
+    def visit(self) -> list[str]:
+        """Return the lines of the body, after those that compute what it uses."""
+        lines: list[str] = []
+        body = self.walk.body or self.default()
+        results = self.walk.plan.results.items()
+        texts = {n: self.operand(form, lines) for n, form in results if f"{{{n}}}" in body}
+        return [*lines, *(self.filled(line, texts) for line in body.splitlines())]
+
+    def default(self) -> str:
+        """Return the body of a nest without one: of two arrays, the second is a copy."""
+        names = [access.name for access in self.walk.space.accesses]
+        if len(names) != 2:
+            return super().default()
+        one, other = (f"%{name}[{{{name}}}] : memref<?xf32>" for name in names)
+        return f"%value = memref.load {one}\nmemref.store %value, {other}"
+
+    def argument(self, size: str) -> str:
+        """Return the argument for a symbolic size."""
+        return self.typed.format(name=size)
+
+
+def _unbounded(form: AffineExpr) -> AffineExpr:
+    """Return a form whose variables have no bounds, so that a map takes no sizes for them."""
+    return substitute(form, {v.name: variable(v.name) for v in form.variables()})

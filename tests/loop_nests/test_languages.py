@@ -1,0 +1,130 @@
+"""Nests in each language, run: Python by itself, MLIR by an interpreter, Triton over NumPy."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello_layouts as ml
+from morello_layouts.loop_nests.languages import WRITERS
+from tests.support import mlir_loops
+from tests.support.loop_cases import Case, random_cases
+from tests.support.mlir_bindings import mlir
+from tests.support.tables import each_row
+
+CASES = list(random_cases(60, 11))
+SWIZZLED = ml.from_sympy({"i": 16, "j": 64}, "64*i + 8*((i%8) ^ (j//8)) + j%8")
+
+
+def namespace(pointer: Any) -> dict[str, Any]:
+    """Triton's language over NumPy: a block of pointers is an array of offsets."""
+    language = SimpleNamespace(
+        arange=np.arange,
+        cast=np.asarray,
+        int64=np.int64,
+        int32=np.int32,
+        load=lambda at, mask: np.extract(
+            np.broadcast_to(True if mask is None else mask, np.shape(at)), at
+        ),
+    )
+    return {"tl": language, "x": pointer}
+
+
+@each_row("case", CASES, ids=str)
+def test_python(case: Case) -> None:
+    text = case.nest("out.append({x})").code("python", function=True, arguments="out")
+    scope: dict[str, Any] = {}
+    exec(text, scope)
+    out: list[int] = []
+    scope["nest"](out, **case.sizes)
+    assert out == list(case.expected()[1])
+
+
+@each_row("case", CASES, ids=str)
+def test_mlir(case: Case) -> None:
+    text = case.nest("visit {x}").code("mlir")
+    assert mlir_loops.run(text, case.sizes, "visit") == list(case.expected()[1])
+
+
+@each_row("case", CASES, ids=str)
+def test_triton_loads_each_element_once(case: Case) -> None:
+    nest = case.nest("out.extend(tl.load(x + {x}, mask={mask}).ravel())")
+    if any(not isinstance(axis.size, int) for axis in nest.axes[-2:]):
+        with pytest.raises(ml.UnsupportedError, match="number of turns"):
+            nest.code("triton")
+        return
+    out: list[int] = []
+    exec(nest.code("triton"), namespace(0) | {"out": out} | case.sizes)
+    assert sorted(out) == sorted(case.expected()[1])
+
+
+def test_exclusive_ors_in_mlir() -> None:
+    nest = ml.loops(SWIZZLED, order=("j", "i"), body="visit {x}")
+    wanted = [SWIZZLED(i, j) for j in range(64) for i in range(16)]
+    digits = sorted(range(len(wanted)), key=lambda k: (k // 16 // 8, k // 16 % 8, k % 16))
+    assert mlir_loops.run(nest.code("mlir"), {}, "visit") == [wanted[k] for k in digits]
+
+
+def test_mlir_itself_reads_the_text() -> None:
+    ir = mlir()
+    with ir.Context():
+        for case in CASES:
+            module = ir.Module.parse(case.nest().code("mlir", function=True))
+            assert module.operation.verify()
+
+
+CUDA_HOST = """\
+#include <cstdint>
+#include <cstdio>
+#define __global__
+struct Index { unsigned x, y; } blockIdx;
+"""
+
+
+@pytest.mark.slow
+def test_cuda_takes_the_indices_of_blocks(tmp_path: Path) -> None:
+    m = ml.index_map("f32[20,300]{1,0:T(8,128)}").named("i", "j")
+    nest = ml.loops(m, body='printf("%u\\n", (unsigned)({x}));')
+    given = {"i0": "blockIdx.y", "j0": "blockIdx.x"}
+    text = nest.code("cuda", function=True, indices=given).replace("const float", "float")
+    calls = "for (blockIdx.y = 0; blockIdx.y < 4; ++blockIdx.y)"
+    calls += " for (blockIdx.x = 0; blockIdx.x < 5; ++blockIdx.x) nest(nullptr);"
+    source = tmp_path / "nest.cpp"
+    source.write_text(f"{CUDA_HOST}{text}\nint main() {{ {calls} }}\n", encoding="utf-8")
+    command = ["g++", "-fsanitize=undefined", str(source), "-o", str(tmp_path / "nest")]
+    subprocess.run(command, check=True, capture_output=True)
+    output = subprocess.run([str(tmp_path / "nest")], check=True, capture_output=True, text=True)
+    assert sorted(map(int, output.stdout.split())) == sorted(
+        m(i, j) for i in range(20) for j in range(300)
+    )
+
+
+@each_row("language", WRITERS)
+def test_a_reserved_word_is_no_name(language: str) -> None:
+    word = {"mlir": "mod", "rust": "fn", "c": "int", "cuda": "class"}.get(language, "def")
+    nest = ml.loops("f32[6,8]{1,0}", names=(word, "j"))
+    with pytest.raises(ml.LayoutError, match="is not a name in"):
+        nest.code(language)
+
+
+@each_row("language, wrong", [("c", "i"), ("cuda", "k"), ("rust", "i"), ("python", "i")])
+def test_wrong_indices(language: str, wrong: str) -> None:
+    nest = ml.loops("f32[6,8]{1,0}", names=("i", "j"))
+    with pytest.raises(ml.LayoutError, match="indices: expected"):
+        nest.code(language, indices={wrong: "blockIdx.x"})
+
+
+def test_a_block_is_not_too_large() -> None:
+    with pytest.raises(ml.UnsupportedError, match="a block: expected up to"):
+        ml.loops("f32[2048,2048]{1,0}").code("triton")
+
+
+def test_triton_as_a_module() -> None:
+    text = ml.loops("f32[20,30]{1,0:T(8,128)}").code("triton", function=True)
+    assert text.startswith("import triton\nimport triton.language as tl\n")
+    compile(text, "nest", "exec")
