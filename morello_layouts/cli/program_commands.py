@@ -47,6 +47,7 @@ Examples:
   morello-layouts hlo module.after_optimizations.txt
   morello-layouts hlo dump.txt --top 3 --tpu v5e --html report.html
   morello-layouts hlo before.txt after.txt
+  morello-layouts hlo dump.txt --indexing fusion.3
   cat dump.txt | morello-layouts hlo - --json
   morello-layouts hlo dumps/ --jobs 8 --journal done.jsonl --html fleet.html
 
@@ -71,6 +72,10 @@ after_bytes, difference), moves (opcode, effect, operand, result, before, after,
 difference), warnings. An unknown value is null.
 
 \b
+JSON of --indexing: instruction, output, result_type, reads (operand, number, map, offset,
+from_offset, sources), unknown. An unknown value is null.
+
+\b
 JSON of many dumps: programs, instructions, reserved_bytes, padding_bytes, written_bytes,
 saved_bytes, undecided, by_source (key, bytes, count, programs), by_shape (as by_source),
 by_kind (as by_source), by_program (as by_source), failures. An unknown value is null.
@@ -87,6 +92,10 @@ by_kind (as by_source), by_program (as by_source), failures. An unknown value is
 @click.option("--journal", metavar="FILE", help="Keep what is done there; a new run goes on.")
 @click.option("--dask", metavar="ADDRESS", help="Read many dumps on the workers of a Dask cluster.")
 @click.option("--parquet", metavar="OUT", help="Write the rows about many dumps to a file.")
+@click.option(
+    "--indexing", metavar="NAME",
+    help="Say which elements of its operands each element of this instruction reads.",
+)  # fmt: skip
 @html_option
 @json_option
 def hlo(
@@ -99,6 +108,7 @@ def hlo(
     journal: str | None,
     dask: str | None,
     parquet: str | None,
+    indexing: str | None,
     html: str | None,
     as_json: bool,
 ) -> Status:
@@ -111,6 +121,8 @@ def hlo(
     from morello_layouts.diagnostics import compare_hlo, diagnose
     from morello_layouts.diagnostics.fleet import is_pattern
 
+    if indexing is not None:
+        return _indexing(file, indexing, as_json=as_json)
     report: Report
     if other is None and (is_pattern(file) or _is_folder(file)):
         many = _many(file, jobs, journal, dask)
@@ -140,6 +152,15 @@ def hlo(
     else:
         report = compare_hlo(read_module(file), read_module(other))
     print_report(report, as_json=as_json, html=html)
+    return Status.DONE
+
+
+def _indexing(file: str, name: str, *, as_json: bool) -> Status:
+    """Print the indexing maps of an instruction."""
+    from morello_layouts.api import indexing_map
+
+    found = indexing_map(read_module(file), name)
+    print_json(found) if as_json else print_text(str(found))
     return Status.DONE
 
 

@@ -1,6 +1,7 @@
 """Indexing maps: which elements of one array an element of another reads."""
 
+from morello_layouts.indexing.programs import InstructionIndexing, OperandRead
 from morello_layouts.indexing.reader import parse_indexing_map
 from morello_layouts.indexing.values import IndexingMap
 
-__all__ = ["IndexingMap", "parse_indexing_map"]
+__all__ = ["IndexingMap", "InstructionIndexing", "OperandRead", "parse_indexing_map"]

@@ -77,8 +77,9 @@ class Domain:
             given, self.constraints = self.listed(), {}
             forms = Forms({name: Interval(*ends) for name, ends in self.bounds.items()})
             remainders: dict[AffineExpr, tuple[int, int]] = {}
+            known: dict[AffineExpr, Expr] = {}
             for each in given:
-                self._read(each, forms, remainders)
+                self._read(each, forms, remainders, known)
             for operand, (modulus, rest) in remainders.items():
                 self.require(forms.expr(operand % modulus), rest, rest)
             if not self.is_changed and self.listed() == given:
@@ -89,6 +90,7 @@ class Domain:
         given: Constraint,
         forms: Forms,
         remainders: dict[AffineExpr, tuple[int, int]],
+        known: dict[AffineExpr, Expr],
     ) -> None:
         """Keep what a constraint says, in its simplest form."""
         before = canonicalize(forms.form(given.expr))
@@ -106,7 +108,7 @@ class Domain:
             return
         expr = forms.expr(form)
         is_same = form == before and cost_of(given.expr) <= cost_of(expr)
-        self.require(given.expr if is_same else expr, lo, hi)
+        self.require(known.setdefault(form, given.expr if is_same else expr), lo, hi)
 
     def _tighten(self, form: AffineExpr, lo: int, hi: int) -> None:
         """Bound each variable by what the other terms leave it."""

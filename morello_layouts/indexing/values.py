@@ -333,7 +333,7 @@ class IndexingMap(Displayed):
         raw = IndexingMap(
             inner.dims,
             (*self.ranges, *inner.ranges),
-            (*_reading(self.runtimes, at), *_reading(inner.runtimes, later)),
+            (*reading(self.runtimes, at), *reading(inner.runtimes, later)),
             tuple(substitute(x, at) for x in self.results),
         )
         if self.is_known_empty or inner.is_known_empty:
@@ -404,7 +404,7 @@ class IndexingMap(Displayed):
         return IndexingMap.of(
             dims,
             ranges,
-            _reading(runtimes, renamed),
+            reading(runtimes, renamed),
             (substitute(x, renamed) for x in self.results),
             (Constraint(substitute(x, renamed), lo, hi) for x, lo, hi in constraints),
         )
@@ -503,7 +503,7 @@ def _always(constraint: tuple[Expr, int, int], bounds: Mapping[str, tuple[int, i
     return canonicalize(forms.form(x)).interval.within(lo, hi)
 
 
-def _reading(runtimes: Iterable[Variable], values: Mapping[str, Expr]) -> Iterator[Variable]:
+def reading(runtimes: Iterable[Variable], values: Mapping[str, Expr]) -> Iterator[Variable]:
     """Return run-time variables whose indices are over other variables."""
     for one in runtimes:
         if one.source is None:

@@ -54,16 +54,33 @@ def test_top_and_generation(dump: str) -> None:
     assert (found["generation"], found["generation_reason"]) == ("v3", "as given")
 
 
+DYNAMIC = "%x = f32[4]{0} dynamic-slice(f32[9]{0} %a, s32[] %at), dynamic_slice_sizes={4}"
+
+
+def test_indexing_of_an_instruction() -> None:
+    result = run("hlo", "-", "--indexing", "%x", stdin=DYNAMIC)
+    assert result.stdout.splitlines() == [
+        "x: f32[4]{0} reads",
+        "  a: (d0){rt0} -> (d0 + rt0), domain: d0 in [0, 3], rt0 in [0, 5]",
+        "    rt0 is %at[]",
+        "  at: (d0) -> (), domain: d0 in [0, 3]",
+    ]
+    result = run("hlo", "-", "--indexing", "y", stdin=DYNAMIC)
+    assert result.exit_code == 2
+    assert "is not an instruction" in result.stderr
+
+
 def test_the_help_lists_the_keys_of_json() -> None:
     known: dict[tuple[str, ...], str] = {}
     for command, title, report in (
         ("hlo", "JSON", ml.diagnose(PROGRAM)),
         ("hlo", "JSON of two dumps", ml.compare_hlo(BEFORE, AFTER)),
         ("hlo", "JSON of many dumps", ml.diagnose_many([tpu_dumps.path_of("beam_search.v5e")])),
+        ("hlo", "JSON of --indexing", ml.indexing_map(ml.read_hlo(DYNAMIC), "x")),
         ("oom", "JSON", ml.read_oom(WHOLE)),
         ("memory", "JSON", ml.memory(tpu_dumps.path_of("beam_search.v5e"))),
     ):
-        if command != "hlo" or "many" in title:
+        if command != "hlo" or "many" in title or "indexing" in title:
             known = {}
         words = " ".join(run(command, "--help").stdout.split())
         assert f"{title}: {keys_text(plain(report), known)}." in words
