@@ -79,10 +79,8 @@ def _joined(m: IndexingMap) -> Iterator[IndexingMap]:
             one, other = f"s{j}", f"s{k}"
             (a, b), (c, d) = m.bounds[one], m.bounds[other]
             total = replace(m.ranges[j], lo=a + c, hi=b + d, name="")
-            if all(
-                _is_whole(x, one, other) for x in (*m.results, *(c.expr for c in m.constraints))
-            ):
-                yield _without(m, other, 0, None, None, {one: total})
+            if all(_is_whole(x, one, other) for x in every):
+                yield _without(m, other, 0, changed={one: total})
 
 
 def _from_zero(m: IndexingMap) -> Iterator[IndexingMap]:
