@@ -31,6 +31,15 @@ from morello_layouts.exercises.devices import (
     least_moved as least_moved,
     row_on_its_process as row_on_its_process,
 )
+from morello_layouts.exercises.documents import (
+    bit_of_a_boolean as bit_of_a_boolean,
+    length_of_a_buffer as length_of_a_buffer,
+    longest_row as longest_row,
+    operand_in_fast_memory as operand_in_fast_memory,
+    position_of_any_element as position_of_any_element,
+    tile_and_place_in_it as tile_and_place_in_it,
+    without_division as without_division,
+)
 from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
 from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import AffineMap, IndexMap

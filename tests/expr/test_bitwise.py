@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -105,8 +105,9 @@ def test_sides_without_a_common_bit_are_added() -> None:
     [("0<=i<8", 0, 7), ("-4 < i <= 4", -3, 4), ("i in range(32)", 0, 31), ("i=range(1)", 0, 0)],
 )
 def test_other_ways_to_write_bounds(text: str, lo: int, hi: int) -> None:
+    bounds: dict[str, Any] = {"i": range(lo, hi + 1)}
     assert parse_bounds(text) == {"i": Interval(lo, hi)}
-    assert ml.simplify("i % 99", {"i": range(lo, hi + 1)}) == ml.simplify("i % 99", {"i": (lo, hi)})
+    assert ml.simplify("i % 99", bounds) == ml.simplify("i % 99", {"i": (lo, hi)})
 
 
 @pytest.mark.parametrize("text", ["i<8", "i=0:7", "i=32", "i in 3", "0<=i<=j<8", "range(3)"])
