@@ -27,8 +27,12 @@ version = release = morello_layouts.__version__
 
 extensions = [
     "myst_nb", "sphinx.ext.autodoc", "blocks", "docstrings", "exercise_list", "explorer_links",
-    "mathml",
+    "mathml", "sphinx_copybutton",
 ]  # fmt: skip
+
+# A copied example has no prompts and no output, so that it pastes.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "notebooks/*.ipynb", "*/README.md", "C*.md"]
