@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from morello_layouts.api import (
         agree as agree,
+        alignment as alignment,
         are_equivalent as are_equivalent,
         bank_conflicts as bank_conflicts,
         best_swizzle as best_swizzle,
@@ -106,8 +107,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES: Final = {
-    "api": "agree are_equivalent bank_conflicts best_swizzle cache_lines certificate coalescing"
-    " convert convert_all draw fragments from_sympy index_map indexing_map is_bijective is_bitcast"
+    "api": "agree alignment are_equivalent bank_conflicts best_swizzle cache_lines certificate"
+    " coalescing convert convert_all draw fragments from_sympy index_map indexing_map is_bijective"
+    " is_bitcast"
     " is_injective is_surjective pack register_relayout relayout rematerializations reshard"
     " simplify unpack vector_width verify",
     "api.code": "code",

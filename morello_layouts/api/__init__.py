@@ -6,6 +6,7 @@ from morello_layouts.lazy import loader
 
 if TYPE_CHECKING:
     from morello_layouts.api.agreements import agree
+    from morello_layouts.api.alignments import alignment
     from morello_layouts.api.arrays import pack, unpack
     from morello_layouts.api.certificates import certificate
     from morello_layouts.api.conversions import convert, convert_all
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agree",
+    "alignment",
     "are_equivalent",
     "bank_conflicts",
     "best_swizzle",
@@ -64,6 +66,7 @@ __all__ = [
 
 _MODULES = {
     "agreements": "agree",
+    "alignments": "alignment",
     "arrays": "pack unpack",
     "certificates": "certificate",
     "conversions": "convert convert_all",

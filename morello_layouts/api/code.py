@@ -229,12 +229,14 @@ def _variable_of(axis: str) -> str:
 
 def _of_affine_map(f: AffineMap) -> Formulas:
     variables, sizes = _coordinates(f.sizes, f.given, f.names)
-    is_offset, forms = len(f.given) == 1, [renamed(form, f.names) for form in f.forms]
+    forms = [renamed(form, f.names) for form in f.forms]
+    is_offset = len(forms) == 1
+    own = ["offset"] if is_offset else [f"x{k}" for k in range(len(forms))]
     return Formulas(
-        "offset" if is_offset else "coordinates",
-        str(f),
+        "address" if f.results else "offset" if is_offset else "coordinates",
+        f"{f}, in {f.results[0]}s" if f.results else str(f),
         variables,
-        tuple(("offset" if is_offset else f"x{k}", form) for k, form in enumerate(forms)),
+        tuple(zip(f.results or own, forms, strict=True)),
         more_sizes=sizes,
         assumptions=f.assumptions,
     )

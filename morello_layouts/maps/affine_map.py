@@ -49,6 +49,7 @@ class AffineMap:
         names: names of the coordinates, for each dimension; nothing means ``d0, d1, …``. They are
             in what is printed, in SymPy expressions and in code; ``given`` and ``forms`` keep
             ``d0, d1, …``.
+        results: names of the values in code; nothing means ``offset``, or ``x0, x1, …``.
 
     >>> from morello_layouts import from_sympy
     >>> f = from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4")
@@ -62,6 +63,7 @@ class AffineMap:
     size_symbols: Mapping[str, sympy.Symbol] = field(default_factory=dict, compare=False)
     assumptions: tuple[Assumption, ...] = ()
     names: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
     def named(self, *names: str) -> AffineMap:
         """Return the map with names for its coordinates; without any, with ``d0, d1, …``.

@@ -9,6 +9,7 @@ from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import Int
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.index_map import IndexMap, seen_through
+from morello_layouts.maps.names import without_offset
 from morello_layouts.recipe import Pad, linear_index, recipe_of_coordinates, recipe_of_formula
 from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
 
@@ -80,7 +81,7 @@ def map_of_formula(f: AffineMap) -> IndexMap:
     >>> print(m.recipe)
     [6,8] → split [6,2,4] → transpose [2,6,4]
     """
-    size = f.buffer_size
+    size, names = f.buffer_size, without_offset(f.names)
     if len(f.given) == 1:
         recipe, form = recipe_of_formula(f.sizes, f.given[0], size), f.given[0]
     else:
@@ -88,4 +89,4 @@ def map_of_formula(f: AffineMap) -> IndexMap:
         sizes = tuple(0 if end is None else end + 1 for end in ends)
         recipe = recipe_of_coordinates(f.sizes, f.given, sizes)
         form = linear_index(f.given, sizes, AffineExpr((), 0))
-    return IndexMap(recipe, form, "a formula", (), f.assumptions, f.size_symbols, names=f.names)
+    return IndexMap(recipe, form, "a formula", (), f.assumptions, f.size_symbols, names=names)

@@ -20,6 +20,7 @@ from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import ElementType
+from morello_layouts.maps.address import Unit, address_of
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import (
@@ -259,6 +260,30 @@ class IndexMap:
         ({d0: (0, 2), d1: (0, 4)}, True)
         """
         return self.affine_map.bounds
+
+    def address(self, unit: Unit = "bytes", *, base: Any = 0, bits: int | None = None) -> AffineMap:
+        """Return the map from coordinates to addresses, for formulas and code.
+
+        An address in bytes of elements that are not whole bytes is two numbers: the byte, and the
+        bits of that byte before the element. Elements follow each other without gaps.
+
+        Args:
+            unit: ``"bytes"``, ``"bits"`` or ``"elements"``.
+            base: where the buffer begins, in that unit: a number, a name or a SymPy expression. A
+                name becomes a symbol, of at least 1, and an argument in code.
+            bits: the bits of an element, if another number than the element type's.
+
+        Raises:
+            LayoutError: if nothing tells the bits of an element.
+            UnsupportedError: if places are not in memory, such as those of registers.
+
+        >>> from morello_layouts import index_map
+        >>> print(index_map("bf16[16,256]{1,0:T(8,128)}").address(base="base"))
+        (d0, d1) -> 4096*(d0//8) + 2048*(d1//128) + 256*(d0%8) + 2*(d1%128) + base
+        >>> print(index_map("s4[8,6]{1,0:E(4)}").address())    # two in a byte
+        (d0, d1) -> (3*d0 + d1//2, 4*(d1%2))
+        """
+        return address_of(self, unit, base, bits)
 
     def subs(self, values: Mapping[Any, Any] | None = None, /, **named: Any) -> sympy.Expr:
         """Return the offset with ints or SymPy expressions in place of some coordinates.

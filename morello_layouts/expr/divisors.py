@@ -1,0 +1,105 @@
+"""Common divisors of all values of a form: from its steps, without looking at its values."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import pairwise
+from math import gcd
+from typing import NamedTuple
+
+from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, floors_of
+from morello_layouts.expr.sizes import Int, common_divisor
+
+
+class Divisor(NamedTuple):
+    """A number that divides every value; 0 if all values are 0.
+
+    ``is_greatest`` tells whether no larger one does.
+    """
+
+    number: Int
+    is_greatest: bool
+
+
+def divisor_of(form: AffineExpr) -> Divisor:
+    """Return a common divisor of all values of a simplified form.
+
+    A form whose terms are digits of one variable each grows by a step from one value of a variable
+    to the next; the steps and the value at 0 have the same divisors as all values.
+
+    >>> from morello_layouts.expr import variable
+    >>> i, j = variable("i", 0, 15), variable("j", 0, 255)
+    >>> divisor_of(2048 * (i // 8) + 128 * (i % 8) + 1024 * (j // 128))
+    Divisor(number=128, is_greatest=True)
+    """
+    by_variable: dict[Var, list[tuple[Int, Int]]] = {}
+    mixed: list[tuple[Atom, Int]] = []
+    for atom, c in form.terms:
+        index = atom.operand.as_atom() if isinstance(atom, Digit) else atom
+        if isinstance(index, Var) and index.interval.lo == 0:
+            by_variable.setdefault(index, []).extend(floors_of(atom, c))
+        else:
+            mixed.append((atom, c))
+    is_greatest = not mixed and not form.sizes()
+    steps: list[Int] = [form.const, *(c * _divisor_of_atom(atom) for atom, c in mixed)]
+    for var, floors in by_variable.items():
+        found, is_exact = _steps(var, floors)
+        steps += found
+        is_greatest = is_greatest and is_exact
+    nothing: Int = 0
+    return Divisor(reduce(common_divisor, steps, nothing), is_greatest)
+
+
+def greatest_number(value: Int) -> int:
+    """Return the largest integer that is seen to divide a size, whatever its names are.
+
+    >>> from morello_layouts.expr.sizes import SizeExpr
+    >>> greatest_number(8 * SizeExpr.named("M") * SizeExpr.named("N") + 12)
+    4
+    """
+    return abs(value) if isinstance(value, int) else gcd(*(c for _, c in value.terms))
+
+
+def _steps(var: Var, floors: list[tuple[Int, Int]]) -> tuple[list[Int], bool]:
+    """Return what a sum of floors c·(x // s) grows by, and whether it grows by each of these.
+
+    From x - 1 to x all floors grow whose s divides x; these are the first ones if each s divides
+    the next.
+    """
+    factors: dict[Int, Int] = {}
+    for s, c in floors:
+        factors[s] = factors.get(s, 0) + c
+    last = var.interval.hi
+    if isinstance(last, int):  # floors by more are 0 everywhere
+        factors = {s: c for s, c in factors.items() if not isinstance(s, int) or s <= last}
+    numbers = sorted(s for s in factors if isinstance(s, int))
+    units: list[Int] = [*numbers, *(s for s in factors if not isinstance(s, int))]
+    if any(high % low for low, high in pairwise(units)):
+        return list(factors.values()), False
+    total: Int = 0
+    found: list[Int] = []
+    for s in units:
+        total = total + factors[s]
+        found.append(total)
+    return found, isinstance(last, int) and len(numbers) == len(units)
+
+
+def _divisor_of_atom(atom: Atom) -> Int:
+    """Return a divisor of all values of a part that depends on several variables, or is mixed."""
+    if isinstance(atom, Var):
+        return 1
+    if isinstance(atom, BitXor):
+        return _power_of_two([divisor_of(part).number for part in atom.parts])
+    inner = divisor_of(atom.operand).number
+    if atom.modulus is not None and inner % (atom.divisor * atom.modulus) == 0:
+        return 0
+    if inner % atom.divisor:
+        return 1
+    quotient = inner // atom.divisor
+    return quotient if atom.modulus is None else common_divisor(quotient, atom.modulus)
+
+
+def _power_of_two(divisors: list[Int]) -> int:
+    """Return the largest power of two that divides numbers; 0 if all are 0."""
+    bits = reduce(gcd, map(greatest_number, divisors), 0)
+    return bits & -bits
