@@ -14,7 +14,7 @@ from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
 from morello_layouts.kernels.c_vectors import (
     interleave_call,
     transposition_lines,
-    turn_call,
+    turn_lines,
 )
 from morello_layouts.kernels.chains import offset_form
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
@@ -380,7 +380,7 @@ def nested(heads: list[str], body: list[str]) -> list[str]:
 def _micro_lines(nest: Nest, hoist: Hoisted, *, far: bool, shared: bool = False) -> list[str]:
     match nest.micro:
         case Turn():
-            return [turn_call(nest.micro, hoist, shared=shared)]
+            return turn_lines(nest.micro, hoist, shared=shared)
         case Transposition():
             return transposition_lines(nest.micro, hoist)
         case CopyRun(size):

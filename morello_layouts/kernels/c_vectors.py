@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from math import log2
+from textwrap import wrap
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from morello_layouts.expr.sizes import Int
@@ -61,6 +63,14 @@ def head_text(body: str) -> str:
     return "\n\n".join(reversed(kept)) + "\n"
 
 
+_ABOUT: Final = {
+    "zip": "Interleave {rows} rows of {width} bytes, whose places are levels, into one run.",
+    "unzip": "Distribute one run over {rows} rows of {width} bytes, whose places are levels.",
+    "transpose": "Transpose each 16 bytes of {rows} units to {rows} rows, whose places are levels.",
+    "across": "Transpose 16 bytes of each row to {rows} rows of {width}, whose places are levels.",
+}
+
+
 class Helper(NamedTuple):
     """A function in C that moves one block in registers.
 
@@ -91,99 +101,156 @@ class Helper(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The definition of the function, for vectors of its width, of half of it, and for none."""
+        """The definition of the function, for vectors of its width or less, and for none."""
         if self.kind == "turn":
             text = files("morello_layouts.kernels").joinpath("relayout_turn.h").read_text("utf-8")
             return text.replace("SIZE", str(self.element))
         transposes = self.kind in ("transpose", "across")
         body = self._transpose() if transposes else self._interleave()
-        row = "size_t row, " if transposes else ""
-        text = (
-            f"RELAYOUT_INLINE void {self.name}(\n    unsigned char *t, const unsigned char *s, "
-            f"{row}{_PARAMETERS})\n{{\n#if RELAYOUT_VECTOR >= {self.width}\n"
-            f"{_vector_type(self.element, self.width)}{body.vector}"
+        row = " size_t row," if transposes else ""
+        about = _ABOUT[self.kind].format(rows=self.rows, width=self.width)
+        head = (
+            f"/* {about} */\n"
+            f"RELAYOUT_INLINE void {self.name}(\n    unsigned char *t, const unsigned char *s,"
+            f"{row}\n    {_PARAMETERS})\n{{\n"
         )
-        half = self.width // 2
-        if half >= 16 and half > self.element:
-            row = "row, " if transposes else ""
-            below = self._replace(width=half).name
-            text += (
-                f"#elif RELAYOUT_VECTOR > 0\n    {below}(t, s, {row}{_NAMES});\n"
-                f"    {below}({body.second_half}, {row}{_NAMES});\n"
-            )
-        return f"{text}#else\n{body.scalar}#endif\n}}\n"
+        vector = self._merged(body) if self.merges else self._rounds(body)
+        return f"{head}{vector}#else\n{body.scalar}#endif\n}}\n"
+
+    @property
+    def merges(self) -> bool:
+        """Whether each vector is picked from all rows: their number is no power of two."""
+        return self.rows & (self.rows - 1) != 0
 
     def _interleave(self) -> _Body:
         _, element, rows, width = self
-        n, half, inverse = width // element, width // 2, self.kind == "unzip"
-        run = [str(r * width) for r in range(rows)]
-        apart = [f"RELAYOUT_AT({r}, {_NAMES})" for r in range(rows)]
+        n, inverse = width // element, self.kind == "unzip"
+        run = [f"k * {rows} + {r} * RELAYOUT_WIDTH" for r in range(rows)]
+        apart = [f"RELAYOUT_AT({r}, {_NAMES}) + k" for r in range(rows)]
         loads, stores = (run, apart) if inverse else (apart, run)
-        picks = [*_pairs(element, width)]
-        if inverse:
-            picks = [_words(list(range(k, 2 * n, 2)), element) for k in (0, 1)]
-        vector = "".join(
-            f"    vector a0_{r};\n    memcpy(&a0_{r}, s + {at}, {width});\n"
-            for r, at in enumerate(loads)
-        )
-        is_power = rows & (rows - 1) == 0
-        vector += (
-            _rounds(rows, picks, inverse=inverse)
-            if is_power
-            else _merges(rows, n, element, inverse=inverse)
-        )
-        vector += _stores(stores, width, int(log2(rows)) if is_power else rows - 1)
-        near, far = f"{half}", f"{rows * half}"
         row, item = f"RELAYOUT_AT(r, {_NAMES}) + i * {element}", f"(i * {rows} + r) * {element}"
         i, r = (f"for (size_t {k} = 0; {k} < {m}; {k}++)" for k, m in (("i", n), ("r", rows)))
-        if inverse:
-            second, loops, to, of = f"t + {near}, s + {far}", (r, i), row, item
-        else:
-            second, loops, to, of = f"t + {far}, s + {near}", (i, r), item, row
-        return _Body(vector, second, _scalar(loops, to, of, element))
+        loops, to, of = ((r, i), row, item) if inverse else ((i, r), item, row)
+        return _Body([f"s + {at}" for at in loads], stores, _scalar(loops, to, of, element))
 
     def _transpose(self) -> _Body:
         kind, element, across, width = self
-        lanes, half, direct = width // 16, width // 2, kind == "across"
-        vector = ""
-        for i in range(across):
-            if direct:
-                rows = f"relayout_rows_{width}(s + {i} * row, {across} * row)"
-                vector += f"    const vector a0_{i} = (vector){rows};\n"
-            else:
-                vector += f"    vector a0_{i};\n    memcpy(&a0_{i}, s + {i} * row, {width});\n"
-        picks = [
-            [
-                (x if x < across else x - across + width // element) + lane * across
-                for lane in range(lanes)
-                for x in chosen
-            ]
-            for chosen in _pairs(element, 16)
+        direct = kind == "across"
+        loads = [
+            f"s + (k / {element} + {i}) * row" if direct else f"s + {i} * row + k"
+            for i in range(across)
         ]
-        to = [f"RELAYOUT_AT({i}, {_NAMES})" for i in range(across)]
-        vector += _rounds(across, picks) + _stores(to, width, int(log2(across)))
-        second = f"t + {half}, s + {f'{half // element} * row' if direct else half}"
+        stores = [f"RELAYOUT_AT({i}, {_NAMES}) + k" for i in range(across)]
         loops = (
             f"for (size_t x = 0; x < {across}; x++)",
             f"for (size_t y = 0; y < {width // element}; y++)",
         )
         place = "y * row" if direct else f"y % {across} * row + y / {across} * 16"
         target = f"RELAYOUT_AT(x, {_NAMES}) + y * {element}"
-        return _Body(vector, second, _scalar(loops, target, f"{place} + x * {element}", element))
+        return _Body(loads, stores, _scalar(loops, target, f"{place} + x * {element}", element))
+
+    def _rounds(self, body: _Body) -> str:
+        """Return rounds of shuffles: each interleaves pairs of vectors, or undoes that."""
+        kind, element, rows, width = self
+        widths = [w for w in (64, 32, 16) if element < w <= width]
+        text = [f"#if RELAYOUT_VECTOR >= {widths[-1]}"]
+        for k, w in enumerate(widths):
+            if len(widths) > 1:
+                last = w == widths[-1]
+                text.append("#else" if last else f"#{'el' * (k > 0)}if RELAYOUT_VECTOR >= {w}")
+            text.append(f"#define RELAYOUT_WIDTH {w}")
+            for name, picks in zip(("LOW", "HIGH"), self._picks(w), strict=True):
+                shuffle = f"__builtin_shufflevector(a, b, {', '.join(map(str, picks))})"
+                text.append(" \\\n    ".join(wrap(f"#define RELAYOUT_{name}(a, b) {shuffle}", 94)))
+            if kind == "across":
+                text.append(f"#define RELAYOUT_ROWS relayout_rows_{w}")
+        text += ["#endif"] * (len(widths) > 1)
+        loads = [f"memcpy(&a0_{r}, {at}, RELAYOUT_WIDTH);" for r, at in enumerate(body.loads)]
+        if kind == "across":
+            parts = [f"RELAYOUT_ROWS({at}, {rows} * row)" for at in body.loads]
+            loads = [f"a0_{r} = (vector){part};" for r, part in enumerate(parts)]
+        inner = [f"vector {', '.join(f'a0_{r}' for r in range(rows))};", *_flow(loads)]
+        rounds = int(log2(rows))
+        for k, i in product(range(rounds), range(rows // 2)):
+            whole, halves = (2 * i, 2 * i + 1), (i, i + rows // 2)
+            before, after = (whole, halves) if kind == "unzip" else (halves, whole)
+            pair = ", ".join(f"a{k}_{r}" for r in before)
+            low, high = (f"a{k + 1}_{r}" for r in after)
+            inner.append(
+                f"const vector {low} = RELAYOUT_LOW({pair}), {high} = RELAYOUT_HIGH({pair});"
+            )
+        stores = enumerate(body.stores)
+        inner += _flow([f"memcpy(t + {at}, &a{rounds}_{r}, RELAYOUT_WIDTH);" for r, at in stores])
+        kept = "#undef RELAYOUT_WIDTH\n#undef RELAYOUT_LOW\n#undef RELAYOUT_HIGH\n"
+        return (
+            "\n".join(text) + f"\n{_vector_type(element, 'RELAYOUT_WIDTH')}"
+            f"    for (size_t k = 0; k < {width}; k += RELAYOUT_WIDTH) {{\n"
+            + "".join(f"        {line}\n" for line in inner)
+            + f"    }}\n{kept}{'#undef RELAYOUT_ROWS' + chr(10) if kind == 'across' else ''}"
+        )
+
+    def _picks(self, width: int) -> tuple[list[int], list[int]]:
+        """Return the picks of the two shuffles of a round."""
+        kind, element, across, _ = self
+        if kind == "zip":
+            return _pairs(element, width)
+        if kind == "unzip":
+            odd = (list(range(k, 2 * width // element, 2)) for k in (0, 1))
+            first, second = (_words(picks, element) for picks in odd)
+            return first, second
+        n = width // element
+        first, second = (
+            [
+                (x if x < across else x - across + n) + lane
+                for lane in range(0, n, across)
+                for x in chosen
+            ]
+            for chosen in _pairs(element, 16)
+        )
+        return first, second
+
+    def _merged(self, body: _Body) -> str:
+        """Return the shuffles of rows whose number is no power of two; for less, a call of two."""
+        _, element, rows, width = self
+        inverse, half = self.kind == "unzip", width // 2
+        text = f"#if RELAYOUT_VECTOR >= {width}\n{_vector_type(element, str(width))}"
+        text += f"    enum {{ RELAYOUT_WIDTH = {width}, k = 0 }};\n"
+        for r, at in enumerate(body.loads):
+            text += f"    vector a0_{r};\n    memcpy(&a0_{r}, {at}, {width});\n"
+        text += _merges(rows, width // element, element, inverse=inverse)
+        for r, at in enumerate(body.stores):
+            text += f"    memcpy(t + {at}, &a{rows - 1}_{r}, {width});\n"
+        if half >= 16 and half > element:
+            below, far = self._replace(width=half).name, rows * half
+            second = f"t + {half}, s + {far}" if inverse else f"t + {far}, s + {half}"
+            text += (
+                f"#elif RELAYOUT_VECTOR > 0\n    {below}(t, s, {_NAMES});\n"
+                f"    {below}({second}, {_NAMES});\n"
+            )
+        return text
 
 
 class _Body(NamedTuple):
-    """The body of a helper: with vectors, the places of its second half, and without vectors."""
+    """What a helper loads, the places in the target, and its body without vectors."""
 
-    vector: str
-    second_half: str
+    loads: Sequence[str]
+    stores: Sequence[str]
     scalar: str
 
 
-def _vector_type(element: int, width: int) -> str:
-    if element > 8:
-        return f"    typedef relayout_u64_{width} vector;\n"
-    return f"    typedef uint{8 * element}_t vector __attribute__((vector_size({width})));\n"
+def _flow(statements: Sequence[str]) -> list[str]:
+    """Return lines of as many statements as fit."""
+    lines = [""]
+    for one in statements:
+        if lines[-1] and len(lines[-1]) + len(one) > 90:
+            lines.append("")
+        lines[-1] += f" {one}" if lines[-1] else one
+    return lines
+
+
+def _vector_type(element: int, width: str) -> str:
+    kind = f"uint{8 * min(element, 8)}_t"
+    return f"    typedef {kind} vector __attribute__((vector_size({width})));\n"
 
 
 def _pairs(element: int, width: int) -> tuple[list[int], list[int]]:
@@ -196,19 +263,6 @@ def _pairs(element: int, width: int) -> tuple[list[int], list[int]]:
 def _words(picks: list[int], element: int) -> list[int]:
     """Return picks of elements of 16 bytes as picks of their halves."""
     return [2 * x + k if x >= 0 else x for x in picks for k in (0, 1)] if element == 16 else picks
-
-
-def _rounds(rows: int, picks: Sequence[list[int]], *, inverse: bool = False) -> str:
-    """Return the rounds of shuffles: each interleaves pairs of vectors, or undoes that."""
-    lines = []
-    for k in range(int(log2(rows))):
-        for i in range(rows // 2):
-            whole, halves = (2 * i, 2 * i + 1), (i, i + rows // 2)
-            before, after = (whole, halves) if inverse else (halves, whole)
-            a, b = (f"a{k}_{r}" for r in before)
-            for r, chosen in zip(after, picks, strict=True):
-                lines.append(_shuffle(f"a{k + 1}_{r}", a, b, chosen))
-    return "".join(lines)
 
 
 def _merges(rows: int, n: int, element: int, *, inverse: bool) -> str:
@@ -231,11 +285,6 @@ def _shuffle(name: str, a: str, b: str, picks: list[int]) -> str:
         f"    const vector {name} = __builtin_shufflevector({a}, {b},\n"
         f"        {', '.join(map(str, picks))});\n"
     )
-
-
-def _stores(places: Sequence[str], width: int, last: int) -> str:
-    """Return the stores of the last round's vectors."""
-    return "".join(f"    memcpy(t + {at}, &a{last}_{r}, {width});\n" for r, at in enumerate(places))
 
 
 def _scalar(loops: tuple[str, str], target: str, source: str, element: int) -> str:
@@ -262,6 +311,8 @@ def helpers_of(micro: MicroKernel) -> list[Helper]:
             return [*helpers_of(tile), Helper("turn", element, 16 // element, CACHE_LINE)]
         case _:
             return []
+    if not widest.merges:
+        return [widest]
     return [widest._replace(width=w) for w in (16, 32, 64) if micro.element < w <= micro.width]
 
 
@@ -271,8 +322,8 @@ def interleave_call(micro: Interleave | Deinterleave, hoist: Hoist = str) -> str
     return f"{helpers_of(micro)[-1].name}(t0, s0, {_levels(levels, hoist)});"
 
 
-def turn_call(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> str:
-    """Return the call that transposes from ``s0`` to ``t0``, or a thread's share of the columns."""
+def turn_lines(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> list[str]:
+    """Return a transposition from ``s0`` to ``t0``, or a thread's share of the columns."""
     rows, columns = hoist(micro.rows), hoist(micro.columns)
     places = [
         f"{n}, {_digits(x, hoist)}" for n, x in ((rows, micro.source), (columns, micro.target))
@@ -282,7 +333,16 @@ def turn_call(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> str:
         share = ", ".join(
             f"RELAYOUT_SHARE({columns}, {part}, parts)" for part in ("part", "part + 1")
         )
-    return f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share});"
+    apart = [
+        " by ".join(f"{hoist(n)}, {hoist(step)} bytes apart" for n, step in levels)
+        for levels in (micro.source, micro.target)
+    ]
+    call = f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share});"
+    return [
+        f"/* Rows of the source become columns: {apart[0]}. */",
+        f"/* Its columns become rows: {apart[1]}. */",
+        call,
+    ]
 
 
 def _digits(levels: tuple[tuple[Int, Int], ...], hoist: Hoist) -> str:

@@ -32,8 +32,7 @@ class DirectTransposition:
     @property
     def helpers(self) -> list[Helper]:
         """The helpers that the loops call."""
-        rows = 16 // self.element
-        return [Helper("across", self.element, rows, width) for width in (16, 32, CACHE_LINE)]
+        return [Helper("across", self.element, 16 // self.element, CACHE_LINE)]
 
     def condition(self, hoist: Hoisted) -> str:
         """Return the condition under which this is the fastest way, in C.

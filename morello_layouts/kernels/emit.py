@@ -100,7 +100,7 @@ class _Target(NamedTuple):
 # stdlib.h through immintrin.h.
 _C_NAMES: Final = (
     r"_.*|\w+_t|NULL|offsetof|mem\w+|str\w+|RELAYOUT\w*"
-    r"|relayout_(copy|copy_row|fill|strip|lanes|vector|index|part|line|put|join|open|(turn|tile)_\d|u64_\d+|(zip|unzip|transpose)_\d\w*)"
+    r"|relayout_(copy|copy_row|fill|fill_all|strip|lanes|vector|index|part|line|put|join|open|(turn|tile)_\d|u64_\d+|(zip|unzip|transpose)_\d\w*)"
     r"|abort|abs|aligned_alloc|at_quick_exit|atexit|ato[fil]|atoll|bsearch|calloc|div|exit|free"
     r"|getenv|labs|ldiv|llabs|lldiv|malloc|mblen|mbstowcs|mbtowc|posix_memalign|qsort|quick_exit"
     r"|rand|realloc|srand|system|wcstombs|wctomb"

@@ -24,7 +24,7 @@ from morello_layouts.kernels.nests import (
 )
 
 # Bytes of an image: it stays in the first cache, beside the source.
-_IMAGE: Final = 1 << 12
+_IMAGE: Final = 1 << 11
 # Bytes of a run that is worth no image: few of its lines are parts of lines.
 _LONG_RUN: Final = 1 << 10
 
@@ -35,10 +35,10 @@ def with_image(nest: Nest) -> list[Nest]:
     The inner loops that fill the image are chosen from the innermost outwards. The outermost of
     them may be divided; the nest is returned unchanged if nothing is gained.
 
-    >>> loops = LoopAxis(40, 8192, 64), LoopAxis(2, 64, 32)
+    >>> loops = LoopAxis(30, 8192, 64), LoopAxis(2, 64, 32)
     >>> (nest,) = with_image(Nest(0, 0, loops, CopyRun(32)))
     >>> nest.image, nest.inner_loops, image_of(nest).run
-    (2560, 2, 2560)
+    (1920, 2, 1920)
     """
     run, levels = _runs(nest.micro)
     if run is None or (run >= _LONG_RUN and not levels):

@@ -31,28 +31,22 @@
 #endif
 #endif
 
-/* Non-temporal stores, which bypass the caches: for targets larger than these. They are builtins,
-   since a compiler takes a quarter of a second to read immintrin.h. */
-#if RELAYOUT_VECTOR == 0 || !defined(__SSE2__)
-#define RELAYOUT_STREAM_16(t, v) memcpy((t), &(v), 16)
-#define RELAYOUT_STREAM_32(t, v) memcpy((t), &(v), 32)
-#define RELAYOUT_STREAM_64(t, v) memcpy((t), &(v), 64)
-#else
-typedef long long relayout_s64_16 __attribute__((vector_size(16)));
-typedef long long relayout_s64_32 __attribute__((vector_size(32)));
-typedef long long relayout_s64_64 __attribute__((vector_size(64)));
+/* A non-temporal store, which bypasses the caches. These are builtins, since a compiler takes a
+   quarter of a second to read immintrin.h. */
+#if RELAYOUT_VECTOR > 0 && defined(__SSE2__)
+typedef long long relayout_s64 __attribute__((vector_size(RELAYOUT_VECTOR)));
 #if defined(__clang__)
-#define RELAYOUT_STORE(n, t, v) \
-    __builtin_nontemporal_store((relayout_s64_##n)(v), (relayout_s64_##n *)(void *)(t))
-#define RELAYOUT_STREAM_16(t, v) RELAYOUT_STORE(16, t, v)
-#define RELAYOUT_STREAM_32(t, v) RELAYOUT_STORE(32, t, v)
-#define RELAYOUT_STREAM_64(t, v) RELAYOUT_STORE(64, t, v)
+#define RELAYOUT_STREAM(t, v) \
+    __builtin_nontemporal_store((relayout_s64)(v), (relayout_s64 *)(void *)(t))
+#elif RELAYOUT_VECTOR == 64
+#define RELAYOUT_STREAM(t, v) __builtin_ia32_movntdq512((void *)(t), (relayout_s64)(v))
+#elif RELAYOUT_VECTOR == 32
+#define RELAYOUT_STREAM(t, v) __builtin_ia32_movntdq256((void *)(t), (relayout_s64)(v))
 #else
-#define RELAYOUT_STORE(n, t, v) ((relayout_s64_##n *)(void *)(t), (relayout_s64_##n)(v))
-#define RELAYOUT_STREAM_16(t, v) __builtin_ia32_movntdq RELAYOUT_STORE(16, t, v)
-#define RELAYOUT_STREAM_32(t, v) __builtin_ia32_movntdq256 RELAYOUT_STORE(32, t, v)
-#define RELAYOUT_STREAM_64(t, v) __builtin_ia32_movntdq512 RELAYOUT_STORE(64, t, v)
+#define RELAYOUT_STREAM(t, v) __builtin_ia32_movntdq((void *)(t), (relayout_s64)(v))
 #endif
+#else
+#define RELAYOUT_STREAM(t, v) memcpy((t), &(v), RELAYOUT_VECTOR)
 #endif
 
 /* Non-temporal stores end before the function does. */
@@ -121,36 +115,13 @@ typedef long long relayout_s64_64 __attribute__((vector_size(64)));
     ((size_t)(i) % (n0) * (s0) + (size_t)(i) / (n0) % (n1) * (s1) \
      + (size_t)(i) / (n0) / (n1) * (s2))
 
-#if RELAYOUT_VECTOR >= 16
-typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
-#endif
-
-#if RELAYOUT_VECTOR >= 32
-typedef uint64_t relayout_u64_32 __attribute__((vector_size(32)));
-#endif
-
-#if RELAYOUT_VECTOR >= 64
-typedef uint64_t relayout_u64_64 __attribute__((vector_size(64)));
-#endif
-
-#if RELAYOUT_VECTOR >= 64
-typedef relayout_u64_64 relayout_vector;
-#elif RELAYOUT_VECTOR >= 32
-typedef relayout_u64_32 relayout_vector;
-#elif RELAYOUT_VECTOR >= 16
-typedef relayout_u64_16 relayout_vector;
-#endif
-
-#if RELAYOUT_VECTOR >= 64
-#define RELAYOUT_STREAM RELAYOUT_STREAM_64
-#elif RELAYOUT_VECTOR >= 32
-#define RELAYOUT_STREAM RELAYOUT_STREAM_32
-#else
-#define RELAYOUT_STREAM RELAYOUT_STREAM_16
+#if RELAYOUT_VECTOR > 0
+typedef uint64_t relayout_vector __attribute__((vector_size(RELAYOUT_VECTOR)));
 #endif
 
 /* 16 bytes of each of one, two or four rows, a step from row to row. */
 #if RELAYOUT_VECTOR >= 16
+typedef uint64_t relayout_u64_16 __attribute__((vector_size(16)));
 RELAYOUT_INLINE relayout_u64_16 relayout_rows_16(const unsigned char *s, size_t step)
 {
     relayout_u64_16 a;
@@ -160,6 +131,7 @@ RELAYOUT_INLINE relayout_u64_16 relayout_rows_16(const unsigned char *s, size_t 
 }
 #endif
 #if RELAYOUT_VECTOR >= 32
+typedef uint64_t relayout_u64_32 __attribute__((vector_size(32)));
 RELAYOUT_INLINE relayout_u64_32 relayout_rows_32(const unsigned char *s, size_t step)
 {
     const relayout_u64_16 a = relayout_rows_16(s, 0), b = relayout_rows_16(s + step, 0);
@@ -167,6 +139,7 @@ RELAYOUT_INLINE relayout_u64_32 relayout_rows_32(const unsigned char *s, size_t 
 }
 #endif
 #if RELAYOUT_VECTOR >= 64
+typedef uint64_t relayout_u64_64 __attribute__((vector_size(64)));
 RELAYOUT_INLINE relayout_u64_64 relayout_rows_64(const unsigned char *s, size_t step)
 {
 #if defined(__AVX512DQ__) && __has_builtin(__builtin_ia32_inserti64x2_512_mask)
@@ -275,7 +248,7 @@ RELAYOUT_INLINE void relayout_join(
 }
 
 /* Fill with padding: items of n bytes, one after the other. */
-RELAYOUT_CALLED void relayout_fill(
+RELAYOUT_CALLED void relayout_fill_all(
     unsigned char *t, size_t size, const unsigned char *item, size_t n)
 {
     if (n == 1) {
@@ -283,6 +256,15 @@ RELAYOUT_CALLED void relayout_fill(
         return;
     }
     for (size_t i = 0; i < size; i += n) memcpy(t + i, item, n);
+}
+
+/* The same; of a few bytes without a call. */
+RELAYOUT_INLINE void relayout_fill(
+    unsigned char *t, size_t size, const unsigned char *item, size_t n)
+{
+    if (size == n) memcpy(t, item, n);
+    else if (n == 1 && size <= 16) memset(t, item[0], size);
+    else relayout_fill_all(t, size, item, n);
 }
 
 /* Copy a row whose length only the call knows. */

@@ -143,7 +143,7 @@ def _nests(domain: Domain, element: int, *, far: bool) -> Iterator[Nest]:
         return
     found = (
         _interleave(domain, axes, element, source=True)
-        or _interleave(domain, axes, element, source=False)
+        or _interleave(domain, axes, element, source=False, far=far)
         or (_turn(domain, axes, element) if far else None)
         or _transpose(domain, axes, element)
     )
@@ -180,9 +180,11 @@ def _blocked(domain: Domain, axes: list[LoopAxis], micro: MicroKernel, run: Int)
 
 
 def _interleave(
-    domain: Domain, axes: list[LoopAxis], element: int, *, source: bool
+    domain: Domain, axes: list[LoopAxis], element: int, *, source: bool, far: bool = False
 ) -> Nest | list[Domain] | None:
     """Interleave rows of the source that are dense in the target; or the inverse of that.
+
+    The inverse reads the source in its order if the target lies beyond the caches.
 
     Returns:
         The nest, or the domains to vectorize instead; None if there are no such rows.
@@ -211,7 +213,8 @@ def _interleave(
     (inner,) = remaining_axes([axis], [(axis, step)]) or [LoopAxis(1, 0, 0)]
     levels = levels_of(list(zip(rows, counts, strict=True)), source=source)
     micro = (Interleave if source else Deinterleave)(element, count, width, levels)
-    return nest_of(domain, [*sorted(rest, key=loop_order), inner], micro)
+    rest.sort(key=(lambda axis: -estimate(axis.source)) if far else loop_order)
+    return nest_of(domain, [*rest, inner], micro)
 
 
 def _turn(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | None:
