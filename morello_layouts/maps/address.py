@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from morello_layouts.checks import as_int, shown, whole
 from morello_layouts.errors import LayoutError, UnsupportedError
@@ -13,8 +13,8 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.places import MEMORY, named_forms
 
-if TYPE_CHECKING:
-    from morello_layouts.maps.index_map import IndexMap
+AnIndexMap: TypeAlias = Any
+"""An index map, whose module imports this one."""
 
 Unit: TypeAlias = Literal["elements", "bytes", "bits"]
 """What offsets count."""
@@ -22,7 +22,7 @@ Unit: TypeAlias = Literal["elements", "bytes", "bits"]
 _WIDEST: Final = 2**16  # bits of an element
 
 
-def bits_of_unit(m: IndexMap, unit: Unit, bits: int | None) -> tuple[int, int]:
+def bits_of_unit(m: AnIndexMap, unit: Unit, bits: int | None) -> tuple[int, int]:
     """Return the bits of an element and of a unit; both are 1 if elements are counted.
 
     Raises:
@@ -47,7 +47,7 @@ def bits_of_unit(m: IndexMap, unit: Unit, bits: int | None) -> tuple[int, int]:
     return each, 8 if unit == "bytes" else 1
 
 
-def address_of(m: IndexMap, unit: Unit, base: Any, bits: int | None) -> AffineMap:
+def address_of(m: AnIndexMap, unit: Unit, base: Any, bits: int | None) -> AffineMap:
     """Return the map from coordinates to addresses; arguments as of :meth:`IndexMap.address`."""
     each, per = bits_of_unit(m, unit, bits)
     offset = memory_form(m)
@@ -67,7 +67,7 @@ def address_of(m: IndexMap, unit: Unit, base: Any, bits: int | None) -> AffineMa
     return found.named(*m.names)
 
 
-def memory_form(m: IndexMap) -> AffineExpr:
+def memory_form(m: AnIndexMap) -> AffineExpr:
     """Return the offset in memory: in that of one device, if the array is on several.
 
     Raises:
