@@ -42,7 +42,7 @@ def bits_of_unit(m: AnIndexMap, unit: Unit, bits: int | None) -> tuple[int, int]
             f"an address in {unit} needs the element's type",
             'give bits=16, or unit="elements"',
         )
-    own = 0 if m.element_type is None else m.element_type.bits
+    own: int = 0 if m.element_type is None else m.element_type.bits
     each = own if bits is None else as_int(bits, "bits", 1, _WIDEST, fix="give bits=16")
     return each, 8 if unit == "bytes" else 1
 
@@ -73,8 +73,9 @@ def memory_form(m: AnIndexMap) -> AffineExpr:
     Raises:
         UnsupportedError: if places have other axes, such as lanes and registers.
     """
+    plain: AffineExpr = m.reference_form
     if not m.recipe.axis_names:
-        return m.reference_form
+        return plain
     for name, form in named_forms(m.recipe, m.form):
         if name == MEMORY:
             return form
