@@ -57,7 +57,7 @@ def address_of(m: AnIndexMap, unit: Unit, base: Any, bits: int | None) -> Affine
     start = _number(base)
     symbols = {s.name: s for s in getattr(base, "free_symbols", ())}
     size = m.recipe.size * (each // per) if start == 0 and len(forms) == 1 else None
-    found = replace(
+    found: AffineMap = replace(
         m.affine_map,
         given=(forms[0] + start, *forms[1:]),
         buffer_size=size,
