@@ -60,6 +60,9 @@ INDEXING_COMPOSITIONS: Final = 4096
 INDEXING_POINTS: Final = 1 << 22
 """Points of a domain that are enumerated: tens of megabytes."""
 
+CHAIN_STEPS: Final = 64
+"""Moves of a program that are followed, one after the other."""
+
 # Shardings
 
 DEVICE_IDS: Final = 1 << 16

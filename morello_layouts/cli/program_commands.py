@@ -63,7 +63,7 @@ line, op_name, source, is_fused, written_bytes, fused_bytes, effect, holds, kind
 result, memory_spaces, moved_bytes, text, reason, producer, readers, because), layouts (layout,
 arrays, data_bytes, reserved_bytes, padding_bytes, factor), memory_spaces (space, name, arrays,
 data_bytes, reserved_bytes, padding_bytes, factor), platform, saved_bytes, undecided,
-hbm_bytes, devices, shardings, collectives, warnings.
+hbm_bytes, devices, shardings, collectives, chains, warnings.
 
 \b
 JSON of two dumps: before (as totals), after (as totals), types (type, before (as parameters),

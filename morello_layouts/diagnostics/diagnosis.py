@@ -24,6 +24,7 @@ from morello_layouts.diagnostics.buffers import (
     space_name,
     totals_of,
 )
+from morello_layouts.diagnostics.chains import MoveChain, chains_of
 from morello_layouts.diagnostics.memory_report import MemoryReport, memory_of
 from morello_layouts.diagnostics.moves import (
     HloMove,
@@ -81,6 +82,7 @@ class Diagnosis(Report):
         devices: the number of devices that the program runs on together.
         shardings: the parameters of a program for several devices, and what each device holds.
         collectives: what devices exchange, the most bytes first.
+        chains: moves one after the other, and which of their copies one pass makes needless.
         warnings: of the reader, such as that the text ends early.
 
     >>> import morello_layouts as ml
@@ -97,7 +99,7 @@ class Diagnosis(Report):
         *("module=name", "generation=generation.name", "generation_reason=generation.reason"),
         *("totals", "wasteful_count", "wasteful", "move_sums", "moves", "layouts"),
         *("memory_spaces=spaces", "platform", "saved_bytes", "undecided", "hbm_bytes=memory.total"),
-        *("devices", "shardings", "collectives"),
+        *("devices", "shardings", "collectives", "chains"),
         *("warnings",),
     )
 
@@ -115,6 +117,7 @@ class Diagnosis(Report):
     devices: int = 1
     shardings: tuple[ShardedParameter, ...] = ()
     collectives: tuple[HloCollective, ...] = ()
+    chains: tuple[MoveChain, ...] = ()
 
     @property
     def saved_bytes(self) -> int:
@@ -155,6 +158,11 @@ class Diagnosis(Report):
         if written or fused:
             more = f", and move up to {bytes_text(fused)} inside fusions" if fused else ""
             yield f"copies and relayouts write {bytes_text(written)}{more}"
+        needless = {one.instruction: one for chain in self.chains for one in chain.needless}
+        if needless:
+            written = bytes_text(sum(one.written_bytes for one in needless.values()))
+            moves = count(len(needless), "move")
+            yield f"chains of moves: one pass each would leave out {moves} that write {written}"
         if self.saved_bytes:
             yield f"parameters and outputs could take {bytes_text(self.saved_bytes)} less"
         if self.devices > 1 or self.collectives:
@@ -192,6 +200,14 @@ class Diagnosis(Report):
                 "Copies, transposes, reshapes and bitcasts", _MOVE_SUM_COLUMNS, self.move_sums
             ),
             self._moves_table(),
+            table_of(
+                "Chains of moves",
+                _CHAIN_COLUMNS,
+                self.chains,
+                _chain_details,
+                note="what could read its source directly; a claim from the text, not tried",
+                limit=REPORT_CHANGES,
+            ),
             table_of(
                 "Collectives",
                 _COLLECTIVE_COLUMNS,
@@ -274,6 +290,12 @@ _MOVE_COLUMNS: Final[Columns[list[HloMove]]] = (
 )
 
 
+_CHAIN_COLUMNS: Final[Columns[MoveChain]] = (
+    ("needless", lambda chain: bytes_cell(chain.saved_bytes)),
+    ("steps", lambda chain: number_cell(len(chain.steps))),
+    ("chain", lambda chain: text_cell(chain.path)),
+)
+
 _COLLECTIVE_COLUMNS: Final[Columns[HloCollective]] = (
     ("sent", lambda each: bytes_cell(each.sent_bytes)),
     ("buffer", lambda each: bytes_cell(each.buffer_bytes)),
@@ -287,6 +309,13 @@ _SHARDING_COLUMNS: Final[Columns[ShardedParameter]] = (
     ("part", lambda each: text_cell(each.shape)),
     ("whole", lambda each: text_cell(f"{each.place.instruction}: {each.sharding}")),
 )
+
+
+def _chain_details(chain: MoveChain) -> Iterator[str]:
+    yield f"from {chain.source_type} to {chain.steps[-1].result}"
+    yield chain.advice
+    if chain.because is not None:
+        yield chain.because
 
 
 def _collective_details(each: HloCollective) -> Iterator[str]:
@@ -387,7 +416,8 @@ def diagnose(
     buffers = tuple(buffers_of(module, fused))
     wasteful, wasteful_count = wasteful_arrays(module, buffers, cache, chosen.name, top)
     layouts, spaces = layout_uses(buffers, cache)
-    moves = tuple(moves_of(module, fused, VerdictCache()))
+    verdicts = VerdictCache()
+    moves = tuple(moves_of(module, fused, verdicts))
     return Diagnosis(
         module.name,
         chosen,
@@ -403,6 +433,7 @@ def diagnose(
         partitions_of(module),
         tuple(sharded_parameters(module, cache)),
         collectives_of(module, moves, cache),
+        chains_of(module, fused, verdicts),
     )
 
 

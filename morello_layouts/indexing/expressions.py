@@ -180,6 +180,17 @@ def cost_of(x: Expr) -> int:
     return total + (1 if x.kind in ("min", "max") else 2)
 
 
+def weight_of(x: Expr) -> int:
+    """Return the sum of the numbers in an expression, without their signs.
+
+    >>> weight_of(floordiv(add("d0", 8), 8)), weight_of(add(floordiv("d0", 8), 1))
+    (16, 9)
+    """
+    if isinstance(x, Op):
+        return sum(map(weight_of, x.parts))
+    return abs(x) if isinstance(x, int) else 0
+
+
 def text_of(x: Expr, names: Mapping[str, str] | None = None) -> str:
     """Return an expression as XLA prints it, with other names for some variables.
 

@@ -26,6 +26,7 @@ from morello_layouts.indexing.expressions import (
     substitute,
     text_of,
     times,
+    weight_of,
 )
 from morello_layouts.limits import INDEXING_POINTS
 from morello_layouts.maps import AffineMap
@@ -540,4 +541,4 @@ def _simplest(
         forms = Forms({name: Interval(*ends) for name, ends in bounds.items()})
         form = canonicalize(forms.form(_hidden(x, known, forms)))
         found += [forms.expr(form), forms.expr(cheapest(form))]
-    return min(found, key=cost_of)
+    return min(found, key=lambda y: (cost_of(y), weight_of(y)))
