@@ -91,7 +91,7 @@ class Hoist:
 
     def _factor(self, factor: Int, stem: str) -> Int:
         """Return a factor; a polynomial of sizes as a value before the loops."""
-        if isinstance(factor, int) or isinstance(factor.as_atom(), str):
+        if isinstance(factor, int) or str(factor).lstrip("-").isidentifier():
             return factor
         negated = not is_nonnegative(factor)
         form = AffineExpr((), -factor if negated else factor)

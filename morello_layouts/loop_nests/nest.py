@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import OPERATIONS, AffineExpr, Digit
+from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, Var
+from morello_layouts.expr.affine import operands_of
 from morello_layouts.expr.sizes import Int
-from morello_layouts.loop_nests.axes import Axis, Digits
+from morello_layouts.loop_nests.axes import Axis, Digits, Limit
 from morello_layouts.loop_nests.counters import Counter, counted
 from morello_layouts.loop_nests.hoist import Hoist
 from morello_layouts.loop_nests.languages import writer_of
@@ -62,7 +63,7 @@ class LoopNest(Displayed):
     body: str = ""
 
     json_keys: ClassVar[tuple[str, ...]] = (
-        "order", "coordinates", "edges", "maps", "runs", "costs", "code",
+        "order", "coordinates", "edges", "maps", "runs", "costs", "code=text",
     )  # fmt: skip
 
     @property
@@ -129,22 +130,37 @@ class LoopNest(Displayed):
 
     def _run(self, form: AffineExpr) -> tuple[str, Int]:
         """Return the outermost loop of the contiguous ones, and the length of the run."""
-        linear = {atom.name: c for atom, c in form.terms if hasattr(atom, "name")}
-        bound = {
-            v.name
-            for atom, _ in form.terms
-            if isinstance(atom, Digit)
-            for v in atom.operand.variables()
-        }
+        linear = {atom.name: c for atom, c in form.terms if isinstance(atom, Var)}
+        bound = {v.name for atom, _ in form.terms for x in operands_of(atom) for v in x.variables()}
         length: Int = 1
-        first = ""
-        for axis in reversed(self.axes):
-            if linear.get(axis.name) != length or axis.name in bound:
-                break
+        first, left = "", list(self.axes)
+        while left and linear.get(left[-1].name) == length and left[-1].name not in bound:
+            axis = left[-1]
+            whole = self._whole_limit(left, linear, length)
+            if whole is not None:
+                left = left[: -len(whole.weights)]
+                first, length = self.axes[len(left)].name, length * whole.size
+                continue
             first, length = axis.name, length * axis.size
             if any(axis.name in limit.weights for limit in self.digits.limits):
                 break
+            left.pop()
         return first, length
+
+    def _whole_limit(
+        self, axes: Sequence[Axis], linear: Mapping[str, Int], length: Int
+    ) -> Limit | None:
+        """Return the limit that the inner loops together fill, one after the other."""
+        for limit in sorted(self.digits.limits, key=lambda limit: -len(limit.weights)):
+            inner = axes[len(axes) - len(limit.weights) :]
+            step: Int = 1
+            for axis in reversed(inner):
+                if limit.weights.get(axis.name) != step or linear.get(axis.name) != length * step:
+                    break
+                step = step * axis.size
+            else:
+                return limit
+        return None
 
     @cached_property
     def _about(self) -> dict[str, str]:
@@ -237,7 +253,7 @@ class LoopNest(Displayed):
             walk = self._walk(edges, self._planned(counts=is_counted), writer.vectors)
         own = writer(walk, given)
         own.require_names(*([name] if function else []))
-        lines = own.function(name, arguments) if function else own.lines(walk.statements)
+        lines = own.function(name, arguments) if function else own.whole()
         return "\n".join(lines)
 
     def _require_indices(self, given: Mapping[str, str], example: str, language: str) -> None:
@@ -283,8 +299,13 @@ class LoopNest(Displayed):
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         return self()
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """The nest in C."""
         return self.code()
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -64,9 +64,7 @@ class Writer:
         self.own = self.language()
         known = walk.space.assumptions
         bounds = {one.name: Interval(one.lo, one.hi) for one in known}
-        self.widths = (
-            Widths(self.own.declares, self.own.unsigned, bounds) if self.own.has_widths else None
-        )
+        self.widths = Widths(True, self.own.unsigned, bounds) if self.own.has_widths else None
         self.lowering = Lowering(self.own.arithmetic, bounds)
         self.printer = self.own.printer(self.widths)
         self.bases = {value.name for level in walk.plan.values for value in level}
@@ -234,8 +232,12 @@ class Writer:
         yield from (" ".join(line.split()).rstrip("\\ ") for line in about)
         given = [arguments] if arguments else own
         yield self.opening.format(name=name, arguments=", ".join([*given, *sizes]))
-        yield from self.lines(self.walk.statements, 1)
+        yield from self.whole(1)
         yield from [self.end] if self.end else []
+
+    def whole(self, depth: int = 0) -> Iterator[str]:
+        """Yield the lines of the nest."""
+        return self.lines(self.walk.statements, depth)
 
     def argument(self, size: str) -> str:
         """Return the argument for a symbolic size."""

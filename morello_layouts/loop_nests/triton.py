@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from morello_layouts.codegen.language import ProgramLanguage
@@ -22,6 +23,12 @@ class TritonWriter(PythonWriter):
     parallel: ClassVar[str] = "tl.program_id(0)"
     include: ClassVar[str] = "import triton\nimport triton.language as tl\n\n\n"
     opening: ClassVar[str] = "@triton.jit\ndef {name}({arguments}):"
+
+    def whole(self, depth: int = 0) -> Iterator[str]:
+        """Yield the lines of the nest; a size is an argument of any width."""
+        for size in self.walk.space.size_names:
+            yield f"{'    ' * depth}{size} = tl.cast({size}, tl.int64)"
+        yield from super().whole(depth)
 
     def block(self, block: Block) -> list[str]:
         """Return the vectors of the inner loops, and the masks that the body uses."""

@@ -93,7 +93,10 @@ def _whole(form: AffineExpr, known: dict[str, AffineExpr]) -> AffineExpr:
 def parts_of(
     statements: Sequence[Statement], axes: AbstractSet[str], outside: tuple[AffineExpr, ...] = ()
 ) -> Iterator[tuple[AffineExpr, ...]]:
-    """Yield for each copy of the body the forms that are at least 0 where it is."""
+    """Yield for each copy of the body the forms that are at least 0 where it is.
+
+    On the way to a copy each axis has one meaning, as the builder sees to.
+    """
     for one in statements:
         match one:
             case Loop():

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
+import pytest
+from formats import FORMATS, Format
+
 import morello_layouts as ml
 from morello_layouts.loop_nests import LoopNest
+from morello_layouts.plain import plain
+from tests.support.loop_cases import Case, random_cases
 from tests.support.tables import each_row
 
 NUMBERS = [
@@ -57,3 +64,130 @@ def test_physical_order_visits_each_element_once_with_offsets_that_ascend(
 @each_row("layout, sizes, edges", [(*row, edges) for row in SYMBOLIC for edges in EDGES])
 def test_symbolic_nests_at_numbers(layout: str, sizes: dict[str, int], edges: Any) -> None:
     assert wrong(ml.loops(layout, edges=edges), ml.index_map(layout).at(**sizes), sizes) is None
+
+
+@each_row("case", list(random_cases(50, 5)), ids=str)
+def test_random_nests_visit_in_the_order_of_their_digits(case: Case) -> None:
+    at, offsets = case.expected()
+    visits = list(case.nest()(**case.sizes))
+    assert [element for element, _ in visits] == [*zip(*at.tolist(), strict=True)]
+    assert [each["x"] for _, each in visits] == list(offsets)
+
+
+@each_row("case", list(random_cases(50, 6)), ids=str)
+def test_runs_are_contiguous(case: Case) -> None:
+    """In whole tiles, each run of visits has offsets one after the other; the run is longest."""
+    if case.sizes:
+        return
+    nest = case.nest()
+    run = nest.runs["x"]
+    offsets = [each["x"] for _, each in nest]
+    if nest.digits.limits or run == len(offsets):
+        return
+    starts = range(0, len(offsets), run)
+    assert all(offsets[k : k + run] == [*range(offsets[k], offsets[k] + run)] for k in starts)
+
+
+@each_row("one", FORMATS, ids=lambda one: one.name)
+def test_no_popular_format_divides_in_its_inner_loop(one: Format) -> None:
+    nest = ml.loops(one.index_map())
+    assert nest.costs.divisions == 0
+    assert nest.costs.inner <= max(nest.costs.plain, 1)
+    small = one.index_map(one.at)
+    if one.name != "combined dims" and small.size < 1000:
+        assert wrong(ml.loops(small), small, {}) is None
+
+
+def test_several_maps_share_coordinates() -> None:
+    a, b = np.arange(42).reshape(6, 7), np.arange(35).reshape(7, 5)
+    nest = ml.loops({"a": "f32[6,7]{1,0}", "b": "f32[7,5]{0,1:T(2,2)}", "c": "f32[6,5]{1,0}"},
+                    over={"a": ("i", "k"), "b": ("k", "j"), "c": ("i", "j")})  # fmt: skip
+    packed = ml.pack("f32[7,5]{0,1:T(2,2)}", b)
+    c = np.zeros(30, int)
+    for _, at in nest:
+        c[at["c"]] += a.ravel()[at["a"]] * packed[at["b"]]
+    assert np.array_equal(c.reshape(6, 5), a @ b)
+
+
+def test_swizzled_elements_in_the_order_of_the_buffer() -> None:
+    m = ml.index_map(ml.from_sympy({"i": 16, "j": 64}, "64*i + 8*((i%8) ^ (j//8)) + j%8"))
+    assert wrong(ml.loops(m), m, {}) is None
+    assert ml.loops(m).maps == {"x": "512*i0 + 64*i1 + 8*j0 + j1"}
+    assert ml.loops(m).coordinates["j"] == "8*(i1 ^ j0) + j1"
+    assert ml.loops(m, order=("i", "j")).maps == {"x": "512*i0 + 64*i1 + 8*(i1 ^ j0) + j1"}
+
+
+def test_reversed_elements_in_the_order_of_the_buffer() -> None:
+    m = ml.index_map("f32[10,20]{1,0:T(4,8)}").view(reverse=(0, 1))
+    assert wrong(ml.loops(m, edges="peel"), m, {}) is None
+
+
+def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
+    text = ml.loops("f32[M,N]{1,0:T(8,128)}", names=("i", "j")).code("python")
+    assert [line.strip() for line in text.splitlines() if "x" in line and "#" not in line] == [
+        "x_i0 = 1024*((N + 127)//128)",
+        "x1 = x_i0*i0",
+        "x2 = x1 + 1024*j0",
+        "x3 = x2 + 128*i1",
+    ]
+
+
+@each_row(
+    "arguments, what",
+    [
+        ({"edges": "round"}, "edges: expected 'bounds'"),
+        ({"tile": {"d0": 0}}, "tile of d0: expected an integer from 1"),
+        ({"tile": {"k": 2}}, "tile: expected coordinates of d0, d1"),
+        ({"tile": 3}, "tile: expected Mapping"),
+        ({"order": 3}, "order: expected a tuple or list"),
+        ({"order": ("d0",)}, "order: expected all loops, got none for d1"),
+        ({"order": ("d0", "d0", "d1")}, "order: expected each of"),
+        ({"order": ("d0", "k")}, "order: expected each of"),
+        ({"of": "y"}, "of: expected one of x"),
+        ({"names": ("i",)}, "names: expected 2 names, got 1"),
+        ({"names": ("x", "j")}, "'x' names two things"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], what: str) -> None:
+    with pytest.raises(ml.LayoutError, match=re.escape(what)):
+        ml.loops("f32[6,8]{1,0}", **arguments)
+
+
+def test_maps_that_do_not_fit() -> None:
+    with pytest.raises(ml.ShapeError, match="d0 of b: expected 6 values, got 5"):
+        ml.loops({"a": "f32[6]{0}", "b": "f32[5]{0}"})
+    with pytest.raises(ml.LayoutError, match="maps: expected arrays by name"):
+        ml.loops({})
+
+
+def test_too_many_loops_and_copies() -> None:
+    layout = f"f32[{','.join('9' * 7)}]{{6,5,4,3,2,1,0}}"
+    tile = {f"d{k}": 2 for k in range(7)}
+    with pytest.raises(ml.UnsupportedError, match="peel: expected up to 64 copies"):
+        ml.loops(layout, tile=tile, edges="peel").code()
+    with pytest.raises(ml.UnsupportedError, match="loops: expected up to 32"):
+        ml.loops("f32[1099511627776]{0}", tile={"d0": [2**k for k in range(39, 0, -1)]})
+
+
+def test_sizes_that_a_visit_needs() -> None:
+    with pytest.raises(ml.ShapeError, match="sizes: expected M, N, got M"):
+        ml.loops("f32[M,N]{1,0}")(M=3)
+
+
+def test_json() -> None:
+    found = plain(ml.loops("f32[10,200]{1,0:T(8,128)}", names=("i", "j")))
+    assert found.pop("code").startswith("// i0: tiles of 8 i")
+    assert found == {
+        "order": ["i0", "j0", "i1", "j1"],
+        "coordinates": {"i": "8*i0 + i1", "j": "128*j0 + j1"},
+        "edges": "bounds",
+        "maps": {"x": "2048*i0 + 1024*j0 + 128*i1 + j1"},
+        "runs": {"x": 128},
+        "costs": {"inner": 1, "plain": 14, "divisions": 0, "plain_divisions": 4},
+    }
+
+
+def test_the_body_names_offsets_and_coordinates() -> None:
+    body = "if ({i} < {j}) { f({x}, x[{x}], {other}); }"
+    text = ml.loops("f32[6,8]{0,1}", names=("i", "j"), body=body).code()
+    assert "if (i < j) { f((x1 + i), x[x1 + i], {other}); }" in text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from types import CodeType
 from typing import Any
 
 _ASSIGN = re.compile(r"%(\w+) = (\S+) (.*)")
@@ -67,15 +69,9 @@ def _value(operand: str, values: dict[str, Any]) -> Any:
 
 def _result(operation: str, rest: str, values: dict[str, Any]) -> Any:
     if operation in ("affine.apply", "affine.min"):
-        match = _MAP.fullmatch(rest)
-        assert match is not None, rest
-        dims, symbols, results, dim_values, symbol_values = match.groups()
-        names = _names(dims) + _names(symbols)
-        given = [_value(x, values) for x in _names(dim_values) + _names(symbol_values)]
-        assert len(names) == len(given), rest
-        numbers = [
-            eval(part, {}, dict(zip(names, given, strict=True))) for part in _results(results)
-        ]
+        names, operands, results = _affine(rest)
+        given = dict(zip(names, (_value(x, values) for x in operands), strict=True))
+        numbers = [eval(result, {}, given) for result in results]
         return min(numbers)
     first, *others = rest.split(":", maxsplit=1)[0].split(",")
     match operation:
@@ -87,6 +83,16 @@ def _result(operation: str, rest: str, values: dict[str, Any]) -> Any:
             return one < other
     one, other = (_value(x.strip(), values) for x in (first, *others))
     return {"arith.xori": one ^ other, "arith.andi": one and other}[operation]
+
+
+@cache
+def _affine(text: str) -> tuple[list[str], list[str], list[CodeType]]:
+    """The names of an affine map, its operands, and its results."""
+    match = _MAP.fullmatch(text)
+    assert match is not None, text
+    dims, symbols, results, dim_values, symbol_values = match.groups()
+    compiled = [compile(result, "map", "eval") for result in _results(results)]
+    return _names(dims) + _names(symbols), _names(dim_values) + _names(symbol_values), compiled
 
 
 def _names(text: str | None) -> list[str]:
