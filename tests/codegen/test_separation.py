@@ -61,15 +61,15 @@ PRINTED = [*LAYOUTS, ("f32[3,5,7]{2,1,0:T(2,*,4)}", None), ("f32[1,5]", None)]
 def test_printed_parts_add_up(layout: str, shape: tuple[int, ...] | None, simplified: Any) -> None:
     m = ml.index_map(layout, shape)
     parts = m.decompose()
-    for text in (ml.code(parts, "python", simplified=simplified), str(parts)):
-        for at in product(*(range(n) for n in m.shape)):
-            names = {f"d{k}": x for k, x in enumerate(at)}
-            if text == str(parts):
-                assert eval(text, {}, names) == m(*at)
-            elif "=" in text:
-                exec(text, {}, names)
-                whole = ["mixed", "base", *(f"offset{k}" for k in range(len(at)))]
-                assert sum(names.get(name, 0) for name in whole) == m(*at)
+    whole = ["mixed", "base", *(f"offset{k}" for k in range(len(m.shape)))]
+    printed, shown = ml.code(parts, "python", simplified=simplified), str(parts)
+    lines, value = compile(printed, "code", "exec"), compile(shown, "parts", "eval")
+    for at in product(*(range(n) for n in m.shape)):
+        names = {f"d{k}": x for k, x in enumerate(at)}
+        assert eval(value, {}, names) == m(*at)
+        if "=" in printed:
+            exec(lines, {}, names)
+            assert sum(names.get(name, 0) for name in whole) == m(*at)
 
 
 def test_printed_parts() -> None:

@@ -54,14 +54,19 @@ def test_no_swizzle_of_cute_is_better(number: int) -> None:
 
 
 @pytest.mark.slow
-def test_no_swizzle_of_cute_is_better_for_200_tiles() -> None:
+def test_no_swizzle_of_cute_is_better_for_many_tiles() -> None:
+    assert 20 < tiles_without_conflicts(40) < 38
+
+
+def tiles_without_conflicts(count: int) -> int:
+    """Count random tiles without bank conflicts, and require that no swizzle is better."""
     free = 0
-    for number in range(200):
+    for number in range(count):
         tile = judges.random_tile(Random(f"tile {number}"))
         best = checked(tile)
         free += max(best.ways) == 1
         assert max(best.ways) == 1 or not better_ones(tile, max(best.ways)), tile
-    assert 100 < free < 190
+    return free
 
 
 @each_row(

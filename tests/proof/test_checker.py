@@ -393,6 +393,5 @@ def test_recorded_certificates_are_true() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_many_mutants_are_refused_or_true(seed: int) -> None:
-    assert judged(recorded(), 1000, seed)["refused"] > 700
+def test_many_mutants_are_refused_or_true() -> None:
+    assert judged(recorded(), 500, 2)["refused"] > 350

@@ -387,6 +387,8 @@ def test_a_claim_is_disproved_only_with_a_counterexample() -> None:
     [
         ("f32[M,N]{1,0:T(*,50)}", "M >= 60", {"M": 60, "N": 1}, 60),
         ("f32[M,N,K]{0,2,1:T(*,6)(*,6)}", "M >= 3, K >= 4", {"M": 3, "N": 1, "K": 5}, 15),
+        ("f32[M,N]{1,0:T(8,1)}", "N >= 5", {"M": 1, "N": 5}, 1),
+        ("f32[M,N]{1,0:T(8,1)}", "N % 6 == 0", {"M": 1, "N": 6}, 1),
     ],
 )
 def test_the_smallest_sizes_where_products_decide(
@@ -434,3 +436,14 @@ def test_a_condition_with_a_negative_constant() -> None:
 def test_tiled_and_untiled_rows_of_one() -> None:
     proof = ml.are_equivalent("pred[M,N]{1,0:T(32,128)(32,1)}", "pred[M,N]{1,0}")
     assert str(proof.condition) == "M <= 32 and N = 1"
+
+
+@each_row("assumed", [{"integer": True, "nonnegative": True}, {"integer": True, "positive": True}])
+def test_a_condition_is_about_the_symbols_that_were_given(assumed: dict[str, bool]) -> None:
+    import sympy
+
+    sizes = [sympy.Symbol(name, **assumed) for name in "MN"]
+    for text in ("{1,0:T(8,128)}", "{1,0:T(*,6)}"):
+        condition = ml.is_surjective(text, (sizes[0], sizes[1])).condition
+        assert condition.expr.free_symbols == {*sizes}
+        assert condition.expr.subs(dict(zip(sizes, (24, 128), strict=True))) == True  # noqa: E712
