@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from morello_layouts import notations
-from morello_layouts.api.arguments import Sizes, sizes_of
+from morello_layouts.api.arguments import Sizes, require_size_names, sizes_of
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import (
     OPERATIONS,
@@ -22,6 +22,7 @@ from morello_layouts.expr.conversions import (
     form_from_sympy,
     number_from_sympy,
     promote_to_sizes,
+    symbol,
     to_sympy,
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -168,19 +169,23 @@ def _require_equal(form: AffineExpr, simple: AffineExpr) -> None:
         raise AssertionError(f"a bug of the simplifier: {form} is not {simple}: {answer.reason}")
 
 
-_KEYS = {"shape", "size", "names"}
+_KEYS = {"shape", "size", "names", "sizes"}
 
 
 def from_sympy(
-    domain: Mapping[Any, Any] | Sequence[Any], expr: sympy.Expr | str | Sequence[sympy.Expr | str]
+    domain: Mapping[Any, Any] | Sequence[Any],
+    expr: sympy.Expr | str | Sequence[sympy.Expr | str] | Callable[..., Any],
 ) -> AffineMap:
     """Return the map from coordinates to offsets of a formula, to be compared with layouts.
 
     Args:
         domain: ``{"shape": (6, 8)}``, with the coordinates ``d0, d1, …``. Optional keys are
-            ``"names"``, for other names such as ``("i", "j")``, and ``"size"``, the elements of the
-            buffer. A shape alone is a domain too, and so are sizes by name: ``{"i": 6, "j": 8}``.
-        expr: the offset, as SymPy or as text; several make a map to coordinates.
+            ``"names"``, for other names such as ``("i", "j")``, ``"size"``, the elements of the
+            buffer, and ``"sizes"``, names of sizes that the shape lacks, such as the pitch of rows.
+            A pitch of its own is taken for large enough that rows lie apart. A shape alone is a
+            domain too, and so are sizes by name: ``{"i": 6, "j": 8}``.
+        expr: the offset, as SymPy, as text, or as a Python function of the coordinates, which is
+            called with symbols; several expressions make a map to coordinates.
 
     Raises:
         ShapeError: if the domain has no shape.
@@ -193,8 +198,13 @@ def from_sympy(
     >>> wrong = from_sympy({"i": 6, "j": 8}, "24*(j//4) + 4*i + j%3")
     >>> ml.are_equivalent(wrong, "[1, 0, 1 p(4)]").counterexample
     (0, 3)
+    >>> print(from_sympy((6, 8), lambda i, j: 24 * (j // 4) + 4 * i + j % 4))
+    (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
+    >>> pitched = from_sympy({"shape": ("M", "N"), "sizes": "ld"}, "ld*d0 + d1")
+    >>> print(ml.index_map(pitched)[2:, 3])
+    (d0) -> ld*d0 + 2*ld + 3
     """
-    names, given, size = _domain(domain)
+    names, given, size, others = _domain(domain)
     own = checked_names(names, given.sizes) if names else ()
     inside = coordinate_variables(given.sizes)
     coordinates = dict(zip(own or standard(len(inside)), inside, strict=True))
@@ -208,7 +218,10 @@ def from_sympy(
             "give its size in elements",
         )
     known = {n for sized in given.sizes if not isinstance(sized, int) for n in sized.names()}
+    known |= others
     bounds |= dict.fromkeys(known, (1, None))
+    if callable(expr) and not hasattr(expr, "free_symbols"):
+        expr = expr(*(symbol(name) for name in coordinates))
     exprs = [expr] if isinstance(expr, str | int) or hasattr(expr, "free_symbols") else expr
     if not isinstance(exprs, list | tuple) or not exprs:
         raise LayoutError(
@@ -216,47 +229,53 @@ def from_sympy(
             "a map has one expression, or several in a tuple",
             'give for example "8*d0 + d1"',
         )
-    forms = tuple(_form(one, bounds, coordinates) for one in exprs)
+    forms = tuple(_form(one, bounds, coordinates, known) for one in exprs)
     return AffineMap(given.sizes, forms, size, given.symbols).named(*names)
 
 
-def _domain(domain: Any) -> tuple[list[str], Sizes, Any]:
-    """Return the coordinates' names, the shape, and the size of the buffer."""
+def _domain(domain: Any) -> tuple[list[str], Sizes, Any, set[str]]:
+    """Return the coordinates' names, the shape, the size of the buffer, and names of sizes."""
     if not isinstance(domain, Mapping):
         domain = {"shape": domain}
     if "shape" not in domain:
         if not domain or set(map(str, domain)) & _KEYS:
             raise _no_shape(domain)
         given = sizes_of(tuple(domain.values()))
-        return [str(name) for name in domain], given, None
+        return [str(name) for name in domain], given, None, set()
     if set(domain) - _KEYS:
         raise _no_shape(domain)
     given = sizes_of(domain["shape"])
-    named = domain.get("names", ())
-    if isinstance(named, str) or not isinstance(named, Iterable):
+    named, others = domain.get("names", ()), domain.get("sizes", ())
+    others = (others,) if isinstance(others, str) else others
+    if isinstance(named, str) or not all(isinstance(x, Iterable) for x in (named, others)):
         raise _no_shape(domain)
+    pitches = set(map(str, others))
+    require_size_names(pitches)
     size = sizes_of((domain["size"],)).sizes[0] if "size" in domain else None
-    return [str(n) for n in named], given, size
+    return [str(n) for n in named], given, size, pitches
 
 
 def _no_shape(domain: object) -> ShapeError:
     return ShapeError(
         f"domain: expected a shape, got {domain!r}",
         "the domain of a map is the coordinates of an array",
-        'give {"shape": (6, 8)}, optionally with "names" and "size", or {"i": 6, "j": 8}',
+        'give {"shape": (6, 8)}, optionally with "names", "size", "sizes", or {"i": 6, "j": 8}',
     )
 
 
 def _form(
-    expr: Any, bounds: Mapping[str, Any], coordinates: Mapping[str, AffineExpr]
+    expr: Any,
+    bounds: Mapping[str, Any],
+    coordinates: Mapping[str, AffineExpr],
+    sizes: AbstractSet[str],
 ) -> AffineExpr:
-    form = form_of(expr, bounds)
+    form = promote_to_sizes(form_of(expr, bounds), sizes)
     unknown = {v.name for v in form.variables()} - set(coordinates)
     if unknown:
         raise LayoutError(
             f"{expr}: expected the coordinates {', '.join(coordinates)}, got "
             f"{', '.join(sorted(unknown))}",
             "a formula consists of the coordinates of its domain and of sizes",
-            'use these, or give "names" with the shape',
+            'use these, or give "names", or "sizes" such as {"shape": (6, 8), "sizes": "ld"}',
         )
     return substitute(form, coordinates)

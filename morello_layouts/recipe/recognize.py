@@ -8,14 +8,14 @@ is row-major order of the digits, with gaps. Pad, split, transpose and merge say
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from math import prod
 from typing import TypeAlias
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr, Digit, Var, canonicalize, coordinate_variables
-from morello_layouts.expr.affine import floors_of
+from morello_layouts.expr.affine import BitXor, floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.recipe import Recipe
@@ -29,6 +29,7 @@ from morello_layouts.recipe.steps import (
     Transpose,
     Window,
 )
+from morello_layouts.recipe.swizzles import xor_steps
 
 
 def recipe_of_formula(shape: Shape, form: AffineExpr, size: Int | None = None) -> Recipe:
@@ -59,10 +60,27 @@ def recipe_of_formula(shape: Shape, form: AffineExpr, size: Int | None = None) -
     turns, (risen,) = _rising(shape, [simple])
     digits = _digits_of(shape, [risen])
     if digits is None:
-        return Recipe(shape, (Scatter((simple,), (end,)),))
+        return _swizzled(shape, simple, end) or Recipe(shape, (Scatter((simple,), (end,)),))
     start = risen.const
     axes = Recipe(shape, (*turns, *_steps(shape, digits, [None])))
     return Recipe(shape, axes.steps, end - start - axes.size, start)
+
+
+def _swizzled(shape: Shape, form: AffineExpr, size: Int) -> Recipe | None:
+    """Return the recipe of a formula with ``^``, as an xor before the recipe of the rest."""
+    swizzles = ((atom, c) for atom, c in form.terms if isinstance(atom, BitXor))
+    for atom, c in swizzles:
+        others = AffineExpr(tuple(term for term in form.terms if term[0] is not atom), form.const)
+        for found in xor_steps(shape, atom):
+            at = coordinate_variables(found.shape)
+            values = {f"d{k}": value for k, value in enumerate(found.outer(at))}
+            rest, changed = canonicalize(substitute(others, values)), at[found.xor.target]
+            if str(changed) in {var.name for var in rest.variables()}:
+                continue  # the coordinate before the xor is lost
+            inner = recipe_of_formula(found.shape, rest + changed * c, size)
+            if not any(isinstance(step, Scatter) for step in inner.steps):
+                return replace(inner, shape=shape, steps=(*found.steps, *inner.steps))
+    return None
 
 
 def recipe_of_coordinates(shape: Shape, forms: Sequence[AffineExpr], sizes: Shape) -> Recipe:
