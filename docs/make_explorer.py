@@ -91,7 +91,7 @@ def build(target: Path) -> None:
     page = target / "index.html"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     text = page.read_text(encoding="utf-8").replace("<title>", f"{policy}\n<title>", 1)
-    own, here = "<!-- local -->", "nothing that you type leaves this page"
+    own, here = "<!-- local -->", "What you type stays in this page"
     page.write_text(re.sub(f"(?s){own}.*?{own}", here, text), encoding="utf-8")
     loaded = target / "pyodide"
     loaded.mkdir(exist_ok=True)

@@ -421,6 +421,9 @@ EXPLORER_WAIT: Final = 10
 EXPLORER_STARTS: Final = 3
 """Worker processes in a row that may fail to start before the explorer stops to start them."""
 
+EXPLORER_COMPARED: Final = 7
+"""Layouts beside the first in one picture: more would take too long."""
+
 EXPLORER_ANSWER: Final = 16 << 20
 """Bytes of an answer: a browser hangs at more."""
 

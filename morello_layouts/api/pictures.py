@@ -45,8 +45,9 @@ def draw(
         shape: the sizes, for a layout that carries none.
         colour: ``"tile"``: one colour for each outermost tile; ``"word"``: one for each word;
             ``"bank"``: one for each of the 32 banks of shared memory, where word k lies in bank
-            k mod 32; or the name of an axis, such as ``"lane"``: one for each place along it. By
-            default the lane or the device if the layout has them, and else the tile.
+            k mod 32; ``"row"``, ``"column"``; ``"offset"``: a scale from the first to the last; or
+            the name of an axis, such as ``"lane"``: one for each place along it. By default the
+            lane or the device if the layout has them, and else the tile.
         word_bits: bits of a word.
         element_bits: bits of an element; by default those of the layout's element type.
         dots: coordinates of cells to mark with a dot.

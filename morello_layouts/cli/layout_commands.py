@@ -170,8 +170,8 @@ In Python: draw.
     "--color",
     metavar="UNIT",
     default="",
-    help="What a colour stands for: tile, word, bank, or an axis, such as register. By default the "
-    "lane of a fragment, and else the tile.",
+    help="What a colour stands for: tile, offset, row, column, word, bank, or an axis. By default "
+    "the lane of a fragment, and else the tile.",
 )
 @click.option("--word-bits", type=int, default=32, show_default=True, help="Bits of a word.")
 @click.option("--element-bits", type=int, help="Bits of an element, if no text names its type.")

@@ -34,9 +34,12 @@ from morello_layouts.explorer.subject import (
     is_formula,
     subject_of,
 )
+from morello_layouts.limits import EXPLORER_COMPARED
 from morello_layouts.maps import IndexMap
-from morello_layouts.picture import Picture
+from morello_layouts.picture import Limits, Style, picture_of
 from morello_layouts.picture.page import page_data, page_parts
+from morello_layouts.picture.panel import COLOURS
+from morello_layouts.picture.tiles import levels_of
 from morello_layouts.plain import plain
 from morello_layouts.proof import Proof
 
@@ -144,8 +147,8 @@ def answer(values: Mapping[str, str]) -> dict[str, Any]:
     It does not raise LayoutErrors: ``errors`` lists them with their fields. If the layout is
     valid, the other keys are there too: ``source``, ``instruction``, ``arrays``,
     ``array``, ``headline``, ``kind``, ``words``, ``memory``, ``sizes``, ``tpu``, ``notes``, and,
-    if the sizes are known, ``formula``, ``proofs``, ``code``, ``picture``, ``comparison`` and
-    ``banks``.
+    if the sizes are known, ``formula``, ``proofs``, ``deciders``, ``code``, ``picture``,
+    ``comparisons`` and ``banks``.
 
     >>> found = answer({"layout": "f32[3,5]{1,0:T(2,2)}"})
     >>> found["formula"]["simplified"], found["errors"]
@@ -185,19 +188,19 @@ def parts(values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
 def _shown(
     m: IndexMap, question: Question, subject: Subject, errors: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the picture, and what is drawn into it: a comparison, and banks."""
-    comparison = banks = None
-    if question.other.strip():
-        with _noting(errors, "other"):
-            compare = _with_formula if is_formula(question.other) else _with_layout
-            comparison = compare(m, question.other)
+    """Return the picture, and what is drawn into it: comparisons, and banks."""
+    comparisons, banks = [], None
+    with _noting(errors, "other"):
+        for text in question.others[:EXPLORER_COMPARED]:
+            compare = _with_formula if is_formula(text) else _with_layout
+            comparisons.append(compare(m, text))
     if question.access.strip():
         with _noting(errors, "access"):
             banks = banks_of(m, question.access.strip())
-    found = {"comparison": plain(comparison), "banks": plain(banks)}
+    found: dict[str, Any] = {"comparisons": plain(comparisons), "banks": plain(banks)}
     with _noting(errors, "at"):
         at = question.at if subject.is_symbolic else ""
-        found["picture"] = _picture(m, comparison, banks, at)
+        found["picture"] = _picture(m, comparisons, banks, at, question.colour)
     return found
 
 
@@ -279,34 +282,41 @@ def _attempted(make: Callable[[], str]) -> str:
 
 
 def _picture(
-    m: IndexMap, comparison: LayoutComparison | None, banks: Banks | None, at: str
+    m: IndexMap, comparisons: list[LayoutComparison], banks: Banks | None, at: str, colour: str
 ) -> dict[str, Any]:
     """Return the interactive picture, or why it does not exist."""
-    maps = (m,) if comparison is None else comparison.maps
-    known, sizes = at_numbers(maps, at)
-    try:
-        dots = [*([] if comparison is None else comparison.dots), *(banks.dots if banks else ())]
-        panels = _drawn(known, dots, banks).panels
-    except LayoutError as error:
-        return {"reason": f"{error.what}: {error.why}", "at": sizes}
-    markup, style = page_parts(panels)
-    return {"markup": markup, "style": style, "panels": page_data(panels), "at": sizes}
-
-
-def _drawn(maps: list[IndexMap], dots: list[tuple[int, ...]], banks: Banks | None) -> Picture:
-    """Return the picture of one or two maps, as large as a browser draws at once.
-
-    If banks are asked for, elements of one bank have one colour.
-    """
-    rows, columns = _ONE_SLICE if len(maps[0].shape) <= 2 else _EACH_SLICE
-    return api.draw(
-        maps[0],
-        maps[1] if len(maps) > 1 else None,
-        dots=dots,
-        colour="" if banks is None else "bank",
-        element_bits=None if banks is None else banks.bits,
-        max_rows=rows,
-        max_columns=columns,
-        max_slices=_SLICES,
-        max_slots=_SLOTS,
+    others = [one for comparison in comparisons for one in comparison.maps[1:]]
+    known, sizes = at_numbers([m, *others], at)
+    bits = banks.bits if banks else None if m.element_type is None else m.element_type.bits
+    colours = _colours(known[0], bits)
+    default = "bank" if banks else next(x for x in (*_USUAL, "offset") if x in colours)
+    style = Style(
+        colour=colour if colour in colours else default,
+        element_bits=bits,
+        dots=tuple(dot for one in (*comparisons, *([banks] if banks else ())) for dot in one.dots),
     )
+    found = {"at": sizes, "colours": colours, "colour": style.colour}
+    rows, columns = _ONE_SLICE if len(m.shape) <= 2 else _EACH_SLICE
+    try:
+        panels = picture_of(known, style, Limits(rows, columns, _SLICES, _SLOTS)).panels
+    except LayoutError as error:
+        return {"reason": f"{error.what}: {error.why}", **found}
+    markup, style_text = page_parts(panels)
+    return {"markup": markup, "style": style_text, "panels": page_data(panels), **found}
+
+
+_USUAL: Final = ("lane", "device", "tile")
+"""What a colour stands for by default: the first that a layout has."""
+
+
+def _colours(m: IndexMap, bits: int | None) -> list[str]:
+    """Return what a colour may stand for."""
+    axes = [
+        name
+        for name, n in zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
+        if n != 1
+    ]
+    left_out = {"tile"} if m.recipe.axis_names or not levels_of(m.recipe) else set()
+    if bits is None or m.recipe.axis_names:
+        left_out |= {"word", "bank"}
+    return [*(x for x in COLOURS if x not in left_out), *axes]

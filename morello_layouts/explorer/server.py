@@ -36,7 +36,7 @@ FILES: Final = {
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS: Final = (
     ("Content-Security-Policy", _POLICY),

@@ -41,9 +41,10 @@ class Question:
         shape: the sizes of a layout that carries none: ``6x8``, ``M,N``.
         assuming: assumptions about symbolic sizes: ``8 | M``.
         at: sizes at which to draw a layout of symbolic sizes: ``M=16, N=256``.
-        other: a second layout to compare with, or a formula over d0, d1, ….
+        other: layouts to compare with, or formulas over d0, d1, …, a line each.
         array: the position of an array in a tuple, from 0.
         access: what a warp reads or writes, if the layout is of shared memory: ``column``.
+        colour: what a colour of the picture stands for; the usual if the layout does not have it.
     """
 
     layout: str
@@ -53,6 +54,7 @@ class Question:
     other: str = ""
     array: str = ""
     access: str = ""
+    colour: str = ""
 
     @staticmethod
     def of(values: Mapping[str, str]) -> Question:
@@ -88,6 +90,11 @@ class Question:
         """Return the fields that are not empty, by name."""
         texts = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: text for name, text in texts.items() if text}
+
+    @property
+    def others(self) -> list[str]:
+        """The layouts and formulas to compare with."""
+        return [line for line in self.other.splitlines() if line.strip()]
 
     @property
     def position(self) -> int:
@@ -300,7 +307,8 @@ def subject_of(question: Question) -> Subject:
 def _shape(question: Question) -> Shape | None:
     """Return the sizes from the page's field, or those of the layout to compare with."""
     if not question.shape.strip():
-        return _shape_of_other(question.other)
+        shapes = (_shape_of_other(other) for other in question.others)
+        return next((shape for shape in shapes if shape is not None), None)
     with in_field("shape"):
         return notations.parse_shape(question.shape)
 

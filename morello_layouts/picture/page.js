@@ -200,17 +200,28 @@ function interactive(root, panels) {
       svg.setAttribute("height", bottom + 8);
       svg.setAttribute("viewBox", `0 0 ${right + 8} ${bottom + 8}`);
       order.sort((a, b) => a[0] - b[0]);
-      // A line through the cells in order is clearer than numbers, if the cells are few.
+      // A line from cell to cell in order is clearer than numbers, if the cells are few.
       const points = order.length <= 300 && !panel.isCut && stage < last ? order : [];
-      trail.setAttribute("d", points.map(([, x, y], j) => `${j ? "L" : "M"}${x} ${y}`).join(""));
+      trail.setAttribute("d", points.slice(1).map((to, j) => link(points[j], to)).join(""));
     }
-    const stop = () => { clearInterval(timer); timer = null; };
+    // From the edge of one number to that of the next; of a jump only both ends.
+    function link([, x, y], [, toX, toY]) {
+      const long = Math.hypot(toX - x, toY - y), room = at => Math.min(
+        at * width / Math.abs(toX - x), at * height / Math.abs(toY - y));
+      const point = part => `${x + part * (toX - x)} ${y + part * (toY - y)}`;
+      const near = room(0.36), edge = room(0.5);
+      if (long < 1.6 * width) return `M${point(near)}L${point(1 - near)}`;
+      return `M${point(near)}L${point(edge)}M${point(1 - edge)}L${point(1 - near)}`;
+    }
+    const play = section.querySelector(".play");
+    const stop = () => { clearInterval(timer); timer = null; play.textContent = "Play"; };
     section.querySelector(".back").onclick = () => { stop(); go(Number(range.value) - 1); };
     section.querySelector(".next").onclick = () => { stop(); go(Number(range.value) + 1); };
     range.oninput = () => { stop(); go(Number(range.value)); };
-    section.querySelector(".play").onclick = () => {
-      stop();
-      go(0);
+    play.onclick = () => {
+      if (timer) { stop(); return; }
+      if (Number(range.value) === last) go(0);
+      play.textContent = "Pause";
       timer = setInterval(() => {
         if (!section.isConnected) { stop(); return; } // another picture has replaced this one
         go(Number(range.value) + 1);

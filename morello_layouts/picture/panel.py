@@ -48,8 +48,12 @@ def _between(before: Line, after: Line) -> list[int | None]:
 
 
 Colour: TypeAlias = str
-"""Cells of one colour share the outermost tile (``tile``), a ``word`` of memory, a ``bank`` of
-shared memory, or the place along a named axis, such as ``lane`` or ``register``."""
+"""Cells of one colour share the outermost tile (``tile``), a ``row``, a ``column``, a ``word`` of
+memory, a ``bank`` of shared memory, or the place along a named axis, such as ``lane`` or
+``register``; or colours go from the first ``offset`` to the last."""
+
+COLOURS: Final = ("tile", "offset", "row", "column", "word", "bank")
+"""What a colour stands for in any picture."""
 
 BANKS: Final = 32
 """The banks of shared memory: word k lies in bank k mod 32."""
@@ -60,8 +64,9 @@ class Style:
     """The colours and the marks of a picture.
 
     Attributes:
-        colour: ``"tile"``, ``"word"``, ``"bank"``, or the name of an axis; empty for ``"lane"`` or
-            ``"device"`` if the layout has such an axis, and else ``"tile"``.
+        colour: ``"tile"``, ``"offset"``, ``"row"``, ``"column"``, ``"word"``, ``"bank"``, or the
+            name of an axis; empty for ``"lane"`` or ``"device"`` if the layout has such an axis,
+            and else ``"tile"``.
         word_bits: bits of a word.
         element_bits: bits of an element; None if unknown.
         dots: coordinates of the cells with a dot.
@@ -103,12 +108,12 @@ def check_style(style: Style, shape: Sequence[int], levels: int, axes: Sequence[
     Raises:
         LayoutError: if it is not valid.
     """
-    colours = ("tile", "word", "bank", *axes)
+    colours = (*COLOURS, *axes)
     if style.colour not in colours:
         expected = f"{', '.join(map(repr, colours[:-1]))} or {colours[-1]!r}"
         raise LayoutError(
             f"colour: expected {expected}, got {style.colour!r}",
-            "cells of one colour share a tile, a word, a bank, or a place along a named axis",
+            "cells of one colour share what it names; offsets have a scale of colours",
             'give colour="tile", for example',
         )
     for name, bits in (("word_bits", style.word_bits), ("element_bits", style.element_bits)):
@@ -151,6 +156,7 @@ class Paper:
         line: the lines between cells.
         red: marks.
         pastels: fills of cells.
+        scale: fills from the first offset to the last.
     """
 
     background: str
@@ -159,36 +165,53 @@ class Paper:
     line: str
     red: str
     pastels: tuple[str, ...]
+    scale: tuple[str, ...]
 
 
 LIGHT: Final = Paper(
     "#ffffff", "#1c1e21", "#565d66", "#b4bac2", "#d3122b",
     ("#cfe3f7", "#fde0b8", "#d0edcf", "#f6cfd8", "#ded5f3", "#f7f0b4",
      "#c3ebe6", "#ead9c8", "#f3cdee", "#dde7bd", "#c3d0ea", "#fbcdbc"),
+    ("#fdf6d8", "#f0efc6", "#dfe9bb", "#cbe3b6", "#b6dbb5", "#a2d3b8", "#92c9bd", "#8bbfc3",
+     "#8cb4c8", "#93a9ca", "#9c9dc8", "#a591c2"),
 )  # fmt: skip
 
 DARK: Final = Paper(
     "#15181c", "#eceff2", "#a3abb5", "#59616b", "#ff7381",
     ("#1f4468", "#6b4613", "#24532a", "#6a2c3b", "#463a70", "#524b14",
      "#1a524d", "#594633", "#66305f", "#465222", "#38476a", "#70392a"),
+    ("#4a4318", "#434a1c", "#394f24", "#2d532f", "#20553b", "#175649", "#175456", "#1f5162",
+     "#2c4c6b", "#3b4771", "#4a4173", "#583a70"),
 )  # fmt: skip
 
 
 def key_of(place: Cell | Slot, style: Style, view: View) -> Hashable:
     """Return the tile, word, bank or place along an axis that gives a place its colour."""
-    if style.has_words:
-        first = style.words_of(place.offset)[0]
-        return first if style.colour == "word" else first % BANKS
-    if style.colour != "tile":
-        return view.place(place.offset)[style.colour]
-    return place.tiles[0] if place.tiles else ()
+    match style.colour:
+        case "word" | "bank":
+            first = style.words_of(place.offset)[0]
+            return first if style.colour == "word" else first % BANKS
+        case "tile":
+            return place.tiles[0] if place.tiles else ()
+        case "offset":
+            return place.offset
+        case "row" | "column":
+            at = place.coordinate or ()
+            return at[:-1] if style.colour == "row" else at[-1:]
+    return view.place(place.offset)[style.colour]
 
 
 def colour_numbers(view: View, style: Style) -> dict[Hashable, int]:
     """Return a pastel's number for each tile or word, other than those of its neighbours.
 
-    The numbers follow the order in which the cells are read, so a few tiles all differ.
+    The numbers follow the order in which the cells are read, so a few tiles all differ. Offsets
+    have the numbers after the pastels', in their order.
     """
+    if style.colour == "offset":
+        places: tuple[Cell | Slot, ...] = (*view.cells(), *view.slots())
+        offsets = sorted({place.offset for place in places})
+        steps = len(LIGHT.scale)
+        return {p: len(LIGHT.pastels) + k * steps // len(offsets) for k, p in enumerate(offsets)}
     chosen: dict[Hashable, int] = {}
     for key, neighbours in _keys(view, style):
         if key not in chosen:

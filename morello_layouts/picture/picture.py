@@ -46,7 +46,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One layout, or two side by side, as a grid of offsets above the memory strip.
+    """One layout, or several side by side, as a grid of offsets above the memory strip.
 
     A notebook shows it; ``str()`` gives the picture for a terminal.
 
@@ -140,13 +140,13 @@ class Picture:
 
 
 def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Picture:
-    """Return the picture of one index map, or of two of one shape.
+    """Return the picture of index maps of one shape; those that move are marked against the first.
 
     Elements have the bits of the style, or of the map's element type if the style has none.
 
     Raises:
         UnsupportedError: if sizes are symbolic.
-        ShapeError: if two index maps have different shapes.
+        ShapeError: if the index maps have different shapes.
         LayoutError: if the style is not valid for a map.
     """
     for m in maps:
@@ -154,7 +154,7 @@ def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Pictur
     if len({m.recipe.shape for m in maps}) > 1:
         raise ShapeError(
             f"the shapes differ: {' and '.join(str(m.shape) for m in maps)}",
-            "a picture compares two layouts of one array",
+            "a picture compares layouts of one array",
             "give layouts of one shape",
         )
     views = [_view(m, limits) for m in maps]
@@ -165,7 +165,7 @@ def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Pictur
         colour = style.colour or next(places, "tile")
         own = replace(style, colour=colour, element_bits=style.element_bits or bits)
         check_style(own, view.shape, len(levels_of(m.recipe)), m.recipe.axis_names)
-        elsewhere, moved = ({}, "") if len(maps) == 1 else _moved(m, maps[1 - k], view)
+        elsewhere, moved = ({}, "") if len(maps) == 1 else _moved(m, maps[0 if k else 1], view)
         colours = colour_numbers(view, own)
         panels.append(Panel(m, view, own, m.source or str(m), colours, elsewhere, moved))
     return Picture(tuple(panels))

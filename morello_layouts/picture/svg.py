@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 from zlib import crc32
@@ -56,6 +56,10 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
         yield "c0", f"one colour, one number w: one {style.word_bits}-bit word"
     elif style.colour == "bank":
         yield "c0", f"one colour, one number b: one of {BANKS} banks of {style.word_bits} bits"
+    elif style.colour == "offset":
+        first = len(LIGHT.pastels)
+        yield f"c{first}", "first offset"
+        yield f"c{first + len(LIGHT.scale) - 1}", "last offset"
     elif style.colour != "tile":
         yield "c0", f"cells of one {style.colour} have one colour"
     elif view.levels:
@@ -138,9 +142,10 @@ def _document(parts: Sequence[str], width: float, height: float, title: str, cla
     # A name of its own: else a browser takes the pattern of another picture, even a hidden one.
     own = f"ml-{crc32(''.join((title, *parts)).encode('utf-8', 'backslashreplace')):08x}"
     hatch = f".{own} .p{{fill:url(#{own})}}"
+    has_scale = any(f'class="c{len(LIGHT.pastels)}"' in part for part in parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{class_} {own}" role="img" {size} {box}>'
-        f"<title>{escaped(title)}</title><style>{_STYLE}{hatch}</style>"
+        f"<title>{escaped(title)}</title><style>{_STYLE}{_SCALE * has_scale}{hatch}</style>"
         f'<defs><pattern id="{own}"{_HATCH}</defs>'
         f'<rect class="paper" {size}/>{"".join(parts)}</svg>\n'
     )
@@ -250,7 +255,7 @@ def _rules(paper: Paper) -> Iterator[str]:
         yield f".c{k}{{fill:{pastel}}}"
 
 
-def _scoped(rules: Iterator[str]) -> str:
+def _scoped(rules: Iterable[str]) -> str:
     """Return rules that apply inside pictures only, in any page."""
     scoped = []
     for rule in rules:
@@ -283,6 +288,15 @@ _STYLE: Final = (
     f"{_scoped(iter(_SHAPES))}{_scoped(_rules(LIGHT))}"
     f"@media (prefers-color-scheme:dark){{{_scoped(_rules(DARK))}}}"
 )
+
+
+def _scale(paper: Paper) -> str:
+    colours = enumerate(paper.scale, len(LIGHT.pastels))
+    return _scoped(f".c{k}{{fill:{colour}}}" for k, colour in colours)
+
+
+_SCALE: Final = f"{_scale(LIGHT)}@media (prefers-color-scheme:dark){{{_scale(DARK)}}}"
+"""The styles of colours by offset, for the pictures that have them."""
 
 _HATCH: Final = (
     ' width="8" height="8" patternUnits="userSpaceOnUse">'

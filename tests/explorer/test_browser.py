@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,27 +209,36 @@ def test_the_recipe_is_stepped_through(page: Page) -> None:
     page.find(".player .back").click()
     assert page.text(".player .step") == "transpose [2,3,2,2]"
     # In one script: the next step comes by itself.
-    played = page.script(
-        "document.querySelector('.player .play').click();"
-        "return document.querySelector('.player .step').textContent"
+    states = page.script(
+        "const state = () => ['.step', '.play'].map(e => document.querySelector(e).textContent);"
+        "const found = [], play = document.querySelector('.player .play');"
+        "for (let k = 0; k < 2; k++) { play.click(); found.push(state()); } return found"
     )
-    assert played == "array [3,5]"
+    here = "transpose [2,3,2,2]"
+    assert states == [[here, "Pause"], [here, "Play"]], "it plays on from here, and pauses"
+    page.find(".player .play").click()
+    page.until(lambda: page.text(".player .step") == "memory, 24 slots")
+    page.until(lambda: page.text(".player .play") == "Play")
+    page.find(".player .play").click()
+    assert page.text(".player .step").startswith("array"), "at the end it begins again"
     page.type("layout", "f32[2,3]")  # the picture goes while it plays
     page.shows("3*d0 + d1")
 
 
 @pytest.mark.slow
 def test_the_details_stay_beside_the_pointer(page: Page) -> None:
-    page.open(layout="bf16[10,200]{1,0:T(8,128)(2,1)}", other="{0,1}")
-    for selector in ("#picture", ".player", ".player:last-child"):
-        overlap = page.script(
-            "document.querySelector(arguments[0]).scrollIntoView({ block: 'start' });"
-            "const box = e => document.querySelector(e).getBoundingClientRect();"
-            "const a = box(arguments[0]), b = box('.details');"
-            "return [b.top >= 0 && b.top < innerHeight, a.right <= b.left]",
-            selector,
-        )
-        assert overlap == [True, True], selector
+    one = {"layout": "bf16[10,200]{1,0:T(8,128)(2,1)}"}
+    for fields, is_beside in ((one, True), ({**one, "other": "{0,1}"}, False)):
+        page.open(**fields)
+        for selector in ("#picture", ".player"):
+            overlap = page.script(
+                "document.querySelector(arguments[0]).scrollIntoView({ block: 'start' });"
+                "const box = e => document.querySelector(e).getBoundingClientRect();"
+                "const a = box(arguments[0]), b = box('.details');"
+                "return [b.top >= 0 && b.top < innerHeight, a.right <= b.left]",
+                selector,
+            )
+            assert overlap == [True, is_beside], (fields, selector)
 
 
 @pytest.mark.slow
@@ -436,7 +447,7 @@ def test_every_field_has_a_name_and_the_keyboard_reaches_it(page: Page) -> None:
     assert nameless == 0
     page.script("document.activeElement.blur(); scrollTo(0, 0)")
     reached = []
-    for _ in range(16):
+    for _ in range(24):
         ActionChains(page.driver).send_keys(Keys.TAB).perform()
         reached.append(
             page.script("const e = document.activeElement; return e.id || e.className || e.name")
@@ -455,3 +466,105 @@ def test_the_page_says_that_the_server_does_not_answer(driver: Any) -> None:
     page.type("layout", "f32[2,4]")
     page.until(lambda: "morello-layouts explore" in page.text("#status"))
     page.complaints()
+
+
+@pytest.mark.slow
+def test_the_picture_comes_first_on_a_desk_and_on_a_phone(page: Page) -> None:
+    for width, height in ((1400, 900), (390, 844)):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            page.open(layout="f32[6,8]{1,0:T(2,4)}")
+            top, bottom = page.script(
+                "const box = document.querySelector('#picture').getBoundingClientRect();"
+                "return [box.top, box.bottom]"
+            )
+            assert top < height / 2, width
+            assert bottom <= height, width
+        finally:
+            page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.slow
+def test_sizes_slide_and_colours_are_chosen(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0}")
+    assert page.find("#colour").get_property("value") == "offset", "without tiles"
+    slide = (
+        "const e = document.getElementById(arguments[0]); e.focus(); e.value = arguments[1];"
+        "e.dispatchEvent(new Event('input', { bubbles: true }))"
+    )
+    page.script(slide, "size-1", 12)
+    page.shows("12*d0 + d1")
+    assert page.find("#layout").get_property("value") == "f32[3,12]{1,0}"
+    page.script(slide, "size-0", 10)
+    page.until(lambda: page.text("#answer h2") == "f32[10,12]{1,0}")
+    page.open(layout="f32[M,N]")
+    page.script(slide, "size-0", 3)
+    page.until(lambda: "M = 3" in page.text("#picture-card .about"))
+    page.script(
+        "colour.value = 'row'; colour.dispatchEvent(new Event('change', { bubbles: true }))"
+    )
+    page.until(lambda: "cells of one row have one colour" in page.text("#picture"))
+    assert "colour=row" in page.driver.current_url
+
+
+@pytest.mark.slow
+def test_three_layouts_are_compared(page: Page) -> None:
+    page.open(layout="f32[6,8]{1,0}", other="{1,0:T(2,4)}")
+    page.find("#add").click()
+    page.driver.switch_to.active_element.send_keys("{0,1}")
+    page.until(lambda: len(page.all("#picture g.panel")) == 3)
+    assert page.text("#comparison-1 h3") == "Compared with {0,1} at 6x8"
+    link = page.driver.current_url
+    page.driver.get("about:blank")
+    page.driver.get(link)
+    page.until(lambda: len(page.all("#picture g.panel")) == 3)
+    assert [e.get_property("value") for e in page.all("input.other")] == ["{1,0:T(2,4)}", "{0,1}"]
+
+
+@pytest.mark.slow
+def test_the_picture_is_saved_and_the_theme_changes(page: Page) -> None:
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    page.script(
+        "window.saved = []; URL.createObjectURL = (make => blob => {"
+        " saved.push(blob); return make.call(URL, blob); })(URL.createObjectURL);"
+        "HTMLAnchorElement.prototype.click = function () {"
+        " saved.push(this.getAttribute('download')); }"
+    )
+    for k, (name, kind) in enumerate((("svg", "image/svg+xml"), ("png", "image/png"))):
+        page.all(".saving button")[k].click()
+        page.until(lambda name=name: page.script("return saved.at(-1)") == f"layout.{name}")
+        assert page.script("return saved.at(-2).type") == kind
+    page.all(".saving button")[2].click()
+    page.until(lambda: page.script("return saved.at(-1)") == "layout.html")
+    text = page.driver.execute_async_script("saved.at(-2).text().then(arguments[0])")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "byOffset" in text
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    found = []
+    for _ in range(3):
+        page.find("#theme").click()
+        paper = "return getComputedStyle(document.querySelector('#picture .paper')).fill"
+        found.append((page.text("#theme"), page.script(ground), page.script(paper)))
+    light, dark = ("rgb(255, 255, 255)",) * 2, ("rgb(21, 24, 28)",) * 2
+    assert found == [
+        ("Theme: light", *light), ("Theme: dark", *dark), ("Theme: system", *light),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("AXE"), reason="AXE names no axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page: Page, scheme: str) -> None:
+    feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
+    try:
+        page.open(layout="f32[M,N]{1,0:T(2,4)}", other="{1,0}\n{0,1}", access="column")
+        page.script(Path(os.environ["AXE"]).read_text(encoding="utf-8"))
+        found = page.driver.execute_async_script(
+            "axe.run().then(r => arguments[0](r.violations.map("
+            "v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)])))"
+        )
+        assert found == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -27,7 +27,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.explorer.server import HOST, Server, asked, link
 from morello_layouts.explorer.subject import Question
 from morello_layouts.explorer.worker import Worker
-from morello_layouts.limits import EXPLORER_TEXT
+from morello_layouts.limits import EXPLORER_COMPARED, EXPLORER_STARTS, EXPLORER_TEXT
 from tests.explorer.page import PATIENCE
 
 # Formulas whose floors nest: more work than a request may take.
@@ -190,7 +190,8 @@ def test_long_fields_get_an_error(server: Server) -> None:
     (error,) = ask(server, layout="x" * EXPLORER_TEXT)["errors"]
     assert error["what"] == "no layout begins like this"
     script = get(server, "/explorer.js")[1].decode()
-    assert f"const LONGEST = {EXPLORER_TEXT};" in script, "the page knows the limit"
+    limits = f"const LONGEST = {EXPLORER_TEXT}, MOST = {EXPLORER_COMPARED};"
+    assert limits in script, "the page knows the limits"
 
 
 @pytest.mark.parametrize(
@@ -299,19 +300,26 @@ def test_a_process_that_dies_at_work_is_not_called_slow(
     assert ask(server, layout="f32[3]")["errors"] == []
 
 
-def test_a_process_that_cannot_load_is_not_called_slow(
+def test_processes_that_cannot_load_are_told_and_not_started_for_ever(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = server.worker
     working = worker._processes
+    made = type(working[0])
+    monkeypatch.setattr(made, "is_alive", lambda _: True)  # it ends while it is asked
     monkeypatch.setattr(sys, "executable", shutil.which("false"))  # its exit status is 1
-    worker._processes = [type(working[0])(1), type(working[0])(1)]
-    monkeypatch.setattr(worker._processes[0], "is_alive", lambda: True)
-    error = ask(server, layout="f32[3]")["trouble"]
-    assert error["what"] == "the worker process ended without an answer"
+    worker._processes = [made(1), made(1)]
+    found, last = [], []
+    for _ in range(EXPLORER_STARTS + 3):
+        found.append(ask(server, layout="f32[3]")["trouble"]["what"])
+        last.append(worker._processes[-1])
     for process in worker._processes:
         process.end()
-    worker._processes = working
+    worker._processes, worker._unstarted = working, 0
+    assert found[0] == "the worker process ended without an answer"
+    assert found[EXPLORER_STARTS:] == ["the explorer's worker processes cannot start"] * 3
+    assert len({*map(id, last)}) == EXPLORER_STARTS, "no more are started"
+    assert ask(server, layout="f32[3]")["errors"] == []
 
 
 AT_WORK = """

@@ -49,7 +49,7 @@ def test_the_formula_may_be_left_to_guess() -> None:
         (("f32[2,3]",), {"dots": [(2, 0)]}, "no element (2, 0)"),
         (("f32[2,3]",), {"boxes": [(0,)]}, "no element (0,)"),
         (("f32[2,3]",), {"dots": [(0, -1)]}, "no element (0, -1)"),
-        (("f32[2,3]",), {"colour": "rainbow"}, "colour: expected 'tile', 'word' or 'bank'"),
+        (("f32[2,3]",), {"colour": "rainbow"}, "'row', 'column', 'word' or 'bank', got 'rainbow'"),
         (("f32[2,3]",), {"box_tiles": 1}, "no levels of tiles"),
         (("bf16[4,8]{1,0:T(2,4)(2,1)}",), {"box_tiles": 3}, "from 0 to 2, got 3"),
         (("[0, 1]", (2, 3)), {"colour": "word"}, "bits of an element are unknown"),

@@ -60,8 +60,8 @@ def test_colours_of_banks() -> None:
 @pytest.mark.parametrize(
     ("text", "colour", "what"),
     [
-        (FRAGMENT, "thread", "expected 'tile', 'word', 'bank', 'lane' or 'register'"),
-        ("f32[2,3]", "lane", "expected 'tile', 'word' or 'bank', got 'lane'"),
+        (FRAGMENT, "thread", "'word', 'bank', 'lane' or 'register'"),
+        ("f32[2,3]", "lane", "'word' or 'bank', got 'lane'"),
     ],
 )
 def test_colours_that_do_not_exist(text: str, colour: str, what: str) -> None:

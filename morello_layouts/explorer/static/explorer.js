@@ -1,11 +1,11 @@
 "use strict";
-// The fields' texts go to the server, its answer goes to the page, and the address keeps the texts.
+// The fields' texts go to the engine, its answer goes to the page, and the address keeps the texts.
 const NAMES = ["layout", "shape", "other", "access", "assuming", "at"];
 const START = { layout: "f32[3,5]{1,0:T(2,2)}" };
 const place = id => document.getElementById(id);
 const shownAnswer = place("answer"), status = place("status");
-const LONGEST = 4000; // characters of a field, as in limits.py
-let array = ""; // the position of the array in a tuple
+const LONGEST = 4000, MOST = 7; // characters of a field, layouts to compare, as in limits.py
+let chosen = {}; // what no field holds: the position in a tuple, and what a colour stands for
 let presets = [];
 let asking = null; // aborts the question under way
 let timer = null;
@@ -14,16 +14,33 @@ let isNewEntry = false; // the change that waits for the timer begins an entry
 let shownText = ""; // the answer on the page, as received
 let answered = 0; // parts of answers so far
 
+const others = () => [...document.querySelectorAll("input.other")];
+
 function typed() {
   const question = {};
   for (const name of NAMES) if (place(name).value) question[name] = place(name).value;
-  if (array) question.array = array;
-  return question;
+  question.other = others().map(input => input.value).filter(text => text.trim()).join("\n");
+  if (!question.other) delete question.other;
+  return { ...question, ...chosen };
 }
 
 function fill(question) {
   for (const name of NAMES) place(name).value = question[name] || "";
-  array = question.array || "";
+  const texts = (question.other || "").split("\n");
+  others().slice(1).forEach(input => input.remove());
+  texts.slice(1, MOST).forEach(compareOneMore);
+  others().forEach((input, k) => { input.value = texts[k]; });
+  chosen = {};
+  for (const name of ["array", "colour"]) if (question[name]) chosen[name] = question[name];
+}
+
+function compareOneMore() {
+  const input = place("other").cloneNode();
+  input.removeAttribute("id");
+  input.value = "";
+  input.setAttribute("aria-label", `Compare with, number ${others().length + 1}`);
+  place("add").before(input);
+  return input;
 }
 
 const addressOf = question => {
@@ -34,7 +51,7 @@ const addressOf = question => {
 function fromAddress() {
   const found = {};
   for (const [name, value] of new URLSearchParams(location.hash.slice(1)))
-    if (NAMES.includes(name) || name === "array") found[name] = value;
+    if (NAMES.includes(name) || name === "array" || name === "colour") found[name] = value;
   return found;
 }
 
@@ -130,10 +147,64 @@ function show(answer, text) {
   }
   const focused = document.activeElement;
   const kept = focused && shownAnswer.contains(focused) && focused.id;
-  shownAnswer.replaceChildren(...parts(answer, chooseArray));
+  shownAnswer.replaceChildren(...parts(answer, choose));
   if (answer.picture && answer.picture.panels)
     interactive(place("picture-card"), answer.picture.panels);
+  slide(answer);
   if (kept && place(kept)) place(kept).focus();
+  paint();
+}
+
+// The sizes that sliders change: those of the picture's symbols, of the field, or in the text.
+function sizesTyped(answer) {
+  const at = Object.entries((answer.picture || {}).at || {});
+  if (at.length) return { symbols: at.map(([name, n]) => ({ name, n })) };
+  const field = place("shape").value && !(answer.unused || {}).shape ? "shape" : "layout";
+  const sizes = field === "shape" ? /^[\dx*,() ]+$/ : /^\s*(?:[a-z]\w*\[|(?:memref|tensor|vector)<)[\dx,]+/;
+  const [text] = place(field).value.match(sizes) || [""], panels = (answer.picture || {}).panels;
+  const prefix = field === "shape" ? 0 : text.search(/[[<]/) + 1;
+  const found = [...text.slice(prefix).matchAll(/\d+/g)];
+  const names = panels ? panels[0].names : [];
+  if (found.length !== names.length || answer.arrays.length > 1) return { symbols: [] };
+  return { field, symbols: found.map((match, k) => ({ name: names[k], n: Number(match[0]),
+    start: prefix + match.index, end: prefix + match.index + match[0].length })) };
+}
+
+// Show a slider for each size; those that stay are not made anew, since one may be in hand.
+function slide(answer) {
+  const box = place("sliders"), { field, symbols } = sizesTyped(answer);
+  const names = symbols.map(one => one.name).join();
+  if (box.dataset.names !== names) {
+    box.dataset.names = names;
+    box.replaceChildren(...symbols.slice(0, 4).map(({ name }, k) => {
+      const input = node("input", { type: "range", min: 1, id: `size-${k}` });
+      input.addEventListener("input", () => resize(k, input.value));
+      return node("label", {}, name, input, node("output", { for: `size-${k}` }));
+    }));
+  }
+  box.sizes = { field, symbols };
+  [...box.children].forEach((label, k) => {
+    const [input, output] = label.querySelectorAll("input,output"), { n } = symbols[k];
+    if (input !== document.activeElement) {
+      input.max = Math.max(16, 2 ** Math.ceil(Math.log2(2 * n)));
+      input.value = n;
+    }
+    output.value = n;
+  });
+}
+
+function resize(k, n) {
+  const { field, symbols } = place("sliders").sizes, input = place(field || "at");
+  symbols[k].n = Number(n);
+  if (!field) input.value = symbols.map(one => `${one.name}=${one.n}`).join(", ");
+  else {
+    const { start, end } = symbols[k], by = String(n).length - (end - start);
+    input.value = input.value.slice(0, start) + n + input.value.slice(end);
+    symbols[k].end += by;
+    for (const later of symbols.slice(k + 1)) { later.start += by; later.end += by; }
+  }
+  place("sliders").children[k].querySelector("output").value = n;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 // Put parts that come later in the places that wait for them.
@@ -162,8 +233,9 @@ function tell(errors, answer = {}) {
       !isSymbolic && !place(name).value && !errors.some(each => each.field === name);
   place("question").classList.toggle("symbolic",
     !document.querySelector('[data-field="assuming"]').hidden);
-  place("swap").hidden = !place("other").value.trim()
-    || Boolean(answer.comparison && answer.comparison.is_formula);
+  const compared = answer.comparisons || [], count = others().length;
+  place("swap").hidden = compared.length !== 1 || compared[0].is_formula;
+  place("add").hidden = !others()[count - 1].value.trim() || count >= MOST;
 }
 
 function errorParts(error) {
@@ -184,14 +256,15 @@ function go(question, isNew = true) {
   ask();
 }
 
-function chooseArray(k) {
-  go({ ...typed(), array: String(k) });
+// Choose the array of a tuple, or what a colour stands for.
+function choose(name, value) {
+  go({ ...typed(), [name]: String(value) });
 }
 
 place("question").addEventListener("submit", event => event.preventDefault());
 place("question").addEventListener("input", event => {
   if (event.target.id === "preset") return;
-  if (event.target.id === "layout") array = "";
+  if (event.target.id === "layout") delete chosen.array;
   place("preset").value = "";
   isNewEntry ||= !isTyping;
   isTyping = true;
@@ -215,6 +288,11 @@ place("swap").addEventListener("click", () => {
   go({ ...question, layout: question.other || "", other: question.layout || "", array: "" });
 });
 
+place("add").addEventListener("click", () => {
+  compareOneMore().focus();
+  place("add").hidden = true;
+});
+
 place("copy-link").addEventListener("click", event => copied(event.target, location.href));
 
 addEventListener("popstate", () => {
@@ -223,6 +301,25 @@ addEventListener("popstate", () => {
   fill(fromAddress());
   place("preset").value = "";
   ask();
+});
+
+// Colours by the system's theme, or always light or dark: of the page and of its pictures.
+const THEMES = { system: "(prefers-color-scheme: dark)", light: "not all", dark: "all" };
+let theme = "system";
+
+function paint() {
+  document.documentElement.style.colorScheme = theme === "system" ? "" : theme;
+  for (const sheet of [...document.styleSheets, ...document.adoptedStyleSheets])
+    for (const rule of sheet.cssRules)
+      if (rule.media && /prefers-color-scheme|^(not )?all$/.test(rule.media.mediaText))
+        rule.media.mediaText = THEMES[theme];
+  place("theme").textContent = `Theme: ${theme}`;
+}
+
+place("theme").addEventListener("click", () => {
+  const names = Object.keys(THEMES);
+  theme = names[(names.indexOf(theme) + 1) % names.length];
+  paint();
 });
 
 async function start() {

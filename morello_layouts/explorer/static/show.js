@@ -46,21 +46,21 @@ function arraysOf(answer, choose) {
     answer.arrays.forEach((one, k) =>
       select.append(node("option", { value: k, selected: k === answer.array },
         `${one.place} ${one.text}`)));
-    select.addEventListener("change", () => choose(select.value));
+    select.addEventListener("change", () => choose("array", select.value));
     parts.push(node("p", {}, node("label", { for: "array" }, "Show the array "), select));
   }
   return card("arrays", answer.instruction.length ? "The instruction" : "The tuple",
     answer.arrays.length > 1 ? "The page shows one array of a tuple at a time." : "", ...parts);
 }
 
-function comparisonOf(found) {
-  return card("comparison", `Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
+function comparisonOf(found, k) {
+  return card(k ? `comparison-${k}` : "comparison", `Compared with ${found.is_formula ? "the formula " : ""}${found.text}`,
     found.is_formula ? "Does the formula give the offset of every element? ISL decides. A "
     + "counterexample has the layout's offset first; a dot marks it in the picture."
       : "Equivalent: every element has the same offset in both. Bitcast: the buffer of one serves "
     + "as the other without a copy, with elements in row-major order.",
     node("p", { class: "verdict" }, node("span", { class: "sign" }, `${found.sign} `),
-      node("span", { id: "verdict" }, found.verdict)),
+      node("span", { id: k ? null : "verdict" }, found.verdict)),
     rows(found.rows),
     ...found.is_formula ? [] : [
       heading("Relayout: slot p of the second buffer receives this slot of the first"),
@@ -111,19 +111,19 @@ function proofOf({ proofs, deciders }) {
     + "everywhere.", rows(proofs));
 }
 
-const chosen = { target: "c", way: "offset" }; // the reader's last choice
+const wanted = { target: "c", way: "offset" }; // the reader's last choice
 
 function codeOf({ code: list }) {
   const text = node("code"), copy = node("button", { type: "button" }, "Copy code");
   const show = () => {
-    const one = list.find(each => each.target === chosen.target) || list[0];
-    text.textContent = one[chosen.way];
+    const one = list.find(each => each.target === wanted.target) || list[0];
+    text.textContent = one[wanted.way];
   };
   const choices = (legend, name, options) => {
     const group = node("fieldset", { class: "choices" }, node("legend", {}, legend));
     for (const [value, title] of options) {
-      const input = node("input", { type: "radio", name, value, checked: chosen[name] === value });
-      input.addEventListener("change", () => { chosen[name] = value; show(); });
+      const input = node("input", { type: "radio", name, value, checked: wanted[name] === value });
+      input.addEventListener("change", () => { wanted[name] = value; show(); });
       group.append(node("label", {}, input, ` ${title}`));
     }
     return group;
@@ -152,8 +152,10 @@ async function copied(button, text) {
 const pictureStyle = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, pictureStyle];
 
-function pictureOf(found) {
-  const made = card("picture-card", "Picture", "");
+function pictureOf(answer, choose) {
+  const found = answer.picture, made = card("picture-card", "", "");
+  const title = titleOf(answer);
+  made.replaceChildren(title);
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
   if (sizes.length) made.append(node("p", { class: "about" }, `Drawn at ${sizes.join(", ")}.`));
   if (found.reason) {
@@ -165,9 +167,70 @@ function pictureOf(found) {
   // The page's policy forbids styles in markup, and allows this sheet.
   pictureStyle.replaceSync(found.style);
   shown.append(...parsed.body.childNodes);
-  for (const svg of shown.querySelectorAll("#picture svg"))
-    svg.style.minWidth = `${Math.round(0.65 * Number(svg.getAttribute("width")))}px`;
-  made.append(shown);
+  const svg = shown.querySelector("#picture svg");
+  const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)));
+  // A small picture grows, but not below the fold; a large one shrinks a little, then scrolls.
+  const scale = Math.max(1, Math.min(1.5, 0.6 * innerHeight / height));
+  svg.style.width = `${Math.round(scale * width)}px`;
+  svg.style.minWidth = `${Math.round(0.65 * width)}px`;
+  title.append(coloursOf(found, choose));
+  shown.classList.toggle("several", found.panels.length > 1);
+  made.append(shown, savingOf(found, svg));
+  return made;
+}
+
+const COLOURS = { tile: "tile", offset: "offset, first to last", row: "row", column: "column",
+  word: "32-bit word", bank: "bank" };
+
+function coloursOf(found, choose) {
+  const select = node("select", { id: "colour" });
+  for (const name of found.colours)
+    select.append(node("option", { value: name, selected: name === found.colour },
+      COLOURS[name] || name));
+  select.addEventListener("change", () => choose("colour", select.value));
+  return node("p", { class: "colours" }, node("label", { for: "colour" }, "Colour by "), select);
+}
+
+// Buttons that save the picture: as it is, and as a page that needs nothing else.
+function savingOf(found, svg) {
+  const save = (name, blob) => {
+    const link = node("a", { href: URL.createObjectURL(blob), download: `layout.${name}` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const drawing = () => {
+    const copy = svg.cloneNode(true), style = document.createElementNS(copy.namespaceURI, "style");
+    for (const ring of copy.querySelectorAll(".ring")) ring.remove();
+    style.textContent = [...pictureStyle.cssRules].map(rule => rule.cssText).join("");
+    copy.removeAttribute("style");
+    copy.prepend(style);
+    return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+  };
+  const png = async () => {
+    const image = new Image(), canvas = document.createElement("canvas");
+    image.src = URL.createObjectURL(drawing());
+    await image.decode();
+    canvas.width = 2 * image.width;
+    canvas.height = 2 * image.height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob(blob => save("png", blob));
+  };
+  const page = async () => {
+    const [css, script] = await Promise.all(["picture.css", "picture.js"]
+      .map(async name => (await fetch(name)).text()));
+    const data = JSON.stringify(found.panels).replace(/</g, "\\u003c");
+    save("html", new Blob([`<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>Layout`
+      + `</title><style>${css}${found.style}</style><body>${found.markup}`
+      + `<script type="application/json" id="data">${data}</scr` + `ipt><script>${script}</scr`
+      + "ipt></body></html>"], { type: "text/html" }));
+  };
+  const made = node("p", { class: "saving" }, "Save the picture: ");
+  const kinds = { SVG: () => save("svg", drawing()), PNG: png, "interactive page": page };
+  for (const [name, act] of Object.entries(kinds)) {
+    const button = node("button", { type: "button" }, name);
+    button.addEventListener("click", act);
+    made.append(button, " ");
+  }
   return made;
 }
 
@@ -197,16 +260,15 @@ function parts(answer, choose) {
   const tpu = answer.tpu.length ? card("tpu", "On a TPU", "A vector register has 8 rows, the "
     + "sublanes, of 128 columns, the lanes.", rows(answer.tpu)) : null;
   return [
-    titleOf(answer),
+    answer.picture ? pictureOf(answer, choose) : titleOf(answer),
     arraysOf(answer, choose),
-    answer.comparison ? comparisonOf(answer.comparison) : null,
+    ...(answer.comparisons || []).map(comparisonOf),
     answer.banks ? banksOf(answer.banks) : null,
     notes,
-    pair([words], [memoryOf(answer)]),
-    answer.picture ? pictureOf(answer.picture) : null,
     answer.formula ? pair([formulaOf(answer.formula)],
       [answer.proofs ? proofOf(answer) : waiting("proofs", "Proof"), tpu])
       : tpu && pair([tpu], []),
+    pair([words], [memoryOf(answer)]),
     answer.code ? codeOf(answer) : answer.formula ? waiting("code", "Code") : null,
   ].filter(part => part !== null);
 }
