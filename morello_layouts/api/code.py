@@ -12,7 +12,7 @@ from morello_layouts.api.formulas import Bound, form_of
 from morello_layouts.api.layouts import LayoutLike, index_map
 from morello_layouts.checks import shown
 from morello_layouts.codegen import Formulas, Target, print_formulas
-from morello_layouts.errors import LayoutError, ParseError
+from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.expr import (
     OPERATIONS,
     SHIFTS,
@@ -46,11 +46,14 @@ Formulable: TypeAlias = (
 )
 """A value with formulas: a layout, an index map, its inverse or parts, a relayout, or a user's."""
 
+Several: TypeAlias = Mapping[str, Formulable] | Sequence[Formulable]
+"""Values whose results one text computes, by the names of the results."""
+
 Simplified: TypeAlias = Literal["readable", "cheapest"]
 
 
 def code(
-    of: Formulable,
+    of: Formulable | Several,
     *given: Target | str | Shape | Mapping[Any, tuple[Bound, Bound]] | None,
     target: Target | str | None = None,
     bounds: Mapping[Any, tuple[Bound, Bound]] | None = None,
@@ -71,7 +74,8 @@ def code(
     several formulas; and for the parts of ``m.decompose()``, whose sum is the offset, ``offset0,
     offset1, …``, and ``mixed`` and ``base`` if not 0. A layout whose axes have names has a result
     for each, such as ``lane`` and ``reg`` (``register`` is a word of C), and its inverse starts
-    from these.
+    from these. Several maps, ``{"a": m, "b": f}`` or a list, have a result each, called as the map,
+    and shared parts once; a name means the same coordinate in all of them.
 
     Arithmetic has 32 bits if the bounds prove that nothing overflows, and otherwise 64, with
     explicit conversions; it is unsigned if nothing is negative. A value without a known bound, such
@@ -82,7 +86,8 @@ def code(
 
     Args:
         of: a layout, its text, an index map, ``m.inverse``, ``m.decompose()``, a relayout, what
-            :func:`from_sympy` gives; or an expression: SymPy, or text with ``bounds``.
+            :func:`from_sympy` gives; or an expression: SymPy, or text with ``bounds``; or several
+            of these, by the names of their results.
         given: a shape, a target and bounds, in any order, if they are not given by name.
         target: ``"c"``, as by default, ``"cuda"``, ``"python"``, ``"rust"``, ``"mlir"``,
             ``"triton"``, ``"latex"`` or ``"sympy"``.
@@ -101,6 +106,7 @@ def code(
     Raises:
         LayoutError: if there is no such target, a name is not one in it, or the layout or
             expression cannot be read.
+        ShapeError: if a coordinate of several maps has another range in one of them.
         UnsupportedError: if a value does not fit 64 bits, or the target lacks an operation.
 
     >>> code("f32[3,5]{1,0:T(2,2)}")
@@ -113,6 +119,10 @@ def code(
     d0 = 2*(p//12) + (p//2)%2
     d1 = 2*((p//4)%3) + p%2
     is_padding = (d0 >= 3) | (d1 >= 5)
+    >>> a, b = index_map("[0, 1]", (6, 8), names="i, k"), index_map("[0, 1]", (8, 5), names="k, j")
+    >>> print(code({"a": a, "b": b}, "python"))
+    a = 8*i + k
+    b = 5*k + j
     """
     if simplified not in ("readable", "cheapest"):
         raise LayoutError(
@@ -137,7 +147,11 @@ def code(
         of = notations.parse(of, notation)
     if names is not None:
         of, shape = index_map(of, shape, names=names), None  # type: ignore[arg-type]
-    found = formulas_of(of, bounds, shape=shape, name=name)
+    if isinstance(of, Mapping | list | tuple):
+        found = joined(of, bounds, shape)
+        found = found if name is None else replace(found, name=name)
+    else:
+        found = formulas_of(of, bounds, shape=shape, name=name)
     if simplified == "cheapest":
         found = _cheapest(found, shift)
     return print_formulas(found, target or "c", shift=shift, function=function, asserts=asserts)
@@ -165,6 +179,53 @@ def formulas_of(
         case _:
             found = _of_layout_or_expression(of, bounds, shape)
     return found if name is None else replace(found, name=name)
+
+
+def joined(
+    several: Several, bounds: Mapping[Any, tuple[Bound, Bound]] | None, shape: Shape | None
+) -> Formulas:
+    """Return the formulas of several values as those of one function.
+
+    Raises:
+        ShapeError: if a name has another range in one of them.
+        LayoutError: if one has a condition for padding, which would be that of all.
+    """
+    if not isinstance(several, Mapping):
+        several = {f"offset{k}": one for k, one in enumerate(several)}
+    found = {str(name): formulas_of(x, bounds, shape=shape) for name, x in several.items()}
+    variables: dict[str, Var] = {}
+    results: list[tuple[str, AffineExpr]] = []
+    for name, one in found.items():
+        if one.limits is not None:
+            raise LayoutError(
+                f"{name}: expected a map from coordinates, got an inverse",
+                "a function of several maps has no condition for padding",
+                "ask for the code of each inverse by itself",
+            )
+        results += [(name if one.is_single else f"{name}_{own}", x) for own, x in one.results]
+        for var in one.variables:
+            known = variables.setdefault(var.name, var)
+            if known.interval != var.interval:
+                raise ShapeError(
+                    f"{var.name}: expected one range in all maps, got {known.interval} and, in "
+                    f"{name}, {var.interval}",
+                    "a name means the same coordinate in all of them",
+                    f"rename it in {name}: m.named(…)",
+                )
+    return Formulas(
+        "offsets" if len(results) > 1 else "offset",
+        "\n".join([*(f"{name}: {one.about}" for name, one in found.items()), _ranges(results)]),
+        tuple(variables.values()),
+        tuple(results),
+        more_sizes=frozenset().union(*(one.more_sizes for one in found.values())),
+        assumptions=meet_all(fact for one in found.values() for fact in one.assumptions),
+    )
+
+
+def _ranges(results: Sequence[tuple[str, AffineExpr]]) -> str:
+    """Return the smallest and largest values of results, which decide their types."""
+    parts = [f"{x.interval.lo} <= {name} <= {x.interval.hi}" for name, x in results]
+    return f"Results: {', '.join(parts)}" if parts else "No results"
 
 
 def _of_layout_or_expression(

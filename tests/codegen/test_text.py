@@ -588,3 +588,43 @@ def test_the_cheapest_form_depends_on_shifts() -> None:
 def test_few_cases_need_unsigned_words() -> None:
     unsigned = [case.label for case in cases() if not has_signed_words(case)]
     assert len(unsigned) == 3, unsigned
+
+
+def product_of_matrices() -> dict[str, ml.IndexMap]:
+    a = ml.index_map("bf16[64,32]{1,0:T(8,128)(2,1)}", names="i, k")
+    b = ml.index_map("[1, 0, 1 p(16)]", (32, 48), names="k, j")
+    return {"a": a, "b": b, "c": ml.index_map("[0, 1]", (64, 48), names="i, j")}
+
+
+def test_several_maps_in_one_function() -> None:
+    maps = product_of_matrices()
+    assert ml.code(maps, "c", function=True, name="places").splitlines()[2:7] == [
+        "// a: Offset of element (i, k) of bf16[64,32]{1,0:T(8,128)(2,1)}, in elements.",
+        "// b: Offset of element (k, j) of [1, 0, 1 p(16)] at 32x48, in elements.",
+        "// c: Offset of element (i, j) of [0, 1] at 64x48, in elements.",
+        "// Results: 0 <= a <= 7999, 0 <= b <= 1535, 0 <= c <= 3071",
+        "// 0 <= i <= 63, 0 <= k <= 31, 0 <= j <= 47",
+    ]
+    assert ml.code(list(maps.values())[1:], "python").splitlines() == [
+        "offset0 = 512*(j//16) + 16*k + j%16",
+        "offset1 = 48*i + j",
+    ]
+
+
+def test_several_maps_share_their_parts() -> None:
+    a = ml.index_map("[1, 0, 1 p(16)]", (32, 48), names="k, j")
+    text = ml.code({"a": a, "bytes": a.address(bits=16)}, "rust", function=True)
+    assert text.count("j / 16") == 1
+    assert text.count("j % 16") == 1
+
+
+def test_a_name_is_one_coordinate_in_all_maps() -> None:
+    maps = product_of_matrices()
+    with pytest.raises(ml.ShapeError, match=r"i: expected one range in all maps, got 0\.\.63 and"):
+        ml.code({**maps, "d": ml.index_map("[0, 1]", (8, 48), names="i, j")})
+    with pytest.raises(ml.LayoutError, match="inverse: expected a map from coordinates"):
+        ml.code({"inverse": maps["a"].inverse})
+    with pytest.raises(ml.LayoutError, match="'i' names two things"):
+        ml.code({"i": maps["a"], "b": maps["b"]}, "c", function=True)
+    with pytest.raises(ml.LayoutError, match="'int' is not a name in C"):
+        ml.code({"int": maps["a"], "b": maps["b"]}, "c", function=True)

@@ -47,6 +47,8 @@ class Case:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names that the lines give to the results."""
+        if isinstance(self.of, dict):
+            return tuple(self.of)
         rank = len(self.results[0]) - 1
         if isinstance(self.of, ml.maps.Inverse):
             return (*(f"d{k}" for k in range(rank)), "is_padding")
@@ -212,6 +214,29 @@ def _of_formula_maps() -> Iterator[Case]:
     yield Case("a user's map", mine, rows, found, names=("d0", "d1"))
 
 
+PRODUCTS = [
+    ("f32[{i},{k}]{{1,0:T(8,128)}}", "f32[{k},{j}]{{1,0:T(8,128)}}", "f32[{i},{j}]{{0,1}}"),
+    ("bf16[{i},{k}]{{1,0:T(8,128)(2,1)}}", "bf16[{k},{j}]{{0,1:T(4,8)}}", "f32[{i},{j}]"),
+]
+
+
+def _of_several() -> Iterator[Case]:
+    """The three arrays of a matrix product, of numbers and of symbolic sizes."""
+    numbers = {"i": 9, "k": 7, "j": 10}
+    rows = list(product(*map(range, numbers.values())))
+    for texts in PRODUCTS:
+        given = [ml.index_map(text.format(**numbers)) for text in texts]
+        results = [(given[0](i, k), given[1](k, j), given[2](i, j)) for i, k, j in rows]
+        for sizes in (numbers, {"i": "I", "k": "K", "j": "J"}):
+            names = zip(("i, k", "k, j", "i, j"), texts, strict=True)
+            maps = [ml.index_map(text.format(**sizes), names=own) for own, text in names]
+            of = dict(zip("abc", maps, strict=True))
+            is_symbolic = sizes is not numbers
+            arguments = [(*row, 9, 10, 7) for row in rows] if is_symbolic else rows
+            named = (*numbers, *("I", "J", "K")[: 3 * is_symbolic])
+            yield Case(f"{texts} {sizes}", of, arguments, results, names=named, statements=True)
+
+
 def _of_large() -> Iterator[Case]:
     r = random.Random(31)
     for text in LARGE:
@@ -331,7 +356,7 @@ def cases() -> tuple[Case, ...]:
     """All cases, made once."""
     makers = (
         _of_small, _of_relayouts, _of_expressions, _of_formula_maps, _of_large, _of_symbolic,
-        _of_bounded_sizes, _of_random, _of_extremes,
+        _of_bounded_sizes, _of_random, _of_extremes, _of_several,
     )  # fmt: skip
     return tuple(case for maker in makers for case in maker())
 

@@ -60,9 +60,11 @@ def c_function(k: int, case: Case, target: str, **options: object) -> Runner:
     lines = [f"{kind} a{i} = ({kind})get();" for i, kind in enumerate(inputs)]
     lines += [f"{kind} r{i};" for i, kind in enumerate(outputs)]
     arguments = [f"a{i}" for i in range(len(inputs))] + [f"&r{i}" for i in range(len(outputs))]
-    lines.append(f"uint64_t r = (uint64_t){name}({', '.join(arguments)});")
+    call = f"{name}({', '.join(arguments)})"
+    is_void = re.search(rf"void {name}\(", text) is not None
+    lines.append(f"{call};" if is_void else f"uint64_t r = (uint64_t){call};")
     lines += [f"put((uint64_t)r{i});" for i in range(len(outputs))]
-    lines.append("put(r);")
+    lines += [] if is_void else ["put(r);"]
     return Runner(f"{case.label} {options}", text, _loop(k, lines), case)
 
 
