@@ -122,7 +122,11 @@ class _Moves:
         self.reads: dict[str, list[int]] = {}
         self.written: dict[str, int] = {}
         self.absorbed: set[str] = set()
-        self.outputs = {computation.root.name} if computation.is_entry else set[str]()
+        root = computation.root
+        self.made = {i.name for i in computation.instructions if i.opcode != "parameter"}
+        self.outputs = {root.name} if computation.is_entry else set[str]()
+        if computation.is_entry and root.opcode == "tuple":
+            self.outputs.update(root.operand_names)
         for instruction in computation.instructions:
             for name in dict.fromkeys(instruction.operand_names):
                 self.readers[name].append(instruction)
@@ -223,10 +227,13 @@ def _chains(
                 steps.insert(0, computation[source])
                 at.insert(0, moves.reads[source][0])
                 source = steps[0].operand_names[at[0]]
-            other = moves.other_reader(source) if moves.written.get(source) else None
-            if other or sum(moves.written[step.name] > 0 for step in steps) > 1:
+            is_kept = moves.written.get(source, 0) > 0 and moves.other_reader(source) is not None
+            writes = sum(moves.written[step.name] > 0 for step in steps)
+            if is_kept or writes > 1 or last.opcode == "fusion":
                 with suppress(LayoutError):  # what a step reads is not known
-                    yield _chain(moves, steps, _read(steps, at), near)
+                    chain = _chain(moves, steps, _read(steps, at), near)
+                    if is_kept or chain.needless:
+                        yield chain
 
 
 def _read(steps: Sequence[HloInstruction], at: Sequence[int]) -> OperandRead:
@@ -250,7 +257,8 @@ def _chain(
 ) -> MoveChain:
     """Return the chain of some moves that together read a value."""
     last = steps[-1]
-    is_free = len(moves.reads[last.name]) == 1 and len(steps) > 1 and _keeps_bytes(read)
+    is_free = len(moves.reads[last.name]) == 1 and _keeps_bytes(read)
+    is_free &= len(steps) > 1 or last.opcode == "fusion"  # a copy of the same bytes is a wish
     needless = [step for step in steps if moves.written[step.name] and (is_free or step != last)]
     verdict: Literal["free", "one pass", "kept"]
     verdict = "free" if is_free else "one pass" if needless else "kept"
@@ -283,7 +291,8 @@ def _because(
 ) -> str | None:
     """Return why what remains is needed."""
     if verdict == "free":
-        return None
+        is_output = last.name in moves.outputs and source not in moves.made
+        return f"{last.name} stays unless {source} is donated" if is_output else None
     if verdict == "kept":
         return f"{source} stays: {moves.other_reader(source)}"
     force = near.force(last) or moves.other_reader(last.name)
