@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import doctest
-import importlib
 import re
 import sys
 from itertools import product
 from math import prod
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -17,18 +15,8 @@ import sympy
 from popular import POPULAR
 
 import morello_layouts as ml
-from tests.support.paths import ROOT
+from tests.support.paths import loaded
 from tests.support.tables import each_row
-
-
-def loaded(name: str) -> ModuleType:
-    """A script of docs, which is not a package."""
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.pop(0)
-
 
 GALLERY = loaded("make_gallery")
 FORMATS = GALLERY.FORMATS
