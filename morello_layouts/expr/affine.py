@@ -300,7 +300,7 @@ class AffineExpr:
                 if isinstance(whole, Digit):
                     whole = whole.operand
                     inner = whole.as_atom()
-                    whole = inner if isinstance(inner, Var | BitXor) else whole
+                    whole = whole if inner is None or isinstance(inner, Digit) else inner
                 groups.setdefault(whole, []).append(term)
             self._groups = tuple(groups.values())
         return self._groups

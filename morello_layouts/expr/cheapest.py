@@ -162,14 +162,15 @@ class _Search:
     def cheapest(self, form: AffineExpr) -> AffineExpr:
         """Return the cheapest form found from several starts, or the form itself."""
         simple = self.without_xors(self.canonicalize(form))
-        found = [simple] if self.hidden else [simple, form]
-        fitted = simple
-        if not is_plain(simple) and (fits := self.fits.form(found[-1])) is not form:
-            fitted = min(self.canonicalize(fits), self.fits.form(simple), key=self.cost)
+        found, fits, fitted = [simple], simple, simple
+        if not is_plain(simple):
+            fits = self.fits.form(simple if self.hidden else form)
+            if fits is not form:
+                fitted = min(self.canonicalize(fits), self.fits.form(simple), key=self.cost)
         for start in self.starts(fitted):
             if self.left > 0:
                 found.append(self.repeated(start))
-        best = min([*found, *map(self.fits.form, found)], key=self.cost)
+        best = min([*found, *map(self.fits.form, found), fits], key=self.cost)
         return min(substitute(best, self.hidden) if self.hidden else best, form, key=self.cost)
 
     def without_xors(self, form: AffineExpr) -> AffineExpr:
@@ -197,7 +198,7 @@ class _Search:
     def starts(self, form: AffineExpr) -> Iterator[AffineExpr]:
         """Yield ways to write a form: from digits of digits, one search misses some."""
         yield form
-        if form.has_digits and len(form.terms) <= SEARCH_TERMS:
+        if not is_plain(form) and len(form.terms) <= SEARCH_TERMS:
             with suppress(UnsupportedError):  # a way may nest too deep
                 near = expand_digits(form, nearest=True, mods=True)
                 if near is not form:
@@ -360,6 +361,8 @@ class _Sum:
     ) -> list[_Choice]:
         """Return ways to write an operand's digits whose cost is near the least, best first."""
         self.search.left -= 1
+        if not written and floors.keys() == {1}:
+            return [_Choice.of(x, (DigitTerm(c, 1) for c in floors.values() if c), 0)]
         costs = digit_choices(floors, self.model, self.search.cost(self.operands.get(x, x)))
         if written:
             terms = tuple(sorted((t for t in written if t.factor != 0), key=DigitTerm.place))

@@ -205,7 +205,10 @@ class _Moves:
 
     def after(self, w: _Candidate) -> Iterator[_Candidate]:
         """Yield the candidates one move away that do not cost much more."""
+        used = [(d.divisor, d.modulus) for d in w.digits]
         for s, t, n, own in self.pairs:
+            if (s, n) in used:
+                continue  # the digit has its factor
             low, high = w.factors[s], w.factors[t]
             without = w.cost - self.floor(s, low) - self.floor(t, high) + own
             options: list[tuple[Int, Int, Int]] = []
@@ -234,7 +237,7 @@ def fuse_digits(x: AffineExpr, terms: Sequence[DigitTerm]) -> tuple[list[DigitTe
     (x + 2)%7 -2
     """
     result, const = list(terms), 0
-    if len(result) < 2:
+    if len({sign(term.factor) for term in terms}) < 2:
         return None
     for low, high in combinations(terms, 2):  # terms are in the order of their divisors
         if sign(low.factor) == sign(high.factor) or low not in result or high not in result:

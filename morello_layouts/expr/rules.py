@@ -30,6 +30,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, reduce
+from itertools import chain
 from typing import Generic, TypeVar
 
 from morello_layouts.expr.affine import AffineExpr, Atom, BitXor, Digit, Var, digit, xor
@@ -149,18 +150,17 @@ def _affine_quotient(x: AffineExpr, s: Int) -> AffineExpr | None:
     least = x.interval.lo
     if not isinstance(least, int) or not isinstance(s, int):
         return None
-    steps: list[tuple[Atom, Int]] = []
+    y: list[tuple[Atom, Int]] = []
+    rest: list[tuple[Atom, Int]] = []
     for atom, c in x.terms:
         if isinstance(c, SizeExpr):
             return None
-        step = (least % s + abs(c)) // s
+        step = (least % s + abs(c)) // s * (1 if c > 0 else -1)
         if step:
-            steps.append((atom, step if c > 0 else -step))
-    if not steps:
-        return None
-    y = AffineExpr(tuple(steps), 0)
-    q = (x - y * s).interval.constant_quotient(s)
-    return None if q is None else y + q
+            y.append((atom, step))
+        rest.append((atom, c - step * s))
+    q = AffineExpr(tuple(rest), x.const).interval.constant_quotient(s) if y else None
+    return None if q is None else AffineExpr(tuple(y), q)
 
 
 def drop_remainder(d: Digit) -> AffineExpr | None:
@@ -354,19 +354,30 @@ def constant_variable(form: AffineExpr) -> AffineExpr | None:
 
 
 def join_digits(form: AffineExpr) -> AffineExpr | None:
-    """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) = c·((x // s) mod (n·m)).
+    """c·((x // s) mod n) + c·n·((x // (s·n)) mod m) + … = c·((x // s) mod (n·m·…)).
 
-    If n > 1 (for n = 1, a digit would be joined to itself).
+    If each modulus is above 1 or absent (for n = 1, a digit would be joined to itself).
 
     tinygrad: fold_add_divmod_recombine.
     """
-    for low, c, high, k in _neighbors(form):
-        n = high.divisor // low.divisor
-        if n != 1 and k == c * n:
-            joined = None if high.modulus is None else n * high.modulus
-            others = [t for t in form.terms if t[0] is not low and t[0] is not high]
-            whole = digit(low.operand, low.divisor, joined) * c
-            return AffineExpr.from_terms((*others, *whole.terms), form.const)
+    for group in form.groups:
+        by_start = _by_place(group, _start) if len(group) > 1 else {}
+        for low, c in chain.from_iterable(by_start.values()):
+            joined, n = [low], low.modulus
+            for _ in group:
+                if n is None or n == 1:
+                    break
+                highs = by_start.get(low.divisor * n, ())
+                high = next((d for d, k in highs if k == c * n), None)
+                if high is None:
+                    break
+                joined.append(high)
+                n = None if high.modulus is None else n * high.modulus
+            if len(joined) > 1:
+                gone = {id(d) for d in joined}
+                others = [t for t in form.terms if id(t[0]) not in gone]
+                whole = digit(low.operand, low.divisor, n) * c
+                return AffineExpr.from_terms((*others, *whole.terms), form.const)
     return None
 
 
@@ -397,8 +408,7 @@ def subtract_mod(form: AffineExpr) -> AffineExpr | None:
     return None
 
 
-def _start(d: Digit) -> Int:
-    return d.divisor
+_start: Callable[[Digit], Int] = operator.attrgetter("divisor")
 
 
 def _end(d: Digit) -> Int | None:
@@ -422,10 +432,11 @@ def _neighbors(form: AffineExpr) -> Iterator[tuple[Digit, Int, Digit, Int]]:
     The first one has a modulus.
     """
     for group in form.groups:
-        by_start = _by_place(group, _start)
-        for digits in by_start.values():
-            for low, c in digits:
-                yield from ((low, c, *high) for high in by_start.get(_end(low), ()))
+        if len(group) > 1:
+            by_start = _by_place(group, _start)
+            for low, c in chain.from_iterable(by_start.values()):
+                for high, k in by_start.get(_end(low), ()):
+                    yield low, c, high, k
 
 
 def _wholes_and_parts(

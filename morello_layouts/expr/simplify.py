@@ -123,9 +123,11 @@ class _Rewriter:
             simple = self.simplify_sum(reduced)
 
     def simplify_sum(self, form: AffineExpr) -> AffineExpr:
+        asked = None
         if form.has_digits:
-            form = replace_atoms(self.apply_top_down_rules(form), self.simplify_atom)
-        return self.rewrite_sum(sum_rules(form), form)
+            asked = self.apply_top_down_rules(form)
+            form = replace_atoms(asked, self.simplify_atom)
+        return self.rewrite_sum(sum_rules(form, is_joined=form is asked), form)
 
     def simplify_atom(self, atom: Digit | BitXor) -> AffineExpr:
         return self.simplify_digit(atom) if isinstance(atom, Digit) else self.simplify_xor(atom)
@@ -144,7 +146,7 @@ class _Rewriter:
             simple = d if operand is d.operand else Digit(operand, d.divisor, d.modulus)
             after = self.apply_first(digit_rules(simple), simple)
             found = _alone(simple) if after is None else self.simplify_sum(after)
-            self.digits[d] = found
+            self.digits[d] = self.digits[simple] = found
         return found
 
     def apply_top_down_rules(self, form: AffineExpr) -> AffineExpr:
@@ -211,16 +213,24 @@ def digit_rules(d: Digit) -> tuple[Rule[Digit], ...]:
     return _DIGIT_RULES[type(inner), x.as_atom() is not None, d.modulus is not None]
 
 
-def sum_rules(form: AffineExpr) -> tuple[Rule[AffineExpr], ...]:
-    """Return the rules that may fire on a sum: those of pairs of terms need two."""
+def sum_rules(form: AffineExpr, *, is_joined: bool = False) -> tuple[Rule[AffineExpr], ...]:
+    """Return the rules that may fire on a sum: those of pairs of terms need two.
+
+    If ``is_joined``, join-digits was asked before.
+    """
     if len(form.terms) < 2 or not form.has_digits:
-        return _SUM_RULES[0]
+        return _SUM_RULES[True, False]
+    return _SUM_RULES[is_joined, _has_differences(form)]
+
+
+def _has_differences(form: AffineExpr) -> bool:
+    """Return whether two terms may have factors of unlike signs, the operands' terms included."""
     for atom, c in form.terms:
         x = atom.operand.terms if isinstance(atom, Digit) else ()
         for factor in (c, x[0][1]) if x else (c,):
             if type(factor) is not int or factor < 0:
-                return SUM_RULES
-    return _SUM_RULES[1]
+                return True
+    return False
 
 
 def _but(rules: tuple[Rule[Node], ...], *names: str) -> tuple[Rule[Node], ...]:
@@ -256,10 +266,15 @@ _DIGIT_RULES = {
     for alone in (False, True)
     for mods in (False, True)
 }
-_SUM_RULES = (
-    _but(SUM_RULES, "join-digits", "fold-div-mod", "subtract-mod"),
-    _but(SUM_RULES, "fold-div-mod", "subtract-mod"),
-)
+_SUM_RULES = {
+    (is_joined, differences): _but(
+        SUM_RULES,
+        *(("join-digits",) if is_joined else ()),
+        *(() if differences else ("fold-div-mod", "subtract-mod")),
+    )
+    for is_joined in (False, True)
+    for differences in (False, True)
+}
 
 Simplifier: TypeAlias = Callable[[AffineExpr], tuple[AffineExpr, tuple[RewriteStep, ...]]]
 """A function that returns a simplified form and the rules that fired."""

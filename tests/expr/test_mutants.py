@@ -32,7 +32,7 @@ DRAWS = 25
 SIGNS = "no test has a factor of unknown sign; without the condition, Digit refuses it as divisor"
 TOP = "no digit lies above the top one, which is the only one without a radix"
 
-SHIFT = "the quotient of the rest takes the constant back"
+SPEED = "a group of one term has no two digits; the condition saves time"
 ORDER = "a digit without a modulus comes first, and the pair the other way round fires"
 
 EQUIVALENT = {
@@ -58,10 +58,14 @@ EQUIVALENT = {
     "_reduced: factor > 0 -> factor >= 0": "no factor is 0",
     "_reduced: factor > 0 -> factor > -1": "no factor is 0",
     "_xor: some[0] -> some[-1]": "there is only one",
-    "_affine_quotient: AffineExpr(tuple(steps), 0) -> AffineExpr(tuple(steps), 1)": SHIFT,
-    "_affine_quotient: AffineExpr(tuple(steps), 0) -> AffineExpr(tuple(steps), -1)": SHIFT,
     "_affine_quotient: c > 0 -> c >= 0": "no factor is 0",
     "_affine_quotient: c > 0 -> c > -1": "no factor is 0",
+    "_neighbors: len(group) > 1 -> True": SPEED,
+    "_neighbors: len(group) > 1 -> len(group) > 0": SPEED,
+    "_neighbors: len(group) > 1 -> len(group) >= 1": SPEED,
+    "join_digits: len(group) > 1 -> True": SPEED,
+    "join_digits: len(group) > 1 -> len(group) > 0": SPEED,
+    "join_digits: len(group) > 1 -> len(group) >= 1": SPEED,
     "subtract_mod: n is not None -> True": ORDER,
     "subtract_mod: without n is not None": ORDER,
     "xor_equal: len(left) == len(x.parts) -> _is_near(len(left), len(x.parts))": (

@@ -220,7 +220,7 @@ BUGS: tuple[Bug, ...] = (
     _bug("S2 nest without condition", "rule", 25,
          (rules.flatten_nested, "d.modulus % rest != 0:", "False:")),
     _bug("S3 join-digits factor", "rule", 16,
-         (rules.join_digits, "joined) * c", "joined) * k")),
+         (rules.join_digits, "divisor, n) * c", "divisor, n) * (c * low.modulus)")),
     _bug("S4 bounds n - 2", "bounds", 0, (affine.coordinate_variables, "n - 1", "n - 2")),
     _bug("S5 one-value", "rule", 0,
          (rules.constant, "lo is not None and lo == hi", "lo is not None")),
