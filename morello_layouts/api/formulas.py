@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import Sizes, require_size_names, sizes_of
@@ -171,6 +172,8 @@ def _require_equal(form: AffineExpr, simple: AffineExpr) -> None:
 
 _KEYS = {"shape", "size", "names", "sizes"}
 
+_NAME: Final = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*\()", re.ASCII)
+
 
 def from_sympy(
     domain: Mapping[Any, Any] | Sequence[Any],
@@ -181,9 +184,10 @@ def from_sympy(
     Args:
         domain: ``{"shape": (6, 8)}``, with the coordinates ``d0, d1, …``. Optional keys are
             ``"names"``, for other names such as ``("i", "j")``, ``"size"``, the elements of the
-            buffer, and ``"sizes"``, names of sizes that the shape lacks, such as the pitch of rows.
-            A pitch of its own is taken for large enough that rows lie apart. A shape alone is a
-            domain too, and so are sizes by name: ``{"i": 6, "j": 8}``.
+            buffer, and ``"sizes"``, names of sizes that the shape lacks, such as the pitch of rows;
+            in a text, a factor of a coordinate is one anyway. A pitch of its own is taken for large
+            enough that rows lie apart. A shape alone is a domain too, and so are sizes by name:
+            ``{"i": 6, "j": 8}``.
         expr: the offset, as SymPy, as text, or as a Python function of the coordinates, which is
             called with symbols; several expressions make a map to coordinates.
 
@@ -200,7 +204,7 @@ def from_sympy(
     (0, 3)
     >>> print(from_sympy((6, 8), lambda i, j: 24 * (j // 4) + 4 * i + j % 4))
     (d0, d1) -> 24*(d1//4) + 4*d0 + d1%4
-    >>> pitched = from_sympy({"shape": ("M", "N"), "sizes": "ld"}, "ld*d0 + d1")
+    >>> pitched = from_sympy(("M", "N"), "ld*d0 + d1")
     >>> print(ml.index_map(pitched)[2:, 3])
     (d0) -> ld*d0 + 2*ld + 3
     """
@@ -229,7 +233,11 @@ def from_sympy(
             "a map has one expression, or several in a tuple",
             'give for example "8*d0 + d1"',
         )
+    # In a text, another name that is a factor of a coordinate is a size, such as a pitch.
+    texts = " ".join(one for one in exprs if isinstance(one, str))
+    bounds |= dict.fromkeys({*_NAME.findall(texts)} - bounds.keys(), (1, None))
     forms = tuple(_form(one, bounds, coordinates, known) for one in exprs)
+    require_size_names(name for form in forms for name in form.sizes())
     return AffineMap(given.sizes, forms, size, given.symbols).named(*names)
 
 

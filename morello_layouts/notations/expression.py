@@ -215,11 +215,15 @@ _DIVIDES: Final = re.compile(rf"(\d+)\s*(?:\||divides)\s*{_NAME}", re.ASCII)
 _RANGE: Final = re.compile(
     rf"(?:(\d+)\s*(<=|<|==|>=|>)\s*)?{_NAME}(?:\s*(<=|<|==|>=|>)\s*(\d+))?", re.ASCII
 )
+_PITCH: Final = re.compile(rf"{_NAME}\s*>=\s*{_NAME}", re.ASCII)
 _MIRRORED: Final = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "=="}
 
 
 def parse_assumptions(text: str) -> list[Assumption]:
     """Parse assumptions, separated by commas, semicolons or ``and``.
+
+    A pitch that is at least a size, ``ld >= N``, is a fact about names alone: what needs it
+    assumes it by itself, and says so.
 
     Raises:
         ParseError: if a part is not an assumption.
@@ -242,6 +246,8 @@ def _one(part: str, text: str, position: int) -> list[Assumption]:
         return [Assumption(match[1], divisor=_number(match, 2, text, position))]
     if match := _DIVIDES.fullmatch(stripped):
         return [Assumption(match[2], divisor=_number(match, 1, text, position))]
+    if match := _PITCH.fullmatch(stripped):
+        return [Assumption(match[1]), Assumption(match[2])]
     match = _RANGE.fullmatch(stripped)
     if match is None or match[2] is match[4] is None:
         raise ParseError(

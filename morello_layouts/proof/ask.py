@@ -111,7 +111,9 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
             assumed = meet_all(one for m in maps for one in m.assumptions)
             required = (pair for m in maps if isinstance(m, IndexMap) for pair in m.recipe.requires)
             texts = (f"{n} >= {m}" for n, m in required if not _is_assumed(n - m, assumed))
-            return replace(answer, assumptions=(*map(str, assumed), *dict.fromkeys(texts)))
+            stated = (str(one) for one in assumed if one != Assumption(one.name))
+            facts = dict.fromkeys((*stated, *answer.assumptions, *texts))
+            return replace(answer, assumptions=tuple(facts))
 
         return ask
 
@@ -156,9 +158,16 @@ def sizes_of(m: AnyMap) -> tuple[Int, ...]:
 def names_of(*maps: AnyMap) -> tuple[str, ...]:
     """Return the names of symbolic sizes in the order of the shapes."""
     symbolic = (n for m in maps for n in sizes_of(m) if not isinstance(n, int))
-    others = (name for m in maps if isinstance(m, IndexMap) for name in m.recipe.names)
+    others = (name for m in maps for name in _other_names(m))
     names = (name for n in symbolic for name in sorted(n.names()))
     return tuple(dict.fromkeys((*names, *others)))
+
+
+def _other_names(m: AnyMap) -> Sequence[str]:
+    """Return the names of sizes that a map has beside those of its shape, such as a pitch."""
+    if isinstance(m, AffineMap):
+        return sorted(frozenset[str]().union(*(form.sizes() for form in m.given)))
+    return m.recipe.names if isinstance(m, IndexMap) else ()
 
 
 @dataclass(frozen=True)

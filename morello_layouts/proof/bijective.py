@@ -62,7 +62,7 @@ def is_injective(m: AnyMap, *, context: isl.Context) -> Proof:
         layout = as_layout(m, context)
         if layout is None:
             return _formula_is_injective(m, context)
-        return replace(_is_injective(layout, relations_of(layout, context)), decider=_DIGITS)
+        return replace(is_injective(layout), decider=_DIGITS)
     if swizzled.is_placed_by_steps(m):
         return swizzled.is_injective(INJECTIVE, m)
     if _is_enumerable(m):

@@ -312,7 +312,7 @@ def test_forms_of_assumptions(assuming: Any) -> None:
         ("M % 8 == 1", 1),
         ("M % 8 == 0, N ~ 3", 13),
         ("M % 0 == 0", 1),
-        ("M >= x", 1),
+        ("M > x", 1),
         ("M, N", 1),
         ("M <= 0", 1),
         ("N >= 1 and M < 1", 12),
