@@ -22,7 +22,7 @@ MOST: Final = 3
 
 _LAYOUT: Final = re.compile(
     r"""(?P<quote>["'])(?P<text>[^"'\n]{2,200})(?P=quote)"""
-    r"""(?:,\s*(?:shape=)?\((?P<shape>[\w, ]+)\)|[^"'\n]*?--shape\s+(?P<sizes>\w+))?"""
+    r"""(?:,\s*(?:shape=)?\((?P<shape>[\w, '\"]+)\)|[^"'\n]*?--shape\s+(?P<sizes>\w+))?"""
 )
 
 
@@ -41,7 +41,8 @@ def questions(block: str) -> list[Question]:
     found = []
     for match in _LAYOUT.finditer(block):
         sizes = re.findall(r"\w+", match["shape"] or "")
-        found.append(_question(match["text"], match["sizes"] or "x".join(sizes)))
+        joint = "x" if all(map(str.isdigit, sizes)) else ","
+        found.append(_question(match["text"], match["sizes"] or joint.join(sizes)))
     return list(dict.fromkeys(one for one in found if one is not None))
 
 

@@ -51,7 +51,7 @@ def _entries(panel: Panel) -> Iterator[tuple[str, str]]:
     if view.axes:
         yield "cell", panel.in_cells
     for k, level in enumerate(view.levels):
-        yield f"b{min(k, 2)}", f"border of a tile {level}"
+        yield f"b{min(k, 2)}", f"between tiles of {level}"
     if style.colour == "word":
         yield "c0", f"one colour, one number w: one {style.word_bits}-bit word"
     elif style.colour == "bank":
