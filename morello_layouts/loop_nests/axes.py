@@ -272,8 +272,7 @@ def _best(units: Mapping[str, set[Int]], axes: Mapping[str, Axis]) -> tuple[str,
         proper = [u for u in units.get(name, ()) if _is_proper(u, axis.size)]
         largest = [u for u in proper if not any(v != u and v % u == 0 for v in proper)]
         if largest:
-            dividing = [u for u in largest if axis.size % u == 0] or largest
-            return name, max(dividing, key=lambda u: (*magnitude(u), str(u)))
+            return name, max(largest, key=lambda u: (*magnitude(u), str(u)))
     return None
 
 

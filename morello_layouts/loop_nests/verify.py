@@ -9,8 +9,8 @@ from math import prod
 from typing import Final
 
 from morello_layouts import proof
-from morello_layouts.expr import AffineExpr, Digit, variable
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr import AffineExpr, BitXor, Digit, variable
+from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.limits import LOOP_VISITS
 from morello_layouts.loop_nests.hoist import Value
@@ -45,8 +45,11 @@ def verified(walk: Walk, budget: int | None = None) -> proof.Proof:
         once = _enumerated(walk, once)
     if not once.holds:
         return replace(once, claim=CLAIM)
-    for name, got, wanted in offsets_of(walk):
-        equal = proof.are_equivalent(_over(walk, got), _over(walk, wanted), budget=budget)
+    at = elements_to_loops(walk)
+    for name, got in offsets_of(walk):
+        access = next(access for access in walk.space.accesses if access.name == name)
+        wanted = access.form if at is not None else substitute(access.form, digits.coordinates)
+        equal = proof.are_equivalent(_over(walk, got, at), _over(walk, wanted, at), budget=budget)
         if not equal.holds:
             return replace(equal, claim=CLAIM, reason=f"the offset in {name}: {equal.reason}")
     reason = "the nest visits each element once, at the offsets of the maps"
@@ -55,8 +58,28 @@ def verified(walk: Walk, budget: int | None = None) -> proof.Proof:
     )
 
 
-def offsets_of(walk: Walk) -> Iterator[tuple[str, AffineExpr, AffineExpr]]:
-    """Yield each array with the offset that is printed, over the loops, and that of its map."""
+def elements_to_loops(walk: Walk) -> dict[str, AffineExpr] | None:
+    """Return the loops' variables as formulas of the coordinates, where there is an element.
+
+    None if a coordinate is an exclusive or: then the offsets of the whole box are compared, as no
+    tile of it is partial.
+    """
+    found: dict[str, AffineExpr] = {}
+    for name, form in walk.digits.coordinates.items():
+        if any(isinstance(atom, BitXor) for atom in form.atoms()):
+            return None
+        size = walk.space.sizes[name]
+        rest = variable(name, 0, size - 1 if size != 0 else 0)
+        is_turned = any(is_nonnegative(-c) for _, c in form.terms)
+        rest = (size - 1) - rest if is_turned else rest
+        for axis in walk.digits.axes.values():
+            if axis.coordinate == name:
+                found[axis.name], rest = rest // axis.unit, rest % axis.unit
+    return found
+
+
+def offsets_of(walk: Walk) -> Iterator[tuple[str, AffineExpr]]:
+    """Yield each array with the offset that is printed, over the loops."""
     known: dict[str, AffineExpr] = {}
     for value in (value for level in walk.plan.values for value in level):
         known[value.name] = _whole(value.form, known)
@@ -66,15 +89,21 @@ def offsets_of(walk: Walk) -> Iterator[tuple[str, AffineExpr, AffineExpr]]:
         quotient = Digit(operand, counter.divisor, counter.modulus)
         known[counter.quotient] = AffineExpr(((quotient, 1),), 0)
     for access in walk.space.accesses:
-        wanted = substitute(access.form, walk.digits.coordinates)
-        yield access.name, _whole(walk.plan.results[access.name], known), wanted
+        yield access.name, _whole(walk.plan.results[access.name], known)
 
 
-def _over(walk: Walk, form: AffineExpr) -> AffineMap:
-    """Return a form over the loops as a map of their box."""
-    values = {axis.name: variable(f"d{k}", 0, axis.size - 1) for k, axis in enumerate(walk.axes)}
-    sizes = tuple(axis.size for axis in walk.axes)
-    return AffineMap(sizes, (substitute(form, values),), assumptions=walk.space.assumptions)
+def _over(walk: Walk, form: AffineExpr, at: dict[str, AffineExpr] | None) -> AffineMap:
+    """Return a form as a map of coordinates; of the box of loops if nothing says where they are."""
+    if at is None:
+        sizes = {axis.name: axis.size for axis in walk.axes}
+    else:
+        sizes, form = dict(walk.space.sizes), substitute(form, at)
+    names = {
+        name: variable(f"d{k}", 0, n - 1 if n != 0 else 0)
+        for k, (name, n) in enumerate(sizes.items())
+    }
+    known = walk.space.assumptions
+    return AffineMap(tuple(sizes.values()), (substitute(form, names),), assumptions=known)
 
 
 def _whole(form: AffineExpr, known: dict[str, AffineExpr]) -> AffineExpr:

@@ -191,3 +191,67 @@ def test_the_body_names_offsets_and_coordinates() -> None:
     body = "if ({i} < {j}) { f({x}, x[{x}], {other}); }"
     text = ml.loops("f32[6,8]{0,1}", names=("i", "j"), body=body).code()
     assert "if (i < j) { f((x1 + i), x[x1 + i], {other}); }" in text
+
+
+@each_row(
+    "formula, counters",
+    [
+        ("(5*i//2)%2 + 7*i", 0),
+        ("(7*i//3)%5 + 9*(7*i%3)", 1),
+        ("(5*i//3) + 40*((5*i)%3)", 1),
+        ("(i//3)%4 + 7*(i%5) + 40*(i//7)", 2),
+        ("((i%7) ^ (i//7)) + 40*i", 0),
+        ("(i//6) + 99*(5*i//7) + 3*(5*i%7)", 1),
+    ],
+)
+def test_quotients_that_no_loop_removes_are_counted(formula: str, counters: int) -> None:
+    f = ml.from_sympy({"i": 40}, formula)
+    nest = ml.loops(f, order=("i",))
+    assert [(element, at["x"]) for element, at in nest] == [((i,), f(i)) for i in range(40)]
+    assert len(nest.walk.plan.counters) == counters
+    scope: dict[str, Any] = {}
+    text = ml.loops(f, order=("i",), body="out.append({x})").code(
+        "python", function=True, arguments="out"
+    )
+    exec(text, scope)
+    out: list[int] = []
+    scope["nest"](out)
+    assert out == [f(i) for i in range(40)]
+
+
+def test_sums_are_split_where_they_are_divided() -> None:
+    f = ml.from_sympy({"i": 6, "j": 10}, "(10*i + j)//5 + 99*((10*i + j)%5)")
+    nest = ml.loops(f)
+    assert nest.maps == {"x": "99*j1 + 2*i + j0"}
+    visits = {element: at["x"] for element, at in nest}
+    assert visits == {(i, j): f(i, j) for i in range(6) for j in range(10)}
+
+
+def test_tiles_come_first_each_level_in_the_order_of_the_buffer() -> None:
+    nest = ml.loops("f32[64,64]{0,1}", names=("i", "j"), tile={"i": (16, 4), "j": 8})
+    assert nest.order == ("j0", "i0", "i1", "j1", "i2")
+    nest = ml.loops("f32[64,64]{0,1}", names=("i", "j"), tile={"i": 16, "j": 8}, order=("i", "j"))
+    assert nest.order == ("i0", "j0", "i1", "j1")
+    nest = ml.loops("f32[64,64]{0,1}", names=("i", "j"), tile={"i": 16}, order=("i1", "j", "i"))
+    assert nest.order == ("i1", "j", "i0")
+
+
+def test_a_stride_of_more_names_is_the_larger_one() -> None:
+    m = ml.index_map("strided<[64,N,ld]>", ("L", "M", "N"), names=("i", "j", "k"))
+    assert ml.loops(m).order[-1] == "i"
+
+
+@each_row("edges", EDGES)
+def test_symbolic_arrays_backwards(edges: Any) -> None:
+    m = ml.index_map("f32[M,N]{1,0:T(4,8)}", names=("i", "j")).view(reverse=(0, 1))
+    nest = ml.loops(m, order=("i", "j"), edges=edges)
+    at = m.at(M=6, N=13)
+    visits = list(nest(M=6, N=13))
+    assert sorted(element for element, _ in visits) == list(product(range(6), range(13)))
+    assert all(offsets["x"] == at(*element) for element, offsets in visits)
+
+
+def test_peeled_loops_have_no_checks() -> None:
+    text = ml.loops("bf16[M,N]{1,0:T(8,128)(2,1)}", edges="peel").code("c")
+    assert "_end" not in text
+    assert " ? " not in text

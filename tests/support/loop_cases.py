@@ -96,7 +96,12 @@ def _case(draw: random.Random) -> Case:
             name: draw.choice((2, 3, 4, 5, 8, (6, 2), (7, 3)))
             for name in draw.sample(names, draw.randint(1, rank))
         }
-    return Case(text, sizes, arguments)
+    case = Case(text, sizes, arguments)
+    if "order" in arguments and draw.random() < 0.5:  # any order of the loops themselves
+        loops = list(case.nest().order)
+        draw.shuffle(loops)
+        arguments["order"] = tuple(loops)
+    return case
 
 
 def _tiled(draw: random.Random, shape: list[int]) -> tuple[Any, dict[str, int]]:
