@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from morello_layouts.layout import Layout
-from morello_layouts.notations.sharding import Sharding
+from morello_layouts.notations.sharding import Digit, Sharding
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.resharding.moves import LocalBuffer
-
-
-class _Digit(NamedTuple):
-    """A level of a cut on one device.
-
-    Attributes:
-        block: the elements of a block.
-        blocks: the number of blocks.
-        number: the block that the device holds; None if it holds all of them.
-    """
-
-    block: int
-    blocks: int
-    number: int | None
 
 
 def local_buffer(
@@ -48,35 +33,19 @@ def local_buffer(
         return None
     at = dict(zip(sharding.mesh.names, found, strict=True))
     is_own = sharding.local_rule == "own"
-    place = _held_before if is_own else _padded
-    local = []
-    for dim, n in enumerate(shape):
-        digits = []
-        for each in sharding.digits(dim, n):
-            block, blocks = known((each.block, each.count))
-            digits.append(_Digit(block, blocks, sharding.number(each, at) if each.axes else None))
-        local.append(partial(place, digits))
+    cuts = [sharding.digits(dim, n) for dim, n in enumerate(shape)]
+    local = [partial(sharding.held_below, x, at) if is_own else partial(_padded, x) for x in cuts]
     sizes = sharding.local_shape(shape, device) if is_own else sharding.local_dims(shape)
     recipe = Recipe(sizes) if layout is None else layout.recipe(sizes)
     return LocalBuffer(recipe, tuple(local))
 
 
-def _padded(digits: Sequence[_Digit], x: int) -> int:
+def _padded(digits: Sequence[Digit], x: int) -> int:
     """Return the coordinate in a buffer whose blocks are all of full size."""
     found = 0
     for digit in digits:
-        number, x = divmod(x, digit.block)
-        if digit.number is None:
-            found = found * digit.blocks + number
-    return found * (digits[-1].block if digits else 1) + x
-
-
-def _held_before(digits: Sequence[_Digit], end: int) -> int:
-    """Return how many coordinates before another one the device holds."""
-    if not digits:
-        return end
-    (block, _, number), *rest = digits
-    if number is not None:
-        return _held_before(rest, max(min(end - number * block, block), 0))
-    full, left = divmod(end, block)
-    return full * _held_before(rest, block) + _held_before(rest, left)
+        block, count = known((digit.block, digit.count))
+        number, x = divmod(x, block)
+        if not digit.axes:
+            found = found * count + number
+    return found * (known((digits[-1].block,))[0] if digits else 1) + x

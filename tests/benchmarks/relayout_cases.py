@@ -282,7 +282,7 @@ int types[3] = {dnnl_s8, dnnl_bf16, dnnl_f32};
 _built: list[ctypes.CDLL | None] = []
 
 
-def _onednn() -> ctypes.CDLL | None:
+def onednn_library() -> ctypes.CDLL | None:
     if not _built:
         _built.append(None)
         place = Path(tempfile.mkdtemp())
@@ -298,11 +298,11 @@ def _onednn() -> ctypes.CDLL | None:
 
 def onednn(case: Case, source: np.ndarray, out: np.ndarray) -> Move | None:
     """A reorder between two strided tensors for each domain of elements; padding stays."""
-    library = _onednn()
+    library = onednn_library()
     if library is None or case.itemsize == 8:
         return None
     library.make.restype = ctypes.c_void_p
-    domains, _ = domains_of(*case.recipes)
+    domains = domains_of(*case.recipes).elements
     kind = (ctypes.c_int * 3).in_dll(library, "types")[{1: 0, 2: 1, 4: 2}[case.itemsize]]
     moves = []
     for domain in domains or ():

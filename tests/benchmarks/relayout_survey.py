@@ -44,7 +44,7 @@ WORST = 5
 def ratio(source: str, target: str, itemsize: int, rounds: int) -> float:
     """The median time of a kernel, in medians of memcpy's."""
     side = SIDES[itemsize]
-    case = Case(f"{source} → {target}", source, target, (side, side), itemsize)
+    case = Case("", f"{source} → {target}", source, target, (side, side), itemsize)
     array = np.random.default_rng(0).integers(0, 256, (side, side * itemsize), np.uint8)
     array = array.view(f"u{itemsize}")
     packed, expected = (ml.pack(layout, array) for layout in (source, target))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
+import os
 import platform
 import statistics
 import subprocess
@@ -35,6 +36,7 @@ from relayout_cases import (
     memcpy,
     numpys,
     onednn,
+    onednn_library,
     room,
     sized,
     torchs,
@@ -198,20 +200,23 @@ def machine() -> str:
             versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             versions.append(f"no {name}")
-    found = subprocess.run(
-        ["dpkg-query", "-W", "-f", "oneDNN ${Version}", "libdnnl-dev"],
-        capture_output=True, text=True, check=False,
-    ).stdout  # fmt: skip
+    library = onednn_library()
+    if library is None:
+        versions.append("no oneDNN")
+    else:
+        library.dnnl_version.restype = ctypes.POINTER(ctypes.c_int)
+        versions.append(f"oneDNN {'.'.join(map(str, library.dnnl_version()[:3]))}")
     model = (
         f"{told.get('Model name', platform.processor()).strip()} "
         f"(family {told.get('CPU family', '?').strip()}, {widest}), "
-        f"{told.get('CPU(s)', '?').strip()} cores of a virtual machine"
+        f"{told.get('CPU(s)', '?').strip()} cores of a virtual machine with "
+        f"{os.getloadavg()[0]:.0f} processes running"
     )
     parts = [
         model,
         "; ".join(caches),
         f"{gcc.splitlines()[0] if gcc else 'no gcc'}, {FLAGS[1]} {FLAGS[2]}",
-        ", ".join([*versions, found or "no oneDNN"]),
+        ", ".join(versions),
     ]
     return "\n".join(wrap("Machine: " + ". ".join(parts) + ".", 100))
 

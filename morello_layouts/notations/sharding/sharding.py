@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -366,19 +366,30 @@ class Sharding:
             most: the maximum.
             convert: makes a value of this kind from a size.
         """
+        return self.held_below(
+            self.digits(dim, extent), at, convert(extent), least=least, most=most, convert=convert
+        )
 
-        def below(digits: Sequence[Digit], end: Any) -> Any:
-            if not digits:
-                return end
-            block = convert(digits[0].block)
-            if digits[0].axes and end == block * convert(digits[0].count):
-                return below(digits[1:], block)  # all blocks are full
-            if digits[0].axes:
-                here = end - self.number(digits[0], at, convert) * block
-                return below(digits[1:], most(least(here, block), 0))
-            return end // block * below(digits[1:], block) + below(digits[1:], end % block)
-
-        return below(self.digits(dim, extent), convert(extent))
+    def held_below(
+        self,
+        digits: Sequence[Digit],
+        at: Mapping[str, Any],
+        end: Any,
+        *,
+        least: Callable[[Any, Any], Any] = min,
+        most: Callable[[Any, Any], Any] = max,
+        convert: Callable[[Int], Any] = lambda n: n,
+    ) -> Any:
+        """Return how many elements before ``end`` are on a device; other arguments as of `held`."""
+        if not digits:
+            return end
+        block, rest = convert(digits[0].block), digits[1:]
+        below = partial(self.held_below, rest, at, least=least, most=most, convert=convert)
+        if digits[0].axes and end == block * convert(digits[0].count):
+            return below(block)  # all blocks are full
+        if digits[0].axes:
+            return below(most(least(end - self.number(digits[0], at, convert) * block, block), 0))
+        return end // block * below(block) + below(end % block)
 
     def number(
         self, digit: Digit, at: Mapping[str, Any], convert: Callable[[Int], Any] = lambda n: n
