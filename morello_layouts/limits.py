@@ -48,6 +48,9 @@ SEARCH_WORK: Final = 800
 
 # Indexing maps
 
+INDEXING_TEXT: Final = 10_000
+"""Characters of an indexing map: a map of ten variables and constraints has one thousand."""
+
 INDEXING_ROUNDS: Final = 16
 """Times that the constraints of an indexing map make each other tighter."""
 
@@ -56,6 +59,9 @@ INDEXING_MAPS: Final = 64
 
 INDEXING_COMPOSITIONS: Final = 4096
 """Maps that are composed through one fusion, about a millisecond each."""
+
+CALL_NESTING: Final = 16
+"""Fusions and calls inside each other whose maps are composed: real ones nest two or three deep."""
 
 INDEXING_POINTS: Final = 1 << 22
 """Points of a domain that are enumerated: tens of megabytes."""

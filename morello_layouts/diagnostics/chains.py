@@ -18,7 +18,7 @@ from morello_layouts.diagnostics.forces import Neighbours
 from morello_layouts.diagnostics.moves import VerdictCache
 from morello_layouts.diagnostics.origin import inner_computation
 from morello_layouts.diagnostics.report import bytes_text
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule
 from morello_layouts.indexing import IndexingMap, OperandRead
 from morello_layouts.indexing.programs import instruction_indexing
@@ -237,10 +237,21 @@ def _chains(
 
 
 def _read(steps: Sequence[HloInstruction], at: Sequence[int]) -> OperandRead:
-    """Return what the last of some moves reads of the first one's operand."""
+    """Return what the last of some moves reads of the first one's operand.
+
+    Raises:
+        LayoutError: if that is not one map.
+    """
     found: OperandRead | None = None
     for step, number in zip(reversed(steps), reversed(at), strict=True):
-        (read,) = (r for r in instruction_indexing(step).reads if r.number == number)
+        reads = [r for r in instruction_indexing(step).reads if r.number == number]
+        if len(reads) != 1:
+            raise UnsupportedError(
+                f"{step.name} reads operand {number} in {len(reads)} ways",
+                "a chain is about one",
+                "ask ml.indexing_map about the instruction",
+            )
+        read = reads[0]
         if found is not None:
             whole = read.map.compose(found.map).simplify()
             read = replace(read, map=whole, result_type=found.result_type)

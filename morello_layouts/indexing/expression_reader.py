@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
-from morello_layouts.errors import ParseError
+from morello_layouts.errors import ParseError, UnsupportedError
 from morello_layouts.indexing.expressions import BUILDERS, Expr, add, extremum, times
-from morello_layouts.limits import EXPR_NESTING, MAP_TEXT
+from morello_layouts.limits import EXPR_NESTING, INDEXING_TEXT
 from morello_layouts.notations.grammar import INT, Source, Syntax, Terminal, Token, integer
 
 SYNTAX: Final = Syntax(
     form="an indexing map is (dims)[ranges]{runtimes} -> (results), domain: name in [lo, hi], …",
     example="write for example (d0)[s0] -> (d0 * 8 + s0), domain: d0 in [0, 3], s0 in [0, 7]",
-    longest=MAP_TEXT,
+    longest=INDEXING_TEXT,
     hints={"//": "write floordiv", "%": "write mod"},
 )
 NAME: Final = Terminal("a name", "(?!(in|mod|floordiv|ceildiv|domain)\\b)[A-Za-z_][A-Za-z0-9_]*")
@@ -67,14 +67,20 @@ class Reader:
             at = self.source.at
             right = self._operand()
             if sign == "*":
-                found = times(found, right)
+                found = self._built("*", found, right, at)
                 continue
             kind = "floordiv" if sign == "/" else str(sign)
             if not isinstance(right, int) or right == 0 or (right < 0 and kind == "mod"):
                 positive = "a positive number" if kind == "mod" else "a number other than 0"
                 self.refuse(f"{kind}: expected {positive}", at, f"write {positive}")
-            found = BUILDERS[kind](found, right)
+            found = self._built(kind, found, right, at)
         return found
+
+    def _built(self, kind: str, left: Expr, right: Expr, at: int) -> Expr:
+        try:
+            return BUILDERS[kind](left, right)
+        except UnsupportedError as error:
+            self.refuse(error.what, at, error.fix)
 
     def _operand(self) -> Expr:
         source, is_minus = self.source, False

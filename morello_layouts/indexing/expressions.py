@@ -7,22 +7,44 @@ functions that build operations fold numbers and put them last, as MLIR does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.expr import AffineExpr, Interval, Var
+from morello_layouts.errors import UnsupportedError
+from morello_layouts.expr import AffineExpr, Interval, Var, canonicalize
 from morello_layouts.expr.affine import Atom, BitXor, Digit
+from morello_layouts.limits import EXPR_NESTING
 
 Expr: TypeAlias = "int | str | Op"
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two."""
+    """An operation: ``+`` of two parts or more, and ``* floordiv ceildiv mod min max`` of two.
+
+    Attributes:
+        kind: the operation.
+        parts: its operands.
+        depth: the nesting of operations, from 1.
+
+    Raises:
+        UnsupportedError: if operations nest too deep.
+    """
 
     kind: str
     parts: tuple[Expr, ...]
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((part.depth for part in self.parts if isinstance(part, Op)), default=0)
+        object.__setattr__(self, "depth", depth)
+        if depth > EXPR_NESTING:
+            raise UnsupportedError(
+                f"operations nest deeper than {EXPR_NESTING}",
+                "simplifying them would take too long",
+                "split the expression",
+            )
 
 
 def is_symbolic(x: Expr) -> bool:
@@ -238,7 +260,8 @@ class _Printer:
 class Forms:
     """Expressions as affine forms, which the simplifier knows, and back.
 
-    A product of variables, a minimum or a maximum is a variable of its own in a form.
+    A product of variables, a minimum or a maximum is a variable of its own in a form, unless one
+    of two values is always the smaller.
 
     >>> forms = Forms({"d0": Interval(0, 31), "d1": Interval(0, 7)})
     >>> form = forms.form(add(times(floordiv("d0", -2), 8), "d1"))
@@ -262,6 +285,12 @@ class Forms:
         if x.kind == "+":
             return sum(parts, AffineExpr((), 0))
         left, right = parts
+        if x.kind in ("min", "max"):
+            least, most = canonicalize(left - right).interval
+            if isinstance(most, int) and most <= 0:
+                return left if x.kind == "min" else right
+            if isinstance(least, int) and least >= 0:
+                return right if x.kind == "min" else left
         if right.terms or not isinstance(right.const, int) or x.kind in ("min", "max"):
             return self._hide(x, left.interval, right.interval)
         number = right.const

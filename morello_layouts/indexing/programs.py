@@ -18,7 +18,7 @@ from morello_layouts.indexing.operations import (
 )
 from morello_layouts.indexing.symbols import fewer_symbols
 from morello_layouts.indexing.values import IndexingMap
-from morello_layouts.limits import INDEXING_COMPOSITIONS, INDEXING_MAPS
+from morello_layouts.limits import CALL_NESTING, INDEXING_COMPOSITIONS, INDEXING_MAPS
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.notations.xla.shape import XlaTuple
 from morello_layouts.plain import Displayed
@@ -170,17 +170,22 @@ _Key: TypeAlias = "tuple[str, int]"
 
 
 class _Tracer:
-    """Maps composed from the root of a fusion to its parameters."""
+    """Maps composed from the root of a fusion to its parameters; used once."""
 
     def __init__(self) -> None:
-        self.work = 0
+        self.work = self.depth = 0
 
     def of(self, call: Call) -> tuple[_Found, _Unknown]:
         """Return maps and what is not known, by operand."""
         instruction = call.instruction
         opcode = instruction.opcode
         if opcode in _CALLS:
-            return self.through(call, self.body(call))
+            self.depth += 1
+            if self.depth > CALL_NESTING:
+                call.refuse("computations call each other in a circle, or nest too deep")
+            found = self.through(call, self.body(call))
+            self.depth -= 1
+            return found
         if opcode not in OPERATIONS:
             call.refuse("what it reads depends on values, or is not described by XLA's analysis")
         try:
@@ -217,6 +222,8 @@ class _Tracer:
                     failed.setdefault(number, []).extend(reasons)
                     continue
                 for operand, each in self.reads(instruction, key[1], ways, reasons):
+                    if isinstance(each, IndexingMap) and each.is_known_empty:
+                        continue
                     target = maps if isinstance(each, IndexingMap) else unknown
                     target.setdefault(operand, {})[each] = None  # type: ignore[index]
         return found, {k: why for k, why in failed.items() if why}
@@ -241,13 +248,17 @@ class _Tracer:
             return
         for k, place in enumerate(places):
             yield from ((place, reason) for reason in (*reasons, *more.get(k, ())))
-            for one in inner.get(k, ()):
-                for way in ways:
-                    self.work += 1
-                    if self.work > INDEXING_COMPOSITIONS:
-                        yield place, f"more than {INDEXING_COMPOSITIONS} maps are composed"
-                        return
-                    yield place, fewer_symbols(one.compose(way))
+            yield from ((place, self.composed(a, b)) for a in inner.get(k, ()) for b in ways)
+
+    def composed(self, outer: IndexingMap, inner: IndexingMap) -> IndexingMap | str:
+        """Return a composed map, or why there is none."""
+        self.work += 1
+        if self.work > INDEXING_COMPOSITIONS:
+            return f"more than {INDEXING_COMPOSITIONS} maps are composed"
+        try:
+            return fewer_symbols(outer.compose(inner))
+        except LayoutError as error:
+            return error.what
 
 
 def _key_of(instruction: HloInstruction, output: int, operand: int | None = None) -> _Key:

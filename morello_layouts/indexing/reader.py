@@ -40,6 +40,7 @@ class _Reader(Reader):
         if source.take(_EMPTY):
             source.end()
             return IndexingMap((), is_known_empty=True)
+        is_wrapped = source.take("affine_map<", optional=True)
         source.need("(")
         given = self._names(")", "d")
         symbols = self._names("]", "s") if source.take("[") else []
@@ -48,6 +49,8 @@ class _Reader(Reader):
         source.need("->")
         source.need("(")
         results = source.series(self.expression, ")")
+        if is_wrapped:
+            source.need(">")
         ends = [(0, n - 1) for n in (*(dims or ()), *ranges)]
         if dims is None and names:
             source.need(",")

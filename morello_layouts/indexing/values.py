@@ -472,6 +472,11 @@ class IndexingMap(Displayed):
 
         Range and run-time variables become dimensions behind the others.
 
+        >>> from morello_layouts import indexing_map
+        >>> m = indexing_map("(row)[s0] -> (row * 8 + s0), domain: row in [0, 3], s0 in [0, 7]")
+        >>> print(m.affine_map())
+        (row, d1) -> 8*row + d1
+
         Raises:
             UnsupportedError: if there are constraints, or bounds that do not begin at 0.
         """
@@ -490,7 +495,9 @@ class IndexingMap(Displayed):
                 "affine formulas have +, -, and *, // and % by numbers",
                 "call the indexing map itself",
             )
-        return AffineMap(tuple(one.hi + 1 for one in whole.dims), given)
+        found = AffineMap(tuple(one.hi + 1 for one in whole.dims), given)
+        is_named = any(one.name for one in whole.dims)
+        return found.named(*whole.names.values()) if is_named else found
 
 
 def _kind(name: str) -> str:
@@ -540,5 +547,7 @@ def _simplest(
     for known in ((), constraints) if constraints else ((),):
         forms = Forms({name: Interval(*ends) for name, ends in bounds.items()})
         form = canonicalize(forms.form(_hidden(x, known, forms)))
+        if not form.terms:
+            return forms.expr(form)
         found += [forms.expr(form), forms.expr(cheapest(form))]
     return min(found, key=lambda y: (cost_of(y), weight_of(y)))

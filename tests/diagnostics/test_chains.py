@@ -127,6 +127,23 @@ def test_a_fusion_of_moves_is_a_move() -> None:
     assert found["a"].map.bounds["d1"] == (1, 8)
 
 
+def test_a_fusion_that_reads_twice_is_no_move() -> None:
+    text = f"""HloModule m
+    %f {{ %p = f32[8,4]{{1,0}} parameter(0)
+      ROOT %q = f32[16,4]{{1,0}} concatenate(%p, %p), dimensions={{0}} }}
+    ENTRY %e {{ %{SOURCE}
+      %b = f32[16,4]{{1,0}} fusion(%a), kind=kLoop, calls=%f
+      ROOT %c = f32[4,16]{{1,0}} transpose(%b), dimensions={{1,0}} }}"""
+    assert not ml.diagnose(text).chains
+    (found,) = chains(
+        SOURCE,
+        "b = f32[16,4]{1,0} pad(%a, f32[] %z), padding=8_0x0_0",
+        "c = f32[8,4]{1,0} slice(%b), slice={[0:8], [0:4]}",
+        "d = f32[] sum(%c)",
+    )
+    assert found.map.is_known_empty  # all of it is padding
+
+
 def test_bytes_of_a_real_program_by_hand() -> None:
     """24 x 130 x 8 floats in tiles of 8 by 128: 24 · 17 tiles of 4 kB each are 1,671,168 B."""
     found = {c.path: c for c in ml.diagnose(programs()["v3_reshapes"]).chains}

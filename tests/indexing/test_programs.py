@@ -163,6 +163,7 @@ def test_a_dynamic_slice_says_where_its_offsets_come_from() -> None:
         "(d0, d1, d2){rt0, rt1} -> (d0 + rt0, d1, d2 + rt1), domain: d0 in [0, 0], d1 in [0, 1],"
         " d2 in [0, 31], rt0 in [0, 1], rt1 in [0, 226]"
     )
+    assert found["%a"] == found[0] != found[1]
     assert found.reads[0].sources == ("rt0 is %i[]", "rt1 is %k[]")
     assert "rt1 is %k[]" in str(found)
 
@@ -282,3 +283,13 @@ def test_a_batched_product_that_the_tpu_compiler_writes_as_a_dilated_convolution
     found = ml.indexing_map(ml.read_hlo(text), "c")
     assert found["a"][0].function == "(d0, d1, d2, d3)[s0] -> (d0, d1, d2, s0)"
     assert not found["a"][0].constraints
+
+
+def test_computations_that_call_each_other_are_refused() -> None:
+    text = """HloModule m
+    f { p = f32[8] parameter(0)
+        ROOT c = f32[8] call(p), to_apply=f }
+    ENTRY e { x = f32[8] parameter(0)
+      ROOT r = f32[8] fusion(x), kind=kLoop, calls=f }"""
+    (found,) = ml.indexing_map(ml.read_hlo(text), "r").unknown
+    assert "a call has no indexing map" in found[1]

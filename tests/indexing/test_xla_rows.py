@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from morello_layouts import indexing_map
-from morello_layouts.errors import ParseError
+from morello_layouts.errors import ParseError, UnsupportedError
 from morello_layouts.indexing import IndexingMap
 from tests.support.paths import DATA
 from tests.support.tables import each_row
@@ -265,3 +265,35 @@ def test_wrong_texts_have_a_caret(text: str) -> None:
         indexing_map(text)
     assert WRONG[text] in str(caught.value)
     assert "^" in str(caught.value)
+
+
+def test_minimum_and_maximum_go_if_one_is_always_smaller() -> None:
+    """XLA compares the bounds of both; here their difference decides."""
+    domain = ", domain: d0 in [0, 3], d1 in [0, 2047]"
+    for given, expected in {
+        "min(d0, d0 + 1)": "d0",
+        "max(128, d0 * 32 + d1 / 64 + 1)": "128",
+        "min(128, d0 * 32 + d1 / 64 + 1)": "d0 * 32 + d1 floordiv 64 + 1",
+        "max(d0 * 2, d0 + 1)": "max(d0 * 2, d0 + 1)",
+        "max(d0, d1) - max(d0, d1)": "0",
+    }.items():
+        m = indexing_map(f"(d0, d1) -> ({given}){domain}")
+        assert_same(m, m.simplify())
+        assert str(m.simplify()) == f"(d0, d1) -> ({expected}){domain}"
+
+
+def test_affine_maps_of_mlir_take_sizes() -> None:
+    m = indexing_map("affine_map<(i, j)[s] -> (j ceildiv 4 + s, -i)>", dims=(4, 8), ranges=(2,))
+    assert str(m) == (
+        "(i, j)[s] -> (j ceildiv 4 + s, -i), domain: i in [0, 3], j in [0, 7], s in [0, 1]"
+    )
+    assert str(m.affine_map()) == "(i, j, s) -> (s - ((-j)//4), -i)"
+
+
+def test_domains_that_are_not_whole_have_no_affine_map() -> None:
+    m = indexing_map("(d0) -> (d0), domain: d0 in [0, 9]")
+    for each in (m.constrain("d0", 3, 9), m.constrain("d0 mod 2", 0, 0), m.constrain("d0", 9, 0)):
+        with pytest.raises(UnsupportedError):
+            each.affine_map()
+    with pytest.raises(UnsupportedError):
+        indexing_map("(d0) -> (d0 * d0), domain: d0 in [0, 9]").affine_map()
