@@ -297,10 +297,12 @@ def _starts_apart(a: IndexMap, b: IndexMap) -> bool:
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 
-def free_correspondence(a: IndexMap, b: IndexMap) -> BitcastCandidate | None:
-    """Return a correspondence for which one array's bytes serve as the other's, of any."""
+def free_correspondence(
+    a: IndexMap, b: IndexMap, correspondence: Correspondence
+) -> BitcastCandidate | None:
+    """Return how elements correspond if one array's bytes serve as the other's; else None."""
     with isl_budget():
-        best, _ = _best(_candidates(a, b, "any"))
+        best, _ = _best(_candidates(a, b, correspondence))
     return best[0] if best is not None and best[1].holds else None
 
 

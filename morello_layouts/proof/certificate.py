@@ -5,6 +5,7 @@ A statement consists of the formulas that the user holds, in Python's text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -45,7 +46,7 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
     _require_no_replicas(m)
     layout = m if isinstance(m, IndexMap) else _layout_of(m, claim)
     if claim == "verified" and not has_inverse(layout.recipe):
-        return certified({**_statement("equivalent", m), "others": _others(layout)})
+        return _proved({**_statement("equivalent", m), "others": _others(layout)}, m)
     found = _statement(claim, m)
     found["inverse"] = [python_text(expr) for expr in layout.inverse.exprs]
     if isinstance(m, AffineMap) and m.buffer_size is None:
@@ -58,7 +59,7 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
         tail = m.recipe.tail_padding
         found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
         found["others"] = _others(m)
-    return certified(found)
+    return _proved(found, m)
 
 
 def _others(m: IndexMap) -> list[str]:
@@ -84,8 +85,10 @@ def _layout_of(m: AffineMap, claim: str) -> IndexMap:
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     """Return a certificate that two maps give every coordinate the same offset."""
     a, b = a.named(), b.named()
+    if all(isinstance(m, IndexMap) and m.recipe.replicas != 1 for m in (a, b)):
+        a, b = (_with_replicas(m) for m in (a, b) if isinstance(m, IndexMap))
     _require_no_replicas(a, b)
-    return certified({**_statement("equivalent", a, b), "others": [python_text(b.expr)]})
+    return _proved({**_statement("equivalent", a, b), "others": [python_text(b.expr)]}, a, b)
 
 
 def certificate_of_bitcast(
@@ -99,14 +102,15 @@ def certificate_of_bitcast(
     """
     a, b = in_parts(a.named(), b.named())
     orders = [[*range(len(m.recipe.shape))] for m in (a, b)]
-    if correspondence == "any":
-        found = free_correspondence(a, b)
+    as_many = _product(a.recipe.shape) == _product(b.recipe.shape)
+    if isinstance(correspondence, str) and not (as_many and correspondence == "row-major"):
+        found = free_correspondence(a, b, correspondence)
         if found is not None and found.orders is None:
             return certificate_of_equality(found.first, found.second)
         orders = [[*x] for x in found.orders or orders] if found is not None else orders
     elif correspondence != "row-major":
         orders[0] = [*correspondence]
-    return certified(_bitcast(a, b, *orders))
+    return _proved(_bitcast(a, b, *orders), a, b)
 
 
 def _bitcast(a: IndexMap, b: IndexMap, order: list[int], other: list[int]) -> Certificate:
@@ -133,7 +137,36 @@ def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Ce
     """Return a certificate that a formula of the target's offset gives the source's offset."""
     source, target = source.named(), target.named()
     found = {**_statement("relayout", source, target), "source": python_text(expr)}
-    return certified({**found, "others": [python_text(target.expr)]})
+    return _proved({**found, "others": [python_text(target.expr)]}, source, target)
+
+
+def _proved(statement: Certificate, *maps: AnyMap) -> Certificate:
+    """Return the certificate of a statement; a size that is at least another one is a sum."""
+    for m in maps:
+        for n, least in m.recipe.requires if isinstance(m, IndexMap) else ():
+            name = str(n)
+            is_free = statement["sizes"].get(name) == [1, 1, None]
+            if is_free and not is_nonnegative(n - least) and name not in _names_of(least):
+                text = f"{_size(least, m)} + {name}_more - 1"
+                statement = _put(statement, name, f"({text})")
+                statement["about"].append(f"{name} = {text}")
+                del statement["sizes"][name]
+                statement["sizes"][f"{name}_more"] = [1, 1, None]
+    return certified(statement)
+
+
+def _names_of(n: Int) -> frozenset[str]:
+    return frozenset() if isinstance(n, int) else frozenset(n.names())
+
+
+def _put(given: Any, name: str, text: str) -> Any:
+    """Return a statement with another text for a size."""
+    if isinstance(given, str):
+        return re.sub(rf"\b{name}\b", text, given)
+    if isinstance(given, list):
+        return [_put(x, name, text) for x in given]
+    told = {"format", "claim", "about", "sizes", "order", "other_order"}
+    return {key: x if key in told else _put(x, name, text) for key, x in given.items()}
 
 
 def _require_no_replicas(*maps: AnyMap) -> None:

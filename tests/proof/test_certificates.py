@@ -212,6 +212,27 @@ def test_formulas_without_an_inverse_are_equivalent(text: str) -> None:
     assert len(found["others"]) == 2
 
 
+@each_row("text", ["strided<[LD, 1]>", "strided<[LD, 1], offset: 5>"])
+def test_a_pitch_is_a_row_and_more(text: str) -> None:
+    found = ml.certificate(text, shape=("M", "N"), claim="injective")
+    assert (check(found), is_true(found)) == ("injective", True)
+    assert found["about"][1] == "LD = N + LD_more - 1"
+    assert [*found["sizes"]] == ["M", "N", "LD_more"]
+
+
+def test_all_places_of_replicas_are_compared() -> None:
+    text = "f32[8]{0}, mesh={'x': 2, 'y': 3}, spec=P('x')"
+    found = ml.certificate(text, text)
+    assert (check(found), found["shape"], is_true(found)) == ("equivalent", ["8", "3"], True)
+    with pytest.raises(ml.UnsupportedError, match="replicas"):
+        ml.certificate(text, "f32[8]")
+
+
+def test_a_larger_array_in_the_same_slots_has_one() -> None:
+    found = ml.certificate("f32[5,13]{1,0:T(8,16)}", "f32[5,16]{1,0:T(8,16)}", claim="bitcast")
+    assert (check(found), is_true(found)) == ("equivalent", True)
+
+
 NARROW = [
     "bf16[1,300]{1,0:T(4,128)(2,1)}",
     "s8[4,3,2,66]{3,0,2,1:T(8,128)(4,1)}",
