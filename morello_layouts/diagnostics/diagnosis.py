@@ -160,9 +160,9 @@ class Diagnosis(Report):
             yield f"copies and relayouts write {bytes_text(written)}{more}"
         needless = {one.instruction: one for chain in self.chains for one in chain.needless}
         if needless:
-            written = bytes_text(sum(one.written_bytes for one in needless.values()))
+            left_out = bytes_text(sum(one.written_bytes for one in needless.values()))
             moves = count(len(needless), "move")
-            yield f"chains of moves: one pass each would leave out {moves} that write {written}"
+            yield f"chains of moves: one pass each would leave out {moves} that write {left_out}"
         if self.saved_bytes:
             yield f"parameters and outputs could take {bytes_text(self.saved_bytes)} less"
         if self.devices > 1 or self.collectives:
