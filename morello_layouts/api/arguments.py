@@ -61,7 +61,7 @@ def _size(k: int, given: Any) -> Int:
             raise ShapeError(
                 f"size {k} of the shape: expected at least 1, got {n}",
                 "it is below 1 if the names in it are 1",
-                "give the size a name of its own",
+                'give the size a name of its own; a slice of K elements is m[3:"K + 3"]',
             )
     elif n < 0:
         raise ShapeError(

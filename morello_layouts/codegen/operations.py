@@ -181,7 +181,7 @@ class Lowering:
 
     def form(self, form: AffineExpr) -> Node:
         """Return the operations that compute an expression."""
-        return self._form(form if self.arithmetic.floors else self._raise(form))
+        return self._form(form if self.arithmetic.floors else raised(form, self._raised))
 
     def at_least(self, form: AffineExpr, bound: Int) -> Node:
         """Return the condition that an expression is at least a bound."""
@@ -315,22 +315,28 @@ class Lowering:
     def _shifts(self, number: int) -> bool:
         return self.arithmetic.shifts and number > 1 and number.bit_count() == 1
 
-    def _raise(self, form: AffineExpr) -> AffineExpr:
-        """Return the form with operands made nonnegative by multiples of their divisors.
 
-        x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, for a k that is large enough but
-        does not exceed the type that holds x.
-        """
-        found = self._raised.get(form)
-        if found is None:
-            found = self._raised[form] = replace_digits(form, self._raise_digit)
-        return found
+def raised(form: AffineExpr, known: dict[AffineExpr, AffineExpr] | None = None) -> AffineExpr:
+    """Return the form with operands made nonnegative by multiples of their divisors.
 
-    def _raise_digit(self, digit: Digit) -> AffineExpr:
-        operand, step = self._raise(digit.operand), digit.divisor * (digit.modulus or 1)
+    x // s = (x + k·s) // s - k, and x mod n = (x + k·n) mod n, for a k that is large enough but
+    does not exceed the type that holds x. ``known`` keeps what was found.
+
+    >>> from morello_layouts.expr import variable
+    >>> print(raised((variable("i", 0, 7) - 6) // 4))
+    (i + 2)//4 - 2
+    """
+    kept = {} if known is None else known
+
+    def of_digit(digit: Digit) -> AffineExpr:
+        operand, step = raised(digit.operand, kept), digit.divisor * (digit.modulus or 1)
         k = 0 if digit.is_group else _missing(operand, step)
-        raised = Digit(operand + k * step, digit.divisor, digit.modulus)
-        return AffineExpr(((raised, 1),), 0 if digit.modulus is not None else -k)
+        found = Digit(operand + k * step, digit.divisor, digit.modulus)
+        return AffineExpr(((found, 1),), 0 if digit.modulus is not None else -k)
+
+    if form not in kept:
+        kept[form] = replace_digits(form, of_digit)
+    return kept[form]
 
 
 def _missing(of: AffineExpr, step: Int) -> Int:

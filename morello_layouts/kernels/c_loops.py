@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from morello_layouts.codegen.operations import raised
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Digit
@@ -38,7 +39,7 @@ from morello_layouts.kernels.plan import Elementwise
 from morello_layouts.kernels.staging import StagedBlocks
 from morello_layouts.kernels.vectorize import MOST_PREFETCHED
 from morello_layouts.kernels.walks import Walk
-from morello_layouts.recipe import Recipe, Scatter, offset_of
+from morello_layouts.recipe import Recipe, has_inverse, offset_of
 from morello_layouts.recipe.readings import value_of
 
 INDENT: Final = "    "
@@ -441,16 +442,19 @@ class IndexText:
     def _with(self, sign: str, other: IndexText | Int) -> IndexText:
         if isinstance(other, IndexText):
             return IndexText(f"{self} {sign} {other}", self.number)
+        return IndexText(f"{self} {sign} {self._of(other)}", self.number)
+
+    def _of(self, number: Int) -> IndexText:
         if self.number is not None:
-            return IndexText(f"{self} {sign} {self.number(other)}", self.number)
-        text = expression(other)
-        return IndexText(f"{self} {sign} {text if text.isalnum() else f'({text})'}")
+            return IndexText(self.number(number), self.number)
+        text = expression(number)
+        return IndexText(text if text.isalnum() else f"({text})")
 
     def __add__(self, other: IndexText | Int) -> IndexText:
         if other == 0 or str(other) == "0":
             return self
-        if self.text == "0" and isinstance(other, IndexText):
-            return other
+        if self.text == "0":
+            return other if isinstance(other, IndexText) else self._of(other)
         if isinstance(other, IndexText) or not is_nonnegative(-other):
             return IndexText(f"({self._with('+', other)})", self.number)
         return IndexText(f"({self._with('-', -other)})", self.number)
@@ -486,16 +490,16 @@ def offset_text(recipe: Recipe, number: Callable[[Int], str] | None = None) -> s
     """
     at = [IndexText(f"d{k}", number) for k in range(len(recipe.shape))]
     zero, form = IndexText("0", number), offset_form(recipe)
+    form = form if number is None else raised(form)
     if number is None or _divides_naturals(form):
         return str(value_of(form, {f"d{k}": x for k, x in enumerate(at)}, zero))
-    if not all(_divides_naturals(form) for s in recipe.steps if isinstance(s, Scatter)
-               for form in s.forms):  # fmt: skip
-        raise UnsupportedError(
-            f"no kernel computes {recipe}",
-            "a quotient or remainder of a negative number differs between languages",
-            "give a formula whose quotients and remainders are of numbers of at least 0",
-        )
-    return str(offset_of(recipe, at, zero))
+    if has_inverse(recipe):  # its steps divide numbers of at least 0 only
+        return str(offset_of(recipe, at, zero))
+    raise UnsupportedError(
+        f"no kernel computes {recipe}",
+        "a quotient or remainder of a negative number differs between languages",
+        "give a formula whose quotients and remainders are of numbers of at least 0",
+    )
 
 
 def _divides_naturals(form: AffineExpr) -> bool:

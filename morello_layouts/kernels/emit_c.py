@@ -139,7 +139,9 @@ def _phases(plan: KernelPlan, extra: CallArguments) -> tuple[bool, ...]:
     """Return which phases take long: later ones are the ends of rows, or single elements."""
     if not extra.share:
         return (False,)
-    return (True, *[False] * (len(phases_of(plan)) - 1), *[True] * bool(plan.elementwise))
+    long = 1 + plan.fills_first
+    loops = [k < long for k in range(len(phases_of(plan)))]
+    return (*loops, *[True] * bool(plan.elementwise))
 
 
 def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile:

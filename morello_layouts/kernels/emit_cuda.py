@@ -5,6 +5,7 @@ Threads move the widest words that divide every address of their domain, at most
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -239,12 +240,16 @@ def _elementwise(name: str, kernel: Kernel) -> _Launch:
     shape, itemsize = kernel.source.shape, kernel.itemsize
 
     def write(hoist: Hoist) -> str:
-        lines = f"    /* {PLAIN} */\n"
+        # Plain numbers are signed: of 32 bits without a sign, -3 would not be that of an index.
+        signed = lambda n: str(n) if isinstance(n, int) else hoist(n)  # noqa: E731
+        t, s = (offset_text(recipe, signed) for recipe in (kernel.target, kernel.source))
+        used, lines = set(re.findall(r"\w+", f"{t} {s}")), f"    /* {PLAIN} */\n"
         for k, n in reversed(list(enumerate(shape))):
-            lines += f"    const relayout_index d{k} = i % {hoist(n)}; i /= {hoist(n)};\n"
+            if f"d{k}" in used:
+                lines += f"    const relayout_index d{k} = i % {hoist(n)};\n"
+            lines += f"    i /= {hoist(n)};\n"
         return (
-            f"{lines}    t += {itemsize} * ({offset_text(kernel.target, hoist)});\n"
-            f"    s += {itemsize} * ({offset_text(kernel.source, hoist)});\n"
+            f"{lines}    t += {itemsize} * ({t});\n    s += {itemsize} * ({s});\n"
             f"    for (int k = 0; k < {itemsize}; k++) t[k] = s[k];\n"
         )
 

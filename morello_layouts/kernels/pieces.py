@@ -14,8 +14,10 @@ from morello_layouts.kernels.domains import (
     DerivedCount,
     Domain,
     LoopAxis,
+    at_least,
     divide,
     estimate,
+    if_below,
     nonzero,
     upper_bound,
 )
@@ -38,7 +40,7 @@ class Piece:
 
 
 class TooManyPiecesError(Exception):
-    """There are more than ``KERNEL_DOMAINS`` pieces, or only the call knows where they are."""
+    """There are more than ``KERNEL_DOMAINS`` pieces."""
 
 
 def element_domains(
@@ -51,7 +53,7 @@ def element_domains(
     The buffers hold the first element at the given starts. Strides in the target are positive, so
     those in the source are negative if one of both runs backwards.
 
-    None for more than ``KERNEL_DOMAINS``, or if jumps lie apart along a symbolic size.
+    None for more than ``KERNEL_DOMAINS``.
 
     >>> jumps = SharedJump(8, 0, 0, -31), SharedJump(1, 0, 1, 4)
     >>> domains = element_domains((20,), (jumps,))
@@ -102,13 +104,12 @@ def _pieces(levels: _Levels, first: int, count: Int) -> Iterator[Piece]:
     (level, *inner), unit = levels, levels[0][0].unit
     source: Int = sum(jump.source * (unit // jump.unit) for one in levels for jump in one)
     target: Int = sum(jump.target * (unit // jump.unit) for one in levels for jump in one)
-    if not isinstance(count, int):
-        if first or any(jump.phase for one in levels for jump in one):
-            raise TooManyPiecesError
-        full, rest = divide(count, unit)
-        parts = [(0, unit, full, 0), (0, rest, 1, full)]
+    cuts = sorted({-jump.phase % unit for jump in level})
+    parts: list[tuple[int, Int, Int, Int]]
+    if isinstance(count, int):
+        parts = list(_repeated(cuts, unit, first, count))
     else:
-        parts = list(_repeated(sorted({-jump.phase % unit for jump in level}), unit, first, count))
+        parts = list(_repeated_of_any(cuts, unit, first, count))
     if len(parts) > KERNEL_DOMAINS:
         raise TooManyPiecesError
     for at, length, times, block in parts:
@@ -124,7 +125,7 @@ def _pieces(levels: _Levels, first: int, count: Int) -> Iterator[Piece]:
 
 def _repeated(
     cuts: Sequence[int], unit: int, first: int, count: int
-) -> Iterator[tuple[int, int, int, int]]:
+) -> Iterator[tuple[int, Int, Int, Int]]:
     """Yield the runs of ``[first, first + count)`` between cuts, which repeat after a unit.
 
     Each is where it begins in its block, its length, how many blocks have it, and the first block.
@@ -143,6 +144,31 @@ def _repeated(
             yield a, b - a, len(whole), whole.start
         for block in range(max(whole.stop, whole.start), most + 1):
             yield a, end - block * unit - a, 1, block
+
+
+def _repeated_of_any(
+    cuts: Sequence[int], unit: int, first: int, count: Int
+) -> Iterator[tuple[int, Int, Int, Int]]:
+    """Yield the same as :func:`_repeated` of a count that only the call knows.
+
+    >>> from morello_layouts.kernels.domains import evaluate
+    >>> parts = list(_repeated_of_any([0, 5], 8, 0, SizeExpr.named("N")))
+    >>> [tuple(evaluate(x, {"N": 15}) for x in part) for part in parts]    # the same, where N = 15
+    [(0, 5, 1, 0), (0, 5, 1, 1), (5, 3, 1, 0), (5, 2, 1, 1)]
+    """
+    starts = sorted((cut - first) % unit for cut in cuts)
+    head = starts[0]
+    if head:
+        least = if_below(count, head) + head * at_least(count, head)
+        yield first, least, 1, 0
+        count = count - least
+    full, left = divide(count, unit)
+    for start, end in pairwise([*starts, head + unit]):
+        a, b = start - head, end - head  # from the first cut on
+        yield first + start, b - a, full, 0
+        reached = if_below(left, b) + b * at_least(left, b) if b < unit else left
+        inside = at_least(left, a) if a else 1
+        yield first + start, (reached - a) * inside, 1, full
 
 
 # The first value and the count of each digit, from the largest unit to the smallest.

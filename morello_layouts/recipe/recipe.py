@@ -181,7 +181,7 @@ class Recipe(Displayed):
             if n < m:
                 raise ShapeError(
                     f"sizes: expected {pair[0]} >= {pair[1]}, got {n} and {m}",
-                    "elements of one row must end before the next row begins",
+                    "a view lies in its array, and a row ends before the next one begins",
                     f"give at least {m} for {pair[0]}",
                 )
         return self.map_sizes(lambda n: n if isinstance(n, int) else n.evaluate(values))
