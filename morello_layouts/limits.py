@@ -218,6 +218,9 @@ CODE_TEXT: Final = 1_000_000
 LOOP_AXES: Final = 32
 """Loops of a nest: each takes a level of indentation."""
 
+LOOP_SUMS: Final = 24
+"""Divisions of sums that more loops may remove; each loop simplifies all formulas again."""
+
 TRITON_BLOCK: Final = 1 << 20
 """Elements of a block in Triton: its compiler refuses more."""
 

@@ -42,7 +42,8 @@ def loops(
         maps: a layout, its text, an index map or a map of :func:`from_sympy`; or several by name,
             joined by the names of their coordinates.
         shape: the array's sizes, if the layout does not carry them.
-        order: ``"physical"`` for the order of the first map's buffer: its offsets ascend; or the
+        order: ``"physical"`` for the order of the first map's buffer: the largest stride is
+            outermost, and offsets ascend unless a digit of the buffer mixes coordinates; or the
             names of coordinates or loops, the outermost first.
         of: the name of the map whose buffer gives the physical order.
         tile: the size of tiles of a coordinate, or several, the outer one first. The loops over

@@ -20,7 +20,7 @@ from morello_layouts.expr.sizes import (
     magnitude,
 )
 from morello_layouts.expr.substitution import substitute
-from morello_layouts.limits import LOOP_AXES
+from morello_layouts.limits import LOOP_AXES, LOOP_SUMS
 from morello_layouts.loop_nests.space import Space
 
 
@@ -143,8 +143,9 @@ class Digits:
         while (at := _best(found._units(sums=False), found.axes)) is not None:
             found = found.split(*at)
         tried = found
-        while tried.remainders and (at := _best(tried._units(sums=True), tried.axes)) is not None:
-            if len(tried.axes) >= LOOP_AXES:
+        while 0 < tried.remainders <= LOOP_SUMS and len(tried.axes) < LOOP_AXES:
+            at = _best(tried._units(sums=True), tried.axes)
+            if at is None:
                 break
             tried = tried.split(*at)
         return tried if tried.remainders < found.remainders else found
