@@ -17,6 +17,7 @@ from time import process_time
 
 from tests.expr.test_sympy_functions import fuzzed, inverses, require_c_values, wrong
 from tests.gpu.test_swizzle import tiles_without_conflicts
+from tests.kernels import test_sized
 from tests.kernels.test_pairs import CASES
 from tests.proof.test_checker import recorded
 from tests.support.certificate_judge import judged
@@ -28,6 +29,14 @@ def pairs() -> None:
     for part in range(16):
         with TemporaryDirectory() as folder:
             run_all(CASES[part::16], Path(folder), "gcc", *QUICK)
+
+
+def sized_kernels() -> None:
+    """Compile and run a kernel for all sizes of every pair, with streaming stores and without."""
+    for stream in (1 << 12, 1 << 60):
+        with TemporaryDirectory() as folder:
+            built = test_sized.build(test_sized.CASES, Path(folder), "gcc", *QUICK, stream=stream)
+            test_sized.run_all(test_sized.CASES, built)
 
 
 def expressions() -> None:
@@ -52,7 +61,7 @@ def certificates() -> None:
 
 
 ALL: dict[str, Callable[[], None]] = {
-    act.__name__: act for act in (pairs, expressions, c_code, tiles, certificates)
+    act.__name__: act for act in (pairs, sized_kernels, expressions, c_code, tiles, certificates)
 }
 
 

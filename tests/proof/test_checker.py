@@ -254,15 +254,16 @@ FORGED: dict[str, tuple[str, dict[str, Any]]] = {
     "a digit that a limit leaves": (
         "verified",
         {
-            "size": "8",
-            "end": "8",
-            "limits": [["p//4*4 + p%2", "5"]],
-            "shape": ["2", "2"],
-            "offset": "4*d0 + d1",
-            "others": ["4*d0 + d1"],
-            "inverse": ["p//4", "p%2"],
+            "size": "4",
+            "end": "4",
+            "shape": ["2"],
+            "offset": "d0",
+            "others": ["d0"],
+            "inverse": ["p%2 + 2*(p//2)"],
+            "limits": [["p%2 + 2*(p//2)", "3"]],
             "digits_of_slots": [
-                {"name": "z", "is": "p//4", "below": "1", "limit": ["p//4*4 + p%2", "5"]}
+                {"split": "p", "by": "2", "low": "v", "high": "u", "below": "2"},
+                {"name": "z", "is": "p//2", "below": "1", "limit": ["p%2 + 2*(p//2)", "3"]},
             ],
         },
     ),
