@@ -1,8 +1,9 @@
-"""Random tilings, reshapes, permutations and relayouts: this library beside ISL and TVM.
+"""Random tilings, reshapes, permutations and relayouts: this library beside its peers.
 
 ``python tests/benchmarks/simplify_random.py`` prints a summary and the cases in which a peer is
 cheaper, smallest first. ``--family any`` and ``--family negative`` ask about expressions that no
-layout makes; ``--seed`` and ``--count`` choose the expressions. A wrong result stops the script.
+layout makes; ``--seed`` and ``--count`` choose the expressions. ``--totals`` prints the costs of
+all families and of the recorded cases in one table. A wrong result stops the script.
 """
 
 # ruff: noqa: T201
@@ -18,7 +19,7 @@ from time import thread_time
 
 from peers import Peer, available, isl, ours, sympy_simplify
 from peers.peer import Unreadable
-from peers.tree import Case, Tree, cost, first_difference, show, size
+from peers.tree import Case, Tree, cost, first_difference, recorded, show, size
 from simplify_expressions import expressions
 from simplify_page import machine, table
 from simplify_tilings import cases
@@ -30,7 +31,7 @@ FAMILIES = {
     "any": expressions,
     "negative": partial(expressions, negative=True),
 }
-PEERS = ("ISL", "TVM")
+PEERS = ("ISL", "TVM", "tinygrad", "SymPy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +153,34 @@ def details(row: Row) -> str:
     )
 
 
+def totals(peers: list[Peer], seed: int, count: int) -> str:
+    """Return the cost in all of each family, by simplifier."""
+    families = {name: list(family(seed, count)) for name, family in FAMILIES.items()}
+    families["recorded"] = [case for case, _, _ in recorded()]
+    lines: list[list[object]] = []
+    for name, some in families.items():
+        costs: Counter[str] = Counter()
+        for row in rows(peers, iter(some)):
+            costs.update({by: found.cost for by, found in row.answers.items()})
+        lines.append([name, len(some), *(costs[p.name] for p in peers)])
+    return table(["family", "cases", *(p.name for p in peers)], lines)
+
+
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", choices=FAMILIES, default="layouts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--totals", action="store_true")
     options = parser.parse_args()
     installed, missing = available()
     for reason in missing:
         print("skipped:", reason)
     peers = [*ours.peers(), RETURNED, *(p for p in installed if p.name in PEERS)]
+    if options.totals:
+        print(machine(), totals(peers, options.seed, options.count), sep="\n\n")
+        return
     found = list(rows(peers, FAMILIES[options.family](options.seed, options.count)))
     text = summary(found, peers, options.seed)
     print(text, *map(details, dearer(found)), sep="\n\n")
