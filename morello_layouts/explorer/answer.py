@@ -311,11 +311,8 @@ _USUAL: Final = ("lane", "device", "tile")
 
 def _colours(m: IndexMap, bits: int | None) -> list[str]:
     """Return what a colour may stand for."""
-    axes = [
-        name
-        for name, n in zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
-        if n != 1
-    ]
+    sizes = zip(m.recipe.axis_names, m.recipe.physical_shape, strict=False)
+    axes = [name for name, n in sizes if n != 1 and name not in COLOURS]
     left_out = {"tile"} if m.recipe.axis_names or not levels_of(m.recipe) else set()
     if bits is None or m.recipe.axis_names:
         left_out |= {"word", "bank"}

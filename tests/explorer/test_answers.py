@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.explanations.rows import proof_rows
-from morello_layouts.explorer.answer import answer
+from morello_layouts.explorer.answer import answer, parts
+from morello_layouts.explorer.engine import answered, joined
 from morello_layouts.explorer.subject import (
     FieldError,
     Question,
@@ -508,3 +509,40 @@ def test_two_shardings_say_what_moves_between_them() -> None:
     assert found["picture"]
     other = asked(array + "{devices=[4,1]<=[4]}", other="{0,1}")["comparisons"][0]["rows"]
     assert "resharding" not in {row["label"] for row in other}
+
+
+def test_an_answer_comes_in_parts_with_keys_of_their_own() -> None:
+    question = {"layout": "f32[3,5]{1,0:T(2,2)}", "other": "{1,0}"}
+    first, *later = parts(question)
+    assert {"source", "formula", "picture", "comparisons"} <= {*first}
+    assert [{*part} for part in later] == [{"code"}, {"proofs", "deciders"}]
+    assert answer(question) == first | later[0] | later[1]
+    assert json.loads(joined([*answered(question)])) == asked(question["layout"], other="{1,0}")
+
+
+def test_several_layouts_and_formulas_are_compared_with_the_first() -> None:
+    found = asked("f32[3,5]{1,0}", other="{0,1}\n5*d0 + d1\n{1,0:T(2,2)}")
+    assert [one["sign"] for one in found["comparisons"]] == ["≠", "=", "≠"]
+    assert len(found["picture"]["panels"]) == 3
+    wrong = asked("f32[3,5]{1,0}", other="{0,1}\n{0,1,2}")
+    assert [error["field"] for error in wrong["errors"]] == ["other"]
+    assert len(wrong["comparisons"]) == 1
+
+
+@each_row(
+    ("layout", "colour", "wanted", "others"),
+    [
+        ("f32[6,8]", "", "offset", ["offset", "row", "column", "word", "bank"]),
+        ("f32[6,8]", "tile", "offset", ["offset", "row", "column", "word", "bank"]),
+        ("f32[6,8]", "row", "row", ["offset", "row", "column", "word", "bank"]),
+        ("bf16[6,8]{1,0:T(2,4)}", "", "tile", ["tile", "offset", "row", "column", "word", "bank"]),
+        ("(6,8):(8,1)", "word", "offset", ["offset", "row", "column"]),
+        ("SM80_16x8x16_F32F16F16F32_TN C", "", "lane",
+         ["offset", "row", "column", "lane", "register"]),
+        ("f32[8,8], sharding={devices=[4,1]<=[4]}", "", "device",
+         ["offset", "row", "column", "device"]),
+    ],
+)  # fmt: skip
+def test_what_a_colour_stands_for(layout: str, colour: str, wanted: str, others: list[str]) -> None:
+    picture = asked(layout, colour=colour)["picture"]
+    assert (picture["colour"], picture["colours"]) == (wanted, others)

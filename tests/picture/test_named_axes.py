@@ -108,3 +108,30 @@ def test_devices_are_colours_and_empty_parts_are_hatched() -> None:
 def test_copies_are_told() -> None:
     text = "f32[6,8], sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}"
     assert "in each cell: device:offset, the first of 2 places" in str(ml.draw(text))
+
+
+def test_colours_by_offset_go_from_the_first_to_the_last() -> None:
+    for text in ("f32[6,8]", "f32[6,8]{0,1}", "f32[5,7]{1,0:T(2,4)}"):
+        svg, m = ml.draw(text, colour="offset").svg(), ml.index_map(text)
+        fills = {
+            m(*map(int, at.split(","))): int(fill[1:])
+            for at, (_, fill, _) in cells(svg).items()
+            if fill != "p"
+        }
+        in_order = [fills[offset] for offset in sorted(fills)]
+        assert in_order == sorted(in_order)
+        assert len({*in_order}) > 8
+        assert all(f".c{k}{{fill" in svg for k in in_order), "each has a colour"
+        assert ">first offset<" in svg
+    assert ".c12{" not in ml.draw("f32[6,8]").svg(), "other pictures stay small"
+
+
+@pytest.mark.parametrize("text", ["f32[6,8]{0,1:T(2,4)}", "f32[20]", "f32[2,3,4]"])
+def test_colours_by_row_and_column(text: str) -> None:
+    for colour, side in (("row", slice(None, -1)), ("column", slice(-1, None))):
+        found = cells(ml.draw(text, colour=colour).svg())
+        fills: dict[tuple[int, ...], set[str]] = {}
+        for at, (_, fill, _) in found.items():
+            if fill != "p":
+                fills.setdefault(tuple(map(int, at.split(",")))[side], set()).add(fill)
+        assert all(len(each) == 1 for each in fills.values()), colour
