@@ -86,6 +86,8 @@ def loops(
             "partial tiles have loops that end early, conditions, or loops of their own",
             "give one of these",
         )
+    require_type(body, str, "body", 'give for example "c[{c}] += a[{a}];"')
+    require_type(over or {}, Mapping, "over", 'give for example over={"a": ("i", "k")}')
     given = _named_maps(maps)
     found = {name: _affine(m, shape) for name, m in given.items()}
     tiles = _tiles(tile or {})

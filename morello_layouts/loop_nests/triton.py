@@ -74,13 +74,17 @@ class TritonWriter(PythonWriter):
 
     def default(self) -> str:
         """Return the body of a nest without one."""
-        names = [access.name for access in self.walk.space.accesses]
-        values = [f"tl.load({name} + {{{name}}}, mask={{mask}})" for name in names]
+        inner = {axis.name for axis in self.walk.axes[-self.vectors :]}
+        masks, names = {}, [access.name for access in self.walk.space.accesses]
+        for name, form in zip(names, self.walk.digits.forms, strict=True):
+            is_whole = inner <= {v.name for v in form.variables()}
+            masks[name] = "mask" if is_whole else f"mask_{name}"  # as many dimensions as pointers
+        values = [f"tl.load({name} + {{{name}}}, mask={{{masks[name]}}})" for name in names]
         if len(names) == 2:
-            return f"tl.store({names[1]} + {{{names[1]}}}, {values[0]}, mask={{mask}})"
-        return "\n".join(
-            f"{name}_values = {value}" for name, value in zip(names, values, strict=True)
-        )
+            to = names[1]
+            return f"tl.store({to} + {{{to}}}, {values[0]}, mask={{{masks[to]}}})"
+        pairs = zip(names, values, strict=True)
+        return "\n".join(f"{name}_values = {value}" for name, value in pairs)
 
 
 def _power_of_two(axis: Axis) -> int:

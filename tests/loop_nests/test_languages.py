@@ -128,3 +128,20 @@ def test_triton_as_a_module() -> None:
     text = ml.loops("f32[20,30]{1,0:T(8,128)}").code("triton", function=True)
     assert text.startswith("import triton\nimport triton.language as tl\n")
     compile(text, "nest", "exec")
+
+
+def test_a_mask_has_the_dimensions_of_the_pointers() -> None:
+    maps = {
+        "a": ml.index_map("f32[5,6]{1,0}", names=("i", "k")),
+        "b": ml.index_map("f32[6,7]{1,0}", names=("k", "j")),
+        "c": ml.index_map("f32[5,7]{1,0}", names=("i", "j")),
+    }
+    text = ml.loops(maps, order=("k", "i", "j")).code("triton")
+    assert [line.strip() for line in text.splitlines() if "mask" in line] == [
+        "mask = (i < 5) & (j < 7)",
+        "mask_a = (i < 5)",
+        "mask_b = (j < 7)",
+        "a_values = tl.load(a + a2, mask=mask_a)",
+        "b_values = tl.load(b + (b1 + j), mask=mask_b)",
+        "c_values = tl.load(c + (c2 + j), mask=mask)",
+    ]

@@ -144,6 +144,8 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
         ({"order": ("d0", "d0", "d1")}, "order: expected each of"),
         ({"order": ("d0", "k")}, "order: expected each of"),
         ({"of": "y"}, "of: expected one of x"),
+        ({"body": 3}, "body: expected str"),
+        ({"over": ["i"]}, "over: expected Mapping"),
         ({"names": ("i",)}, "names: expected 2 names, got 1"),
         ({"names": ("x", "j")}, "'x' names two things"),
     ],
