@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from morello_layouts.checks import LARGEST, as_int
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.expr import Interval, canonicalize, cheapest
+from morello_layouts.expr import Interval, canonicalize
 from morello_layouts.indexing.domain import Constraint, Domain, EmptyDomainError, simpler_domain
 from morello_layouts.indexing.expression_reader import parse_expression
 from morello_layouts.indexing.expressions import (
@@ -26,8 +26,8 @@ from morello_layouts.indexing.expressions import (
     substitute,
     text_of,
     times,
-    weight_of,
 )
+from morello_layouts.indexing.simplest import always, hidden, simplest
 from morello_layouts.limits import INDEXING_POINTS
 from morello_layouts.maps import AffineMap
 from morello_layouts.plain import Displayed
@@ -290,7 +290,7 @@ class IndexingMap(Displayed):
         except EmptyDomainError:
             return self._emptied()
         constraints = domain.listed()
-        results = (_simplest(x, domain.bounds, constraints) for x in self.results)
+        results = (simplest(x, domain.bounds, constraints) for x in self.results)
         return self._with(domain, results)
 
     def result_ranges(self) -> tuple[Interval, ...]:
@@ -307,7 +307,7 @@ class IndexingMap(Displayed):
             ranges = []
             for constraints in ((), self.constraints):
                 forms = Forms({name: Interval(*ends) for name, ends in self.bounds.items()})
-                ranges.append(canonicalize(forms.form(_hidden(x, constraints, forms))).interval)
+                ranges.append(canonicalize(forms.form(hidden(x, constraints, forms))).interval)
             los, his = zip(*ranges, strict=True)
             found.append(Interval(max(los), min(his)))
         return tuple(found)
@@ -462,7 +462,7 @@ class IndexingMap(Displayed):
             return simple
         kept = [(substitute(x, scaled), lo, hi) for x, lo, hi in simple.constraints]
         try:
-            domain = Domain(bounds, (Constraint(*c) for c in kept if not _always(c, bounds)))
+            domain = Domain(bounds, (Constraint(*c) for c in kept if not always(c, bounds)))
         except EmptyDomainError:
             return self._emptied()
         return simple._with(domain, (substitute(x, scaled) for x in simple.results))
@@ -504,13 +504,6 @@ def _kind(name: str) -> str:
     return name.rstrip("0123456789")
 
 
-def _always(constraint: tuple[Expr, int, int], bounds: Mapping[str, tuple[int, int]]) -> bool:
-    """Return whether a constraint holds for all values within bounds."""
-    x, lo, hi = constraint
-    forms = Forms({name: Interval(*ends) for name, ends in bounds.items()})
-    return canonicalize(forms.form(x)).interval.within(lo, hi)
-
-
 def reading(runtimes: Iterable[Variable], values: Mapping[str, Expr]) -> Iterator[Variable]:
     """Return run-time variables whose indices are over other variables."""
     for one in runtimes:
@@ -519,35 +512,3 @@ def reading(runtimes: Iterable[Variable], values: Mapping[str, Expr]) -> Iterato
         else:
             index = tuple(substitute(x, values) for x in one.source.at)
             yield replace(one, source=Read(one.source.instruction, index))
-
-
-def _hidden(x: Expr, constraints: Iterable[Constraint], forms: Forms) -> Expr:
-    """Return an expression with a variable in place of each constrained part."""
-    for constrained, lo, hi in constraints:
-        found = _replaced(x, constrained, f"x{len(forms.hidden)}")
-        if found != x:
-            forms.name(constrained, Interval(lo, hi))
-            x = found
-    return x
-
-
-def _replaced(x: Expr, part: Expr, name: str) -> Expr:
-    if x == part:
-        return name
-    if not isinstance(x, Op):
-        return x
-    return Op(x.kind, tuple(_replaced(each, part, name) for each in x.parts))
-
-
-def _simplest(
-    x: Expr, bounds: Mapping[str, tuple[int, int]], constraints: Sequence[Constraint]
-) -> Expr:
-    """Return the equal expression of fewest operations, the given one if none is better."""
-    found = [x]
-    for known in ((), constraints) if constraints else ((),):
-        forms = Forms({name: Interval(*ends) for name, ends in bounds.items()})
-        form = canonicalize(forms.form(_hidden(x, known, forms)))
-        if not form.terms:
-            return forms.expr(form)
-        found += [forms.expr(form), forms.expr(cheapest(form))]
-    return min(found, key=lambda y: (cost_of(y), weight_of(y)))
