@@ -29,6 +29,8 @@ CASES = [
         (ROWS, TILES, (20, 1500), 4),
         (ROWS, PAIRS, (20, 1500), 2),
         (PAIRS, ROWS, (20, 5000), 2),  # an image for a part of a row, and one for the rest
+        ("{1,0:T(8,128)(4,1)}", ROWS, (20, 1500), 1),  # runs of four rows each
+        ("{1,0}", PAIRS, (21, 300), 2),  # padding of one item between items, of equal bytes
         ("NCHW", "NHWC", (2, 3, 9, 40), 4),
         ("NHWC", "NCHW", (2, 5, 9, 40), 2),
         ("NHWC", "NCHW", (2, 7, 9, 40), 8),
