@@ -17,7 +17,7 @@ from tests.support.loop_cases import Case, random_cases
 from tests.support.mlir_bindings import mlir
 from tests.support.tables import each_row
 
-CASES = list(random_cases(30, 11))
+CASES = list(random_cases(20, 11))
 SWIZZLED = ml.from_sympy({"i": 16, "j": 64}, "64*i + 8*((i%8) ^ (j//8)) + j%8")
 
 

@@ -13,7 +13,7 @@ from morello_layouts.loop_nests.verify import verified
 from tests.support.loop_cases import Case, random_cases
 from tests.support.tables import each_row
 
-CASES = list(random_cases(60, 3))
+CASES = list(random_cases(30, 3))
 TILED = "f32[M,N]{1,0:T(4,8)}"
 
 
