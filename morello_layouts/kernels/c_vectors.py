@@ -333,16 +333,21 @@ def turn_lines(micro: Turn, hoist: Hoist = str, *, shared: bool = False) -> list
         share = ", ".join(
             f"RELAYOUT_SHARE({columns}, {part}, parts)" for part in ("part", "part + 1")
         )
-    apart = [
-        " by ".join(f"{hoist(n)}, {hoist(step)} bytes apart" for n, step in levels)
-        for levels in (micro.source, micro.target)
-    ]
+    apart = [_apart(levels, hoist) for levels in (micro.source, micro.target)]
     call = f"{helpers_of(micro)[-1].name}(t0, s0, {', '.join(places)}, {share});"
     return [
         f"/* Rows of the source become columns: {apart[0]}. */",
         f"/* Its columns become rows: {apart[1]}. */",
         call,
     ]
+
+
+def _apart(levels: tuple[tuple[Int, Int], ...], hoist: Hoist) -> str:
+    """Return how far rows lie apart, in words; of several levels the call takes no last count."""
+    *inner, (count, step) = levels
+    last = "others" if inner and not isinstance(count, int) else hoist(count)
+    texts = [f"{hoist(n)}, {hoist(by)} bytes apart" for n, by in inner]
+    return " by ".join([*texts, f"{last}, {hoist(step)} bytes apart"])
 
 
 def _digits(levels: tuple[tuple[Int, Int], ...], hoist: Hoist) -> str:
