@@ -1,9 +1,8 @@
-"""Common divisors of all values of a form: from its steps, without looking at its values."""
+"""Common divisors of all values of a form: from its factors, without looking at its values."""
 
 from __future__ import annotations
 
 from functools import reduce
-from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
@@ -24,8 +23,8 @@ class Divisor(NamedTuple):
 def divisor_of(form: AffineExpr) -> Divisor:
     """Return a common divisor of all values of a simplified form.
 
-    A form whose terms are digits of one variable each grows by a step from one value of a variable
-    to the next; the steps and the value at 0 have the same divisors as all values.
+    If each term is a digit of one variable, no larger number divides all values: they are the value
+    at 0 and what the form grows by along each variable.
 
     >>> from morello_layouts.expr import variable
     >>> i, j = variable("i", 0, 15), variable("j", 0, 255)
@@ -40,14 +39,12 @@ def divisor_of(form: AffineExpr) -> Divisor:
             by_variable.setdefault(index, []).extend(floors_of(atom, c))
         else:
             mixed.append((atom, c))
-    is_greatest = not mixed and not form.sizes()
     steps: list[Int] = [form.const, *(c * _divisor_of_atom(atom) for atom, c in mixed)]
     for var, floors in by_variable.items():
-        found, is_exact = _steps(var, floors)
-        steps += found
-        is_greatest = is_greatest and is_exact
+        steps += _factors(var, floors)
     nothing: Int = 0
-    return Divisor(reduce(common_divisor, steps, nothing), is_greatest)
+    numbers = not form.sizes() and all(isinstance(v.interval.hi, int) for v in by_variable)
+    return Divisor(reduce(common_divisor, steps, nothing), numbers and not mixed)
 
 
 def greatest_number(value: Int) -> int:
@@ -60,28 +57,22 @@ def greatest_number(value: Int) -> int:
     return abs(value) if isinstance(value, int) else gcd(*(c for _, c in value.terms))
 
 
-def _steps(var: Var, floors: list[tuple[Int, Int]]) -> tuple[list[Int], bool]:
-    """Return what a sum of floors c·(x // s) grows by, and whether it grows by each of these.
+def _factors(var: Var, floors: list[tuple[Int, Int]]) -> list[Int]:
+    """Return the factors of a sum of floors c·(x // s), without floors that are 0 everywhere.
 
-    From x - 1 to x all floors grow whose s divides x; these are the first ones if each s divides
-    the next.
+    From x - 1 to x the sum grows by the factors of all s that divide x. The growth at x = s has the
+    factor of s and those of some smaller ones, so a number divides all growths if and only if it
+    divides all factors.
     """
     factors: dict[Int, Int] = {}
     for s, c in floors:
         factors[s] = factors.get(s, 0) + c
     last = var.interval.hi
-    if isinstance(last, int):  # floors by more are 0 everywhere
-        factors = {s: c for s, c in factors.items() if not isinstance(s, int) or s <= last}
-    numbers = sorted(s for s in factors if isinstance(s, int))
-    units: list[Int] = [*numbers, *(s for s in factors if not isinstance(s, int))]
-    if any(high % low for low, high in pairwise(units)):
-        return list(factors.values()), False
-    total: Int = 0
-    found: list[Int] = []
-    for s in units:
-        total = total + factors[s]
-        found.append(total)
-    return found, isinstance(last, int) and len(numbers) == len(units)
+
+    def is_zero(s: Int) -> bool:
+        return isinstance(s, int) and isinstance(last, int) and s > last
+
+    return [c for s, c in factors.items() if not is_zero(s)]
 
 
 def _divisor_of_atom(atom: Atom) -> Int:
