@@ -3,7 +3,7 @@
 ``python tests/benchmarks/simplify_random.py`` prints a summary and the cases in which a peer is
 cheaper, smallest first. ``--family any`` and ``--family negative`` ask about expressions that no
 layout makes; ``--seed`` and ``--count`` choose the expressions. ``--totals`` prints the costs of
-all families and of the recorded cases in one table. A wrong result stops the script.
+all families and of the recorded cases in one table. A wrong result of ours stops the script.
 """
 
 # ruff: noqa: T201
@@ -36,11 +36,15 @@ PEERS = ("ISL", "TVM", "tinygrad", "SymPy")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a simplifier makes of a case: a tree, its cost, the seconds of one call."""
+    """What a simplifier makes of a case: a tree, its cost, the seconds of one call.
+
+    In place of a wrong answer of a peer stands the input.
+    """
 
     tree: Tree
     cost: int
     seconds: float
+    wrong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,13 @@ def answer(peer: Peer, case: Case) -> Answer:
         except Unreadable:
             continue
     best = min(trees, key=cost, default=case.tree)
-    return Answer(best, cost(best), seconds)
+    wrong = peer.name in PEERS and first_difference(case.tree, best, case.bounds) is not None
+    best = case.tree if wrong else best
+    return Answer(best, cost(best), seconds, wrong)
 
 
 def judge(case: Case, found: Tree, by: str) -> bool:
-    """Whether ISL decided that a result is right; an error if it is wrong."""
+    """Whether ISL decided that a result is right; an error if ours is wrong."""
     at = first_difference(case.tree, found, case.bounds)
     equal = isl.equal(case.tree, found, case.bounds) if by in JUDGED else None
     if at is not None or equal is False:
@@ -160,9 +166,12 @@ def totals(peers: list[Peer], seed: int, count: int) -> str:
     lines: list[list[object]] = []
     for name, some in families.items():
         costs: Counter[str] = Counter()
+        wrong: Counter[str] = Counter()
         for row in rows(peers, iter(some)):
             costs.update({by: found.cost for by, found in row.answers.items()})
-        lines.append([name, len(some), *(costs[p.name] for p in peers)])
+            wrong.update(by for by, found in row.answers.items() if found.wrong)
+        cells = (f"{costs[by]:,}" + f" ({wrong[by]} wrong)" * (by in wrong) for by in costs)
+        lines.append([name, len(some), *cells])
     return table(["family", "cases", *(p.name for p in peers)], lines)
 
 
