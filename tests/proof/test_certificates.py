@@ -107,6 +107,7 @@ ENDS = [
     ("strided<[5, 2]>", (3, 2), "13"),
     ("strided<[16, 1], offset: 5>", ("M", 8), "-3 + 16*M"),
     ("f32[3,5,8]{2,1,0:T(*,2,4)L(100)}", None, "128"),
+    ("f32[A,B,4]{2,1,0:T(*,2,3)}", None, "12*(-((-(A*B))//2))"),
     ("f32[M,N]{0,1:T(16,8)(16,1)}", None, "128*(-((-M)//8))*(-((-N)//16))"),
     ("OIhw4i16o4i", ("O", "I", 3, 3), "2304*(-((-I)//16))*(-((-O)//16))"),
     ("u8[2,11]{0,1:T(5,5)(5,*,4)}", None, "420"),
@@ -114,7 +115,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(
-    "rows", [ENDS[:3], pytest.param(ENDS[3:], marks=pytest.mark.slow)], ids=["some", "others"]
+    "rows", [ENDS[:5], pytest.param(ENDS[5:], marks=pytest.mark.slow)], ids=["some", "others"]
 )
 def test_what_follows_the_end_is_padding(rows: Any) -> None:
     """Offsets, gaps, tails, and tiles that end elsewhere than the sizes do."""

@@ -66,3 +66,21 @@ def test_expressions_are_compared_at_all_values() -> None:
     assert same.reason == "both have the same value everywhere"
     differ = are_equal(x // 2 * 2, x)
     assert (differ.holds, differ.counterexample) == (False, {"x": 1})
+
+
+def test_one_formula_is_compared_with_offsets() -> None:
+    tiled = ml.index_map("f32[4,6]{1,0:T(2,2)}")
+    rows = ml.from_sympy({"shape": (4, 6), "size": 24}, "6*d0 + d1")
+    answer = ml.are_equivalent(tiled, rows)
+    assert (answer.holds, answer.counterexample) == (False, (0, 2))
+    assert answer.reason == "(0, 2) has offsets 4 and 2"
+
+
+def test_several_formulas_are_compared_one_by_one() -> None:
+    one, same, other = (
+        ml.from_sympy(("M", 6), ("d0//2", "d1", text))
+        for text in ("d0%2", "d0 - 2*(d0//2)", "(d0 + 1)%2")
+    )
+    assert ml.are_equivalent(one, same).holds
+    answer = ml.are_equivalent(one, other)
+    assert (answer.holds, dict(answer.counterexample.sizes)) == (False, {"M": 1})
