@@ -71,6 +71,13 @@ nitpick_ignore_regex = [
         "py:class",
         r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",
     ),
+    # Parts of values, of which no page tells more than the value does.
+    (
+        "py:class",
+        r"morello_layouts\.(indexing\.expressions|kernels\.build|loop_nests\.\w+|maps\.modes"
+        r"|recipe\.steps|resharding\.(exchange|formulas|steps))\.\w+",
+    ),
+    ("py:(class|exc)", "Array|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
 ]
 
 html_theme = "furo"
