@@ -367,8 +367,7 @@ def join_digits(form: AffineExpr) -> AffineExpr | None:
             for _ in group:
                 if n is None or n == 1:
                     break
-                highs = by_start.get(low.divisor * n, ())
-                high = next((d for d, k in highs if k == c * n), None)
+                high = next((d for d, k in by_start.get(low.divisor * n, ()) if k == c * n), None)
                 if high is None:
                     break
                 joined.append(high)
@@ -427,10 +426,7 @@ def _by_place(
 
 
 def _neighbors(form: AffineExpr) -> Iterator[tuple[Digit, Int, Digit, Int]]:
-    """Yield two digits of one operand, each with its factor; the second begins at the first's end.
-
-    The first one has a modulus.
-    """
+    """Yield two digits of one operand, each with its factor; the second begins at the first's end."""
     for group in form.groups:
         if len(group) > 1:
             by_start = _by_place(group, _start)
