@@ -74,9 +74,9 @@ nitpick_ignore_regex = [
     # Parts of values, of which no page tells more than the value does.
     (
         "py:class",
-        r"morello_layouts\.(indexing\.expressions|kernels\.build|loop_nests\.\w+|maps\.modes"
-        r"|recipe\.steps|resharding\.(exchange|formulas|steps))\.\w+",
+        r"morello_layouts\.(indexing\.expressions|kernels\.build|loop_nests\.\w+|maps\.modes)\.\w+",
     ),
+    ("py:class", r"morello_layouts\.(recipe\.steps|resharding\.(exchange|formulas|steps))\.\w+"),
     ("py:(class|exc)", "Array|Edges|ExchangeError|Expr|Mapped|Several|Traffic|Unit"),
 ]
 
