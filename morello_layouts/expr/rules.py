@@ -426,7 +426,7 @@ def _by_place(
 
 
 def _neighbors(form: AffineExpr) -> Iterator[tuple[Digit, Int, Digit, Int]]:
-    """Yield two digits of one operand with their factors; the second begins where the first ends."""
+    """Yield pairs of digits of one operand with factors; one begins at the other's end."""
     for group in form.groups:
         if len(group) > 1:
             by_start = _by_place(group, _start)
