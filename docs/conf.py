@@ -67,6 +67,12 @@ nitpick_ignore_regex = [
         r"morello_layouts\.(.*\.[A-Z]|hlo\.module\.Scope|diagnostics\.buffers\.Buffer)",
     ),
     ("py:class", r"morello_layouts\.gpu\.(candidates\.Candidate|relayouts\.Matrices)"),
+    ("py:class", r"morello_layouts\.loop_nests\.(space\.Space|axes\.Digits|tree\.Walk)"),
+    ("py:class", r"morello_layouts\.kernels\.build\.RawFunction"),
+    (
+        "py:class",
+        r"(morello_layouts\.resharding\.)?(exchange\.Exchange|formulas\.Formulas|steps\.Step)|Traffic",
+    ),
     (
         "py:class",
         r"(morello_layouts\.kernels\.emit_c\.)?CallArguments|BuiltRelayout|Medium|Kind|Origin",

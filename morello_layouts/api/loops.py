@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 from morello_layouts.api.arguments import Shape, sizes_of
-from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.api.layouts import index_map
+from morello_layouts.api.proofs import MapLike
 from morello_layouts.checks import as_int, as_tuple, require_type, shown
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int
@@ -17,11 +18,9 @@ from morello_layouts.loop_nests.tree import Edges
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.names import as_names
 
-Mapped: TypeAlias = "LayoutLike | AffineMap"
-
 
 def loops(
-    maps: Mapped | Mapping[str, Mapped],
+    maps: MapLike | Mapping[str, MapLike],
     shape: Shape | None = None,
     *,
     order: Literal["physical"] | Sequence[str] = "physical",
@@ -48,7 +47,7 @@ def loops(
         of: the name of the map whose buffer gives the physical order.
         tile: the size of tiles of a coordinate, or several, the outer one first. The loops over
             tiles come before the others.
-        edges: what partial tiles have: ``"bounds"``, loops that end early; ``"guards"``, a
+        edges: how partial tiles are visited: ``"bounds"``, loops that end early; ``"guards"``, a
             condition; or ``"peel"``, loops of their own, so that whole tiles have no checks.
         names: the names of the coordinates, if the maps have none.
         over: for maps without names, the names of the coordinates of each.
@@ -84,7 +83,7 @@ def loops(
         raise LayoutError(
             f"edges: expected {', '.join(map(repr, get_args(Edges)))}, got {shown(edges)}",
             "partial tiles have loops that end early, conditions, or loops of their own",
-            "give one of these",
+            'give for example edges="peel"',
         )
     require_type(body, str, "body", 'give for example "c[{c}] += a[{a}];"')
     require_type(over or {}, Mapping, "over", 'give for example over={"a": ("i", "k")}')
@@ -108,7 +107,7 @@ def loops(
     return LoopNest(space, digits, axes, edges, body)
 
 
-def _named_maps(maps: Mapped | Mapping[str, Mapped]) -> dict[str, Mapped]:
+def _named_maps(maps: MapLike | Mapping[str, MapLike]) -> dict[str, MapLike]:
     given = dict(maps) if isinstance(maps, Mapping) else {"x": maps}
     for name in given or [""]:
         if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
@@ -120,7 +119,7 @@ def _named_maps(maps: Mapped | Mapping[str, Mapped]) -> dict[str, Mapped]:
     return given
 
 
-def _affine(m: Mapped, shape: Shape | None) -> tuple[AffineMap, str]:
+def _affine(m: MapLike, shape: Shape | None) -> tuple[AffineMap, str]:
     if isinstance(m, AffineMap):
         return m, str(m)
     found = m if isinstance(m, IndexMap) else index_map(m, shape)

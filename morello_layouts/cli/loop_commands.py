@@ -87,18 +87,22 @@ In Python: loops.
     default="physical",
     show_default=True,
     metavar="i,j",
-    help="Of the loops, the outermost first; physical: the order of a buffer.",
+    help="Coordinates or loops, the outermost first; physical: as a buffer lies.",
 )
-@click.option("--of", help="The array of the physical order: a or b.")
+@click.option("--of", help="Whose physical order, with two layouts: a or b.  [default: a]")
 @click.option(
-    "--tile", metavar="i=64,j=128/8", callback=checked_option(_tiles), help="Tiles of coordinates."
+    "--tile",
+    metavar="i=64,j=128/8",
+    callback=checked_option(_tiles),
+    help="Sizes of tiles to add; 128/8: tiles of 8 in tiles of 128.",
 )
 @click.option(
     "--edges",
     type=click.Choice(get_args(Edges)),
     default="bounds",
     show_default=True,
-    help="What partial tiles have.",
+    help="Partial tiles: loops that end early (bounds), conditions (guards), "
+    "loops of their own (peel).",
 )
 @click.option(
     "--target",

@@ -16,8 +16,8 @@ position_of_any_element = Exercise(
 )
 
 tile_and_place_in_it = Exercise(
-    "`F32[3,5]` lies in tiles of 2 by 2, three tiles beside each other. Write the position of "
-    "element `(i, j)` as the number of its tile times 4, and its place in the tile.",
+    "An array `f32[3,5]` lies in tiles of 2 by 2, three tiles beside each other. Write the "
+    "position of element `(i, j)` as the number of its tile times 4, and its place in the tile.",
     (3, 5),
     "4*(3*(i//2) + j//2) + 2*(i%2) + j%2",
     names=("i", "j"),
@@ -44,8 +44,8 @@ def _length(answer: Any) -> Feedback:
 
 
 length_of_a_buffer = Exercise(
-    "`F32[3,5]` lies in tiles of 2 by 2, and `tail_padding_alignment_in_elements` is 16, written "
-    "`f32[3,5]{1,0:T(2,2)L(16)}`. How many elements does the buffer have?",
+    "An array `f32[3,5]` lies in tiles of 2 by 2, and `tail_padding_alignment_in_elements` is 16, "
+    "written `f32[3,5]{1,0:T(2,2)L(16)}`. How many elements does the buffer have?",
     (3, 5),
     "32",
     check=_length,

@@ -539,8 +539,14 @@ class HloModule(Displayed):
         raise LayoutError(
             f"{name!r} is not an instruction of module {self.name!r}",
             f"the module has {len(self)} instructions in {len(self.computations)} computations",
-            "iterate over module.instructions to see their names",
+            f"name one, such as {', '.join(self._some_names)}",
         )
+
+    @property
+    def _some_names(self) -> list[str]:
+        """The names of the last instructions of the entry, of which the root is one."""
+        entries = [c for c in self.computations if c.is_entry] or list(self.computations)
+        return [one.name for computation in entries[:1] for one in computation][-3:]
 
     def __len__(self) -> int:
         return sum(map(len, self.computations))

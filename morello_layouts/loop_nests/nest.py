@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from morello_layouts.errors import LayoutError, ShapeError
+from morello_layouts.errors import LayoutError
 from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, Var
 from morello_layouts.expr.affine import operands_of
+from morello_layouts.expr.assumptions import checked_sizes
 from morello_layouts.expr.sizes import Int
 from morello_layouts.loop_nests.axes import Axis, Digits, Limit
 from morello_layouts.loop_nests.counters import Counter, counted
@@ -47,7 +48,7 @@ class LoopNest(Displayed):
         space: the coordinates and the arrays.
         digits: the coordinates as digits.
         axes: the loops, the outermost first.
-        edges: what partial tiles have.
+        edges: how loops over partial tiles end.
         body: the text of the body, or empty for one by default.
 
     >>> import morello_layouts as ml
@@ -286,15 +287,10 @@ class LoopNest(Displayed):
             sizes: the numbers of symbolic sizes.
 
         Raises:
-            ShapeError: if a size is missing or unknown.
+            ShapeError: if a size is missing, unknown or not as assumed.
         """
-        if set(sizes) != set(self.space.size_names):
-            raise ShapeError(
-                f"sizes: expected {_listed(self.space.size_names)}, got {_listed(sizes)}",
-                "a visit needs numbers for all symbolic sizes",
-                "give each as an argument, such as nest(M=8)",
-            )
-        return self.walk.visits(sizes)
+        given = checked_sizes(sizes, self.space.size_names, self.space.assumptions)
+        return self.walk.visits(given)
 
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         return self()
@@ -304,12 +300,12 @@ class LoopNest(Displayed):
         """The nest in C."""
         return self.code()
 
+    def __repr__(self) -> str:
+        maps = ", ".join(f"{name}[{offset}]" for name, offset in self.maps.items())
+        return f"<LoopNest over {', '.join(self.order)}: {maps}>"
+
     def __str__(self) -> str:
         return self.text
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
 
 
 def divisions(form: AffineExpr) -> int:

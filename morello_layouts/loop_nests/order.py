@@ -52,8 +52,8 @@ def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:
         if name not in known or order.count(name) > 1:
             raise LayoutError(
                 f"order: expected each of {', '.join(known)} at most once, got {name!r}",
-                "a nest has a loop for each digit of a coordinate",
-                "name coordinates, or loops as the printed nest names them",
+                "an order names coordinates or loops; physical is the order of a buffer",
+                f"give for example {','.join(digits.coordinates)}, or physical",
             )
     found: list[Axis] = []
     for name in order:
@@ -64,9 +64,9 @@ def named(digits: Digits, order: Sequence[str]) -> tuple[Axis, ...]:
     left = [axis.name for axis in axes.values() if axis not in found]
     if left:
         raise LayoutError(
-            f"order: expected all loops, got none for {', '.join(left)}",
+            f"order: expected all loops, got none of {', '.join(left)}",
             "a nest visits each element",
-            "name their coordinates too",
+            f"name {', '.join(dict.fromkeys(axes[name].coordinate for name in left))} too",
         )
     is_split = any(name in axes and axes[name].coordinate != name for name in order)
     return tuple(found) if is_split else _by_tiles(digits, found)

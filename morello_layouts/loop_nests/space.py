@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.assumptions import Assumption
+from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.maps import AffineMap
 from morello_layouts.maps.names import renamed
@@ -68,17 +68,17 @@ class Space:
         """
         sizes: dict[str, Int] = {}
         accesses = []
-        for name, (m, source) in maps.items():
-            names = tuple(over[name])
+        known = meet_all(one for m, _ in maps.values() for one in m.assumptions)
+        for name, (given, source) in maps.items():
+            m, names = given.assume(known), tuple(over[name])
             for at, n in zip(names, m.sizes, strict=True):
                 if sizes.setdefault(at, n) != n:
                     raise ShapeError(
                         f"{at} of {name}: expected {sizes[at]} values, got {n}",
                         "maps are joined by the names of their coordinates",
-                        "rename the coordinate, or take a part of the larger array: m[:4]",
+                        "rename the coordinate, or take a part of the larger array, such as m[:4]",
                     )
             accesses.append(Access(name, names, renamed(m.form, names), source))
-        known = _assumptions(m for m, _ in maps.values())
         found = Space(sizes, tuple(accesses), known, more_sizes)
         _require_different([*found.sizes, *found.size_names, *maps])
         return found
@@ -92,10 +92,6 @@ class Space:
         for access in self.accesses:
             found |= access.form.sizes()
         return tuple(sorted(found))
-
-
-def _assumptions(maps: Iterable[AffineMap]) -> tuple[Assumption, ...]:
-    return tuple(dict.fromkeys(one for m in maps for one in m.assumptions))
 
 
 def _require_different(names: Sequence[str]) -> None:

@@ -69,6 +69,9 @@ def are_visited_once(visits: Visits, *, context: isl.Context) -> Proof:
     missing = wanted.subtract(seen)
     if not missing.is_empty():
         return Proof(ONCE, False, f"nothing visits {_at(missing, visits.sizes)}")
+    if any(size == 0 for _, size in visits.coordinates.values()):
+        reason = "there is no element" if seen.is_empty() else "something is visited, no element is"
+        return Proof(ONCE, seen.is_empty(), reason)
     for name, (form, size) in visits.coordinates.items():
         reason = _is_numbered(visits, name, form, size, context)
         if reason:

@@ -140,7 +140,7 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
         ({"tile": {"k": 2}}, "tile: expected coordinates of d0, d1"),
         ({"tile": 3}, "tile: expected Mapping"),
         ({"order": 3}, "order: expected a tuple or list"),
-        ({"order": ("d0",)}, "order: expected all loops, got none for d1"),
+        ({"order": ("d0",)}, "order: expected all loops, got none of d1"),
         ({"order": ("d0", "d0", "d1")}, "order: expected each of"),
         ({"order": ("d0", "k")}, "order: expected each of"),
         ({"of": "y"}, "of: expected one of x"),
@@ -174,6 +174,25 @@ def test_too_many_loops_and_copies() -> None:
 def test_sizes_that_a_visit_needs() -> None:
     with pytest.raises(ml.ShapeError, match="sizes: expected M, N, got M"):
         ml.loops("f32[M,N]{1,0}")(M=3)
+
+
+def test_assumptions_of_one_map_hold_for_all() -> None:
+    m, k, n = 3, 5, 32
+    b = ml.index_map("[1,0,1 p(16)]", ("K", "N"), names=("k", "j"), assuming="N % 16 == 0")
+    maps = {
+        "a": ml.index_map("f32[M,K]", names=("i", "k")),
+        "b": b,
+        "c": ml.index_map("f32[M,N]", names=("i", "j"), assuming="N <= 64"),
+    }
+    nest = ml.loops(maps, order=("i", "k", "j"))
+    a, c = np.arange(m * k).reshape(m, k), np.arange(m * n).reshape(m, n)
+    packed = np.arange(k * n).reshape(n // 16, k, 16).transpose(1, 0, 2).reshape(k, n)
+    for (i, inner, j), offsets in nest(M=m, K=k, N=n):
+        expected = {"a": a[i, inner], "b": packed[inner, j], "c": c[i, j]}
+        assert offsets == expected, (i, inner, j)
+    for wrong in (33, 80):
+        with pytest.raises(ml.ShapeError, match="is not as assumed"):
+            nest(M=m, K=k, N=wrong)
 
 
 def test_json() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Walk
+from morello_layouts.loop_nests.tree import Guard, Loop, Statement, Visit, Walk
 from morello_layouts.loop_nests.verify import verified
 from tests.support.loop_cases import Case, random_cases
 from tests.support.tables import each_row
@@ -80,6 +80,13 @@ def test_copies_that_overlap_are_found() -> None:
     walk = ml.loops("f32[20]{0}", tile={"d0": 8}, edges="peel").walk
     twice = replace(walk, statements=(walk.statements[0], *walk.statements))
     assert "two copies of the body" in verified(twice).reason
+
+
+@each_row("sizes", ["0,20", "13,0", "0,0"])
+def test_an_empty_array_is_visited_nowhere(sizes: str) -> None:
+    walk = ml.loops(TILED.replace("M,N", sizes), tile={"d0": 3}).walk
+    assert verified(walk).holds
+    assert verified(replace(walk, statements=(Visit(),))).holds is False
 
 
 @each_row("sizes", ["13,20", "M,N"])
