@@ -499,7 +499,8 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
 def test_the_command(tmp_path: Path) -> None:
     path = tmp_path / "tile.c"
     done = command("f32[9,20]{1,0}", "{1,0:T(8,128)}", "-o", str(path), "--name", "tile")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith(f"wrote {path} (")
     assert "void tile(void *restrict target, const void *restrict source)" in path.read_text()
     done = command(
         "NCHW", "NHWC", "--shape", "1x2x3x4", "--dtype", "bf16", "--target", "python", "--json"
@@ -523,11 +524,9 @@ def test_the_command(tmp_path: Path) -> None:
         ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "--target", "cobol"),
         ("[0, 1]", "[1, 0]", "--shape", "4x6", "--dtype", "f32", "-o", "/dev/null/x"),
         ("f32[4,6]", "f32[6,4]"),
-        ("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}", "--target", "cuda"),
         ("f32[4,6]", "{0,1}", "--name", "memcpy"),
         ("f32[4,6]", "bf16[4,6]{0,1}"),
         ("u4[16]{0:E(4)}", "{0}"),
-        ("f32[M,N]{1,0:T(3,5)}", "{1,0:T(8,128)}"),
     ],
 )
 def test_what_the_command_refuses(words: tuple[str, ...]) -> None:
