@@ -24,8 +24,10 @@ def with_places(answer: Proof, a: AnyMap, b: AnyMap) -> Proof:
     if not (answer.holds and isinstance(a, IndexMap) and isinstance(b, IndexMap)):
         return answer
     one, other = a.recipe, b.recipe
-    if not (one.axis_names and other.axis_names) or _axes(one) == _axes(other):
+    if have_equal_axes(one, other):
         return answer
+    if one.names or other.names:
+        return Proof(answer.claim, None, "the axes differ")
     size = min(known((one.size, other.size)))
     slots = np.arange(min(size, PROOF_FIRST))
     at, there = elements_at(one, slots)
@@ -47,10 +49,10 @@ def with_places(answer: Proof, a: AnyMap, b: AnyMap) -> Proof:
     return answer if size <= PROOF_FIRST else Proof(answer.claim, None, "the axes differ")
 
 
-def _axes(recipe: Recipe) -> dict[str, Any]:
-    """The sizes of the axes of more than one value, by name."""
-    pairs = zip(recipe.axis_names, recipe.physical_shape, strict=True)
-    return {name: n for name, n in pairs if n != 1}
+def have_equal_axes(one: Recipe, other: Recipe) -> bool:
+    """Whether equal offsets are equal places: one has no named axes, or both have the same."""
+    axes = (zip(r.axis_names, r.physical_shape, strict=True) for r in (one, other) if r.axis_names)
+    return len({tuple(pair for pair in pairs if pair[1] != 1) for pairs in axes}) < 2
 
 
 def _places(recipe: Recipe, slots: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from morello_layouts.expr.python_text import python_text
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, sizes_of
+from morello_layouts.proof.axes import have_equal_axes
 from morello_layouts.proof.bijective import as_layout
 from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
@@ -88,6 +89,7 @@ def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     if all(isinstance(m, IndexMap) and m.recipe.replicas != 1 for m in (a, b)):
         a, b = (_with_replicas(m) for m in (a, b) if isinstance(m, IndexMap))
     _require_no_replicas(a, b)
+    _require_equal_places(a, b)
     return _proved({**_statement("equivalent", a, b), "others": [python_text(b.expr)]}, a, b)
 
 
@@ -175,6 +177,17 @@ def _require_no_replicas(*maps: AnyMap) -> None:
             "no certificate is about the one place of an element with replicas",
             "each element is on several places",
             "claim 'injective', 'surjective', 'padded' or 'verified', which are about all places",
+        )
+
+
+def _require_equal_places(a: AnyMap, b: AnyMap) -> None:
+    if not (isinstance(a, IndexMap) and isinstance(b, IndexMap)):
+        return
+    if sizes_of(a) != sizes_of(b) or not have_equal_axes(a.recipe, b.recipe):
+        raise UnsupportedError(
+            f"a certificate that {a} and {b} are equivalent: their places are not comparable",
+            "equal offsets are equal places only on equal axes, of equally many replicas",
+            "ask whether they are equivalent; are_equivalent compares places",
         )
 
 

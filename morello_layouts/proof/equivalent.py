@@ -76,7 +76,11 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     Raises:
         ShapeError: if the shapes differ.
     """
-    return axes.with_places(_offsets(a, b, budget), a, b)
+    offsets = _offsets(a, b, budget)
+    answer = axes.with_places(offsets, a, b)
+    if answer.holds is not None or not (offsets.holds and names_of(a, b)):
+        return answer
+    return SymbolicQuestion(EQUIVALENT, (a, b), _same_places, _places).sample(answer)
 
 
 @about_formulas
@@ -139,6 +143,14 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         return Proof(EQUIVALENT, None, reason)
     question = SymbolicQuestion(EQUIVALENT, (a, b), _decided, _effect)
     return question.answer(proved, reason, undecided)
+
+
+def _same_places(a: AnyMap, b: AnyMap) -> Proof:
+    return axes.with_places(_decided(a, b), a, b)
+
+
+def _places(_: Sequence[AnyMap], proof: Proof) -> str:
+    return f"puts {proof.reason.replace('is at', 'at')}"
 
 
 def _effect(maps: Sequence[AnyMap], proof: Proof) -> str:

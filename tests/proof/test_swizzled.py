@@ -211,9 +211,25 @@ def test_certificates_with_replicas_are_about_all_places() -> None:
     found = ml.certificate(m, claim="verified")
     assert check(found) == "verified"
     assert (found["shape"], m.recipe.replicas) == (["3", "4", "2"], 2)
-    for refused in (lambda: ml.certificate(m), lambda: ml.certificate(m, m)):
-        with pytest.raises(ml.UnsupportedError, match="each element is on several places"):
-            refused()
+    assert check(ml.certificate(m, m)) == "equivalent"
+    with pytest.raises(ml.UnsupportedError, match="each element is on several places"):
+        ml.certificate(m)
+
+
+def test_equal_formulas_with_other_replicas_have_no_certificate() -> None:
+    two, three = (f"f32[8]{{0}}, mesh={{'y': {n}, 'x': 2}}, spec=P('x')" for n in (2, 3))
+    for one, other in ((two, three), (three, two)):
+        assert ml.are_equivalent(one, other).holds is False
+        with pytest.raises(ml.UnsupportedError, match="equally many replicas"):
+            ml.certificate(one, other)
+
+
+def test_parts_of_sizes_by_name_are_on_other_devices() -> None:
+    cut, whole = ("f32[2,M], mesh={'x': 2}, spec=P('x')", "f32[2,M], mesh={'x': 1}, spec=P()")
+    proof = ml.are_equivalent(cut, whole)
+    assert (proof.holds, dict(proof.counterexample.sizes)) == (False, {"M": 1})
+    assert str(proof.counterexample) == "M = 1 puts (1, 0) at device 1 and at offset 1"
+    assert ml.agree(cut, whole).offsets.holds
 
 
 BASES = "#ttg.linear<{{register = {}, lane = {}, warp = {}}}>".format
@@ -233,8 +249,13 @@ def test_equal_offsets_on_other_axes_are_other_places() -> None:
         at = proof.counterexample
         assert where in (None, at)
         assert set(map(str, a.place(*at).holders)) != set(map(str, b.place(*at).holders))
+        for pair in ((one, other), (other, one)):
+            with pytest.raises(ml.UnsupportedError, match="equal axes"):
+                ml.certificate(*pair, shape=shape)
     one, other, shape, _ = pairs[0]
     assert ml.agree(one, other, shape).offsets.holds  # memory has no lanes
+    named = [map_of(Recipe((4, 4), axis_names=axes)) for axes in (("x", "y"), ("y", "x"))]
+    assert str(ml.are_equivalent(*named).reason) == "(0, 1) is at x 0, y 1 and at y 0, x 1"
     alone = ml.index_map(BASES([], [[1]], []), (2,))
     unnamed = replace(alone, recipe=replace(alone.recipe, steps=(), axis_names=("lane",)))
     assert ml.are_equivalent(alone, unnamed).holds
