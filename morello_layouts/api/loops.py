@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from morello_layouts.api.arguments import Shape, sizes_of
 from morello_layouts.api.layouts import index_map
 from morello_layouts.api.proofs import MapLike
 from morello_layouts.checks import as_int, as_tuple, require_type, shown
+from morello_layouts.codegen.printer import fresh_names
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.loop_nests import LoopNest, Space
 from morello_layouts.loop_nests.axes import Digits
 from morello_layouts.loop_nests.order import falling, named, physical
+from morello_layouts.loop_nests.text import FIELD
 from morello_layouts.loop_nests.tree import Edges
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.names import as_names
@@ -38,8 +41,9 @@ def loops(
     computed before it.
 
     Args:
-        maps: a layout, its text, an index map or a map of :func:`from_sympy`; or several by name,
-            joined by the names of their coordinates.
+        maps: a layout, its text, an index map or a map of :func:`from_sympy`, which is called x,
+            or a if a coordinate has that name; or several by name, joined by the names of their
+            coordinates.
         shape: the array's sizes, if the layout does not carry them.
         order: ``"physical"`` for the order of the first map's buffer: the largest stride is
             outermost, and offsets ascend unless a digit of the buffer mixes coordinates; or the
@@ -87,19 +91,27 @@ def loops(
         )
     require_type(body, str, "body", 'give for example "c[{c}] += a[{a}];"')
     require_type(over or {}, Mapping, "over", 'give for example over={"a": ("i", "k")}')
-    given = _named_maps(maps)
-    found = {name: _affine(m, shape) for name, m in given.items()}
+    given = dict(maps) if isinstance(maps, Mapping) else {"x": maps}
+    _require_names(given)
+    found = {
+        name: m if isinstance(m, AffineMap) else index_map(m, shape) for name, m in given.items()
+    }
+    coordinates = _coordinates(found, names, over)
+    if not isinstance(maps, Mapping):
+        own = _free_name(found["x"], coordinates["x"])
+        found, coordinates = {own: found["x"]}, {own: coordinates["x"]}
     tiles = _tiles(tile or {})
     parts = (n for sizes in tiles.values() for n in sizes if not isinstance(n, int))
     more = frozenset(name for n in parts for name in n.names())
-    space = Space.of(found, _coordinates(found, names, over), more)
+    space = Space.of(found, coordinates, more)
     _require_coordinates(tiles, space)
+    _require_fields(body, space)
     which = _which(of, space)
     is_physical = order == "physical"
     turned = falling(space, which) if is_physical else frozenset()
     digits = Digits.of(space, turned).tiled(tiles).refined()
     digits = digits.unswizzled(which) if is_physical else digits
-    digits = digits.named([*space.size_names, *given])
+    digits = digits.named([*space.size_names, *found])
     if is_physical:
         axes = physical(digits, digits.forms[which])
     else:
@@ -107,37 +119,48 @@ def loops(
     return LoopNest(space, digits, axes, edges, body)
 
 
-def _named_maps(maps: MapLike | Mapping[str, MapLike]) -> dict[str, MapLike]:
-    given = dict(maps) if isinstance(maps, Mapping) else {"x": maps}
-    for name in given or [""]:
+def _require_names(maps: Mapping[str, MapLike]) -> None:
+    for name in maps or [""]:
         if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
             raise LayoutError(
                 f"maps: expected arrays by name, got {shown(name)}",
                 "a name has letters, digits and underscores",
                 'give for example {"a": "f32[6,8]{1,0}"}',
             )
-    return given
 
 
-def _affine(m: MapLike, shape: Shape | None) -> tuple[AffineMap, str]:
-    if isinstance(m, AffineMap):
-        return m, str(m)
-    found = m if isinstance(m, IndexMap) else index_map(m, shape)
-    return found.affine_map, found.source
+def _free_name(m: AffineMap | IndexMap, coordinates: Sequence[str]) -> str:
+    """Return the name of a map that has none: x, if a coordinate or a size has not that name."""
+    sizes = m.sizes if isinstance(m, AffineMap) else m.recipe.shape
+    of_sizes = (n.names() for n in sizes if isinstance(n, SizeExpr))
+    taken = frozenset(coordinates).union(m.form.sizes(), *of_sizes)
+    names = chain(("x", "a"), fresh_names((), "a"))
+    return next(name for name in names if name not in taken)
 
 
 def _coordinates(
-    maps: Mapping[str, tuple[AffineMap, str]],
+    maps: Mapping[str, AffineMap | IndexMap],
     names: Sequence[str] | None,
     over: Mapping[str, Sequence[str]] | None,
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of the coordinates of each map."""
     found = {}
-    for name, (m, _) in maps.items():
+    for name, m in maps.items():
         given = (over or {}).get(name, names)
         known = m if given is None else m.named(*as_names(given))
         found[name] = known.coordinate_names
     return found
+
+
+def _require_fields(body: str, space: Space) -> None:
+    known = [*(access.name for access in space.accesses), *space.sizes]
+    for name in FIELD.findall(body):
+        if name not in known and name.split("_")[0] != "mask":
+            raise LayoutError(
+                f"body: expected {', '.join(f'{{{one}}}' for one in known)}, got {{{name}}}",
+                "braces enclose the name of a map, for its offset, or of a coordinate",
+                "name one of them; loops and sizes have no braces",
+            )
 
 
 def _which(of: str | None, space: Space) -> int:
@@ -155,9 +178,9 @@ def _require_coordinates(names: Iterable[str], space: Space) -> None:
     for name in names:
         if name not in space.sizes:
             raise LayoutError(
-                f"tile: expected coordinates of {', '.join(space.sizes)}, got {shown(name)}",
-                "a tile has a size for coordinates",
-                "name one of them",
+                f"tile: expected {' or '.join(space.sizes)}, got {shown(name)}",
+                "tiles are of coordinates",
+                f"give for example tile={{{next(iter(space.sizes), 'i')!r}: 64}}",
             )
 
 

@@ -9,7 +9,7 @@ import click
 
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
-from morello_layouts.api.layouts import LayoutLike
+from morello_layouts.api.layouts import LayoutLike, index_maps
 from morello_layouts.api.loops import loops as loops_of
 from morello_layouts.cli.options import (
     assuming_option,
@@ -31,8 +31,8 @@ from morello_layouts.plain import plain
 _PAIR = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^=,]{1,40}?)\s*", re.ASCII)
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Read pairs such as ``i=64,j=128``."""
+def _pairs(text: str, example: str = "i0=blockIdx.x") -> dict[str, str]:
+    """Read pairs such as the example."""
     found = {}
     for part in text.split(","):
         pair = _PAIR.fullmatch(part)
@@ -40,7 +40,7 @@ def _pairs(text: str) -> dict[str, str]:
             raise LayoutError(
                 f"expected pairs of different names and values, got {part[:40]!r}",
                 "a pair is a name, = and a value; commas are between pairs",
-                "write for example i=64,j=128",
+                f"write for example {example}",
             )
         found[pair[1]] = pair[2]
     return found
@@ -49,7 +49,7 @@ def _pairs(text: str) -> dict[str, str]:
 def _tiles(text: str) -> dict[str, tuple[int, ...]]:
     """Read tiles such as ``i=64,j=128/8``: of a coordinate the outer tiles first."""
     found = {}
-    for name, sizes in _pairs(text).items():
+    for name, sizes in _pairs(text, "i=64,j=128").items():
         if not re.fullmatch(r"[1-9][0-9]{0,17}(/[1-9][0-9]{0,17}){0,9}", sizes, re.ASCII):
             raise LayoutError(
                 f"expected the size of a tile for {name}, got {sizes!r}",
@@ -111,7 +111,11 @@ In Python: loops.
     show_default=True,
     help="The language.",
 )
-@click.option("--body", default="", help="The body: {x} is an offset, {i} a coordinate.")
+@click.option(
+    "--body",
+    default="",
+    help="The body: {x} is the offset (with two layouts {a} and {b}), {i} a coordinate i.",
+)
 @click.option(
     "--indices",
     metavar="i0=blockIdx.x",
@@ -144,12 +148,19 @@ def loops(
 
     With OTHER, a second layout of the array, they copy a, in the layout TEXT, to b.
     """
-    given = {"x": text} if other is None else {"a": text, "b": other}
-    maps = {
-        key: api.index_map(x, shape, assuming=assuming, names=names) for key, x in given.items()
-    }
+    if other is None:
+        maps: Any = api.index_map(text, shape, assuming=assuming)
+    else:
+        a, b = index_maps(text, other, shape, assuming)
+        if a.shape != b.shape:
+            raise LayoutError(
+                f"OTHER: expected the shape {a.shape} of TEXT, got {b.shape}",
+                "the loops copy each element of one array",
+                "give both layouts at the same shape",
+            )
+        maps = {"a": a, "b": b}
     ordered = order if order == "physical" else [part.strip() for part in order.split(",")]
-    nest = loops_of(maps, order=ordered, **options)
+    nest = loops_of(maps, order=ordered, names=names, **options)
     code = nest.code(target, function=function, name=name, indices=indices)
     proof = nest.verify() if verify else None
     facts = {"text": text, "target": target, **plain(nest), "code": code}

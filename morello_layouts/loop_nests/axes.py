@@ -135,7 +135,7 @@ class Digits:
 
         >>> from morello_layouts import index_map
         >>> m = index_map("f32[16,256]{1,0:T(8,128)}").affine_map
-        >>> found = Digits.of(Space.of({"x": (m, "")}, {"x": ("i", "j")})).refined().named(())
+        >>> found = Digits.of(Space.of({"x": m}, {"x": ("i", "j")})).refined().named(())
         >>> print(found.forms[0], [axis.name for axis in found.axes.values()])
         2048*i0 + 1024*j0 + 128*i1 + j1 ['i0', 'i1', 'j0', 'j1']
         """

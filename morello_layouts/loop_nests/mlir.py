@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
@@ -22,8 +23,11 @@ class MlirWriter(Writer):
     include: ClassVar[str] = ""
     opening: ClassVar[str] = "func.func @{name}({arguments}) {{"
     typed: ClassVar[str] = "%{name}: index"
-    array: ClassVar[str] = "%{name}: memref<?xf32>"
-    written: ClassVar[str] = "%{name}: memref<?xf32>"
+    array: ClassVar[str] = "%{name}: memref<?x{type}>"
+    written: ClassVar[str] = array
+    elements: ClassVar[Mapping[str, str]] = {x: x for x in ("f16", "bf16", "f32", "f64")}
+    words: ClassVar[tuple[str, str]] = ("i{}", "i{}")
+    word_bits: ClassVar[tuple[int, ...]] = ()
 
     def __init__(self, walk: Walk, indices: Mapping[str, str]) -> None:
         super().__init__(walk, indices)
@@ -31,6 +35,11 @@ class MlirWriter(Writer):
         names = {*self.bases, *(axis.name for axis in walk.axes), *walk.space.size_names, *ends}
         self.fresh = fresh_names(names, "t")
         self.constants: dict[int, str] = {}
+        arrays = (access.name for access in walk.space.accesses)
+        taken = {*names, *arrays, *walk.space.sizes}
+        self.prefix = "c"
+        while any(re.fullmatch(rf"{self.prefix}n?\d+", name) for name in taken):
+            self.prefix += "_"
 
     def is_name(self, name: str) -> bool:
         """Whether a text may name a variable or a function."""
@@ -47,7 +56,7 @@ class MlirWriter(Writer):
     def lines(self, statements: Sequence[Statement], depth: int = 0) -> Iterator[str]:
         """Yield the lines of statements; before all of them, the constants that they need."""
         is_first = not self.constants
-        self.constants.update({0: "%c0", 1: "%c1"})
+        self.constants.update({n: self.constant(n) for n in (0, 1)})
         found = [line for one in statements for line in self._statement(one, depth)]
         if is_first:
             pad = "  " * depth
@@ -81,7 +90,11 @@ class MlirWriter(Writer):
             stop = self.operand(loop.stops[0], lines)
         else:
             stop = self._apply(loop.stops, lines, f"{name}_end", "affine.min")
-        return [*lines, f"scf.for %{name} = {start} to {stop} step %c1 {{"]
+        return [*lines, f"scf.for %{name} = {start} to {stop} step {self.constant(1)} {{"]
+
+    def constant(self, number: int) -> str:
+        """Return the name of a constant; no value of the nest has it."""
+        return f"%{self.prefix}{number}".replace("-", "n")
 
     def _guard(self, guard: Guard) -> list[str]:
         lines, total = list[str](), ""
@@ -101,8 +114,10 @@ class MlirWriter(Writer):
         atom = form.as_atom()
         if isinstance(atom, Var):
             return f"%{atom.name}"
+        if not form.terms and f"{form.const}".isidentifier():
+            return f"%{form.const}"
         if not form.terms and isinstance(form.const, int):
-            return self.constants.setdefault(form.const, f"%c{form.const}".replace("-", "n"))
+            return self.constants.setdefault(form.const, self.constant(form.const))
         return self._apply([form], lines, next(self.fresh))
 
     def _apply(
@@ -143,11 +158,12 @@ class MlirWriter(Writer):
 
     def default(self) -> str:
         """Return the body of a nest without one: of two arrays, the second is a copy."""
-        names = [access.name for access in self.walk.space.accesses]
-        if len(names) != 2:
+        arrays = self.walk.space.accesses
+        if len(arrays) != 2:
             return super().default()
-        one, other = (f"%{name}[{{{name}}}] : memref<?xf32>" for name in names)
-        return f"%value = memref.load {one}\nmemref.store %value, {other}"
+        one, other = (f"%{a.name}[{{{a.name}}}] : memref<?x{self.element(a)}>" for a in arrays)
+        value = f"%{next(self.fresh)}"
+        return f"{value} = memref.load {one}\nmemref.store {value}, {other}"
 
     def argument(self, size: str) -> str:
         """Return the argument for a symbolic size."""

@@ -210,8 +210,9 @@ class LoopNest(Displayed):
                 mask).
             function: write a whole function; symbolic sizes are its last arguments.
             name: the name of the function.
-            arguments: the text of its arguments for the arrays; by default arrays of 32-bit floats,
-                the last of which is written.
+            arguments: the text of its arguments for the arrays; by default arrays of the elements
+                that the maps tell, or of 32-bit floats, the last of which is written. A type that
+                the language lacks is an integer of its width.
             indices: loops whose index the machine gives, in CUDA and Triton: ``{"i0":
                 "blockIdx.x"}``, ``{"i0": "tl.program_id(0)"}``.
 

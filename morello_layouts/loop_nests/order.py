@@ -22,7 +22,7 @@ def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:
     >>> from morello_layouts import index_map
     >>> from morello_layouts.loop_nests.space import Space
     >>> m = index_map("[1, 0]", (6, 8)).affine_map
-    >>> found = Digits.of(Space.of({"x": (m, "")}, {"x": ("i", "j")}))
+    >>> found = Digits.of(Space.of({"x": m}, {"x": ("i", "j")}))
     >>> [axis.name for axis in physical(found, found.forms[0])]
     ['j', 'i']
     """

@@ -10,7 +10,8 @@ from morello_layouts.errors import ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
 from morello_layouts.expr.sizes import Int, SizeExpr
-from morello_layouts.maps import AffineMap
+from morello_layouts.layout import ElementType
+from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.names import renamed
 
 
@@ -23,12 +24,14 @@ class Access:
         over: the coordinates that the map takes, in its order.
         form: the offset over these names, simplified.
         source: the map as text.
+        element: the type of the array's elements, if the map tells.
     """
 
     name: str
     over: tuple[str, ...]
     form: AffineExpr
     source: str = ""
+    element: ElementType | None = None
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,11 @@ class Space:
 
     @staticmethod
     def of(
-        maps: Mapping[str, tuple[AffineMap, str]],
+        maps: Mapping[str, AffineMap | IndexMap],
         over: Mapping[str, Sequence[str]],
         more_sizes: frozenset[str] = frozenset(),
     ) -> Space:
-        """Join maps, given with their text, by the names of their coordinates.
+        """Join maps by the names of their coordinates.
 
         Raises:
             ShapeError: if a name has two sizes or two meanings, or a map has no coordinate names
@@ -62,15 +65,20 @@ class Space:
         >>> from morello_layouts import from_sympy
         >>> a = from_sympy({"shape": (6, 8)}, "8*d0 + d1")
         >>> b = from_sympy({"shape": (8, 4)}, "d0 + 8*d1")
-        >>> found = Space.of({"a": (a, ""), "b": (b, "")}, {"a": ("i", "k"), "b": ("k", "j")})
+        >>> found = Space.of({"a": a, "b": b}, {"a": ("i", "k"), "b": ("k", "j")})
         >>> dict(found.sizes), str(found.accesses[1].form)
         ({'i': 6, 'k': 8, 'j': 4}, '8*j + k')
         """
         sizes: dict[str, Int] = {}
         accesses = []
-        known = meet_all(one for m, _ in maps.values() for one in m.assumptions)
-        for name, (given, source) in maps.items():
-            m, names = given.assume(known), tuple(over[name])
+        known = meet_all(one for m in maps.values() for one in m.assumptions)
+        for name, given in maps.items():
+            m, source, element = (
+                (given, str(given), None)
+                if isinstance(given, AffineMap)
+                else (given.affine_map, given.source, given.element_type)
+            )
+            m, names = m.assume(known), tuple(over[name])
             for at, n in zip(names, m.sizes, strict=True):
                 if sizes.setdefault(at, n) != n:
                     raise ShapeError(
@@ -78,7 +86,7 @@ class Space:
                         "maps are joined by the names of their coordinates",
                         "rename the coordinate, or take a part of the larger array, such as m[:4]",
                     )
-            accesses.append(Access(name, names, renamed(m.form, names), source))
+            accesses.append(Access(name, names, renamed(m.form, names), source, element))
         found = Space(sizes, tuple(accesses), known, more_sizes)
         _require_different([*found.sizes, *found.size_names, *maps])
         return found
@@ -100,5 +108,5 @@ def _require_different(names: Sequence[str]) -> None:
             raise ShapeError(
                 f"{name!r} names two things",
                 "coordinates, symbolic sizes and arrays have names of their own",
-                "rename one of them",
+                "rename one: names of coordinates are names=, those of arrays the keys of maps",
             )

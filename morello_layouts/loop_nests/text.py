@@ -10,11 +10,13 @@ from morello_layouts.codegen.language import ProgramLanguage
 from morello_layouts.codegen.operations import Lowering, Node, Op
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage, RustLanguage
 from morello_layouts.codegen.widths import IntType, Widths
-from morello_layouts.errors import LayoutError
+from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.sizes import Int
+from morello_layouts.layout import ElementType
 from morello_layouts.loop_nests.counters import Counter
 from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.space import Access
 from morello_layouts.loop_nests.tree import Block, Guard, Loop, Statement, Visit, Walk
 
 
@@ -39,6 +41,9 @@ class Writer:
         parallel: an example of an index that a machine gives; empty if it gives none.
         array: an argument for an array that is read.
         written: that for an array that is written.
+        elements: the types of elements that the language has.
+        words: integers of some width, signed and not, for elements of other types.
+        word_bits: the bits that they may have; empty for any number.
     """
 
     language: ClassVar[type[ProgramLanguage]] = CLanguage
@@ -53,8 +58,11 @@ class Writer:
     condition: ClassVar[str] = "if ({}) {{"
     both: ClassVar[str] = " && "
     least: ClassVar[str] = "{a} < {b} ? {a} : {b}"
-    array: ClassVar[str] = "const float *{name}"
-    written: ClassVar[str] = "float *{name}"
+    array: ClassVar[str] = "const {type} *{name}"
+    written: ClassVar[str] = "{type} *{name}"
+    elements: ClassVar[Mapping[str, str]] = {"f32": "float", "f64": "double"}
+    words: ClassVar[tuple[str, str]] = ("int{}_t", "uint{}_t")
+    word_bits: ClassVar[tuple[int, ...]] = (8, 16, 32, 64)
     counts: ClassVar[bool] = True
     vectors: ClassVar[int] = 0
     parallel: ClassVar[str] = ""
@@ -82,7 +90,7 @@ class Writer:
                 raise LayoutError(
                     f"{name!r} is not a name in {self.own.title}",
                     "a name has letters, digits and underscores, and is not a reserved word",
-                    "rename it",
+                    "rename it by names= (coordinates), name= (the function) or a key of maps",
                 )
 
     def is_name(self, name: str) -> bool:
@@ -223,8 +231,7 @@ class Writer:
     def function(self, name: str, arguments: str) -> Iterator[str]:
         """Yield the lines of a function; sizes are arguments after those for the arrays."""
         arrays = self.walk.space.accesses
-        kinds = [self.array] * (len(arrays) - 1) + [self.written]
-        own = [kind.format(name=a.name) for a, kind in zip(arrays, kinds, strict=True)]
+        own = [] if arguments else self.arrays()
         sizes = [self.argument(size) for size in self.walk.space.size_names]
         yield from self.include.splitlines()
         # A backslash at a line's end makes C read the next line as comment too.
@@ -234,6 +241,43 @@ class Writer:
         yield self.opening.format(name=name, arguments=", ".join([*given, *sizes]))
         yield from self.whole(1)
         yield from [self.end] if self.end else []
+
+    def arrays(self) -> list[str]:
+        """Return the arguments for the arrays.
+
+        Raises:
+            UnsupportedError: if an element has no type, or a copy is to another one.
+        """
+        arrays = self.walk.space.accesses
+        heads = [self.array] * (len(arrays) - 1) + [self.written]
+        kinds = [
+            self.element(a) if "{type}" in head else ""
+            for a, head in zip(arrays, heads, strict=True)
+        ]
+        if len({*kinds}) > 1 and len(arrays) == 2 and not self.walk.body:
+            raise UnsupportedError(
+                f"a copy needs one type of elements, got {' and '.join(kinds)}",
+                "a nest of two arrays without a body copies the first to the second",
+                'give for example body="b[{b}] = convert(a[{a}]);"',
+            )
+        return [
+            head.format(name=a.name, type=kind)
+            for a, head, kind in zip(arrays, heads, kinds, strict=True)
+        ]
+
+    def element(self, access: Access) -> str:
+        """Return the type of an array's elements: floats of 32 bits if its map does not tell."""
+        kind = access.element or ElementType("f32", 32)
+        name = kind.name or ""
+        if name in self.elements:
+            return self.elements[name]
+        if self.word_bits and kind.bits not in self.word_bits:
+            raise UnsupportedError(
+                f"{access.name}: elements of {kind.bits} bits have no type in {self.own.title}",
+                f"integers there have {', '.join(map(str, self.word_bits))} bits",
+                f"give the arguments as text, and offsets in bytes: loops({access.name}.address())",
+            )
+        return self.words[name[:1] not in ("s", "i")].format(kind.bits)
 
     def whole(self, depth: int = 0) -> Iterator[str]:
         """Yield the lines of the nest."""
@@ -261,7 +305,7 @@ class Writer:
             is_index = line[: found.start()].endswith("[") and line[found.end() :].startswith("]")
             return self.index(value) if is_index else _closed(value)
 
-        return _FIELD.sub(text, line)
+        return FIELD.sub(text, line)
 
     def index(self, text: str) -> str:
         """Return an offset between brackets."""
@@ -284,7 +328,8 @@ def _base_first(node: Node, bases: AbstractSet[str]) -> Node:
     return Node(Op.SUM, tuple(args), node.interval, node.reach, node.value)
 
 
-_FIELD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+FIELD: Final = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)
+"""What a body has in place of an offset or a coordinate."""
 
 
 def _uncast(text: str) -> str:
@@ -315,8 +360,10 @@ class RustWriter(Writer):
     typed: ClassVar[str] = "{name}: {type}"
     condition: ClassVar[str] = "if {} {{"
     least: ClassVar[str] = "{a}.min({b})"
-    array: ClassVar[str] = "{name}: &[f32]"
-    written: ClassVar[str] = "{name}: &mut [f32]"
+    array: ClassVar[str] = "{name}: &[{type}]"
+    written: ClassVar[str] = "{name}: &mut [{type}]"
+    elements: ClassVar[Mapping[str, str]] = {"f32": "f32", "f64": "f64"}
+    words: ClassVar[tuple[str, str]] = ("i{}", "u{}")
 
     def index(self, text: str) -> str:
         """Return an offset between brackets: slices have indices of a type of their own."""

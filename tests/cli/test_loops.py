@@ -30,6 +30,13 @@ def test_it_prints_what_the_function_gives() -> None:
     assert found == ml.loops(LAYOUT).code("cuda", indices=given) + "\n"
 
 
+def test_a_second_layout_has_the_shape_of_the_first() -> None:
+    assert run("f32[6,8]", "[1,0]").stdout == run("f32[6,8]", "f32[6,8]{0,1}").stdout
+    result = run("f32[6,8]", "f32[8,6]")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("OTHER: expected the shape (6, 8) of TEXT, got (8, 6)")
+
+
 def test_it_proves() -> None:
     result = run(LAYOUT, "--verify")
     assert result.exit_code == 0
@@ -49,6 +56,7 @@ def test_it_proves() -> None:
         (("--tile", "i=1,i=2"), "--tile: expected pairs of different names"),
         (("--order", "i"), "order: expected each of d0, d1"),
         (("--indices", "d0=1"), "indices: expected no loops"),
+        (("--indices", "d0"), "--indices: expected pairs"),
         (("--names", "if,j"), "'if' is not a name in C"),
         (("--tile", "i=" + "9" * 10_000), "--tile: expected pairs"),
     ],

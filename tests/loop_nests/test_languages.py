@@ -63,6 +63,45 @@ def test_triton_loads_each_element_once(case: Case) -> None:
     assert sorted(out) == sorted(case.expected()[1])
 
 
+@each_row("name", ["c", "c_", "t", "cn"])
+def test_constants_of_mlir_have_names_of_their_own(name: str) -> None:
+    maps = {name: "f32[20,30]{1,0:T(8,16)}", "b": "f32[20,30]{0,1}"}
+    nest = ml.loops(maps, tile={"d0": 4}, edges="guards", body=f"visit {{{name}}}")
+    found = mlir_loops.run(nest.code("mlir"), {}, "visit")
+    assert found == [offsets[name] for _, offsets in nest]
+
+
+@each_row(
+    "language, element, argument",
+    [
+        ("c", "f32", "float *b"),
+        ("c", "f64", "double *b"),
+        ("c", "bf16", "uint16_t *b"),
+        ("cuda", "s8", "int8_t *b"),
+        ("rust", "u16", "b: &mut [u16]"),
+        ("rust", "f64", "b: &mut [f64]"),
+        ("mlir", "bf16", "%b: memref<?xbf16>"),
+        ("mlir", "f8e4m3fn", "%b: memref<?xi8>"),
+        ("python", "bf16", "nest(a, b)"),
+    ],
+)
+def test_arguments_have_the_types_of_elements(language: str, element: str, argument: str) -> None:
+    maps = {"a": f"{element}[4,6]", "b": f"{element}[4,6]{{0,1}}"}
+    assert argument in ml.loops(maps).code(language, function=True)
+
+
+@each_row(
+    "texts, what",
+    [
+        (("f32[4,6]", "bf16[4,6]"), "a copy needs one type of elements, got float and uint16_t"),
+        (("s4[4,6]{1,0:E(4)}",), "a: elements of 4 bits have no type in C"),
+    ],
+)
+def test_types_that_do_not_fit(texts: tuple[str, ...], what: str) -> None:
+    with pytest.raises(ml.UnsupportedError, match=what):
+        ml.loops(dict(zip("ab", texts, strict=False))).code(function=True)
+
+
 def test_exclusive_ors_in_mlir() -> None:
     nest = ml.loops(SWIZZLED, order=("j", "i"), body="visit {x}")
     wanted = [SWIZZLED(i, j) for j in range(64) for i in range(16)]

@@ -137,7 +137,7 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
     [
         ({"edges": "round"}, "edges: expected 'bounds'"),
         ({"tile": {"d0": 0}}, "tile of d0: expected an integer from 1"),
-        ({"tile": {"k": 2}}, "tile: expected coordinates of d0, d1"),
+        ({"tile": {"k": 2}}, "tile: expected d0 or d1"),
         ({"tile": 3}, "tile: expected Mapping"),
         ({"order": 3}, "order: expected a tuple or list"),
         ({"order": ("d0",)}, "order: expected all loops, got none of d1"),
@@ -147,7 +147,8 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
         ({"body": 3}, "body: expected str"),
         ({"over": ["i"]}, "over: expected Mapping"),
         ({"names": ("i",)}, "names: expected 2 names, got 1"),
-        ({"names": ("x", "j")}, "'x' names two things"),
+        ({"body": "x[{y}]"}, "body: expected {x}, {d0}, {d1}, got {y}"),
+        ({"shape": (6, 9)}, "two shapes: the layout carries (6, 8)"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], what: str) -> None:
@@ -155,7 +156,17 @@ def test_wrong_arguments(arguments: dict[str, Any], what: str) -> None:
         ml.loops("f32[6,8]{1,0}", **arguments)
 
 
+@each_row(
+    "text, names, name",
+    [("f32[6,8]", "y,x", "a"), ("f32[x,a]", None, "a0"), ("f32[6,8]", "i,j", "x")],
+)
+def test_the_name_of_one_map_is_free(text: str, names: str | None, name: str) -> None:
+    assert list(ml.loops(text, names=names).maps) == [name]
+
+
 def test_maps_that_do_not_fit() -> None:
+    with pytest.raises(ml.ShapeError, match="'x' names two things"):
+        ml.loops({"x": "f32[6,8]"}, names="x,y")
     with pytest.raises(ml.ShapeError, match="d0 of b: expected 6 values, got 5"):
         ml.loops({"a": "f32[6]{0}", "b": "f32[5]{0}"})
     with pytest.raises(ml.LayoutError, match="maps: expected arrays by name"):
@@ -209,9 +220,9 @@ def test_json() -> None:
 
 
 def test_the_body_names_offsets_and_coordinates() -> None:
-    body = "if ({i} < {j}) { f({x}, x[{x}], {other}); }"
+    body = "if ({i} < {j}) { f({x}, x[{x}], {1}); }"
     text = ml.loops("f32[6,8]{0,1}", names=("i", "j"), body=body).code()
-    assert "if (i < j) { f((x1 + i), x[x1 + i], {other}); }" in text
+    assert "if (i < j) { f((x1 + i), x[x1 + i], {1}); }" in text
 
 
 @each_row(

@@ -12,7 +12,7 @@ _ASSIGN = re.compile(r"%(\w+) = (\S+) (.*)")
 _MAP = re.compile(
     r"affine_map<\(([^)]*)\)(?:\[([^\]]*)\])? -> \((.*)\)>\(([^)]*)\)(?:\[([^\]]*)\])?"
 )
-_FOR = re.compile(r"scf\.for %(\w+) = (\S+) to (\S+) step %c1 \{")
+_FOR = re.compile(r"scf\.for %(\w+) = (\S+) to (\S+) step %c_*1 \{")
 _IF = re.compile(r"scf\.if (\S+) \{")
 
 
