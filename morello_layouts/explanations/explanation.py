@@ -82,7 +82,8 @@ def explain(
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         derivation: whether to list the rules that simplified the formula.
         notation: the notation of a text, as for ``index_map``.
-        names: names of the coordinates in formulas, as for ``index_map``.
+        names: names of the coordinates in formulas, as for ``index_map``; by default those that
+            the words have, such as y and x, or n, h, w and c.
 
     Returns:
         A report that prints itself; ``arrays`` has its parts as values.
@@ -94,18 +95,16 @@ def explain(
     f32[2,3]{1,0}
     XLA array: row-major, untiled
     Text
-      f32     floating point of 32 bits, 4 bytes each
-      [2,3]   y 2, x 3
-      {1,0}   row-major: x varies fastest, then y
-      (S(0))  HBM, the device's main memory (the default)
+      f32    floating point of 32 bits, 4 bytes each
+      [2,3]  y 2, x 3
+      {1,0}  row-major: x varies fastest, then y
     Memory
       shape     [2,3]
       axes      y, x
       elements  6, no padding
       bytes     24 that XLA reserves, no padding
     Offset
-      where      d0 = y, d1 = x
-      formula    3*d0 + d1
+      formula    3*y + x
       reference  the same formula: it is already the simplest
     Proof
       layout    bijective: injective, and all 6 slots hold an element

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -11,7 +13,7 @@ from morello_layouts import api
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.description import BufferSizes, Description, dimensions, word_of
-from morello_layouts.errors import UnsupportedError
+from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
@@ -119,8 +121,12 @@ def report_of(
     derivation: bool = False,
     prove: bool = True,
     names: Sequence[str] | str | None = None,
+    in_words: bool = True,
 ) -> ArrayReport:
-    """Return the report on one array; arguments as of ``explain``, which also proves."""
+    """Return the report on one array; arguments as of ``explain``, which also proves.
+
+    Formulas have the names of the words unless names are given, or ``in_words`` is false.
+    """
     # Words are about sizes that are numbers, formulas about any.
     numbers = tuple(n for n in shape or () if isinstance(n, int))
     has_numbers = shape is not None and len(numbers) == len(shape)
@@ -139,6 +145,7 @@ def report_of(
         notes = () if isinstance(layout, IndexMap) else _notes(layout)
         no_formula = f"no formula: {error.what}; {error.why}"
         return ArrayReport((), words, tpu=tpu, notes=(no_formula, *notes))
+    m = m if m.names or not in_words else _with_words(m, words)
     symbols = zip(words.dimensions, m.coordinate_names, strict=True)
     words = replace(words, dimensions=tuple(replace(dim, symbol=x) for dim, x in symbols))
     if tpu is not None and m.padding == 0:  # the assumptions on sizes may say so
@@ -152,8 +159,22 @@ def report_of(
         proofs_of(m) if prove else None,
         tpu,
         m.warnings,
-        layout.document_steps(m.recipe.shape) if derivation and isinstance(layout, Layout) else (),
+        _document_steps(layout, m) if derivation and isinstance(layout, Layout) else (),
     )
+
+
+def _document_steps(layout: Layout, m: IndexMap) -> tuple[str, ...]:
+    """Return the steps of the notation's document, with the names of the map."""
+    names = m.coordinate_names
+    text = "\n".join(layout.document_steps(m.recipe.shape))
+    return tuple(re.sub(r"\bd(\d+)\b", lambda d: names[int(d[1])], text).splitlines())
+
+
+def _with_words(m: IndexMap, words: Description) -> IndexMap:
+    """Return an index map whose coordinates are called as in words, unless a size is called so."""
+    with suppress(ShapeError):
+        return m.named(*words.names)
+    return m
 
 
 def proofs_of(m: IndexMap) -> Proofs:

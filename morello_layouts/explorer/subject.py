@@ -326,7 +326,7 @@ def _report(array: Layout, shape: Shape | None, assuming: str) -> ArrayReport:
     with in_field("assuming"):
         known = assumptions_of(assuming) if assuming.strip() else ()
     try:
-        report = report_of(array, shape, assuming if known else None, prove=False)
+        report = report_of(array, shape, assuming if known else None, prove=False, in_words=False)
     except LayoutError as error:
         if not known:
             raise FieldError("layout" if shape is None else "shape", error) from None

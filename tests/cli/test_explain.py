@@ -43,7 +43,6 @@ def test_the_whole_explanation() -> None:
         "  [3,5]   y 3, x 5\n"
         "  {1,0}   row-major: x varies fastest, then y\n"
         "  T(2,2)  2 × 2 tiles over (y, x): 2 × 3 of them; pads y from 3 to 4 and x from 5 to 6\n"
-        "  (S(0))  HBM, the device's main memory (the default)\n"
         "Memory\n"
         "  shape     [2,3,2,2]\n"
         "  axes      y//2, x//2, y%2, x%2\n"
@@ -51,8 +50,7 @@ def test_the_whole_explanation() -> None:
         "  elements  15 in a buffer of 24: 9 of padding, 1.60× the data\n"
         "  bytes     60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data\n"
         "Offset\n"
-        "  where      d0 = y, d1 = x\n"
-        "  formula    12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2\n"
+        "  formula    12*(y//2) + 4*(x//2) + 2*(y%2) + x%2\n"
         "  reference  the same formula: it is already the simplest\n"
         "Proof\n"
         "  layout    not bijective: injective, but 9 of 24 slots are padding (first: 9)\n"
@@ -85,9 +83,10 @@ def test_a_16_bit_tiling_at_a_glance(row: str) -> None:
 def test_a_morello_layout_with_its_derivation() -> None:
     text = explain("[1, 0, 1 p(4)]", "--shape", "6x8", "--derivation")
     assert "  1       slowest: what remains of x: 2 blocks of 4\n" in text
-    assert "  reference   24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
-    assert "  simplified  24*(d1//4) + 4*d0 + d1%4\n" in text
-    assert "drop-mod, since d0 is in 0..5" in text
+    assert "  reference   24*((x//4)%2) + 4*(y%6) + x%4\n" in text
+    assert "  simplified  24*(x//4) + 4*y + x%4\n" in text
+    assert "drop-mod, since y is in 0..5" in text
+    assert "  b_β = b_α + 4*(y%6) = b_α + 4*y\n" in text
     assert "  layout    bijective: injective, and all 48 slots hold an element\n" in text
     assert "        5 20 21 22 23 │ 44 45 46 47\n" in text
 
@@ -226,7 +225,7 @@ def test_json_of_the_main_example() -> None:
     array = explained(MAIN)
     assert array["text"] == MAIN
     assert array["dimensions"][1] == {
-        "name": "x", "symbol": "d1", "size": 200, "is_dynamic": False,
+        "name": "x", "symbol": "x", "size": 200, "is_dynamic": False,
     }  # fmt: skip
     assert array["parts"][0] == {
         "text": "bf16",
@@ -273,6 +272,6 @@ def test_lines_fit_the_terminal(width: int) -> None:
 def test_lines_of_a_pipe_are_whole() -> None:
     result = CliRunner().invoke(commands, ["explain", MAIN], env={"COLUMNS": None})
     assert (
-        "  reference   2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 2*(d1%128) + (d0%8)%2 + "
-        "(d1%128)%1\n"
+        "  reference   2048*(y//8) + 1024*(x//128) + 256*((y%8)//2) + 2*(x%128) + (x%128)%1 + "
+        "(y%8)%2\n"
     ) in result.stdout

@@ -140,8 +140,9 @@ def test_memory_spaces(space: int, start: str) -> None:
 
 
 def test_hbm_is_implied() -> None:
-    (part,) = [p for p in words("f32[8]").parts if p.text == "S(0)"]
+    (part,) = [p for p in words("f32[8]{0:T(1024)}").parts if p.text == "S(0)"]
     assert part.is_implied
+    assert "S(0)" not in {p.text for p in words("f32[8,4]{1,0:T(2,2)}").parts}  # not a TPU's tiles
     assert part.meaning.startswith("HBM")
 
 
@@ -284,7 +285,7 @@ def test_axes_of_unknown_sizes() -> None:
 
 
 def test_very_many_tiles() -> None:
-    *_, tile, _ = words(f"f32[2]{{0:T{'(2)' * 101}}}").parts
+    *_, tile = words(f"f32[2]{{0:T{'(2)' * 101}}}").parts
     assert tile == Part("(2)", "not explained: one tile of very many")
 
 

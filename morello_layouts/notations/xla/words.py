@@ -300,6 +300,7 @@ def _name(axis: MemoryAxis) -> str:
     return axis.label if any(digit.dims for digit in axis.digits) else "an added one"
 
 
+_TPU_LANES: Final = 128  # a tile of so many elements along a dimension is one of a TPU
 _MEMORY_SPACES: Final = {
     0: "HBM, the device's main memory",
     1: "VMEM, the vector memory on the chip",
@@ -355,9 +356,10 @@ def layout_parts(layout: XlaLayout, dims: Sequence[Dimension], element_type: str
         if name:
             parts.append(Part(f"{letter}({name})", f"{what} are {name}"))
     parts += _element_size(layout, element_type)
-    space = layout.memory_space
+    space, tile_sizes = layout.memory_space, next(iter(layout.tile_numbers), ())
     words = _MEMORY_SPACES.get(space, "a memory space that is specific to the device")
-    parts.append(Part(f"S({space})", words, is_implied=space == 0))
+    if space or any(size % _TPU_LANES == 0 for size in tile_sizes):
+        parts.append(Part(f"S({space})", words, is_implied=space == 0))
     for config in layout.split_configs:
         parts.append(
             Part(f"SC{config}", _split(config.dimension, config.split_indices, layout, dims))
