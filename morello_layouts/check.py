@@ -13,10 +13,9 @@ import json
 import re
 import sys
 from collections import Counter
-from functools import cache, reduce
+from functools import cache, partial, reduce
 
-ONE, LEFT = {(): 1}, [0]  # LEFT: the work that may still be done
-BITS = set()  # the variables below 2
+ONE, LEFT, BITS = {(): 1}, [0], set()  # 1, the work that may still be done, variables below 2
 
 
 class Refused(Exception):
@@ -30,7 +29,7 @@ def require(holds, *why, work=0):
 
 
 def plus(p, q, times=1):
-    total = {m: p.get(m, 0) + times * q.get(m, 0) for m in p | q}
+    total = p | {m: p.get(m, 0) + times * c for m, c in q.items()}
     require(all(abs(c) >> 999 == 0 and len(m) < 99 for m, c in total.items()), work=1 + len(total))
     return {m: c for m, c in total.items() if c}
 
@@ -44,7 +43,8 @@ def product(p, q):
 
 
 def put(p, atom, q):
-    inside, rest = divided(p, {(atom,): 1}) if any(atom in m for m in p) else ({}, p)
+    inside = {(*m[: (k := m.index(atom))], *m[k + 1 :]): c for m, c in p.items() if atom in m}
+    rest = {m: c for m, c in p.items() if atom not in m}
     return plus(rest, product(put(inside, atom, q), q)) if inside else plus(p, {})
 
 
@@ -65,6 +65,7 @@ class World:
         self.low, self.high, self.names, self.rounded, self.definitions = {}, {}, {}, {}, []
         found = cache(lambda items: self.has_no_negative(dict(items), [*reversed(self.low)]))
         self.is_nonnegative = lambda p: found(frozenset(p.items()))
+        self.pivots = cache(lambda items: self.pivots_of(dict(items)))
         for name, (step, least, most) in sizes.items():
             low, high = max(1, -(-least // step)), None if most is None else most // step
             known = {type(n) for n in (step, least, low if most is None else most)} == {int}
@@ -127,20 +128,22 @@ class World:
         yield from (first, named)
         for hidden in (None, True):  # names for limits are in the way of digits
             way = first
-            for v, form, kind in self.definitions:
-                if kind != hidden:
-                    way = put(way, v, form) if kind == "split" else self.renamed(way, v, form)
+            for v, form, kind in (x for x in self.definitions if x[-1] != hidden):
+                way = put(way, v, form) if kind == "split" else self.renamed(way, v, form)
             yield {m: c for m, c in way.items() if not any(self.high[v] == {} for v in m)}
 
     def renamed(self, p, v, form):
-        parts = {atom for m in form for atom in m} - self.sizes.keys() - self.rounded.keys()
-        for pivot in sorted(atom for atom in parts if form.get((atom,)) == 1):
-            k, rest = divided(form, {(pivot,): 1})  # 1, or for an exclusive or 1 - 2*bit
+        parts, pivots = self.pivots(frozenset(form.items()))
+        for pivot, (k, rest) in pivots.items():
             changed = put(p, pivot, product(k, plus({(v,): 1}, rest, -1)))
-            is_shorter = k != ONE and len(changed) < len(p)
-            if product(k, k) == ONE and (is_shorter or not parts & set().union(*changed)):
+            if (k != ONE and len(changed) < len(p)) or not parts & set().union(*changed):
                 return changed
         return p
+
+    def pivots_of(self, form):  # with their factors: 1, or for an exclusive or 1 - 2*bit
+        parts = set().union(*form) - self.sizes.keys() - self.rounded.keys()
+        found = {v: divided(form, {(v,): 1}) for v in sorted(parts) if form.get((v,)) == 1}
+        return parts, {v: (k, rest) for v, (k, rest) in found.items() if product(k, k) == ONE}
 
     def same(self, one, other):
         require({} in self.ways(plus(one, other, -1)), "not equal", one, other)
@@ -179,9 +182,8 @@ class World:
                 return (variables if node.id in variables else self.sizes)[node.id]
             x = read(node.left) if isinstance(node, ast.BinOp) else {}
             y, op = read(getattr(node, "operand", None) or node.right), type(node.op)
-            if op in {ast.Sub, ast.USub}:
-                return plus(x, y, -1)
-            found = {ast.Add: plus, ast.Mult: product, ast.BitXor: self.xor}.get(op)
+            less, add = partial(plus, times=-1), {ast.Add: plus, ast.Mult: product}
+            found = (add | {ast.Sub: less, ast.USub: less, ast.BitXor: self.xor}).get(op)
             return found(x, y) if found else self.divide(x, y)[(ast.FloorDiv, ast.Mod).index(op)]
 
         variables |= {f"d{k}": x for k, x in enumerate(at)}
@@ -197,8 +199,7 @@ CLAIMS |= {"bitcast": {"view", "equal"}, "relayout": {"source", "equal"}}
 
 def check(given, make=World):
     """Return the claim that a certificate proves; any exception refuses it."""
-    LEFT[0] = 500_000
-    BITS.clear()
+    LEFT[0], _ = 500_000, BITS.clear()
     world, parts = make(given["sizes"]), CLAIMS[given["claim"]]
     shape, size = [world.value(n) for n in given["shape"]], world.value(given["size"])
     end = world.value(given["end"]) if "slots" in parts else size  # from there on all is padding
@@ -212,9 +213,8 @@ def check(given, make=World):
     d, p = [world.declare(f"d{k}", n) for k, n in enumerate(shape)], world.declare("p", end)
     list(map(world.define, given["digits"]))
     offset = world.value(given["offset"], d)
-    if "inverse" in parts:  # the inverse of the offset of d is d
-        for x, text in zip(d, given["inverse"], strict=True):
-            world.same(world.value(text, p=offset), x)
+    for x, text in zip(d, given["inverse"], strict=True) if "inverse" in parts else []:
+        world.same(world.value(text, p=offset), x)  # the inverse of the offset of d is d
     e = [world.value(text, d) for text in given["view"]] if "view" in parts else d
     for text in (given["others"] or [""]) if "equal" in parts else []:  # at least one
         found = world.value(text, e)

@@ -172,6 +172,7 @@ class Strided(Displayed):
     Attributes:
         offset: the offset of the first element.
         modes: the strides along each dimension, of which tiles have several.
+        sizes: the number of elements along each dimension.
 
     >>> from morello_layouts import index_map
     >>> print(index_map("f32[4,6]")[1:, ::-2].as_strided())

@@ -25,9 +25,9 @@ from morello_layouts.proof.difference import decide_by_sizes, negative, surely_n
 from morello_layouts.proof.formulas import separable
 from morello_layouts.proof.isl import Parameters, Space, Value, first_point, offset_value
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.named_tiles import all_sizes, has_named_tiles
+from morello_layouts.proof.named_tiles import has_named_tiles
 from morello_layouts.proof.relations import relations_of
-from morello_layouts.proof.verdict import Proof
+from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import Recipe, elements_at, has_inverse, known, offset_of
 from morello_layouts.recipe.views import with_replicas_as_dims
 
@@ -267,7 +267,7 @@ def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
         if any(not one.outside.is_empty() for one in relations):
             return Proof(FITS, None, "elements may lie outside of the layout's own buffer")
     if access.room is None:
-        return Proof(FITS, True, _ALL_INSIDE, condition=all_sizes())
+        return Proof(FITS, True, _ALL_INSIDE, condition=ALL_SIZES)
     if access.left_over(prod(m.recipe.shape)) == 0:  # room for the elements alone
         answer = _is_onto(m)
         condition = answer.condition
@@ -283,7 +283,7 @@ def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
         proved, undecided = _nonnegative(gap, access, context)
         if access.whole or proved.is_always:
             return _fits_question(access).answer(proved, _ALL_INSIDE, undecided)
-        condition = proved.condition(m.size_symbols)
+        condition = proved.condition(m)
     if condition is None or condition.is_never:
         return Proof(FITS, None, "the whole buffer does not always fit")
     return Proof(FITS, None, f"proved if {condition}")

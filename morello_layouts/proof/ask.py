@@ -207,8 +207,7 @@ class SymbolicQuestion:
         left = space.sizes.subtract(space.sizes)
         if undecided is not None:
             proved, left = self._decide_single_sizes(proved, undecided)
-        symbols = {name: symbol for m in self.maps for name, symbol in m.size_symbols.items()}
-        condition = proved.condition(symbols)
+        condition = proved.condition(*self.maps)
         if condition.is_always:
             return Proof(self.claim, True, reason, condition=condition)
         failing = space.sizes.subtract(proved.sizes).subtract(left)

@@ -37,7 +37,7 @@ from morello_layouts.proof.isl import (
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
 from morello_layouts.proof.separable import is_increasing
-from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
+from morello_layouts.proof.verdict import ALL_SIZES, Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
     Recipe,
     has_inverse,
@@ -182,8 +182,7 @@ def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
             both = (point[:rank], point[rank:])
             reason = f"{both[0]} and {both[1]} share an offset"
             return Proof(INJECTIVE, False, reason, counterexample=both)
-    space = relations[0].space
-    condition = SizeSet(space.sizes, space).condition({}) if m.recipe.names else None
+    condition = ALL_SIZES if m.recipe.names else None
     return Proof(INJECTIVE, True, "no two coordinates share an offset", condition=condition)
 
 

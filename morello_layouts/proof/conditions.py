@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.affine import Digit, digit
@@ -16,10 +16,18 @@ from morello_layouts.expr.sizes import Int, Monomial, SizeExpr, sign
 from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
 from morello_layouts.proof.library import isl
-from morello_layouts.proof.verdict import Condition
+from morello_layouts.proof.verdict import ALL_SIZES, NO_SIZES, Condition
 
 if TYPE_CHECKING:
     import sympy
+
+
+class Named(Protocol):
+    """A value whose sizes have names."""
+
+    @property
+    def size_symbols(self) -> Mapping[str, sympy.Symbol]:
+        """The SymPy symbols of the sizes, by name."""
 
 
 @dataclass(frozen=True)
@@ -239,25 +247,30 @@ class SizeSet:
             found = found.intersect(fact.sizes(self.space))
         return found
 
-    def condition(self, named: Mapping[str, sympy.Symbol]) -> Condition:
-        """Return the condition on sizes for being in the set."""
-        from sympy import And, Or, false, true
-
+    def condition(self, *maps: Named) -> Condition:
+        """Return the condition on sizes, those of maps, for being in the set."""
         if self.is_always:
-            return Condition("all sizes", true)
+            return ALL_SIZES
         if self.is_never:
-            return Condition("no sizes", false)
+            return NO_SIZES
         if self.parts is None:
-            return Condition(f"the sizes are in {self._isl_text()}", None)
+            return Condition(f"the sizes are in {self._isl_text()}")
         texts = [" and ".join(sorted(map(str, part), key=_subject)) for part in self.parts]
-        expr = Or(*(And(*(fact.sympy(named) for fact in part)) for part in self.parts))
-        return Condition(", or ".join(texts), expr)
+        return Condition(", or ".join(texts), partial(_relation, self.parts, maps))
 
     def _isl_text(self) -> str:
         text = str(self.sizes.coalesce().gist(self.space.sizes))
         for k, size in enumerate(self.space.parameters.sizes()):
             text = text.replace(f"p{k}", str(size))
         return text
+
+
+def _relation(parts: Iterable[Iterable[Fact]], maps: Iterable[Named]) -> Any:
+    """Return some parts, each of which is all of some facts, as a SymPy Boolean."""
+    from sympy import And, Or
+
+    named = {name: symbol for m in maps for name, symbol in m.size_symbols.items()}
+    return Or(*(And(*(fact.sympy(named) for fact in part)) for part in parts))
 
 
 def _subject(fact: str) -> tuple[str, str]:

@@ -41,7 +41,7 @@ from morello_layouts.proof.isl import (
 )
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
-from morello_layouts.proof.verdict import Proof
+from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import Recipe
 from morello_layouts.recipe.digits import digits_of, fused, has_digits, index_of
 
@@ -121,7 +121,7 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
         return swizzled.are_equivalent(EQUIVALENT, a, b)
     reason = f"every coordinate has the same offset{spans}"
     if isinstance(a, IndexMap) and isinstance(b, IndexMap) and a.recipe == b.recipe:
-        condition = named_tiles.all_sizes() if names_of(a, b) else None
+        condition = ALL_SIZES if names_of(a, b) else None
         return Proof(EQUIVALENT, True, reason, "", condition=condition)
     if not names_of(a, b):
         first, decider = None, "evaluation"

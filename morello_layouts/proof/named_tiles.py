@@ -6,7 +6,8 @@ the offset of a coordinate, is the coordinate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
@@ -23,7 +24,7 @@ from morello_layouts.proof.reading import (
     read,
     references_of,
 )
-from morello_layouts.proof.verdict import Condition, Proof
+from morello_layouts.proof.verdict import ALL_SIZES, Condition, Proof
 from morello_layouts.recipe import Pad, Split, has_inverse, offset_of
 
 DECIDER: Final = "the simplifier"
@@ -34,13 +35,6 @@ def has_named_tiles(m: IndexMap | AffineMap) -> bool:
     steps = m.recipe.steps if isinstance(m, IndexMap) else ()
     splits = (step for step in steps if isinstance(step, Split))
     return any(isinstance(t, SizeExpr) for step in splits for t in step.tiles)
-
-
-def all_sizes() -> Condition:
-    """Return the condition that always holds."""
-    from sympy import true
-
-    return Condition("all sizes", true)
 
 
 def _by_recipe(m: IndexMap) -> AffineExpr:
@@ -56,7 +50,7 @@ def is_injective(claim: str, m: IndexMap) -> Proof:
         found = [canonicalize(substitute(form, {"p": offset})) for form in m.inverse.forms]
         if found == coordinate_variables(m.recipe.shape):
             reason = "the inverse formula gives back each coordinate"
-            return Proof(claim, True, reason, DECIDER, condition=all_sizes())
+            return Proof(claim, True, reason, DECIDER, condition=ALL_SIZES)
     return Proof(claim, None, "the simplifier does not see that the inverse gives coordinates back")
 
 
@@ -68,7 +62,7 @@ def is_surjective(claim: str, m: IndexMap, decide: Callable[..., Proof]) -> Proo
     if m.recipe.tail_padding != 0 or m.recipe.offset != 0:
         return Proof(claim, None, "the padding at the ends depends on the tiles", padding=m.padding)
     divided = [(_tile_of(*pair), pair[0]) for pair in pads]
-    condition = all_sizes() if not pads else _divides(divided, m)
+    condition = ALL_SIZES if not pads else _divides(divided, m)
     if not pads:
         return Proof(claim, True, "no step pads", DECIDER, condition=condition, padding=0)
 
@@ -98,18 +92,19 @@ def _tile_of(size: Int, padded: Int) -> Int | None:
 
 def _divides(pairs: Sequence[tuple[Int | None, Int]], m: IndexMap) -> Condition | None:
     """Return the condition that each tile divides its size."""
+    known = [(t, n) for t, n in pairs if t is not None]
+    if len(known) < len(pairs):
+        return None
+    text = " and ".join(dict.fromkeys(f"{t} | {n}" for t, n in known))
+    return Condition(text, partial(_multiples, known, m))
+
+
+def _multiples(pairs: Iterable[tuple[Int, Int]], m: IndexMap) -> Any:
+    """Return that each second size is a multiple of the first, as a SymPy Boolean."""
     from sympy import And, Eq, Mod
 
-    if any(tile is None for tile, _ in pairs):
-        return None
-    text = " and ".join(dict.fromkeys(f"{t} | {n}" for t, n in pairs))
-    symbols = m.size_symbols
-    parts = (
-        Eq(Mod(size_to_sympy(n, symbols), size_to_sympy(t, symbols)), 0)
-        for t, n in pairs
-        if t is not None
-    )
-    return Condition(text, And(*parts))
+    both = ((size_to_sympy(n, m.size_symbols), size_to_sympy(t, m.size_symbols)) for t, n in pairs)
+    return And(*(Eq(Mod(n, t), 0) for n, t in both))
 
 
 def are_equivalent(claim: str, a: IndexMap | AffineMap, b: IndexMap | AffineMap) -> Proof:
@@ -117,7 +112,7 @@ def are_equivalent(claim: str, a: IndexMap | AffineMap, b: IndexMap | AffineMap)
     one, other = ([_by_recipe(m)] if isinstance(m, IndexMap) else m.forms for m in (a, b))
     if [*one] == [*other]:
         reason = "every coordinate has the same offset"
-        return Proof(claim, True, reason, DECIDER, condition=all_sizes())
+        return Proof(claim, True, reason, DECIDER, condition=ALL_SIZES)
     return Proof(claim, None, "the simplified formulas differ, and quotients by names may be equal")
 
 
@@ -131,7 +126,7 @@ def is_verified(claim: str, m: IndexMap) -> Proof:
         back = [*map(_read(reading), inverse_of(m))]
         if back == at and not _may_be_padding(m, reading):
             reason = "formulas and recipe agree, and the inverse gives back each coordinate"
-            return Proof(claim, True, reason, DECIDER, condition=all_sizes())
+            return Proof(claim, True, reason, DECIDER, condition=ALL_SIZES)
     return Proof(claim, None, "the simplifier does not see that formulas and recipe agree")
 
 

@@ -32,7 +32,7 @@ from morello_layouts.proof.reading import (
     size_of,
 )
 from morello_layouts.proof.separable import Separable
-from morello_layouts.proof.verdict import Condition, Proof, SymbolicCounterexample
+from morello_layouts.proof.verdict import ALL_SIZES, NO_SIZES, Proof, SymbolicCounterexample
 from morello_layouts.recipe import (
     Pad,
     Recipe,
@@ -83,7 +83,7 @@ def is_placed_by_steps(m: IndexMap) -> bool:
 def is_injective(claim: str, m: IndexMap) -> Proof:
     """Decide whether no two elements share a slot: each step keeps them apart."""
     reason = f"no two coordinates share an offset{_places(m)}"
-    condition = _all_sizes() if m.recipe.names else None
+    condition = ALL_SIZES if m.recipe.names else None
     return Proof(claim, True, reason, STEPS, condition=condition)
 
 
@@ -91,7 +91,7 @@ def is_surjective(claim: str, m: IndexMap, decide: Decide) -> Proof:
     """Decide whether every slot holds an element, by counting, else as without the xors."""
     recipe = m.recipe
     padding = recipe.size - prod(recipe.shape) * recipe.replicas
-    condition = _all_sizes() if recipe.names else None
+    condition = ALL_SIZES if recipe.names else None
     if padding == 0:
         reason = f"every slot holds an element{_places(m)}"
         return Proof(claim, True, reason, STEPS, condition=condition, padding=0)
@@ -116,19 +116,13 @@ def is_bijective(claim: str, m: IndexMap, decide: Decide) -> Proof:
     reason = f"each element is on exactly {m.recipe.replicas} places"
     if not onto.holds:
         reason += f", and {onto.reason}"
-    condition = replace(_all_sizes(), text="no sizes", expr=False) if m.recipe.names else None
+    condition = NO_SIZES if m.recipe.names else None
     return Proof(claim, False, reason, STEPS, padding=onto.padding, condition=condition)
 
 
 def _places(m: IndexMap) -> str:
     count = m.recipe.replicas
     return "" if count == 1 else f", and each element is on exactly {count} places"
-
-
-def _all_sizes() -> Condition:
-    import sympy
-
-    return Condition("all sizes", sympy.true)
 
 
 def first_padding(recipe: Recipe) -> int | None:
@@ -168,7 +162,7 @@ def are_equivalent(claim: str, a: AnyMap, b: AnyMap) -> Proof:
     reason = f"every coordinate has the same offset{spans}"
     try:
         if all(_same(a, one, other) for one, other in _paired(sources)):
-            condition = _all_sizes() if names_of(a, b) else None
+            condition = ALL_SIZES if names_of(a, b) else None
             return Proof(claim, True, reason, BITS, condition=condition)
     except UnsupportedError as error:
         reason_not = f"{error.what}: {error.why}"
@@ -310,7 +304,7 @@ def _have_equal_places(claim: str, a: IndexMap, b: IndexMap, spans: str) -> Proo
     reason = f"every element has the same places{spans}"
     try:
         if a.size == b.size and _elements(a.recipe) == _elements(b.recipe):
-            condition = _all_sizes() if names_of(a, b) else None
+            condition = ALL_SIZES if names_of(a, b) else None
             return Proof(claim, True, reason, BITS, condition=condition)
     except UnsupportedError as error:
         if names_of(a, b):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from html import escape
@@ -24,7 +24,8 @@ class Condition(Displayed):
 
     Attributes:
         text: the condition as mathematics writes it, "all sizes", or "no sizes".
-        expr: the condition as a SymPy Boolean over the sizes; None if it has no short form.
+        relation: a function of no arguments that returns ``expr`` if it depends on the sizes, so
+            that SymPy is loaded by those who ask for it; None if there is no short form.
 
     >>> from morello_layouts import is_surjective
     >>> print(is_surjective("f32[M,N]{1,0:T(8,128)}").condition)
@@ -32,17 +33,26 @@ class Condition(Displayed):
     """
 
     text: str
-    expr: Any
+    relation: Callable[[], Any] | None = field(default=None, compare=False)
+
+    @property
+    def expr(self) -> Any:
+        """The condition as a SymPy Boolean over the sizes; None if it has no short form."""
+        if self.depends:
+            return None if self.relation is None else self.relation()
+        from sympy import false, true
+
+        return true if self.is_always else false
 
     @property
     def is_always(self) -> bool:
         """True if the claim holds for all sizes."""
-        return bool(self.expr == True)  # noqa: E712  SymPy's true
+        return self.text == ALL_SIZES.text
 
     @property
     def is_never(self) -> bool:
         """True if the claim holds for no sizes."""
-        return bool(self.expr == False)  # noqa: E712
+        return self.text == NO_SIZES.text
 
     @property
     def depends(self) -> bool:
@@ -51,6 +61,10 @@ class Condition(Displayed):
 
     def __str__(self) -> str:
         return self.text
+
+
+ALL_SIZES: Final = Condition("all sizes")
+NO_SIZES: Final = Condition("no sizes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from morello_layouts.limits import EXCHANGE_SCRATCH, RESHARD_ROWS
 from morello_layouts.maps import IndexMap
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.plain import Displayed
-from morello_layouts.proof.verdict import Condition, Proof
+from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import known
 from morello_layouts.resharding.exchange import End, Exchange, exchange
 from morello_layouts.resharding.formulas import Formulas
@@ -460,15 +460,13 @@ def _minimal(plan: Plan) -> Proof:
         if [totals.held, totals.needed] != wanted:
             reason = f"devices hold {totals.held} and {totals.needed} elements, not {wanted}"
             return Proof("minimal", False, reason, "counting")
-    return Proof("minimal", True, words, "arithmetic", condition=_for_all(plan))
-
-
-def _for_all(plan: Plan) -> Condition | None:
-    if not plan.source.recipe.names:
-        return None
-    from sympy import true
-
-    return Condition("all sizes", true)
+    return Proof(
+        "minimal",
+        True,
+        words,
+        "arithmetic",
+        condition=ALL_SIZES if plan.source.recipe.names else None,
+    )
 
 
 def _covers(end: End, dim: int, n: Int) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 
+import pytest
+
 from morello_layouts.explorer.subject import Question
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
+
+pytest.importorskip("docutils", reason="the group docs is not installed")
 
 _spec = importlib.util.spec_from_file_location(
     "explorer_links", ROOT / "docs" / "_ext" / "explorer_links.py"

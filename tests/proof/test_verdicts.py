@@ -11,6 +11,7 @@ import sympy
 import morello_layouts as ml
 from morello_layouts.plain import plain
 from morello_layouts.proof import Condition
+from morello_layouts.proof.verdict import ALL_SIZES, NO_SIZES
 from tests.support.tables import each_row
 
 M = sympy.Symbol("M")
@@ -132,11 +133,16 @@ def zero() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("expr", "always", "never", "mark"),
-    [(sympy.true, True, False, "✓"), (sympy.false, False, True, "✗"), (M > 3, False, False, "◐")],
+    ("condition", "expr", "always", "never", "mark"),
+    [
+        (ALL_SIZES, sympy.true, True, False, "✓"),
+        (NO_SIZES, sympy.false, False, True, "✗"),
+        (Condition("M > 3", lambda: M > 3), M > 3, False, False, "◐"),
+        (Condition("text"), None, False, False, "◐"),
+    ],
 )
-def test_conditions(expr: Any, always: bool, never: bool, mark: str) -> None:
-    condition = Condition("text", expr)
+def test_conditions(condition: Condition, expr: Any, always: bool, never: bool, mark: str) -> None:
+    assert condition.expr == expr
     assert (condition.is_always, condition.is_never) == (always, never)
     assert condition.depends is (not always and not never)
     proof = ml.Proof("bijective", always, "why", condition=condition)
