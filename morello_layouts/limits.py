@@ -54,6 +54,9 @@ INDEXING_TEXT: Final = 10_000
 INDEXING_ROUNDS: Final = 16
 """Times that the constraints of an indexing map make each other tighter."""
 
+INDEXING_SEARCH: Final = 10_000
+"""Points that are tried for one that satisfies constraints on unused variables."""
+
 INDEXING_MAPS: Final = 64
 """Different maps of one operand of a fusion: each reads it in an order of its own."""
 

@@ -305,10 +305,11 @@ class Forms:
 
     def _hide(self, x: Op, left: Interval, right: Interval) -> AffineExpr:
         """Return a new variable for an operation that forms do not have."""
+        whole = substitute(x, self.hidden)
         for name, known in self.hidden.items():
-            if known == x:
+            if known == whole:
                 return self.form(name)
-        return self.name(x, _range_of(x.kind, left, right))
+        return self.name(whole, _range_of(x.kind, left, right))
 
     def name(self, x: Expr, interval: Interval) -> AffineExpr:
         """Return a new variable in place of an expression with known bounds."""

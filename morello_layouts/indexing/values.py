@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +29,7 @@ from morello_layouts.indexing.expressions import (
     times,
 )
 from morello_layouts.indexing.simplest import always, hidden, simplest
-from morello_layouts.limits import INDEXING_POINTS
+from morello_layouts.limits import INDEXING_POINTS, INDEXING_SEARCH
 from morello_layouts.maps import AffineMap
 from morello_layouts.plain import Displayed
 
@@ -375,7 +376,10 @@ class IndexingMap(Displayed):
         return self._without_unused(*KINDS)
 
     def _without_unused(self, *kinds: str) -> IndexingMap:
-        """Drop variables of these kinds that no result needs, and constraints on them alone."""
+        """Drop variables of these kinds that no result needs, and constraints on them alone.
+
+        Constraints stay if the search for a point that satisfies them finds none soon.
+        """
         if self.is_known_empty:
             return self
         needed = {name for x in self.results for name in names_of(x)}
@@ -385,6 +389,13 @@ class IndexingMap(Displayed):
         while more := [c for c, names in used.items() if c not in kept and names & needed]:
             kept.update(more)
             needed.update(*(used[c] for c in more))
+        dropped = [c for c in self.constraints if c not in kept]
+        found = _is_satisfied(dropped, self.bounds)
+        if found is False:
+            return self._emptied()
+        if found is None:
+            kept.update(dropped)
+            needed.update(*(used[c] for c in dropped))
         renamed: dict[str, Expr] = {}
         groups: list[list[Variable]] = []
         for kind, group in zip(KINDS, self.groups, strict=True):
@@ -498,6 +509,19 @@ class IndexingMap(Displayed):
         found = AffineMap(tuple(one.hi + 1 for one in whole.dims), given)
         is_named = any(one.name for one in whole.dims)
         return found.named(*whole.names.values()) if is_named else found
+
+
+def _is_satisfied(
+    constraints: Sequence[Constraint], bounds: Mapping[str, tuple[int, int]]
+) -> bool | None:
+    """Return whether some values within bounds satisfy constraints; None if none is found soon."""
+    names = sorted({name for c in constraints for name in names_of(c.expr)})
+    every = product(*(range(bounds[name][0], bounds[name][1] + 1) for name in names))
+    for values in islice(every, INDEXING_SEARCH):
+        at = dict(zip(names, values, strict=True))
+        if all(lo <= evaluate(x, at) <= hi for x, lo, hi in constraints):
+            return True
+    return False if next(every, None) is None else None
 
 
 def _kind(name: str) -> str:

@@ -119,6 +119,28 @@ def test_symbols_that_nothing_needs_go_and_the_others_are_numbered_again() -> No
     assert str(m.without_unused_symbols()) == expected
 
 
+@pytest.mark.parametrize(
+    ("domain", "kept"),
+    [
+        ("s0 in [0, 3], s0 * 2 in [1, 1]", "KNOWN EMPTY"),
+        ("s0 in [0, 3], s0 * 2 in [2, 2]", "(d0) -> (d0), domain: d0 in [0, 9]"),
+        ("s0 in [0, 99999], s0 mod 99999 in [99998, 99998]", None),  # too far to be found soon
+    ],
+)
+def test_conditions_that_no_unused_symbol_satisfies_leave_nothing(
+    domain: str, kept: str | None
+) -> None:
+    text = f"(d0)[s0] -> (d0), domain: d0 in [0, 9], {domain}"
+    assert str(indexing_map(text).without_unused_symbols()) == (kept or text)
+
+
+def test_a_hidden_part_has_no_name_of_ours() -> None:
+    m = indexing_map(
+        "(d0, d1) -> (max(d0 + d1, d1)), domain: d0 in [-4, 9], d1 in [0, 9], d0 + d1 in [0, 7]"
+    )
+    assert m.simplify().results == m.results
+
+
 def test_symbols_become_dimensions() -> None:
     m = indexing_map(
         "(d0)[s0, s1]{rt0, rt1} -> (d0 * 4 + s0 + s1 + 2 * rt0 + 3 * rt1 - 42), domain:"
