@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import LayoutError, ShapeError
@@ -243,7 +243,7 @@ def require_type(value: object, kind: type | tuple[type, ...], name: str, fix: s
     """Raise a LayoutError if a value is of another type than it must be."""
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        words = " or ".join(k.__name__ for k in kinds)
+        words = " or ".join("dict" if k is Mapping else k.__name__ for k in kinds)
         raise LayoutError(f"{name}: expected {words}, got {shown(value)}", fix=fix)
 
 

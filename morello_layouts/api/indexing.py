@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
+from morello_layouts.checks import require_type
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.indexing import IndexingMap, InstructionIndexing, parse_indexing_map
 from morello_layouts.indexing.programs import instruction_indexing
@@ -59,4 +60,7 @@ def indexing_map(
         return parse_indexing_map(x, None if dims is None else tuple(dims), tuple(ranges))
     if isinstance(x, HloModule):
         x = x.instruction(name) if name is not None else x.entry.root
+    require_type(
+        x, HloInstruction, "indexing_map", "give the map's text, or read_hlo(text) and a name"
+    )
     return instruction_indexing(x, output)

@@ -56,7 +56,8 @@ def loops(
         names: the names of the coordinates, if the maps have none.
         over: for maps without names, the names of the coordinates of each.
         body: what to do at an element: text with the offset of a map, ``{a}``, or a coordinate,
-            ``{i}``, in braces.
+            ``{i}``, in braces. By default, two maps with the same coordinates make a copy of the
+            first to the second.
 
     Raises:
         ShapeError: if coordinates of one name have different sizes.

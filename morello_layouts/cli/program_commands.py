@@ -121,6 +121,12 @@ def hlo(
     from morello_layouts.diagnostics import compare_hlo, diagnose
     from morello_layouts.diagnostics.fleet import is_pattern
 
+    if indexing is not None and other is not None:
+        raise LayoutError(
+            f"--indexing: expected one file, got {other!r} too",
+            "an instruction reads operands of one program",
+            "leave the second file out",
+        )
     if indexing is not None:
         return _indexing(file, indexing, as_json=as_json)
     report: Report

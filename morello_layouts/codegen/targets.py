@@ -297,13 +297,14 @@ def print_formulas(
     >>> print_formulas(formulas, "c"), print_formulas(formulas, "c", shift=True)
     ('32 * (i / 8) + i % 8', '((i >> 3) << 5) + (i & 7)')
     """
-    if target not in LANGUAGES:
+    name = target.lower() if isinstance(target, str) else ""
+    if name not in LANGUAGES:
         raise LayoutError(
             f"target: expected one of {', '.join(TARGETS)}, got {target!r}",
             "formulas are printed in these targets",
             "name one of them",
         )
-    language = LANGUAGES[target](shift=shift)
+    language = LANGUAGES[name](shift=shift)
     if asserts and not function:
         raise LayoutError(
             "asserts: expected a function, got an expression",

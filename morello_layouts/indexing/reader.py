@@ -53,12 +53,18 @@ class _Reader(Reader):
             source.need(">")
         ends = [(0, n - 1) for n in (*(dims or ()), *ranges)]
         if dims is None and names:
+            if source.at >= len(source.text.rstrip()):
+                ends_of = ", ".join(f"{name} in [0, 7]" for name in names[:3])
+                fix = f"write for example , domain: {ends_of} at the end, or give dims=(8,)"
+                self.refuse("expected ', domain:', found the end of the text", source.at, fix)
             source.need(",")
             source.need(_DOMAIN)
             source.need(":")
             ends = [self._bounds(name, k > 0) for k, name in enumerate(names)]
         elif len(ends) != len(names):
-            source.fail(_DOMAIN)
+            wanted = f"{len(names)} size{'' if len(names) == 1 else 's'} for {', '.join(names[:9])}"
+            fix = "give dims=(…) for the names in parentheses, ranges=(…) for those in brackets"
+            self.refuse(f"expected {wanted}, got {len(ends)}", source.at, fix)
         constraints: list[Constraint] = []
         while source.take(",") and source.at < len(source.text):
             constraints.append(self._constraint())

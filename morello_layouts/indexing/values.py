@@ -202,7 +202,7 @@ class IndexingMap(Displayed):
         for k, one in enumerate(self.runtimes):
             if one.source is not None:
                 at = ", ".join(map(self._text, one.source.at))
-                found.append(f"{self._name(f'rt{k}')} is %{one.source.instruction}[{at}]")
+                found.append(f"{self._name(f'rt{k}')} is {one.source.instruction}[{at}]")
         return tuple(found)
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:

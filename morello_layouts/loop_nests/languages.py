@@ -21,16 +21,17 @@ WRITERS: Final[Mapping[str, type[Writer]]] = {
 """The writer of each language."""
 
 
-def writer_of(language: str) -> type[Writer]:
+def writer_of(target: str) -> type[Writer]:
     """Return the writer of a language.
 
     Raises:
         LayoutError: if there is none.
     """
-    if language not in WRITERS:
+    name = target.lower() if isinstance(target, str) else ""
+    if name not in WRITERS:
         raise LayoutError(
-            f"language: expected one of {', '.join(WRITERS)}, got {language!r}",
+            f"target: expected one of {', '.join(WRITERS)}, got {target!r}",
             "nests are printed in these languages",
             "name one of them",
         )
-    return WRITERS[language]
+    return WRITERS[name]

@@ -159,7 +159,7 @@ class MlirWriter(Writer):
     def default(self) -> str:
         """Return the body of a nest without one: of two arrays, the second is a copy."""
         arrays = self.walk.space.accesses
-        if len(arrays) != 2:
+        if not self.is_copy:
             return super().default()
         one, other = (f"%{a.name}[{{{a.name}}}] : memref<?x{self.element(a)}>" for a in arrays)
         value = f"%{next(self.fresh)}"

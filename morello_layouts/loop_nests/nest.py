@@ -49,7 +49,8 @@ class LoopNest(Displayed):
         digits: the coordinates as digits.
         axes: the loops, the outermost first.
         edges: how loops over partial tiles end.
-        body: the text of the body, or empty for one by default.
+        body: the text of the body, or empty for one by default: of two arrays whose coordinates
+            the second has all, a copy to it.
 
     >>> import morello_layouts as ml
     >>> nest = ml.loops("f32[16,256]{1,0:T(8,128)}")
@@ -195,7 +196,7 @@ class LoopNest(Displayed):
 
     def code(
         self,
-        language: str = "c",
+        target: str = "c",
         *,
         function: bool = False,
         name: str = "nest",
@@ -205,20 +206,20 @@ class LoopNest(Displayed):
         """Return the nest as source text.
 
         Args:
-            language: ``"c"``, ``"cuda"``, ``"rust"``, ``"python"``, ``"mlir"`` (``scf`` loops over
+            target: ``"c"``, ``"cuda"``, ``"rust"``, ``"python"``, ``"mlir"`` (``scf`` loops over
                 affine maps) or ``"triton"`` (the two inner loops are blocks of pointers with a
                 mask).
             function: write a whole function; symbolic sizes are its last arguments.
             name: the name of the function.
             arguments: the text of its arguments for the arrays; by default arrays of the elements
                 that the maps tell, or of 32-bit floats, the last of which is written. A type that
-                the language lacks is an integer of its width.
+                the target lacks is an integer of its width.
             indices: loops whose index the machine gives, in CUDA and Triton: ``{"i0":
                 "blockIdx.x"}``, ``{"i0": "tl.program_id(0)"}``.
 
         Raises:
-            LayoutError: if there is no such language or loop.
-            UnsupportedError: if the language lacks something, such as a block of unknown size.
+            LayoutError: if there is no such target or loop.
+            UnsupportedError: if the target lacks something, such as a block of unknown size.
 
         >>> import morello_layouts as ml
         >>> nest = ml.loops("f32[M,N]{1,0:T(8,128)}", names=("i", "j"))
@@ -245,12 +246,12 @@ class LoopNest(Displayed):
             }
         }
         """
-        writer = writer_of(language)
+        writer = writer_of(target)
         given = dict(indices or {})
         is_counted = writer.counts and not {*self.order[-1:]} & {*given}
         walk = self.walk
         if writer.vectors or given or is_counted != bool(walk.plan.counters):
-            self._require_indices(given, writer.parallel, language)
+            self._require_indices(given, writer.parallel, target)
             edges = "bounds" if writer.vectors else self.edges
             walk = self._walk(edges, self._planned(counts=is_counted), writer.vectors)
         own = writer(walk, given)
@@ -258,14 +259,14 @@ class LoopNest(Displayed):
         lines = own.function(name, arguments) if function else own.whole()
         return "\n".join(lines)
 
-    def _require_indices(self, given: Mapping[str, str], example: str, language: str) -> None:
+    def _require_indices(self, given: Mapping[str, str], example: str, target: str) -> None:
         for name in given:
             if name not in self.order or not example or self.edges == "peel":
                 what = f"loops of {', '.join(self.order)}" if example else "no loops"
                 what = 'edges="bounds"' if self.edges == "peel" and example else what
                 raise LayoutError(
                     f"indices: expected {what}, got {name!r}",
-                    f"a machine gives the index of a loop; {language} is written for "
+                    f"a machine gives the index of a loop; {target} is written for "
                     f"{'one that does' if example else 'one thread'}",
                     f"give for example {{{self.order[0]!r}: {example or 'blockIdx.x'!r}}} in cuda",
                 )

@@ -254,7 +254,7 @@ class Writer:
             self.element(a) if "{type}" in head else ""
             for a, head in zip(arrays, heads, strict=True)
         ]
-        if len({*kinds}) > 1 and len(arrays) == 2 and not self.walk.body:
+        if len({*kinds}) > 1 and self.is_copy:
             raise UnsupportedError(
                 f"a copy needs one type of elements, got {' and '.join(kinds)}",
                 "a nest of two arrays without a body copies the first to the second",
@@ -311,11 +311,17 @@ class Writer:
         """Return an offset between brackets."""
         return text
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether a nest without a body copies: of two arrays, the second has all coordinates."""
+        arrays = self.walk.space.accesses
+        return len(arrays) == 2 and {*arrays[0].over} <= {*arrays[1].over} and not self.walk.body
+
     def default(self) -> str:
         """Return the body of a nest without one: of two arrays, the second is a copy."""
         names = [access.name for access in self.walk.space.accesses]
         parts = [f"{name}[{{{name}}}]" for name in names]
-        if len(names) == 2:
+        if self.is_copy:
             return f"{parts[1]} = {parts[0]}{self.stop}"
         return f"{self.comment} {', '.join(parts)}"
 

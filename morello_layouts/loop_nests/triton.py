@@ -80,7 +80,7 @@ class TritonWriter(PythonWriter):
             is_whole = inner <= {v.name for v in form.variables()}
             masks[name] = "mask" if is_whole else f"mask_{name}"  # as many dimensions as pointers
         values = [f"tl.load({name} + {{{name}}}, mask={{{masks[name]}}})" for name in names]
-        if len(names) == 2:
+        if self.is_copy:
             to = names[1]
             return f"tl.store({to} + {{{to}}}, {values[0]}, mask={{{masks[to]}}})"
         pairs = zip(names, values, strict=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr import AffineExpr, coordinate_variables
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import (
     public_size,
@@ -49,7 +49,15 @@ from morello_layouts.maps.places import (
     slot_of,
 )
 from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
-from morello_layouts.maps.view import OPERATIONS, Seen, as_text, gathered, indexed, not_a_view
+from morello_layouts.maps.view import (
+    OPERATIONS,
+    Seen,
+    as_text,
+    gathered,
+    indexed,
+    not_a_view,
+    numbered,
+)
 from morello_layouts.recipe import (
     Recipe,
     Step,
@@ -349,7 +357,9 @@ class IndexMap:
             modes = tuple(map(self.modes, range(len(self.shape))))
         except UnsupportedError:
             return None
-        return Strided(self._public((self.form.const,))[0], modes, self.shape)
+        zeros = {f"d{k}": AffineExpr((), 0) for k in range(len(self.shape))}
+        first = canonicalize(substitute(self.form, zeros)).const
+        return Strided(self._public((first,))[0], modes, self.shape)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -393,7 +403,7 @@ class IndexMap:
                 (dimensions), ``squeeze`` (dimensions, or ``...``), ``broadcast`` (a shape),
                 ``diagonal`` (two dimensions), ``windows`` (such as ``{0: 3, 1: (3, 2, 1)}``: by
                 dimension the size, or size, step and dilation), ``tiles`` (sizes), ``gather`` (a
-                map that gives coordinates).
+                map that gives coordinates). Dimensions are numbers, or names of coordinates.
 
         A view has no element of its own: what a pad adds, and all but one part of a concatenation,
         has no slot in the buffer. Both are relayouts into parts of a target, ``m[1:-1, 1:-1]``.
@@ -407,13 +417,17 @@ class IndexMap:
         (d0, d1, d2) -> 2048*d1 + 1024*(d2//128) + 128*d0 + d2%128
         >>> m.view(reverse=1)(0, 0) == m(0, 255)
         True
+        >>> m.named("y", "x").view(transpose=("x", "y"), windows={"x": 3}).shape
+        (254, 16, 3)
         """
         m = self
         for name, argument in operations.items():
             if name not in OPERATIONS:
                 raise not_a_view(name)
             source = f"{m.source} {name} {shown(argument)}"
-            m = viewed(m, OPERATIONS[name](m.recipe.shape, argument), source)
+            is_sized = name in ("index", "reshape", "broadcast", "tiles", "gather")
+            own = argument if is_sized else numbered(argument, m.coordinate_names)
+            m = viewed(m, OPERATIONS[name](m.recipe.shape, own), source)
         return m
 
     def __getitem__(self, index: Any) -> Any:

@@ -150,7 +150,7 @@ class Modes(Displayed):
 
     def __str__(self) -> str:
         lengths = ",".join("?" if r.length is None else str(r.length) for r in self.runs)
-        return f"({lengths}):({','.join(str(r.stride) for r in self.runs)})"
+        return _plain(f"({lengths}):({','.join(str(r.stride) for r in self.runs)})")
 
     @property
     def contiguous(self) -> Any:
@@ -179,6 +179,8 @@ class Strided(Displayed):
     offset 11, strides (6, -2)
     >>> print(index_map("f32[16,256]{1,0:T(8,128)}").as_strided())
     offset 0, modes (8,2):(128,2048), (128,2):(1,1024)
+    >>> print(index_map("f32[16,256]{1,0:T(8,128)}")[::-1].as_strided())
+    offset 2944, modes (8,2):(-128,-2048), (128,2):(1,1024)
     """
 
     offset: Any
@@ -204,9 +206,15 @@ class Strided(Displayed):
         return tuple(reversed(found))
 
     def __str__(self) -> str:
+        offset = _plain(f"offset {self.offset}")
         if self.strides is not None:
-            return f"offset {self.offset}, strides ({', '.join(map(str, self.strides))})"
-        return f"offset {self.offset}, modes {', '.join(map(str, self.modes))}"
+            return _plain(f"{offset}, strides ({', '.join(map(str, self.strides))})")
+        return f"{offset}, modes {', '.join(map(str, self.modes))}"
+
+
+def _plain(text: str) -> str:
+    """Return a text with SymPy's function as formulas have it."""
+    return text.replace("ceiling(", "ceil(")
 
 
 def modes_along(
@@ -261,11 +269,15 @@ def _floors_along(form: AffineExpr, name: str) -> dict[Int, Int]:
             continue
         if len(used) > 1:
             raise _irregular(name, atom, "depends on other coordinates too")
-        index = atom.operand.as_atom() if isinstance(atom, Digit) else atom
-        if not isinstance(index, Var):
+        operand = atom.operand if isinstance(atom, Digit) else AffineExpr(((atom, 1),), 0)
+        (index, sign), *others = operand.terms
+        if others or sign not in (1, -1) or not isinstance(index, Var):
             raise _irregular(name, atom, "is not a digit of it")
         for s, factor in floors_of(atom, c):
-            floors[s] = floors.get(s, 0) + factor
+            # From (s - 1 - x) // s = -(x // s) follow the digits of a reversed dimension.
+            if (operand.const + (1 if sign == -1 else 0)) % s != 0:
+                raise _irregular(name, atom, "is not a digit of it")
+            floors[s] = floors.get(s, 0) + sign * factor
     return floors
 
 

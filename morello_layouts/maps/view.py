@@ -28,6 +28,7 @@ from morello_layouts.expr.conversions import number_from_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
 from morello_layouts.limits import VIEW_TEXT
 from morello_layouts.maps.affine_map import AffineMap
+from morello_layouts.maps.modes import require_dim
 from morello_layouts.recipe import Merge, Scatter, Step, Transpose, Window, recipe_of_coordinates
 from morello_layouts.recipe.steps import brackets
 from morello_layouts.recipe.views import reshape_steps
@@ -356,6 +357,19 @@ def gathered(shape: Shape, view: Shape, forms: Sequence[AffineExpr]) -> Seen:
     if prod(view) == 0:
         return view, (Scatter((AffineExpr((), 0),) * len(shape), shape),)
     return view, recipe_of_coordinates(view, forms, shape).steps
+
+
+def numbered(given: Any, names: Sequence[str]) -> Any:
+    """Return dimensions as numbers in place of their names.
+
+    >>> numbered({"x": 3}, ("y", "x")), numbered(("x", "y"), ("y", "x"))
+    ({1: 3}, (1, 0))
+    """
+    if isinstance(given, Mapping):
+        return {numbered(k, names): value for k, value in given.items()}
+    if isinstance(given, tuple | list):
+        return tuple(numbered(k, names) for k in given)
+    return require_dim(given, names) if isinstance(given, str) else given
 
 
 def _axes(shape: Shape, given: Any, what: str, count: int | None = None) -> tuple[int, ...]:

@@ -51,7 +51,8 @@ class Alignment(Displayed):
     def __str__(self) -> str:
         if self.formula == 0:
             return "the only address is 0"
-        text = f"every address is a multiple of {self.formula} {self.unit}"
+        unit = self.unit[:-1] if self.formula == 1 else self.unit
+        text = f"every address is a multiple of {self.formula} {unit}"
         if self.formula != self.number:
             text += f", which is a multiple of {self.number} at all sizes"
         elif self.is_greatest:

@@ -62,7 +62,7 @@ def test_indexing_of_an_instruction() -> None:
     assert result.stdout.splitlines() == [
         "x: f32[4]{0} reads",
         "  a: (d0){rt0} -> (d0 + rt0), domain: d0 in [0, 3], rt0 in [0, 5]",
-        "    rt0 is %at[]",
+        "    rt0 is at[]",
         "  at: (d0) -> (), domain: d0 in [0, 3]",
     ]
     result = run("hlo", "-", "--indexing", "y", stdin=DYNAMIC)

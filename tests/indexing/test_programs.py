@@ -164,8 +164,8 @@ def test_a_dynamic_slice_says_where_its_offsets_come_from() -> None:
         " d2 in [0, 31], rt0 in [0, 1], rt1 in [0, 226]"
     )
     assert found["%a"] == found[0] != found[1]
-    assert found.reads[0].sources == ("rt0 is %i[]", "rt1 is %k[]")
-    assert "rt1 is %k[]" in str(found)
+    assert found.reads[0].sources == ("rt0 is i[]", "rt1 is k[]")
+    assert "rt1 is k[]" in str(found)
 
 
 def test_offsets_of_the_operand_s_buffer() -> None:

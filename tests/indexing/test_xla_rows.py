@@ -265,7 +265,7 @@ def test_random_compositions_apply_one_map_after_the_other(seed: int) -> None:
 
 WRONG = {
     "(d0 -> (d0), domain: d0 in [0, 3]": "expected ')' or ','",
-    "(d0) -> (d0)": "expected ','",
+    "(d0) -> (d0)": "expected ', domain:'",
     "(d0) -> (d0), domain: d1 in [0, 3]": "the domain: expected d0, got d1",
     "(d0, d0) -> (d0), domain: d0 in [0, 3]": "the name d0 appears twice",
     "(d0) -> (d1), domain: d0 in [0, 3]": "d1 is not a variable of the map",

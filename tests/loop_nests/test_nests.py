@@ -138,14 +138,14 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
         ({"edges": "round"}, "edges: expected 'bounds'"),
         ({"tile": {"d0": 0}}, "tile of d0: expected an integer from 1"),
         ({"tile": {"k": 2}}, "tile: expected d0 or d1"),
-        ({"tile": 3}, "tile: expected Mapping"),
+        ({"tile": 3}, "tile: expected dict"),
         ({"order": 3}, "order: expected a tuple or list"),
         ({"order": ("d0",)}, "order: expected all loops, got none of d1"),
         ({"order": ("d0", "d0", "d1")}, "order: expected each of"),
         ({"order": ("d0", "k")}, "order: expected each of"),
         ({"of": "y"}, "of: expected one of x"),
         ({"body": 3}, "body: expected str"),
-        ({"over": ["i"]}, "over: expected Mapping"),
+        ({"over": ["i"]}, "over: expected dict"),
         ({"names": ("i",)}, "names: expected 2 names, got 1"),
         ({"body": "x[{y}]"}, "body: expected {x}, {d0}, {d1}, got {y}"),
         ({"shape": (6, 9)}, "two shapes: the layout carries (6, 8)"),
@@ -162,6 +162,14 @@ def test_wrong_arguments(arguments: dict[str, Any], what: str) -> None:
 )
 def test_the_name_of_one_map_is_free(text: str, names: str | None, name: str) -> None:
     assert list(ml.loops(text, names=names).maps) == [name]
+
+
+def test_a_copy_writes_each_element_once() -> None:
+    maps = {"a": ml.index_map("f32[6,8]", names="i,j"), "b": ml.index_map("f32[6]", names="i")}
+    assert ml.loops(maps).code().count("// a[a1 + j], b[i]") == 1
+    assert "// a[%t0], b[%i]" in ml.loops(maps).code("MLIR")
+    back = ml.loops({"b": maps["b"], "a": maps["a"]})
+    assert "a[a1 + j] = b[i];" in back.code("C")
 
 
 def test_maps_that_do_not_fit() -> None:

@@ -77,8 +77,35 @@ def test_any_layout(text: str, operations: Any, strides: Any) -> None:
         assert (m(*at) == found.offset + steps).all()
 
 
+@each_row(
+    "text, index, is_regular",
+    [
+        ("f32[16,256]{1,0:T(8,128)}", np.s_[::-1, ::-2], True),
+        ("f32[13,10]{1,0:T(4,4)(2,1)}", np.s_[11::-1, 7::-1], True),
+        ("f32[13,10]{1,0:T(4,4)(2,1)}", np.s_[6::-1, :8], False),
+        ("f32[16,24]{1,0:T(8,4)}", np.s_[7::-4, ::-1], True),
+    ],
+)
+def test_reversed_tiles(text: str, index: Any, is_regular: bool) -> None:
+    m = ml.index_map(text)[index]
+    found = m.as_strided()
+    assert (found is not None) == is_regular
+    if found is not None:
+        offsets = found.offset
+        for at, modes in zip(np.indices(m.shape), found.modes, strict=True):
+            step = 1
+            for run in modes.runs:
+                offsets = offsets + at // step % run.length * run.stride
+                step *= run.length
+        assert (m(*np.indices(m.shape)) == offsets).all()
+
+
 def test_tiles_have_several_strides_and_some_layouts_none() -> None:
     tiled = ml.index_map("f32[16,256]{1,0:T(8,128)}")
     assert str(tiled.as_strided()) == "offset 0, modes (8,2):(128,2048), (128,2):(1,1024)"
     assert tiled[3:].as_strided() is None
+    sized = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="M % 8 == 0")[::-1, 0]
+    assert str(sized.as_strided()) == (
+        "offset 128*M*ceil(N/128) - 1024*ceil(N/128) + 896, modes (8,M/8):(-128,-1024*ceil(N/128))"
+    )
     assert str(ml.index_map("f32[M,N]{0,1}")[2:].as_strided()) == "offset 2, strides (1, M)"
