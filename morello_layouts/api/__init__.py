@@ -5,68 +5,39 @@ from typing import TYPE_CHECKING
 from morello_layouts.lazy import loader
 
 if TYPE_CHECKING:
-    from morello_layouts.api.agreements import agree
-    from morello_layouts.api.alignments import alignment
-    from morello_layouts.api.arrays import pack, unpack
-    from morello_layouts.api.certificates import certificate
-    from morello_layouts.api.conversions import convert, convert_all
-    from morello_layouts.api.formulas import from_sympy, simplify
+    from morello_layouts.api.agreements import agree as agree
+    from morello_layouts.api.arrays import pack as pack, unpack as unpack
+    from morello_layouts.api.certificates import certificate as certificate
+    from morello_layouts.api.conversions import convert as convert, convert_all as convert_all
+    from morello_layouts.api.formulas import from_sympy as from_sympy, simplify as simplify
     from morello_layouts.api.gpu import (
-        bank_conflicts,
-        best_swizzle,
-        cache_lines,
-        coalescing,
-        fragments,
-        register_relayout,
-        vector_width,
+        bank_conflicts as bank_conflicts,
+        best_swizzle as best_swizzle,
+        cache_lines as cache_lines,
+        coalescing as coalescing,
+        fragments as fragments,
+        register_relayout as register_relayout,
+        vector_width as vector_width,
     )
-    from morello_layouts.api.indexing import indexing_map
-    from morello_layouts.api.layouts import index_map, relayout
-    from morello_layouts.api.pictures import draw
+    from morello_layouts.api.indexing import indexing_map as indexing_map
+    from morello_layouts.api.layouts import index_map as index_map, relayout as relayout
+    from morello_layouts.api.pictures import draw as draw
     from morello_layouts.api.proofs import (
-        are_equivalent,
-        is_bijective,
-        is_bitcast,
-        is_injective,
-        is_surjective,
-        verify,
+        alignment as alignment,
+        are_equivalent as are_equivalent,
+        is_bijective as is_bijective,
+        is_bitcast as is_bitcast,
+        is_injective as is_injective,
+        is_surjective as is_surjective,
+        verify as verify,
     )
-    from morello_layouts.api.shardings import rematerializations, reshard
-
-__all__ = [
-    "agree",
-    "alignment",
-    "are_equivalent",
-    "bank_conflicts",
-    "best_swizzle",
-    "cache_lines",
-    "certificate",
-    "coalescing",
-    "convert",
-    "convert_all",
-    "draw",
-    "fragments",
-    "from_sympy",
-    "index_map",
-    "indexing_map",
-    "is_bijective",
-    "is_bitcast",
-    "is_injective",
-    "is_surjective",
-    "pack",
-    "register_relayout",
-    "relayout",
-    "rematerializations",
-    "reshard",
-    "simplify",
-    "unpack",
-    "vector_width",
-    "verify",
-]
+    from morello_layouts.api.shardings import (
+        rematerializations as rematerializations,
+        reshard as reshard,
+    )
 
 _MODULES = {
     "agreements": "agree",
-    "alignments": "alignment",
     "arrays": "pack unpack",
     "certificates": "certificate",
     "conversions": "convert convert_all",
@@ -76,8 +47,10 @@ _MODULES = {
     "indexing": "indexing_map",
     "layouts": "index_map relayout",
     "pictures": "draw",
-    "proofs": "are_equivalent is_bijective is_bitcast is_injective is_surjective verify",
+    "proofs": "alignment are_equivalent is_bijective is_bitcast is_injective is_surjective verify",
     "shardings": "rematerializations reshard",
 }
+
+__all__ = sorted(" ".join(_MODULES.values()).split())  # noqa: PLE0605
 
 __getattr__ = loader(__name__, _MODULES)

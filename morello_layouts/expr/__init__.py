@@ -1,43 +1,26 @@
 """Affine expressions over digits, their bounds, and the rules that simplify them."""
 
 from morello_layouts.expr.affine import (
-    AffineExpr,
-    Atom,
-    BitXor,
-    Digit,
-    Var,
-    coordinate_variables,
-    digit,
-    variable,
+    AffineExpr as AffineExpr,
+    Atom as Atom,
+    BitXor as BitXor,
+    Digit as Digit,
+    Var as Var,
+    coordinate_variables as coordinate_variables,
+    digit as digit,
+    variable as variable,
 )
-from morello_layouts.expr.bounds import Interval
-from morello_layouts.expr.cheapest import cheapest
-from morello_layouts.expr.digit_choices import OPERATIONS, SHIFTS, CostModel
+from morello_layouts.expr.bounds import Interval as Interval
+from morello_layouts.expr.cheapest import cheapest as cheapest
+from morello_layouts.expr.digit_choices import (
+    OPERATIONS as OPERATIONS,
+    SHIFTS as SHIFTS,
+    CostModel as CostModel,
+)
 from morello_layouts.expr.simplify import (
-    Derivation,
-    RewriteStep,
-    canonicalize,
-    canonicalize_with_steps,
-    readable,
+    Derivation as Derivation,
+    RewriteStep as RewriteStep,
+    canonicalize as canonicalize,
+    canonicalize_with_steps as canonicalize_with_steps,
+    readable as readable,
 )
-
-__all__ = [
-    "OPERATIONS",
-    "SHIFTS",
-    "AffineExpr",
-    "Atom",
-    "BitXor",
-    "CostModel",
-    "Derivation",
-    "Digit",
-    "Interval",
-    "RewriteStep",
-    "Var",
-    "canonicalize",
-    "canonicalize_with_steps",
-    "cheapest",
-    "coordinate_variables",
-    "digit",
-    "readable",
-    "variable",
-]

@@ -1,4 +1,4 @@
-"""The domain of an indexing map: bounds of variables, and constraints on expressions."""
+"""Domains of indexing maps: bounds and constraints, and the cheapest equal expression within."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, lcm
 from typing import Any, Final, NamedTuple
 
-from morello_layouts.expr import AffineExpr, Digit, Interval, Var, canonicalize
-from morello_layouts.indexing.expressions import Expr, Forms, cost_of, text_of
+from morello_layouts.expr import AffineExpr, Digit, Interval, Var, canonicalize, cheapest
+from morello_layouts.indexing.expressions import Expr, Forms, Op, cost_of, text_of, weight_of
 from morello_layouts.limits import INDEXING_ROUNDS
 
 _INT64: Final = 1 << 63
@@ -75,7 +75,7 @@ class Domain:
         for _ in range(INDEXING_ROUNDS):
             self.is_changed = False
             given, self.constraints = self.listed(), {}
-            forms = Forms({name: Interval(*ends) for name, ends in self.bounds.items()})
+            forms = Forms(self.bounds)
             remainders: dict[AffineExpr, tuple[int, int]] = {}
             known: dict[AffineExpr, Expr] = {}
             for each in given:
@@ -244,14 +244,40 @@ def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return modulus, (r + m * step) % modulus
 
 
-def simpler_domain(
-    bounds: Mapping[str, tuple[int, int]], constraints: Sequence[Constraint]
-) -> Domain:
-    """Return the domain with tighter bounds and fewer constraints.
+def simplest(
+    x: Expr, bounds: Mapping[str, tuple[int, int]], constraints: Sequence[Constraint]
+) -> Expr:
+    """Return the equal expression of fewest operations, the given one if none is better."""
+    found = [x]
+    for known in ((), constraints) if constraints else ((),):
+        forms = Forms(bounds)
+        form = canonicalize(forms.form(hidden(x, known, forms)))
+        if not form.terms:
+            return forms.expr(form)
+        found += [forms.expr(form), forms.expr(cheapest(form))]
+    return min(found, key=lambda y: (cost_of(y), weight_of(y)))
 
-    Raises:
-        EmptyDomainError: if it has no points.
-    """
-    domain = Domain(bounds, constraints)
-    domain.simplify()
-    return domain
+
+def hidden(x: Expr, constraints: Iterable[Constraint], forms: Forms) -> Expr:
+    """Return an expression with a variable in place of each constrained part."""
+    for constrained, lo, hi in constraints:
+        found = _replaced(x, constrained, f"x{len(forms.hidden)}")
+        if found != x:
+            forms.name(constrained, Interval(lo, hi))
+            x = found
+    return x
+
+
+def _replaced(x: Expr, part: Expr, name: str) -> Expr:
+    if x == part:
+        return name
+    if not isinstance(x, Op):
+        return x
+    return Op(x.kind, tuple(_replaced(each, part, name) for each in x.parts))
+
+
+def always(constraint: tuple[Expr, int, int], bounds: Mapping[str, tuple[int, int]]) -> bool:
+    """Return whether a constraint holds for all values within bounds."""
+    x, lo, hi = constraint
+    forms = Forms(bounds)
+    return canonicalize(forms.form(x)).interval.within(lo, hi)

@@ -69,11 +69,11 @@ def add(*parts: Expr) -> Expr:
     """
     const, factors = 0, dict[Expr, int]()
     for part in parts:
-        for one in part.parts if isinstance(part, Op) and part.kind == "+" else (part,):
+        for one in summands(part):
             if isinstance(one, int):
                 const += one
                 continue
-            core, factor = _factored(one)
+            core, factor = factored(one)
             if core not in factors and not is_symbolic(core) and all(map(is_symbolic, factors)):
                 factors = {core: 0, **factors}
             factors[core] = factors.get(core, 0) + factor
@@ -82,7 +82,12 @@ def add(*parts: Expr) -> Expr:
     return terms[0] if len(terms) == 1 else Op("+", tuple(terms))
 
 
-def _factored(x: Expr) -> tuple[Expr, int]:
+def summands(x: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a sum; of another expression itself."""
+    return x.parts if isinstance(x, Op) and x.kind == "+" else (x,)
+
+
+def factored(x: Expr) -> tuple[Expr, int]:
     """Return an expression as another one and a number by which it is multiplied."""
     if isinstance(x, Op) and x.kind == "*" and isinstance(x.parts[1], int):
         return x.parts[0], x.parts[1]
@@ -100,7 +105,7 @@ def times(x: Expr, y: Expr) -> Expr:
     if isinstance(x, int) and isinstance(y, int):
         return x * y
     if isinstance(y, int):
-        x, factor = _factored(x)
+        x, factor = factored(x)
         y *= factor
         if y in (0, 1):
             return x if y else 0
@@ -109,7 +114,7 @@ def times(x: Expr, y: Expr) -> Expr:
 
 def floordiv(x: Expr, y: int) -> Expr:
     """Return ``x floordiv y``, rounded down; y is not 0."""
-    core, factor = _factored(x)
+    core, factor = factored(x)
     if isinstance(x, int) or y == 1:
         return x // y if isinstance(x, int) else x
     return Op("floordiv", (x, y)) if factor % y else times(core, factor // y)
@@ -130,7 +135,7 @@ def mod(x: Expr, y: int) -> Expr:
     """
     if isinstance(x, int):
         return x % y
-    return Op("mod", (x, y)) if _factored(x)[1] % y else 0
+    return Op("mod", (x, y)) if factored(x)[1] % y else 0
 
 
 def extremum(kind: str, x: Expr, y: Expr) -> Expr:
@@ -248,7 +253,7 @@ class _Printer:
         """Return a part of a sum behind the first, with its sign."""
         if isinstance(x, int):
             return f" - {-x}" if x < 0 else f" + {x}"
-        core, factor = _factored(x)
+        core, factor = factored(x)
         if factor == -1:
             is_sum = isinstance(core, Op) and core.kind == "+"
             return f" - {self.operand(core) if is_sum else self.text(core)}"
@@ -263,7 +268,7 @@ class Forms:
     A product of variables, a minimum or a maximum is a variable of its own in a form, unless one
     of two values is always the smaller.
 
-    >>> forms = Forms({"d0": Interval(0, 31), "d1": Interval(0, 7)})
+    >>> forms = Forms({"d0": (0, 31), "d1": (0, 7)})
     >>> form = forms.form(add(times(floordiv("d0", -2), 8), "d1"))
     >>> print(form.interval)
     -128..7
@@ -271,8 +276,8 @@ class Forms:
     'd1 + ((-d0) floordiv 2) * 8'
     """
 
-    def __init__(self, bounds: Mapping[str, Interval]) -> None:
-        self.bounds = dict(bounds)
+    def __init__(self, bounds: Mapping[str, tuple[int, int]]) -> None:
+        self.bounds = {name: Interval(*ends) for name, ends in bounds.items()}
         self.hidden: dict[str, Expr] = {}
 
     def form(self, x: Expr) -> AffineExpr:

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from morello_layouts.indexing.domain import Constraint
-from morello_layouts.indexing.expressions import Expr, Op, add, mod, names_of, substitute, times
+from morello_layouts.indexing.expressions import (
+    Expr,
+    Op,
+    add,
+    factored,
+    mod,
+    names_of,
+    substitute,
+    summands,
+    times,
+)
 from morello_layouts.indexing.values import IndexingMap, Variable, reading
 
 
@@ -33,15 +43,7 @@ def fewer_symbols(m: IndexingMap) -> IndexingMap:
 
 def _terms(x: Expr) -> dict[Expr, int]:
     """Return a sum as factors of its parts; its number belongs to the part 1."""
-    found = dict[Expr, int]()
-    for part in x.parts if isinstance(x, Op) and x.kind == "+" else (x,):
-        if isinstance(part, int):
-            found[1] = part
-        elif isinstance(part, Op) and part.kind == "*" and isinstance(part.parts[1], int):
-            found[part.parts[0]] = part.parts[1]
-        else:
-            found[part] = 1
-    return found
+    return dict((1, part) if isinstance(part, int) else factored(part) for part in summands(x))
 
 
 def _determined(m: IndexingMap) -> Iterator[IndexingMap]:

@@ -14,7 +14,14 @@ from typing import Any, Final, NamedTuple
 from morello_layouts.checks import LARGEST, as_int
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import Interval, canonicalize
-from morello_layouts.indexing.domain import Constraint, Domain, EmptyDomainError, simpler_domain
+from morello_layouts.indexing.domain import (
+    Constraint,
+    Domain,
+    EmptyDomainError,
+    always,
+    hidden,
+    simplest,
+)
 from morello_layouts.indexing.expression_reader import parse_expression
 from morello_layouts.indexing.expressions import (
     Expr,
@@ -28,7 +35,6 @@ from morello_layouts.indexing.expressions import (
     text_of,
     times,
 )
-from morello_layouts.indexing.simplest import always, hidden, simplest
 from morello_layouts.limits import INDEXING_POINTS, INDEXING_SEARCH
 from morello_layouts.maps import AffineMap
 from morello_layouts.plain import Displayed
@@ -287,7 +293,8 @@ class IndexingMap(Displayed):
         if self.is_known_empty:
             return self
         try:
-            domain = simpler_domain(self.bounds, self.constraints)
+            domain = Domain(self.bounds, self.constraints)
+            domain.simplify()
         except EmptyDomainError:
             return self._emptied()
         constraints = domain.listed()
@@ -307,7 +314,7 @@ class IndexingMap(Displayed):
         for x in self.results:
             ranges = []
             for constraints in ((), self.constraints):
-                forms = Forms({name: Interval(*ends) for name, ends in self.bounds.items()})
+                forms = Forms(self.bounds)
                 ranges.append(canonicalize(forms.form(hidden(x, constraints, forms))).interval)
             los, his = zip(*ranges, strict=True)
             found.append(Interval(max(los), min(his)))
@@ -498,7 +505,7 @@ class IndexingMap(Displayed):
                 "an affine map is defined at each index of an array",
                 "drop the constraints with IndexingMap.from_sizes, if they do not matter",
             )
-        forms = Forms({name: Interval(*ends) for name, ends in whole.bounds.items()})
+        forms = Forms(whole.bounds)
         given = tuple(forms.form(x) for x in whole.results)
         if forms.hidden:
             raise UnsupportedError(

@@ -6,29 +6,20 @@ from morello_layouts.lazy import loader
 
 if TYPE_CHECKING:
     from morello_layouts.kernels.compiled import (
-        BuiltRelayout,
-        CompiledRelayout,
-        SizedRelayout,
-        compiled_relayout,
-        sized_relayout,
-        thread_count,
+        BuiltRelayout as BuiltRelayout,
+        CompiledRelayout as CompiledRelayout,
+        SizedRelayout as SizedRelayout,
+        compiled_relayout as compiled_relayout,
+        sized_relayout as sized_relayout,
+        thread_count as thread_count,
     )
-    from morello_layouts.kernels.emit import KERNEL_TARGETS, kernel_text
-    from morello_layouts.kernels.plan import Kernel
-    from morello_layouts.kernels.relayout import Relayout
+    from morello_layouts.kernels.emit import (
+        KERNEL_TARGETS as KERNEL_TARGETS,
+        kernel_text as kernel_text,
+    )
+    from morello_layouts.kernels.plan import Kernel as Kernel
+    from morello_layouts.kernels.relayout import Relayout as Relayout
 
-__all__ = [
-    "KERNEL_TARGETS",
-    "BuiltRelayout",
-    "CompiledRelayout",
-    "Kernel",
-    "Relayout",
-    "SizedRelayout",
-    "compiled_relayout",
-    "kernel_text",
-    "sized_relayout",
-    "thread_count",
-]
 
 _MODULES = {
     "compiled": "BuiltRelayout CompiledRelayout SizedRelayout compiled_relayout sized_relayout"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, variable
 from morello_layouts.expr.sizes import is_nonnegative
 from morello_layouts.expr.substitution import replace_digits, substitute
-from morello_layouts.loop_nests.axes import Axis
+from morello_layouts.loop_nests.space import Axis
 
 _LARGEST = 2**31
 """Counters stay below this, so that their type never depends on a step."""

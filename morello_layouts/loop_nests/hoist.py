@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Var, variable
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.expr.substitution import substitute
-from morello_layouts.loop_nests.axes import Axis
+from morello_layouts.loop_nests.space import Axis
 
 
 @dataclass(frozen=True, slots=True)

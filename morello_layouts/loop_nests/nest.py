@@ -12,11 +12,10 @@ from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, Var
 from morello_layouts.expr.affine import operands_of
 from morello_layouts.expr.assumptions import checked_sizes
 from morello_layouts.expr.sizes import Int
-from morello_layouts.loop_nests.axes import Axis, Digits, Limit
 from morello_layouts.loop_nests.counters import Counter, counted
 from morello_layouts.loop_nests.hoist import Hoist
 from morello_layouts.loop_nests.languages import writer_of
-from morello_layouts.loop_nests.space import Space
+from morello_layouts.loop_nests.space import Axis, Digits, Limit, Space
 from morello_layouts.loop_nests.tree import Builder, Edges, Plan, Walk
 from morello_layouts.loop_nests.verify import verified
 from morello_layouts.plain import Displayed

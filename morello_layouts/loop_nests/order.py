@@ -9,8 +9,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.expr import AffineExpr, Var
 from morello_layouts.expr.affine import operands_of
 from morello_layouts.expr.sizes import Int, absolute, is_nonnegative, magnitude
-from morello_layouts.loop_nests.axes import Axis, Digits
-from morello_layouts.loop_nests.space import Space
+from morello_layouts.loop_nests.space import Axis, Digits, Space
 
 
 def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:

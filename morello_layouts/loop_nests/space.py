@@ -1,16 +1,26 @@
-"""The iteration space of a nest: named coordinates, and the maps that take them."""
+"""The iteration space of a nest: named coordinates, maps that take them, and the loops over it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr
+from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, Atom, BitXor, Digit, Var, canonicalize, variable
+from morello_layouts.expr.affine import operands_of, xor
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import (
+    Int,
+    SizeExpr,
+    ceil_quotient,
+    common_divisor,
+    is_nonnegative,
+    magnitude,
+)
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType
+from morello_layouts.limits import LOOP_AXES, LOOP_SUMS
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.names import renamed
 
@@ -110,3 +120,261 @@ def _require_different(names: Sequence[str]) -> None:
                 "coordinates, symbolic sizes and arrays have names of their own",
                 "rename one: names of coordinates are names=, those of arrays the keys of maps",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A loop: one digit of a coordinate.
+
+    Attributes:
+        name: the loop's variable.
+        coordinate: the coordinate of which it is a digit.
+        unit: what the coordinate grows by from one turn to the next.
+        size: the number of turns, in a whole tile.
+    """
+
+    name: str
+    coordinate: str
+    unit: Int
+    size: Int
+
+    @property
+    def variable(self) -> AffineExpr:
+        """The loop's variable within its bounds."""
+        return variable(self.name, 0, self.size - 1 if self.size != 0 else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A condition on loops of which a tile may be partial: ``Σ weight · axis < size``."""
+
+    weights: Mapping[str, Int]
+    size: Int
+
+    def split(self, name: str, unit: Int, outer: str, inner: str) -> Limit:
+        """Return the condition with two axes in place of one."""
+        weight = self.weights.get(name)
+        if weight is None:
+            return self
+        others = {key: w for key, w in self.weights.items() if key != name}
+        return Limit({**others, outer: weight * unit, inner: weight}, self.size)
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Coordinates as sums of axes.
+
+    Attributes:
+        axes: the axes by name; those of a coordinate from the highest unit to the lowest.
+        forms: the offset of each array over the axes, simplified.
+        coordinates: each coordinate over the axes.
+        limits: the conditions of partial tiles.
+        tiles: the axes over the tiles that a user asked for, the outer tiles first.
+    """
+
+    axes: Mapping[str, Axis]
+    forms: tuple[AffineExpr, ...]
+    coordinates: Mapping[str, AffineExpr]
+    limits: tuple[Limit, ...] = ()
+    tiles: tuple[frozenset[str], ...] = ()
+
+    @staticmethod
+    def of(space: Space, turned: AbstractSet[str] = frozenset()) -> Digits:
+        """Return each coordinate as one axis; some of them backwards, from the last value on."""
+        axes = {name: Axis(name, name, 1, n) for name, n in space.sizes.items() if n != 1}
+        zero = AffineExpr((), 0)
+        values = {name: axes[name].variable if name in axes else zero for name in space.sizes}
+        for name in turned & {*axes}:
+            values[name] = (space.sizes[name] - 1) - values[name]
+        forms = tuple(canonicalize(substitute(a.form, values)) for a in space.accesses)
+        return Digits(axes, forms, values)
+
+    def split(self, name: str, unit: Int) -> Digits:
+        """Return the digits with an axis in tiles of ``unit`` turns."""
+        if len(self.axes) >= LOOP_AXES:
+            raise UnsupportedError(
+                f"loops: expected up to {LOOP_AXES}, got more",
+                "each unit at which a formula divides a coordinate takes a loop",
+                "give a layout with fewer levels of tiles",
+            )
+        old = self.axes[name]
+        outer = Axis(f"{name}'", old.coordinate, old.unit * unit, ceil_quotient(old.size, unit))
+        inner = replace(old, name=f"{name},", size=unit)
+        axes = dict(_replaced(self.axes.items(), name, (outer, inner)))
+        value = {name: outer.variable * unit + inner.variable}
+        limits = [limit.split(name, unit, outer.name, inner.name) for limit in self.limits]
+        if old.size % unit != 0:
+            limits.append(Limit({outer.name: unit, inner.name: 1}, old.size))
+        return replace(
+            self.substituted(value),
+            axes=axes,
+            limits=tuple(limits),
+            tiles=tuple(
+                level - {name} | {outer.name, inner.name} if name in level else level
+                for level in self.tiles
+            ),
+        )
+
+    def tiled(self, tiles: Mapping[str, Sequence[Int]]) -> Digits:
+        """Return the digits with coordinates in tiles of some sizes, the outer tiles first."""
+        found, levels = self, dict[int, set[str]]()
+        for coordinate, units in tiles.items():
+            inner = coordinate
+            for k, unit in enumerate(units):
+                size = found.axes[inner].size if inner in found.axes else 1
+                if _is_proper(unit, size):
+                    found = found.split(inner, unit)
+                    levels.setdefault(k, set()).add(f"{inner}'")
+                    inner = f"{inner},"
+        return replace(found, tiles=tuple(frozenset(levels[k]) for k in sorted(levels)))
+
+    def refined(self) -> Digits:
+        """Return the digits split at all units at which a formula divides an axis.
+
+        >>> from morello_layouts import index_map
+        >>> m = index_map("f32[16,256]{1,0:T(8,128)}").affine_map
+        >>> found = Digits.of(Space.of({"x": m}, {"x": ("i", "j")})).refined().named(())
+        >>> print(found.forms[0], [axis.name for axis in found.axes.values()])
+        2048*i0 + 1024*j0 + 128*i1 + j1 ['i0', 'i1', 'j0', 'j1']
+        """
+        found = self
+        while (at := _best(found._units(sums=False), found.axes)) is not None:
+            found = found.split(*at)
+        tried = found
+        while 0 < tried.remainders <= LOOP_SUMS and len(tried.axes) < LOOP_AXES:
+            at = _best(tried._units(sums=True), tried.axes)
+            if at is None:
+                break
+            tried = tried.split(*at)
+        return tried if tried.remainders < found.remainders else found
+
+    def unswizzled(self, which: int) -> Digits:
+        """Return the digits over the places of swizzled elements in an array, not the elements.
+
+        If ``i ^ j`` is a digit of the offset, ``j' = i ^ j`` is a loop like any other, and j is
+        ``j' ^ i``.
+        """
+        found = self
+        for atom in self.forms[which].atoms():
+            part = found._place(atom, which) if isinstance(atom, BitXor) else None
+            if isinstance(atom, BitXor) and part is not None:
+                (var,) = part.variables()
+                found = found.substituted({var.name: xor(*atom.parts)})
+        return found
+
+    def _place(self, atom: BitXor, which: int) -> AffineExpr | None:
+        """Return the part of an exclusive or that is an axis of its own, used nowhere else."""
+        form = self.forms[which]
+        limited = {name for limit in self.limits for name in limit.weights}
+        for part in atom.parts:
+            var = part.as_atom()
+            if not isinstance(var, Var) or var.name in limited:
+                continue
+            size = self.axes[var.name].size
+            others = [other for other in atom.parts if other is not part]
+            uses = [a for a in form.atoms() if a == var or var in _operand_variables(a)]
+            is_free = all(a in (var, atom) for a in uses) and var not in dict(form.terms)
+            is_full = isinstance(size, int) and size.bit_count() == 1
+            if is_free and is_full and all(x.interval.within(0, size - 1) for x in others):
+                return part
+        return None
+
+    def substituted(self, values: Mapping[str, AffineExpr]) -> Digits:
+        """Return the digits with forms in place of axes in formulas; the axes stay."""
+        coordinates = {k: canonicalize(substitute(x, values)) for k, x in self.coordinates.items()}
+        forms = tuple(canonicalize(substitute(form, values)) for form in self.forms)
+        return replace(self, forms=forms, coordinates=coordinates)
+
+    @property
+    def remainders(self) -> int:
+        """The number of divisions and remainders that are left."""
+        return sum(isinstance(atom, Digit) for form in self.forms for atom in form.atoms())
+
+    def _units(self, *, sums: bool) -> dict[str, set[Int]]:
+        """Return the units at which digits divide each axis: those of an axis alone, or in sums."""
+        found: dict[str, set[Int]] = {}
+        for form in self.forms:
+            for atom in form.atoms():
+                if not isinstance(atom, Digit):
+                    continue
+                units = [atom.divisor] if atom.divisor != 1 else []
+                units += [] if atom.modulus is None else [atom.divisor * atom.modulus]
+                terms = [(a, c) for a, c in atom.operand.terms if isinstance(a, Var)]
+                alone = len(terms) == len(atom.operand.terms) == 1 and atom.operand.const == 0
+                if alone and terms[0][1] == 1:
+                    found.setdefault(terms[0][0].name, set()).update(units)
+                elif sums:
+                    for name, unit in _in_sum(terms, units):
+                        found.setdefault(name, set()).add(unit)
+        return found
+
+    def named(self, taken: Iterable[str]) -> Digits:
+        """Return the digits with names for readers: ``i``, or ``i0, i1, …`` from the outside."""
+        used, names = {*taken}, dict[str, str]()
+        for coordinate in self.coordinates:
+            own = [axis for axis in self.axes.values() if axis.coordinate == coordinate]
+            if len(own) == 1:
+                is_same = self.coordinates[coordinate].as_atom() is not None
+                names[own[0].name] = coordinate if is_same else _fresh(f"{coordinate}_", used)
+            for k, axis in enumerate(own if len(own) > 1 else ()):
+                stem = f"{coordinate}_" if coordinate[-1:].isdigit() else coordinate
+                names[axis.name] = _fresh(f"{stem}{k}", used | set(self.coordinates))
+        axes = {names[key]: replace(axis, name=names[key]) for key, axis in self.axes.items()}
+        values = {key: axes[name].variable for key, name in names.items()}
+        return Digits(
+            axes,
+            tuple(substitute(form, values) for form in self.forms),
+            {key: substitute(form, values) for key, form in self.coordinates.items()},
+            tuple(
+                Limit({names[key]: w for key, w in limit.weights.items()}, limit.size)
+                for limit in self.limits
+            ),
+            tuple(frozenset(names[key] for key in level) for level in self.tiles),
+        )
+
+
+def _operand_variables(atom: Atom) -> frozenset[Var]:
+    return frozenset(v for operand in operands_of(atom) for v in operand.variables())
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    while name in used:
+        name += "_"
+    return name
+
+
+def _replaced(
+    items: Iterable[tuple[str, Axis]], name: str, axes: Sequence[Axis]
+) -> Iterator[tuple[str, Axis]]:
+    for key, axis in items:
+        yield from ((one.name, one) for one in axes) if key == name else [(key, axis)]
+
+
+def _in_sum(terms: Sequence[tuple[Var, Int]], units: Sequence[Int]) -> Iterator[tuple[str, Int]]:
+    """Yield the units at which the variables of a sum would have to be split."""
+    for var, c in terms:
+        others: Int = 0
+        for other, k in terms:
+            others = common_divisor(others, k) if other is not var else others
+        for unit in units:
+            yield var.name, _over(unit, common_divisor(unit, c))
+            yield var.name, _over(common_divisor(unit, others), common_divisor(others, c))
+
+
+def _over(a: Int, b: Int) -> Int:
+    return 1 if b == 0 or a % b != 0 else a // b
+
+
+def _best(units: Mapping[str, set[Int]], axes: Mapping[str, Axis]) -> tuple[str, Int] | None:
+    """Return the largest unit of an axis that divides no other of its units."""
+    for name, axis in axes.items():
+        proper = [u for u in units.get(name, ()) if _is_proper(u, axis.size)]
+        largest = [u for u in proper if not any(v != u and v % u == 0 for v in proper)]
+        if largest:
+            return name, max(largest, key=lambda u: (*magnitude(u), str(u)))
+    return None
+
+
+def _is_proper(unit: Int, size: Int) -> bool:
+    """Whether tiles of a unit are a split: more than one turn in a tile, more than one tile."""
+    return unit not in (1, size) and is_nonnegative(unit - 1) and not is_nonnegative(unit - size)

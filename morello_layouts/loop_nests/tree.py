@@ -10,10 +10,9 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, digit
 from morello_layouts.expr.sizes import Int, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.limits import LOOP_PARTS
-from morello_layouts.loop_nests.axes import Axis, Digits, Limit
 from morello_layouts.loop_nests.counters import Counter
 from morello_layouts.loop_nests.hoist import Value
-from morello_layouts.loop_nests.space import Space
+from morello_layouts.loop_nests.space import Axis, Digits, Limit, Space
 
 Edges: TypeAlias = Literal["bounds", "guards", "peel"]
 """What partial tiles have: loops that end early, conditions, or copies of their own."""

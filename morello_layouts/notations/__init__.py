@@ -1,24 +1,15 @@
 """Parse layouts and index expressions; a folder for each notation, all listed in ``registry``."""
 
 from morello_layouts.notations.expression import (
-    parse_assumptions,
-    parse_bounds,
-    parse_expression,
-    parse_number,
-    parse_shape,
+    parse_assumptions as parse_assumptions,
+    parse_bounds as parse_bounds,
+    parse_expression as parse_expression,
+    parse_number as parse_number,
+    parse_shape as parse_shape,
 )
-from morello_layouts.notations.morello.reader import parse_morello
-from morello_layouts.notations.registry import parse
-from morello_layouts.notations.xla.reader import parse_xla, parse_xla_layout
-
-__all__ = [
-    "parse",
-    "parse_assumptions",
-    "parse_bounds",
-    "parse_expression",
-    "parse_morello",
-    "parse_number",
-    "parse_shape",
-    "parse_xla",
-    "parse_xla_layout",
-]
+from morello_layouts.notations.morello.reader import parse_morello as parse_morello
+from morello_layouts.notations.registry import parse as parse
+from morello_layouts.notations.xla.reader import (
+    parse_xla as parse_xla,
+    parse_xla_layout as parse_xla_layout,
+)

@@ -1,32 +1,23 @@
 """Pictures of index maps: views of their offsets, and drawings of these views."""
 
-from morello_layouts.picture.panel import Style
-from morello_layouts.picture.picture import Limits, Picture, picture_of
-from morello_layouts.picture.svg import compact_svg
-from morello_layouts.picture.terminal import (
-    ASCII,
-    UNICODE,
-    Glyphs,
-    fitted_view,
-    panel_lines,
-    terminal_lines,
+from morello_layouts.picture.panel import Style as Style
+from morello_layouts.picture.picture import (
+    Limits as Limits,
+    Picture as Picture,
+    picture_of as picture_of,
 )
-from morello_layouts.picture.view import Cell, Grid, View, view_of
-
-__all__ = [
-    "ASCII",
-    "UNICODE",
-    "Cell",
-    "Glyphs",
-    "Grid",
-    "Limits",
-    "Picture",
-    "Style",
-    "View",
-    "compact_svg",
-    "fitted_view",
-    "panel_lines",
-    "picture_of",
-    "terminal_lines",
-    "view_of",
-]
+from morello_layouts.picture.svg import compact_svg as compact_svg
+from morello_layouts.picture.terminal import (
+    ASCII as ASCII,
+    UNICODE as UNICODE,
+    Glyphs as Glyphs,
+    fitted_view as fitted_view,
+    panel_lines as panel_lines,
+    terminal_lines as terminal_lines,
+)
+from morello_layouts.picture.view import (
+    Cell as Cell,
+    Grid as Grid,
+    View as View,
+    view_of as view_of,
+)

@@ -19,10 +19,10 @@ from morello_layouts.expr.python_text import python_text
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.proof.ask import AnyMap, isl_budget, sizes_of
-from morello_layouts.proof.axes import have_equal_axes
 from morello_layouts.proof.bijective import as_layout
 from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
+from morello_layouts.proof.equivalent import have_equal_axes
 from morello_layouts.proof.reading import limits_of
 from morello_layouts.recipe import has_inverse, linear_index, physical_coordinates
 from morello_layouts.recipe.views import with_replicas_as_dims

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption, meet_all
-from morello_layouts.limits import ISL_OPERATIONS
+from morello_layouts.lazy import numpy as np
+from morello_layouts.limits import ISL_OPERATIONS, PROOF_FIRST
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof import axes, named_tiles, swizzled
+from morello_layouts.proof import named_tiles, swizzled
 from morello_layouts.proof.ask import (
     AnyMap,
     SymbolicQuestion,
@@ -27,8 +30,7 @@ from morello_layouts.proof.difference import (
     OffsetDifference,
     sizes_of_equality,
 )
-from morello_layouts.proof.evaluation import first_unequal
-from morello_layouts.proof.formulas import about_formulas, increment_difference
+from morello_layouts.proof.formulas import about_formulas, increment_difference, increments_between
 from morello_layouts.proof.isl import (
     NotAffineError,
     Space,
@@ -42,7 +44,7 @@ from morello_layouts.proof.isl import (
 from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Recipe, elements_at, known, offset_of
 from morello_layouts.recipe.digits import digits_of, fused, has_digits, index_of
 
 
@@ -77,7 +79,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
         ShapeError: if the shapes differ.
     """
     offsets = _offsets(a, b, budget)
-    answer = axes.with_places(offsets, a, b)
+    answer = with_places(offsets, a, b)
     if answer.holds is not None or not (offsets.holds and names_of(a, b)):
         return answer
     return SymbolicQuestion(EQUIVALENT, (a, b), _same_places, _places).sample(answer)
@@ -146,7 +148,7 @@ def _decided(a: AnyMap, b: AnyMap, *, context: isl.Context) -> Proof:
 
 
 def _same_places(a: AnyMap, b: AnyMap) -> Proof:
-    return axes.with_places(_decided(a, b), a, b)
+    return with_places(_decided(a, b), a, b)
 
 
 def _places(_: Sequence[AnyMap], proof: Proof) -> str:
@@ -236,3 +238,95 @@ def _values(m: AnyMap, space: Space, several: bool) -> list[Value]:
     if isinstance(m, AffineMap):
         return [value_of_form(form, space) for form in m.given]
     return axis_values(m.recipe, space) if several else [offset_value(m.recipe, space)]
+
+
+_FIRST_CHUNK = 1 << 10  # elements compared at once; each next chunk is four times as long
+
+
+def first_unequal(a: IndexMap, b: IndexMap) -> tuple[int, ...] | None:
+    """Return the first coordinate at which two layouts of one array have different offsets.
+
+    Sums of functions of one coordinate each are compared by their increments, others element by
+    element from the first on. None says nothing: the layouts may be equal, or differ later.
+
+    >>> from morello_layouts import index_map
+    >>> first_unequal(index_map("f32[4,6]{1,0}"), index_map("f32[4,6]{1,0:T(2,2)}"))
+    (0, 2)
+    """
+    sizes = known(a.recipe.shape)
+    if _has_large_offsets(a.recipe, b.recipe):
+        return None
+    with suppress(UnsupportedError):
+        changes = increments_between(a, a.recipe, b.recipe)
+        if not changes:
+            return None
+        first = changes[0]
+        return tuple(first.at if dim == first.dim else 0 for dim in range(len(sizes)))
+    return _scanned(a.recipe, b.recipe, sizes)
+
+
+def _scanned(one: Recipe, other: Recipe, sizes: Sequence[int]) -> tuple[int, ...] | None:
+    end = min(prod(sizes), PROOF_FIRST)
+    start, length = 0, _FIRST_CHUNK
+    while start < end:
+        positions = np.arange(start, min(start + length, end))
+        at = np.unravel_index(positions, tuple(sizes))
+        zero = np.zeros_like(positions)
+        wrong = offset_of(one, at, zero) != offset_of(other, at, zero)
+        if wrong.any():
+            k = int(wrong.argmax())
+            return tuple(int(x[k]) for x in at)
+        start, length = start + length, 4 * length
+    return None
+
+
+def _has_large_offsets(*recipes: Recipe) -> bool:
+    """Return whether an offset may not fit 62 bits."""
+    return any(max(known((r.size, *r.shape))) >= 1 << 62 for r in recipes)
+
+
+def with_places(answer: Proof, a: AnyMap, b: AnyMap) -> Proof:
+    """Return a proof that offsets are equal, or what refutes it for places on different axes.
+
+    Axes of one value change no place: the only warp may be named or not.
+    """
+    if not (answer.holds and isinstance(a, IndexMap) and isinstance(b, IndexMap)):
+        return answer
+    one, other = a.recipe, b.recipe
+    if have_equal_axes(one, other):
+        return answer
+    if one.names or other.names:
+        return Proof(answer.claim, None, "the axes differ")
+    size = min(known((one.size, other.size)))
+    slots = np.arange(min(size, PROOF_FIRST))
+    at, there = elements_at(one, slots)
+    first, second = _coordinates(one, slots), _coordinates(other, slots)
+    none = np.zeros_like(slots)
+    wrong = np.zeros(slots.shape, bool)
+    for name in {*first, *second}:
+        wrong |= there & (first.get(name, none) != second.get(name, none))
+    if wrong.any():
+        k = int(wrong.argmax())
+        found = tuple(int(np.broadcast_to(x, slots.shape)[k]) for x in at)
+        texts = (
+            ", ".join(f"{name} {x[k]}" for name, x in places.items()) for places in (first, second)
+        )
+        reason = f"{found} is at {' and at '.join(texts)}"
+        return replace(
+            answer, holds=False, reason=reason, decider="evaluation", counterexample=found
+        )
+    return answer if size <= PROOF_FIRST else Proof(answer.claim, None, "the axes differ")
+
+
+def have_equal_axes(one: Recipe, other: Recipe) -> bool:
+    """Whether equal offsets are equal places: one has no named axes, or both have the same."""
+    axes = (zip(r.axis_names, r.physical_shape, strict=True) for r in (one, other) if r.axis_names)
+    return len({tuple(pair for pair in pairs if pair[1] != 1) for pairs in axes}) < 2
+
+
+def _coordinates(recipe: Recipe, slots: Any) -> dict[str, Any]:
+    """The coordinates of slots along the axes of more than one value, by name."""
+    sizes = known(recipe.physical_shape)
+    at = np.unravel_index(np.minimum(slots, int(np.prod(sizes)) - 1), sizes)
+    named = zip(recipe.axis_names, at, sizes, strict=True)
+    return {name: x for name, x, n in named if n != 1}

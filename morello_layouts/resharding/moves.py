@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise, product
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -19,8 +19,10 @@ from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.kernels.build import compiler
 from morello_layouts.kernels.chains import chains_to_read
 from morello_layouts.kernels.compiled import sized_relayout
+from morello_layouts.layout import Layout
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import MESSAGE_STRETCHES
+from morello_layouts.notations.sharding import Digit, Sharding
 from morello_layouts.notations.strided import StridedLayout
 from morello_layouts.recipe import Recipe, known, offset_of
 from morello_layouts.recipe.digits import AxisDigit
@@ -28,6 +30,7 @@ from morello_layouts.resharding.messages import Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 # Bytes of a move from which a kernel is worth the call, and bytes of a run that is contiguous on
 # both sides from which NumPy copies as fast as memcpy.
@@ -390,3 +393,43 @@ def _nested(strides: Sequence[int], letter: str, values: dict[str, int]) -> tupl
             stride, values[name] = stride * SizeExpr.named(name), factor
         found[k], before = stride, strides[k]
     return tuple(found[k] for k in range(len(strides)))
+
+
+def local_buffer(
+    sharding: Sharding, shape: Sequence[int], layout: Layout | None, device: int
+) -> LocalBuffer | None:
+    """Return the buffer of a device; None if the mesh does not have the device.
+
+    Args:
+        sharding: how the array lies on the devices.
+        shape: the sizes of the array.
+        layout: the local layout; None for row-major order.
+        device: the number of the device.
+
+    >>> from morello_layouts.notations.sharding import Level, Mesh
+    >>> rows = Sharding(Mesh((("x", 4),)), ((Level(("x",)),), ()))
+    >>> found = local_buffer(rows, (10, 16), None, 1)
+    >>> found.recipe.shape, found.local[0](5)
+    ((3, 16), 2)
+    """
+    found = sharding.mesh.coordinate(device)
+    if found is None:
+        return None
+    at = dict(zip(sharding.mesh.names, found, strict=True))
+    is_own = sharding.local_rule == "own"
+    cuts = [sharding.digits(dim, n) for dim, n in enumerate(shape)]
+    local = [partial(sharding.held_below, x, at) if is_own else partial(_padded, x) for x in cuts]
+    sizes = sharding.local_shape(shape, device) if is_own else sharding.local_dims(shape)
+    recipe = Recipe(sizes) if layout is None else layout.recipe(sizes)
+    return LocalBuffer(recipe, tuple(local))
+
+
+def _padded(digits: Sequence[Digit], x: int) -> int:
+    """Return the coordinate in a buffer whose blocks are all of full size."""
+    found = 0
+    for digit in digits:
+        block, count = known((digit.block, digit.count))
+        number, x = divmod(x, block)
+        if not digit.axes:
+            found = found * count + number
+    return found * (known((digits[-1].block,))[0] if digits else 1) + x

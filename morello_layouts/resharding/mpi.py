@@ -26,17 +26,16 @@ from morello_layouts.limits import EXCHANGE_SCRATCH
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import Recipe, known
 from morello_layouts.resharding.exchange import Exchange
-from morello_layouts.resharding.local import local_buffer
-from morello_layouts.resharding.messages import Message
+from morello_layouts.resharding.messages import Message, Pieces
 from morello_layouts.resharding.moves import (
     LocalBuffer,
     Portion,
     Runs,
     copied_at_once,
     copy,
+    local_buffer,
     place_of,
 )
-from morello_layouts.resharding.pieces import Pieces
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -25,12 +25,11 @@ from morello_layouts.limits import (
 )
 from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better, saved
 from morello_layouts.tpu_compiler.arguments import ARGUMENT_KINDS
-from morello_layouts.tpu_compiler.candidate import Candidate
 from morello_layouts.tpu_compiler.compilation import compile_module, require_generation
 from morello_layouts.tpu_compiler.figures import Figures
 from morello_layouts.tpu_compiler.operations import OPERATION_KINDS
 from morello_layouts.tpu_compiler.process import Compiler, Progress, libtpu_compiler, run_in
-from morello_layouts.tpu_compiler.program import Program, bytecode, key_of, trace
+from morello_layouts.tpu_compiler.program import Candidate, Program, bytecode, key_of, trace
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from morello_layouts.tpu_compiler.candidate import Candidate
-from morello_layouts.tpu_compiler.program import AUTO, Modes, Program
+from morello_layouts.tpu_compiler.program import AUTO, Candidate, Modes, Program
 
 _LARGEST: Final = 4  # arguments or results of one kind of change, the largest first
 _LEAST: Final = 1 << 16  # bytes of an argument that is worth a change

@@ -7,8 +7,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final
 
-from morello_layouts.tpu_compiler.candidate import Candidate
-from morello_layouts.tpu_compiler.program import Program
+from morello_layouts.tpu_compiler.program import Candidate, Program
 from morello_layouts.tpu_compiler.rewrite import Site, replaced, sites
 
 _SUMS: Final = 16  # terms of a product of matrices that is written as a sum

@@ -25,6 +25,7 @@ from morello_layouts.notations.xla import XlaShape
 if TYPE_CHECKING:
     import jax
 
+
 AUTO: Final = "auto"
 """The layout mode that leaves a parameter's layout to the compiler."""
 
@@ -434,3 +435,25 @@ def _run_file(file: str) -> Mapping[str, Any]:
             "the file is run to get the function",
             "correct the file until Python runs it",
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A change that may cost less.
+
+    Attributes:
+        kind: such as ``donation``.
+        change: what to write, in a line.
+        where: the argument, result or operation that it changes.
+        apply: from a program to the changed one.
+        exact: whether results stay the same, but for the order of sums; else values are rounded,
+            and the change is not combined with others.
+        chosen: whether the compiler chooses layouts, which the change then names.
+    """
+
+    kind: str
+    change: str
+    where: str
+    apply: Callable[[Program], Program] = field(compare=False, repr=False)
+    exact: bool = True
+    chosen: bool = False

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import morello_layouts as ml
-from morello_layouts.proof.evaluation import first_unequal
+from morello_layouts.proof.equivalent import first_unequal
 from tests.support.tables import each_row
 
 LAYOUTS = ("{2,1,0}", "{0,1,2}", "{2,1,0:T(2,4)}", "{1,2,0:T(4)}", "{2,0,1:T(*,4)}", "{2,1,0:T(3)}")

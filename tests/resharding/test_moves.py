@@ -3,10 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello_layouts.resharding.local import local_buffer
-from morello_layouts.resharding.messages import Run
-from morello_layouts.resharding.moves import copy
-from morello_layouts.resharding.pieces import Pieces, between
+from morello_layouts.resharding.messages import Pieces, Run, between
+from morello_layouts.resharding.moves import copy, local_buffer
 from tests.support.naive_resharding import messages
 from tests.support.resharding_cases import Case, cases
 

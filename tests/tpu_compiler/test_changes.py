@@ -239,7 +239,7 @@ def test_advice_shows_what_is_better_and_remembers(tmp_path: Path) -> None:
 
 def test_changed_function_that_differs_is_not_shown() -> None:
     from morello_layouts.tpu_compiler.advise import _Checks, _Trial, _Tried
-    from morello_layouts.tpu_compiler.candidate import Candidate
+    from morello_layouts.tpu_compiler.program import Candidate
 
     program = trace(lambda x: x + 1, ("f32[8]",))
     checks = _Checks(program, (), None)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from morello_layouts.checks import as_int, as_permutation, require_rank
 from morello_layouts.expr import AffineExpr
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, ceil_quotient
 from morello_layouts.layout import Layout
 from morello_layouts.limits import NESTED_TILES
-from morello_layouts.notations.blocks import blocked_recipe, padded_dims, place_in_blocks
-from morello_layouts.notations.onednn import lowering
+from morello_layouts.notations.blocks import (
+    blocked_recipe,
+    blocks_of,
+    padded_dims,
+    place_in_blocks,
+)
 from morello_layouts.recipe import Recipe
 
 
@@ -66,7 +71,12 @@ class OnednnLayout(Layout):
         (96, 48, 16)
         """
         require_rank(shape, len(self.order), str(self))
-        return lowering.strides(shape, self.order, self.blocks)
+        found: dict[int, Int] = {}
+        stride: Int = prod(size for _, size in self.blocks)
+        for dim in reversed(self.order):
+            found[dim] = stride
+            stride *= ceil_quotient(shape[dim], prod(blocks_of(dim, self.blocks)))
+        return tuple(found[dim] for dim in range(len(shape)))
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
         """Return the layout at a shape as pad, split and transpose steps.
@@ -79,7 +89,15 @@ class OnednnLayout(Layout):
 
     def reference(self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /) -> AffineExpr:
         """Return the offset as oneDNN computes it: blocks from the innermost, then strides."""
-        return lowering.reference(coordinates, shape, self.order, self.blocks)
+        left, offset = list(coordinates), AffineExpr((), 0)
+        stride: Int = 1
+        for dim, size in reversed(self.blocks):
+            offset += left[dim] % size * stride
+            left[dim] //= size
+            stride *= size
+        for x, step in zip(left, self.strides(shape), strict=True):
+            offset += x * step
+        return offset
 
     def by_document(
         self, coordinate: Sequence[int], shape: Sequence[int], /

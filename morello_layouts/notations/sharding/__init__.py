@@ -1,30 +1,22 @@
 """Shardings: which device holds which part of an array, as layouts with an axis ``device``."""
 
-from morello_layouts.notations.sharding.hlo import HloSharding
-from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple
-from morello_layouts.notations.sharding.sharding import Digit, Level, Mesh, Sharding
-from morello_layouts.notations.sharding.systems import (
-    AxisSharding,
-    BlockCyclic,
-    ColumnMajor,
-    Cyclic,
-    DTensorSharding,
-    Ref,
+from morello_layouts.notations.sharding.hlo import HloSharding as HloSharding
+from morello_layouts.notations.sharding.layout import (
+    Placement as Placement,
+    ShardedLayout as ShardedLayout,
+    ShardedTuple as ShardedTuple,
 )
-
-__all__ = [
-    "AxisSharding",
-    "BlockCyclic",
-    "ColumnMajor",
-    "Cyclic",
-    "DTensorSharding",
-    "Digit",
-    "HloSharding",
-    "Level",
-    "Mesh",
-    "Placement",
-    "Ref",
-    "ShardedLayout",
-    "ShardedTuple",
-    "Sharding",
-]
+from morello_layouts.notations.sharding.sharding import (
+    Digit as Digit,
+    Level as Level,
+    Mesh as Mesh,
+    Sharding as Sharding,
+)
+from morello_layouts.notations.sharding.systems import (
+    AxisSharding as AxisSharding,
+    BlockCyclic as BlockCyclic,
+    ColumnMajor as ColumnMajor,
+    Cyclic as Cyclic,
+    DTensorSharding as DTensorSharding,
+    Ref as Ref,
+)

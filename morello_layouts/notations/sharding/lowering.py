@@ -21,7 +21,7 @@ from morello_layouts.recipe import (
     Transpose,
     linear_index,
 )
-from morello_layouts.recipe.numbers import too_many_jumps
+from morello_layouts.recipe.steps import too_many_jumps
 from morello_layouts.recipe.views import with_outer_axes
 
 DEVICE = "device"

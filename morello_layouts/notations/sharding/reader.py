@@ -11,7 +11,6 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPR_NESTING, SHARDING_TEXT
-from morello_layouts.notations.beginnings import BEGINS
 from morello_layouts.notations.grammar import (
     INT,
     Places,
@@ -23,6 +22,7 @@ from morello_layouts.notations.grammar import (
     integer,
 )
 from morello_layouts.notations.mlir.reader import parse_mlir
+from morello_layouts.notations.registry import BEGINS
 from morello_layouts.notations.sharding.calls import Call, placement_of, sharded
 from morello_layouts.notations.sharding.hlo import HloSharding
 from morello_layouts.notations.sharding.layout import Placement, ShardedLayout, ShardedTuple

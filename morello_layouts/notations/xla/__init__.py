@@ -1,28 +1,24 @@
 """XLA's shapes and tiled layouts."""
 
 from morello_layouts.notations.xla.functions import (
-    linear_index,
-    linear_index_with_tile,
-    tile_index,
-    within_tile_index,
+    linear_index as linear_index,
+    linear_index_with_tile as linear_index_with_tile,
+    tile_index as tile_index,
+    within_tile_index as within_tile_index,
 )
-from morello_layouts.notations.xla.layout import SplitConfig, XlaLayout, rank_error
-from morello_layouts.notations.xla.shape import XlaBuffer, XlaShape, XlaTuple
-from morello_layouts.notations.xla.types import COMBINE, ELEMENT_BITS, bits_of, numpy_type
-
-__all__ = [
-    "COMBINE",
-    "ELEMENT_BITS",
-    "SplitConfig",
-    "XlaBuffer",
-    "XlaLayout",
-    "XlaShape",
-    "XlaTuple",
-    "bits_of",
-    "linear_index",
-    "linear_index_with_tile",
-    "numpy_type",
-    "rank_error",
-    "tile_index",
-    "within_tile_index",
-]
+from morello_layouts.notations.xla.layout import (
+    SplitConfig as SplitConfig,
+    XlaLayout as XlaLayout,
+    rank_error as rank_error,
+)
+from morello_layouts.notations.xla.shape import (
+    XlaBuffer as XlaBuffer,
+    XlaShape as XlaShape,
+    XlaTuple as XlaTuple,
+)
+from morello_layouts.notations.xla.types import (
+    COMBINE as COMBINE,
+    ELEMENT_BITS as ELEMENT_BITS,
+    bits_of as bits_of,
+    numpy_type as numpy_type,
+)
