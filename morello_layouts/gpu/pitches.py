@@ -59,7 +59,7 @@ class BankFormula(Displayed):
     _map: IndexMap
     _access: Access
 
-    def at(self, **sizes: int) -> BankConflicts:
+    def at(self, /, **sizes: int) -> BankConflicts:
         """Return what the access costs for values of the sizes.
 
         Raises:

@@ -35,12 +35,9 @@ class MlirWriter(Writer):
 
     def __init__(self, walk: Walk, indices: Mapping[str, str]) -> None:
         super().__init__(walk, indices)
-        ends = {f"{axis.name}_end" for axis in walk.axes}
-        names = {*self.bases, *(axis.name for axis in walk.axes), *walk.space.size_names, *ends}
-        self.fresh = fresh_names(names, "t")
+        taken = {*self.bases, *walk.space.names, *self.ends, *self.ends.values()}
+        self.fresh = fresh_names(taken, "t")
         self.constants: dict[int, str] = {}
-        arrays = (access.name for access in walk.space.accesses)
-        taken = {*names, *arrays, *walk.space.sizes}
         self.prefix = "c"
         while any(re.fullmatch(rf"{self.prefix}n?\d+", name) for name in taken):
             self.prefix += "_"
@@ -93,7 +90,7 @@ class MlirWriter(Writer):
         if len(loop.stops) == 1:
             stop = self.operand(loop.stops[0], lines)
         else:
-            stop = self._apply(loop.stops, lines, f"{name}_end", "affine.min")
+            stop = self._apply(loop.stops, lines, self.ends[name], "affine.min")
         return [*lines, f"scf.for %{name} = {start} to {stop} step {self.constant(1)} {{"]
 
     def constant(self, number: int) -> str:
@@ -188,6 +185,8 @@ class TritonWriter(PythonWriter):
     parallel: ClassVar[str] = "tl.program_id(0)"
     include: ClassVar[str] = "import triton\nimport triton.language as tl\n\n\n"
     opening: ClassVar[str] = "@triton.jit\ndef {name}({arguments}):"
+
+    own_words: ClassVar[frozenset[str]] = frozenset(["range", "min", "mask", "triton"])
 
     def whole(self, depth: int = 0) -> Iterator[str]:
         """Yield the lines of the nest; a size is an argument of any width."""

@@ -87,7 +87,7 @@ class LoopNest(Displayed):
 
     def _planned(self, *, counts: bool) -> Plan:
         arrays = [access.name for access in self.space.accesses]
-        taken = {*self.order, *self.space.sizes, *self.space.size_names, *arrays}
+        taken = {*self.order, *self.space.names}
         hoist = Hoist(self.axes, taken)
         depth = len(self.axes)
         found = {
@@ -281,7 +281,7 @@ class LoopNest(Displayed):
         """
         return verified(self.walk, budget)
 
-    def __call__(self, **sizes: int) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
+    def __call__(self, /, **sizes: int) -> Iterator[tuple[tuple[int, ...], dict[str, int]]]:
         """Visit each element: its coordinate, and its offset in each array.
 
         Args:

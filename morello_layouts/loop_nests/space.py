@@ -98,8 +98,13 @@ class Space:
                     )
             accesses.append(Access(name, names, renamed(m.form, names), source, element))
         found = Space(sizes, tuple(accesses), known, more_sizes)
-        _require_different([*found.sizes, *found.size_names, *maps])
+        _require_different(found.names)
         return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of coordinates, symbolic sizes and arrays."""
+        return *self.sizes, *self.size_names, *(access.name for access in self.accesses)
 
     @cached_property
     def size_names(self) -> tuple[str, ...]:
@@ -315,10 +320,10 @@ class Digits:
             own = [axis for axis in self.axes.values() if axis.coordinate == coordinate]
             if len(own) == 1:
                 is_same = self.coordinates[coordinate].as_atom() is not None
-                names[own[0].name] = coordinate if is_same else _fresh(f"{coordinate}_", used)
+                names[own[0].name] = coordinate if is_same else fresh(f"{coordinate}_", used)
             for k, axis in enumerate(own if len(own) > 1 else ()):
                 stem = f"{coordinate}_" if coordinate[-1:].isdigit() else coordinate
-                names[axis.name] = _fresh(f"{stem}{k}", used | set(self.coordinates))
+                names[axis.name] = fresh(f"{stem}{k}", used | set(self.coordinates))
         axes = {names[key]: replace(axis, name=names[key]) for key, axis in self.axes.items()}
         values = {key: axes[name].variable for key, name in names.items()}
         return Digits(
@@ -337,7 +342,8 @@ def _operand_variables(atom: Atom) -> frozenset[Var]:
     return frozenset(v for operand in operands_of(atom) for v in operand.variables())
 
 
-def _fresh(name: str, used: set[str]) -> str:
+def fresh(name: str, used: AbstractSet[str]) -> str:
+    """Return a name that is not used, with underscores behind it if need be."""
     while name in used:
         name += "_"
     return name

@@ -16,7 +16,7 @@ from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import ElementType
 from morello_layouts.loop_nests.counters import Counter
 from morello_layouts.loop_nests.hoist import Value
-from morello_layouts.loop_nests.space import Access
+from morello_layouts.loop_nests.space import Access, fresh
 from morello_layouts.loop_nests.tree import Block, Guard, Loop, Statement, Visit, Walk
 
 
@@ -76,6 +76,8 @@ class Writer:
         self.lowering = Lowering(self.own.arithmetic, bounds)
         self.printer = self.own.printer(self.widths)
         self.bases = {value.name for level in walk.plan.values for value in level}
+        taken = {*self.bases, *walk.space.names, *(axis.name for axis in walk.axes)}
+        self.ends = {axis.name: fresh(f"{axis.name}_end", taken) for axis in walk.axes}
 
     def require_names(self, *names: str) -> None:
         """Check that the text of the language can use every name.
@@ -172,8 +174,8 @@ class Writer:
         lines = [f"{self.comment} {name}: {loop.about}"] if loop.about else []
         stop = self.end_of(loop, own)
         if len(loop.stops) > 1:
-            lines.append(self.own.statement(f"{name}_end", stop, own))
-            stop = f"{name}_end"
+            lines.append(self.own.statement(self.ends[name], stop, own))
+            stop = self.ends[name]
         for counter in loop.counters:
             lines += [self.counter(*first) for first in counter.starts(loop.axis, loop.start)]
         start, kind = self.count(loop.start, own), self.own.type_of(own)
@@ -399,6 +401,11 @@ class PythonWriter(Writer):
     least: ClassVar[str] = "min({a}, {b})"
     array: ClassVar[str] = "{name}"
     written: ClassVar[str] = "{name}"
+    own_words: ClassVar[frozenset[str]] = frozenset(["range", "min"])
+
+    def is_name(self, name: str) -> bool:
+        """Whether a text may name a variable or a function."""
+        return super().is_name(name) and name not in self.own_words
 
     def default(self) -> str:
         """Return the body of a nest without one: a comment alone is no statement."""

@@ -208,7 +208,7 @@ class AffineMap:
         forms = tuple(map_ints(form, change) for form in self.given)
         return AffineMap(tuple(map(change, self.sizes)), forms, size, names=self.names)
 
-    def __call__(self, *coordinate: Any, **named: Any) -> Any:
+    def __call__(self, /, *coordinate: Any, **named: Any) -> Any:
         """Return the value at a coordinate: an int, or a tuple if there are several formulas.
 
         Args:

@@ -394,7 +394,7 @@ class IndexMap:
         named = found.named(*without_offset(inner.names)) if inner.names else found
         return replace(named, size_symbols=composed.size_symbols)
 
-    def view(self, **operations: Any) -> IndexMap:
+    def view(self, /, **operations: Any) -> IndexMap:
         """Return the map of a part of the array, or of its elements in another order.
 
         Args:
@@ -441,7 +441,7 @@ class IndexMap:
         m = viewed(self, indexed(self.recipe.shape, index), f"{self.source}[{as_text(index)}]")
         return m.form.const if not m.recipe.shape else m
 
-    def __call__(self, *coordinate: Any, **named: Any) -> Any:
+    def __call__(self, /, *coordinate: Any, **named: Any) -> Any:
         """Return the offset of the element at a coordinate, in elements.
 
         Args:
@@ -524,7 +524,7 @@ class IndexMap:
         is_plain = not self.recipe.axis_names
         return self(*coordinate) if is_plain else self.physical_coordinates(*coordinate)[k]
 
-    def element(self, **place: Any) -> Any:
+    def element(self, /, **place: Any) -> Any:
         """Return the coordinate of the element at a place, or None for padding.
 
         Args:

@@ -68,7 +68,7 @@ class Access:
         """The user's SymPy symbols of symbolic sizes."""
         return dict(self.map.size_symbols)
 
-    def at(self, **sizes: int) -> Access:
+    def at(self, /, **sizes: int) -> Access:
         """Return the access at numbers."""
         room = self.room and AffineExpr((), self.room.evaluate(sizes))
         return replace(self, map=self.map.at(**sizes), room=room)

@@ -286,7 +286,7 @@ class WasteFormula(Displayed):
             return _sympy(1)
         return self.reserved_bytes / self.data_bytes
 
-    def at(self, **sizes: int) -> Waste:
+    def at(self, /, **sizes: int) -> Waste:
         """Return the bytes and reasons for values of the sizes.
 
         Raises:

@@ -63,7 +63,7 @@ def test_triton_loads_each_element_once(case: Case) -> None:
     assert sorted(out) == sorted(case.expected()[1])
 
 
-@each_row("name", ["c", "c_", "t", "cn"])
+@each_row("name", ["c", "c_", "t", "cn", "t0"])
 def test_constants_of_mlir_have_names_of_their_own(name: str) -> None:
     maps = {name: "f32[20,30]{1,0:T(8,16)}", "b": "f32[20,30]{0,1}"}
     nest = ml.loops(maps, tile={"d0": 4}, edges="guards", body=f"visit {{{name}}}")
@@ -149,6 +149,27 @@ def test_a_reserved_word_is_no_name(language: str) -> None:
     nest = ml.loops("f32[6,8]{1,0}", names=(word, "j"))
     with pytest.raises(ml.LayoutError, match="is not a name in"):
         nest.code(language)
+
+
+@each_row("language, word", [("python", "range"), ("python", "min"), ("triton", "mask")])
+def test_what_the_text_itself_calls_is_no_name(language: str, word: str) -> None:
+    nest = ml.loops("f32[6,8]{1,0}", names=("i", word))
+    with pytest.raises(ml.LayoutError, match=f"'{word}' is not a name in"):
+        nest.code(language)
+
+
+@each_row("size", ["i1_end", "self"])
+def test_a_size_may_be_called_as_the_end_of_a_loop_would_be(size: str) -> None:
+    m = ml.index_map(f"f32[{size},20]{{1,0:T(8,4)}}", names=("i", "j"))
+    nest = ml.loops({"a": m}, body="visit({a})")
+    wanted = [offsets["a"] for _, offsets in nest(**{size: 19})]
+    found: list[int] = []
+    exec(nest.code("python"), {"visit": found.append, size: 19})
+    assert (
+        wanted
+        == found
+        == mlir_loops.run(ml.loops({"a": m}, body="visit {a}").code("mlir"), {size: 19}, "visit")
+    )
 
 
 @each_row("language, wrong", [("c", "i"), ("cuda", "k"), ("rust", "i"), ("python", "i")])
