@@ -237,9 +237,15 @@ def examples() -> list[str]:
 
 PROGRAM = """HloModule small
 
+negated {
+  a = f32[1000,3]{1,0:T(8,128)} parameter(0)
+  ROOT b = f32[1000,3]{1,0:T(8,128)} negate(a)
+}
+
 ENTRY main {
   p = f32[1000,3]{1,0:T(8,128)} parameter(0)
-  ROOT copy = f32[1000,3]{0,1:T(8,128)} copy(p)
+  fusion.3 = f32[1000,3]{1,0:T(8,128)} fusion(p), kind=kLoop, calls=negated
+  ROOT copy = f32[1000,3]{0,1:T(8,128)} copy(fusion.3)
 }
 """
 REPORT = """  1. Size: 32.00G

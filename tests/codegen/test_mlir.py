@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 
 import morello_layouts as ml
-from tests.support.codegen_cases import Case, cases, has_signed_words
+from tests.support.codegen_cases import Case, signed_cases
 from tests.support.mlir_bindings import mlir
 
 PER_CASE = 12
-
-
-CASES = [case for case in cases() if has_signed_words(case)]
-AFFINE = [case for case in CASES if "^" not in case.label]
 
 
 def samples(case: Case) -> list[int]:
@@ -47,7 +43,7 @@ def as_map(ir: Any, affine_set: str) -> tuple[Any, list[bool]]:
 def test_maps_and_sets(simplified: str) -> None:
     ir = mlir()
     with ir.Context():
-        for case in AFFINE:
+        for case in (one for one in signed_cases() if "^" not in one.label):
             text, *more = case.code("mlir", simplified=simplified).splitlines()
             affine_map = ir.Attribute.parse(text).value
             for k in samples(case):
@@ -89,7 +85,7 @@ def wrapped(case: Case, k: int) -> str:
 def test_functions() -> None:
     compiler = pytest.importorskip("iree.compiler", reason="iree-base-compiler is not installed")
     runtime = pytest.importorskip("iree.runtime", reason="iree-base-runtime is not installed")
-    some = [case for k, case in enumerate(CASES) if k % 2 == 0]
+    some = [case for k, case in enumerate(signed_cases()) if k % 2 == 0]
     text = "\n".join(wrapped(case, k) for k, case in enumerate(some))
     binary = compiler.compile_str(text, target_backends=["vmvx"])
     module = runtime.load_vm_flatbuffer(binary, driver="local-sync")

@@ -15,7 +15,7 @@ from sympy.logic.boolalg import BooleanAtom
 
 import morello_layouts as ml
 from morello_layouts.expr.sympy_functions import BitXor
-from tests.support.codegen_cases import OPTIONS, Case, cases, has_signed_words
+from tests.support.codegen_cases import OPTIONS, Case, cases, signed_cases
 
 
 def columns(case: Case) -> list[NDArray[Any]]:
@@ -170,15 +170,12 @@ def lanes(arrays: list[NDArray[Any]]) -> list[Lane]:
     return [Lane(x, 32 if not x.size or abs(x).max() < 2**31 else 64) for x in arrays]
 
 
-CASES_OF_TRITON = [case for case in cases() if has_signed_words(case)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_triton_as_a_device_computes(options: dict[str, Any]) -> None:
     modules = triton()
     names = {"tl": modules["triton.language"]}
-    for case in CASES_OF_TRITON:
+    for case in signed_cases():
         if len(case.arguments) > 3000:
             continue  # objects are slow; the next test has them all
         text = case.code("triton", function=True, asserts=True, name="f", **options)
@@ -193,7 +190,7 @@ def test_triton_as_a_device_computes(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_triton_over_numpy(options: dict[str, Any]) -> None:
     modules = triton()
-    for case in CASES_OF_TRITON:
+    for case in signed_cases():
         text = case.code("triton", function=True, asserts=True, name="f", **options)
         arrays = columns(case)
         narrow = [x.astype(np.int32) if not x.size or abs(x).max() < 2**31 else x for x in arrays]
@@ -202,7 +199,7 @@ def test_triton_over_numpy(options: dict[str, Any]) -> None:
 
 def test_triton_needs_its_conversions() -> None:
     """The judge of overflow sees one."""
-    case = next(case for case in CASES_OF_TRITON if case.label.startswith("f32[90000,70000]"))
+    case = next(case for case in signed_cases() if case.label.startswith("f32[90000,70000]"))
     text = case.code("triton").replace("tl.int64", "tl.int32")
     values = dict(zip(case.names, lanes(columns(case)), strict=True))
     with pytest.raises(AssertionError, match="overflow"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.codegen_cases import OPTIONS, Case, cases, has_signed_words
+from tests.support.codegen_cases import OPTIONS, Case, signed_cases
 
 HEAD = "import triton\nimport triton.language as tl\n"
 
@@ -45,7 +45,7 @@ def test_triton_compiles_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     from triton.compiler import ASTSource
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    some = [case for case in cases() if has_signed_words(case)][::5]
+    some = signed_cases()[::5]
     path = tmp_path / "kernels.py"
     path.write_text(HEAD + "\n".join(kernel(k, case) for k, case in enumerate(some)))
     spec = importlib.util.spec_from_file_location("kernels", path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 import sys
+from functools import cache
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -20,7 +21,12 @@ from tests.support.tables import each_row
 
 GALLERY = loaded("make_gallery")
 FORMATS = GALLERY.FORMATS
-PAGE = GALLERY.page()
+
+
+@cache
+def page() -> str:
+    """The page, made once."""
+    return str(GALLERY.page())
 
 
 def test_check_finds_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +45,7 @@ def test_check_finds_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_python_blocks_run_as_shown() -> None:
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", page(), re.MULTILINE | re.DOTALL))
     test = doctest.DocTestParser().get_doctest(code, {}, "gallery.md", None, 0)
     assert test.examples
     report: list[str] = []
@@ -52,13 +58,13 @@ def test_pictures_are_small_and_shown() -> None:
     sizes = [len(svg.encode()) for svg in pictures.values()]
     assert max(sizes) < 60_000
     assert sum(sizes) < 1_500_000
-    assert set(re.findall(r"\(gallery/(\w+)\.svg\)", PAGE)) == set(pictures)
+    assert set(re.findall(r"\(gallery/(\w+)\.svg\)", page())) == set(pictures)
 
 
 def test_names_are_unique_and_groups_known() -> None:
     assert len({one.slug for one in FORMATS}) == len({one.name for one in FORMATS}) == len(FORMATS)
     assert {one.group for one in FORMATS} == set(GALLERY.GROUPS)
-    assert all(f"\n### {one.name}\n" in PAGE for one in FORMATS)
+    assert all(f"\n### {one.name}\n" in page() for one in FORMATS)
     assert sys.modules["formats"].FORMATS is FORMATS
     assert {name for name, *_ in POPULAR} <= {one.name for one in FORMATS}
 
@@ -141,7 +147,7 @@ def test_block_cyclic_is_scalapack_s() -> None:
 def test_sizes_of_the_page_are_those_of_the_buffers() -> None:
     """Each size of the page that has padding, from the index map and the bits of the type."""
     said = dict(
-        re.findall(r"^### (.+)$[\s\S]*?^\| \*\*this size\*\* \| (.+) \|$", PAGE, re.MULTILINE)
+        re.findall(r"^### (.+)$[\s\S]*?^\| \*\*this size\*\* \| (.+) \|$", page(), re.MULTILINE)
     )
     assert set(said) == {one.name for one in FORMATS}
     for one in FORMATS:

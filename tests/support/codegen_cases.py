@@ -361,6 +361,12 @@ def cases() -> tuple[Case, ...]:
     return tuple(case for maker in makers for case in maker())
 
 
+@cache
+def signed_cases() -> tuple[Case, ...]:
+    """The cases that MLIR and Triton can write."""
+    return tuple(filter(has_signed_words, cases()))
+
+
 def has_signed_words(case: Case) -> bool:
     """Whether the bounds of all values fit 64 bits with a sign, as MLIR and Triton have them."""
     try:
