@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -88,13 +90,8 @@ def prove(  # noqa: PLR0917  click gives each option by its name
     """
     answer = _QUESTIONS[question](api.index_map(text, shape, assuming=assuming, names=names))
     claim: Claim = "verified" if question == "verify" else question  # type: ignore[assignment]
-
-    def make() -> object:
-        return api.certificate(text, None, shape, claim=claim, assuming=assuming)
-
-    status = _answer(answer, as_json)
-    write_certificate(certificate, answer.holds, make)
-    return status
+    make = partial(api.certificate, text, None, shape, claim=claim, assuming=assuming)
+    return _answer(answer, as_json, certificate, make)
 
 
 @click.command(
@@ -128,13 +125,8 @@ def equal(  # noqa: PLR0917  click gives each option by its name
     A layout whose text carries no shape takes that of the other one.
     """
     answer = api.are_equivalent(a, b, shape, assuming=assuming)
-
-    def make() -> object:
-        return api.certificate(a, b, shape, assuming=assuming)
-
-    status = _answer(answer, as_json)
-    write_certificate(certificate, answer.holds, make)
-    return status
+    make = partial(api.certificate, a, b, shape, assuming=assuming)
+    return _answer(answer, as_json, certificate, make)
 
 
 @click.command(
@@ -180,13 +172,10 @@ def bitcast(  # noqa: PLR0917  click gives each option by its name
         correspondence = _order(transpose)
     answer = api.is_bitcast(a, b, shape, correspondence=correspondence, assuming=assuming)
     order = None if isinstance(correspondence, str) else tuple(correspondence)
-
-    def make() -> object:
-        return api.certificate(a, b, shape, claim="bitcast", transpose=order, assuming=assuming)
-
-    status = _answer(answer, as_json)
-    write_certificate(certificate, answer.holds, make)
-    return status
+    make = partial(
+        api.certificate, a, b, shape, claim="bitcast", transpose=order, assuming=assuming
+    )
+    return _answer(answer, as_json, certificate, make)
 
 
 def _order(text: str) -> tuple[int, ...]:
@@ -262,9 +251,13 @@ def agree(  # noqa: PLR0917  click gives each option by its name
     return status_of([answer.holds, answer.fits, answer.covers])
 
 
-def _answer(proof: Proof, as_json: bool) -> Status:
+def _answer(
+    proof: Proof, as_json: bool, certificate: str | None, make: Callable[[], object]
+) -> Status:
+    """Print a proof, and write its certificate to a file if one is named."""
     if as_json:
         print_json(proof)
     else:
         print_text(str(proof))
+    write_certificate(certificate, proof.holds, make)
     return status_of([proof.holds])

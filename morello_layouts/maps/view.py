@@ -290,8 +290,7 @@ def windows(shape: Shape, by_axis: Any) -> Seen:
     >>> windows((8, 8), {1: (3, 2)})[0]
     (8, 3, 3)
     """
-    sizes, inner = list(shape), list[tuple[int, Int, int]]()
-    forms: list[AffineExpr] = []
+    sizes, inner, steps = list(shape), list[tuple[int, Int, int]](), dict[int, int]()
     require_type(by_axis, Mapping, "windows", "give for example windows={0: 3, 1: (3, 2)}")
     for axis, given in by_axis.items():
         (k,) = _axes(shape, axis, "windows")
@@ -306,10 +305,9 @@ def windows(shape: Shape, by_axis: Any) -> Seen:
                 "give a smaller window or dilation",
             )
         inner.append((k, size, dilation))
-        forms.append(AffineExpr((), step))
+        steps[k] = step
     view = (*sizes, *(size for _, size, _ in inner))
     at = coordinate_variables(view)
-    steps = {k: form.const for (k, *_), form in zip(inner, forms, strict=True)}
     found = [x * steps.get(k, 1) for k, x in enumerate(at[: len(shape)])]
     for (k, _, dilation), x in zip(inner, at[len(shape) :], strict=True):
         found[k] = found[k] + x * dilation

@@ -7,10 +7,10 @@ and the axes in words use the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int
@@ -162,8 +162,7 @@ def has_digits(recipe: Recipe) -> bool:
     >>> has_digits(Recipe((4, 6), (Merge((2,)),)))
     True
     """
-    others = Scatter | Xor | Renumber | Replicate | Window
-    return not any(isinstance(step, others) for step in recipe.steps)
+    return not any(isinstance(step, tuple(_WITHOUT_DIGITS)) for step in recipe.steps)
 
 
 def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
@@ -174,6 +173,16 @@ def stages_of(recipe: Recipe) -> list[tuple[Digits, ...]]:
         axes = [row_major(axis) for axis in _after(step, axes, before)]
         stages.append(tuple(axes))
     return stages
+
+
+_WITHOUT_DIGITS: Final[Mapping[type, str]] = {
+    Scatter: "its elements overlap, interleave or run backwards",
+    Xor: "an axis after it depends on two digits at once",
+    Window: "its elements begin inside of the array, or run backwards",
+    Renumber: "its places lie in an order without strides",
+    Replicate: "each element has several places",
+}
+"""The steps that make no digits, and why."""
 
 
 def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Iterable[AxisDigit]]:
@@ -188,34 +197,11 @@ def _after(step: Step, axes: list[Digits], shape: tuple[Int, ...]) -> list[Itera
             return [axes[axis] for axis in order]
         case Merge():
             return [[digit for axis in run for digit in axis] for run in step.groups(axes)]
-        case Scatter():
+        case _:
+            reason = next(why for kind, why in _WITHOUT_DIGITS.items() if isinstance(step, kind))
             raise UnsupportedError(
                 f"{step} is not digits in nested strides",
-                "its elements overlap, interleave or run backwards",
-                "ask for offsets, coordinates or proofs, which need no digits",
-            )
-        case Xor():
-            raise UnsupportedError(
-                f"{step} is not digits in nested strides",
-                "an axis after it depends on two digits at once",
-                "ask for offsets, coordinates or proofs, which need no digits",
-            )
-        case Window():
-            raise UnsupportedError(
-                f"{step} is not digits in nested strides",
-                "its elements begin inside of the array, or run backwards",
-                "ask for offsets, coordinates or proofs, which need no digits",
-            )
-        case Renumber():
-            raise UnsupportedError(
-                f"{step} is not digits in nested strides",
-                "its places lie in an order without strides",
-                "ask for offsets, coordinates or proofs, which need no digits",
-            )
-        case Replicate():
-            raise UnsupportedError(
-                f"{step} is not digits of coordinates",
-                "each element has several places",
+                reason,
                 "ask for offsets, coordinates or proofs, which need no digits",
             )
 

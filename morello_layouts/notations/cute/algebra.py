@@ -418,10 +418,16 @@ def right_inverse(layout: Swizzled) -> CuteLayout | ComposedLayout:
     >>> print(right_inverse("(_8,_4):(_4,_1)"))
     (_4,_8):(_8,_1)
     """
-    layout = _swizzled(layout)
+    return _behind(_swizzled(layout), _right_inverse)
+
+
+def _behind(
+    layout: CuteLayout | ComposedLayout, inverse: Callable[[CuteLayout], CuteLayout]
+) -> CuteLayout | ComposedLayout:
+    """Return the inverse of a layout; of one behind a swizzle, with the swizzle before it."""
     if isinstance(layout, ComposedLayout):
-        return layout.behind(_right_inverse(as_layout(layout.layout)))
-    return _right_inverse(as_layout(layout))
+        return layout.behind(inverse(as_layout(layout.layout)))
+    return inverse(as_layout(layout))
 
 
 def _right_inverse(layout: CuteLayout) -> CuteLayout:
@@ -449,10 +455,7 @@ def left_inverse(layout: Swizzled) -> CuteLayout | ComposedLayout:
     >>> print(left_inverse("(_4,_2):(_1,_16)"))
     (_16,_2):(_1,_4)
     """
-    layout = _swizzled(layout)
-    if isinstance(layout, ComposedLayout):
-        return layout.behind(_left_inverse(as_layout(layout.layout)))
-    return _left_inverse(as_layout(layout))
+    return _behind(_swizzled(layout), _left_inverse)
 
 
 def _left_inverse(layout: CuteLayout) -> CuteLayout:

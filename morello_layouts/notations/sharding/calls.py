@@ -171,40 +171,35 @@ def _axes_of(entry: Any) -> tuple[Ref, ...]:
 
 def _mesh(given: Any, ids: Any = None) -> Mesh:
     """A mesh as JAX or torch print it, or as sizes with or without names."""
-    listed = _flat(ids)
+    devices = _flat(ids)
     if isinstance(given, Call) and given.name in {"Mesh", "AbstractMesh", "DeviceMesh"}:
-        names = given.keys.get("axis_names") or given.keys.get("mesh_dim_names")
         boxes = [value for value in given.values if isinstance(value, Call)]
-        sizes = given.keys.get("axis_sizes")
         if given.name == "DeviceMesh" and boxes and boxes[0].name == "[]":
-            listed, sizes = _flat(boxes[0]), Call("()", _box(boxes[0]))
-        elif boxes:
-            sizes = boxes[0]
-        if names is not None and isinstance(sizes, Call):
-            given = Call("()", [], dict(zip(names.values, sizes.values, strict=False)))
-        elif sizes is not None:
-            given = sizes
-        else:
-            extra = ("axis_types", "stride")
-            given = Call("{}", [], {k: v for k, v in given.keys.items() if k not in extra})
-    if (
-        isinstance(given, Call)
-        and not given.bare
-        and (given.keys or given.name in {"()", "[]", "{}"})
-    ):
-        pairs = list(given.keys.items())
-        pairs += [(_LETTERS[k % 6] + "'" * (k // 6), n) for k, n in enumerate(given.values)]
-    elif given is None or isinstance(given, str):
+            devices, boxes[0] = _flat(boxes[0]), Call("()", _box(boxes[0]))
+        given = _sizes_of(given, boxes)
+    if given is None or isinstance(given, str):
         raise _Refusal(
             "the mesh: expected its axes, got nothing" if given is None else f"the mesh: {given}",
             "a sharding names axes of a mesh",
             "write mesh={'x': 2, 'y': 4}",
             given,
         )
-    else:
-        pairs = [("x", given)]
-    axes = tuple((name, _size(n)) for name, n in pairs)
-    return Mesh(axes, listed)
+    pairs = [("x", given)]
+    if isinstance(given, Call) and (given.keys or given.name in {"()", "[]", "{}"}):
+        letters = (_LETTERS[k % 6] + "'" * (k // 6) for k in range(len(given.values)))
+        pairs = [*given.keys.items(), *zip(letters, given.values, strict=True)]
+    return Mesh(tuple((name, _size(n)) for name, n in pairs), devices)
+
+
+def _sizes_of(mesh: Call, boxes: Sequence[Call]) -> Any:
+    """The sizes of a mesh's axes, by name if it has names; boxes are its values in brackets."""
+    names = mesh.keys.get("axis_names") or mesh.keys.get("mesh_dim_names")
+    sizes = boxes[0] if boxes else mesh.keys.get("axis_sizes")
+    if names is not None and isinstance(sizes, Call):
+        return Call("()", [], dict(zip(names.values, sizes.values, strict=False)))
+    others = ("axis_types", "stride")
+    given = {name: n for name, n in mesh.keys.items() if name not in others}
+    return Call("{}", [], given) if sizes is None else sizes
 
 
 def _size(value: Any) -> Int:
