@@ -54,7 +54,7 @@ class Force:
 
     def __str__(self) -> str:
         if self.relation == "returns":
-            return "it is an output, whose layout is given"
+            return f"{self.instruction} is an output, whose layout is given"
         of = "" if self.through is None else f" of {self.through}"
         source = "" if self.source is None else f" ({self.source})"
         return f"{self.instruction}{of} {self.relation} it{source}"

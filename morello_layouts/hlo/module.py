@@ -520,7 +520,7 @@ class HloModule(Displayed):
                 return computation
         raise LayoutError(
             f"{name!r} is not a computation of module {self.name!r}",
-            f"the module has {len(self.computations)} computations",
+            f"computations in the module: {len(self.computations)}",
             "look through module.computations",
         )
 
@@ -538,7 +538,7 @@ class HloModule(Displayed):
                 return found
         raise LayoutError(
             f"{name!r} is not an instruction of module {self.name!r}",
-            f"the module has {len(self)} instructions in {len(self.computations)} computations",
+            f"instructions in the module: {len(self)}; computations: {len(self.computations)}",
             f"name one, such as {', '.join(self._some_names)}",
         )
 

@@ -254,8 +254,18 @@ def simplest(
         form = canonicalize(forms.form(hidden(x, known, forms)))
         if not form.terms:
             return forms.expr(form)
-        found += [forms.expr(form), forms.expr(cheapest(form))]
+        found += [forms.expr(one) for one in (form, cheapest(form)) if not _rotates(one)]
     return min(found, key=lambda y: (cost_of(y), weight_of(y)))
+
+
+def _rotates(form: AffineExpr) -> bool:
+    """Return whether a form swaps digits by c·x mod (n - 1), which overflows and says little."""
+    return any(
+        isinstance(c, int) and c > 1 and (atom.modulus + 1) % c == 0
+        for atom in form.atoms()
+        if isinstance(atom, Digit) and atom.modulus is not None
+        for _, c in atom.operand.terms
+    )
 
 
 def hidden(x: Expr, constraints: Iterable[Constraint], forms: Forms) -> Expr:

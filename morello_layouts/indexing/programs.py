@@ -119,6 +119,10 @@ class InstructionIndexing(Displayed):
         wanted = operand.removeprefix("%") if isinstance(operand, str) else operand
         return tuple(r.map for r in self.reads if wanted in (r.operand, r.number))
 
+    def __repr__(self) -> str:
+        operands = dict.fromkeys([*(r.operand for r in self.reads), *(x for x, _ in self.unknown)])
+        return f"<InstructionIndexing: {self.instruction} reads {', '.join(operands) or 'nothing'}>"
+
     def __str__(self) -> str:
         part = f"{{{self.output}}}" if self.output else ""
         lines = [f"{self.instruction}{part}: {self.result_type} reads"]
@@ -144,7 +148,7 @@ def instruction_indexing(instruction: HloInstruction, output: int = 0) -> Instru
     if not 0 <= output < count:
         raise LayoutError(
             f"output: expected a number below {count}, got {output}",
-            f"{instruction.name} has {count} results",
+            f"{instruction.name} has {count} result{'' if count == 1 else 's'}",
             "number the results from 0",
         )
     call = Call(instruction, output)

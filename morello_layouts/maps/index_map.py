@@ -439,7 +439,7 @@ class IndexMap:
         (259, (8, 128))
         """
         m = viewed(self, indexed(self.recipe.shape, index), f"{self.source}[{as_text(index)}]")
-        return m.form.const if not m.recipe.shape else m
+        return m if m.recipe.shape else m._public((m.form.const,))[0]
 
     def __call__(self, /, *coordinate: Any, **named: Any) -> Any:
         """Return the offset of the element at a coordinate, in elements.

@@ -398,7 +398,7 @@ class Window:
             shape: the shape before the step.
 
         Returns:
-            The coordinate, and pairs (x, n): an element lies there if every x < n.
+            The coordinate, and pairs (x, n) such that an element lies there if every x < n.
         """
         found: list[Any] = []
         limits: list[tuple[Any, Int]] = []

@@ -56,7 +56,7 @@ ENTRY %main (a: f32[8,8], b: f32[8,8]) -> f32[8,8] {
         ("e", "d of f makes it (m.py:3)"),
         ("copy.1", "sorted reads it"),  # inside the loop
         ("g", "sorted makes it"),
-        ("copy.3", "it is an output, whose layout is given"),
+        ("copy.3", "copy.3 is an output, whose layout is given"),
     ],
 )
 def test_the_nearest_instruction_that_asks_for_a_layout(name: str, text: str | None) -> None:

@@ -293,3 +293,18 @@ def test_computations_that_call_each_other_are_refused() -> None:
       ROOT r = f32[8] fusion(x), kind=kLoop, calls=f }"""
     (found,) = ml.indexing_map(ml.read_hlo(text), "r").unknown
     assert "a call has no indexing map" in found[1]
+
+
+def test_offsets_of_a_transpose_are_sums_of_digits() -> None:
+    """The cheapest form has a product modulo 2^20 - 1, which 32 bits do not hold."""
+    text = (
+        "%t = f32[8192,96]{1,0:T(8,128)} transpose(f32[96,8192]{1,0:T(8,128)} %x), dimensions={1,0}"
+    )
+    reads = ml.indexing_map(ml.read_hlo(text), "t")
+    assert repr(reads) == "<InstructionIndexing: t reads x>"
+    found = reads.reads[0].from_offset
+    assert found is not None
+    assert "1048575)" not in found.function
+    x, t = (ml.index_map(f"f32[{n}]{{1,0:T(8,128)}}") for n in ("96,8192", "8192,96"))
+    i, j = np.indices((8192, 96))
+    assert np.array_equal(found(t(i, j))[0], x(j, i))
