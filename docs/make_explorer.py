@@ -1,14 +1,16 @@
 """Write the explorer as a static site: ``python docs/make_explorer.py build/html/explorer``.
 
-It consists of the page that the local explorer serves, another engine.js, Pyodide, and the
-package, SymPy and mpmath as compiled modules. Pyodide comes from npm and the two packages from
-pip, each checked by its hash and kept in a cache; Node.js compiles them with Pyodide's own Python.
+It consists of the page that the local explorer serves, another engine.js, Pyodide, the package,
+SymPy and mpmath as compiled modules, and the memory of a Python that has imported them. Pyodide
+comes from npm and the two packages from pip, each checked by its hash and kept in a cache; Node.js
+compiles them with Pyodide's own Python.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -97,10 +99,20 @@ def build(target: Path) -> None:
     loaded.mkdir(exist_ok=True)
     for name in PYODIDE_FILES:
         shutil.copyfile(pyodide() / name, loaded / name)
-    packages = [str(target / "packages.zip"), str(PACKAGE), *map(str, wheels())]
-    library = [str(loaded / "python_stdlib.zip"), str(pyodide() / "python_stdlib.zip")]
-    command = ["node", str(HERE / "bundle.mjs"), str(pyodide()), *packages, "--", *library]
-    subprocess.run(command, check=True)
+    packages, library = target / "packages.zip", loaded / "python_stdlib.zip"
+    sources = [packages, PACKAGE, *wheels(), "--", library, pyodide() / library.name]
+    subprocess.run(["node", HERE / "bundle.mjs", pyodide(), *sources], check=True)
+    memory = [HERE / "snapshot.mjs", pyodide(), packages, target / "memory.bin"]
+    subprocess.run(["node", *memory], check=True, input=json.dumps(_questions()).encode())
+
+
+def _questions() -> list[dict[str, str]]:
+    """Return the first example of each group: together they import all that answers need."""
+    presets = json.loads(
+        files("morello_layouts.explorer").joinpath("static/presets.json").read_text()
+    )
+    firsts = {preset["group"]: preset["question"] for preset in reversed(presets)}
+    return list(firsts.values())
 
 
 if __name__ == "__main__":

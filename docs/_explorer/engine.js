@@ -1,6 +1,6 @@
 "use strict";
 // The engine that answers where there is no server: Python in a worker of the browser.
-const ENGINE = { loading: "Python is loading into this page (once, about 20 MB) …",
+const ENGINE = { loading: "Python is loading into this page (once, about 40 MB) …",
   gone: "Python could not be loaded." };
 const PATIENCE = 60000; // milliseconds for a part of an answer, after Python has loaded
 let worker = null, asked = 0;

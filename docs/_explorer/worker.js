@@ -1,16 +1,31 @@
-// Python in a worker: it answers by the function that the local server calls.
+// Python in a worker: it answers by the function that the local server calls. Its memory is there
+// as it was after some answers, so nothing is imported and compiled anew.
+import createModule from "./pyodide/pyodide.asm.mjs";
 import { loadPyodide } from "./pyodide/pyodide.mjs";
 
+const PAGE = 65536; // bytes of WebAssembly's pages
+
+async function bytes(name, through) {
+  const { ok, body, statusText } = await fetch(name);
+  if (!ok) throw new Error(`${name}: ${statusText}`);
+  return new Uint8Array(await new Response(through ? body.pipeThrough(through) : body).arrayBuffer());
+}
+
 async function start() {
-  const packages = fetch("packages.zip").then(response => response.arrayBuffer());
-  const python = await loadPyodide();
-  python.FS.writeFile("/packages.zip", new Uint8Array(await packages));
-  return python.runPython(`
-import json, sys
-sys.path.insert(0, "/packages.zip")
-from morello_layouts.explorer.engine import answered
-lambda question: answered(json.loads(question))
-`);
+  const packages = bytes("packages.zip");
+  const memory = await bytes("memory.bin", new DecompressionStream("gzip"));
+  const createPyodideModule = settings => {
+    const { instantiateWasm } = settings;
+    settings.instantiateWasm = (info, receive) => instantiateWasm(info, (instance, module) => {
+      const own = instance.exports.memory; // too small for the one to come
+      own.grow(Math.max(0, Math.floor((memory.length - own.buffer.byteLength) / PAGE)));
+      return receive(instance, module);
+    });
+    return createModule(settings);
+  };
+  const python = await loadPyodide({ createPyodideModule, _loadSnapshot: memory });
+  python.FS.writeFile("/packages.zip", await packages); // for what is imported later
+  return python.runPython("lambda question: answered(json.loads(question))");
 }
 
 const started = start();

@@ -200,7 +200,7 @@ def _shown(
     found: dict[str, Any] = {"comparisons": plain(comparisons), "banks": plain(banks)}
     with _noting(errors, "at"):
         at = question.at if subject.is_symbolic else ""
-        found["picture"] = _picture(m, comparisons, banks, at, question.colour)
+        found["picture"] = _picture(m, comparisons, banks, at, question)
     return found
 
 
@@ -282,7 +282,11 @@ def _attempted(make: Callable[[], str]) -> str:
 
 
 def _picture(
-    m: IndexMap, comparisons: list[LayoutComparison], banks: Banks | None, at: str, colour: str
+    m: IndexMap,
+    comparisons: list[LayoutComparison],
+    banks: Banks | None,
+    at: str,
+    question: Question,
 ) -> dict[str, Any]:
     """Return the interactive picture, or why it does not exist."""
     others = [one for comparison in comparisons for one in comparison.maps[1:]]
@@ -291,18 +295,23 @@ def _picture(
     colours = _colours(known[0], bits)
     default = "bank" if banks else next(x for x in (*_USUAL, "offset") if x in colours)
     style = Style(
-        colour=colour if colour in colours else default,
+        colour=question.colour if question.colour in colours else default,
         element_bits=bits,
         dots=tuple(dot for one in (*comparisons, *([banks] if banks else ())) for dot in one.dots),
+        strip=question.room,
     )
-    found = {"at": sizes, "colours": colours, "colour": style.colour}
+    found: dict[str, Any] = {"at": sizes, "colours": colours, "colour": style.colour}
     rows, columns = _ONE_SLICE if len(m.shape) <= 2 else _EACH_SLICE
     try:
-        panels = picture_of(known, style, Limits(rows, columns, _SLICES, _SLOTS)).panels
+        limits = Limits(rows, columns, _SLICES, _SLOTS, question.first_slice)
+        panels = picture_of(known, style, limits).panels
     except LayoutError as error:
         return {"reason": f"{error.what}: {error.why}", **found}
     markup, style_text = page_parts(panels)
-    return {"markup": markup, "style": style_text, "panels": page_data(panels), **found}
+    view = panels[0].view
+    slices = {"first": question.first_slice, "last": view.hidden_slices}
+    found |= {"markup": markup, "style": style_text, "panels": page_data(panels), "slices": slices}
+    return found
 
 
 _USUAL: Final = ("lane", "device", "tile")

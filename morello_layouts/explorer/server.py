@@ -27,6 +27,7 @@ FILES: Final = {
     "explorer.js": ("morello_layouts.explorer", "static/explorer.js", "text/javascript"),
     "engine.js": ("morello_layouts.explorer", "static/engine.js", "text/javascript"),
     "show.js": ("morello_layouts.explorer", "static/show.js", "text/javascript"),
+    "math.js": ("morello_layouts.explorer", "static/math.js", "text/javascript"),
     "presets.json": ("morello_layouts.explorer", "static/presets.json", "application/json"),
     "icon.svg": ("morello_layouts.explorer", "static/icon.svg", "image/svg+xml"),
     "picture.css": ("morello_layouts.picture", "page.css", "text/css"),

@@ -45,6 +45,8 @@ class Question:
         array: the position of an array in a tuple, from 0.
         access: what a warp reads or writes, if the layout is of shared memory: ``column``.
         colour: what a colour of the picture stands for; the usual if the layout does not have it.
+        slice: the number of the first slice in the picture, from 0.
+        width: the room for the picture's memory strip, in pixels; that of a desk if empty.
     """
 
     layout: str
@@ -55,6 +57,8 @@ class Question:
     array: str = ""
     access: str = ""
     colour: str = ""
+    slice: str = ""
+    width: str = ""
 
     @staticmethod
     def of(values: Mapping[str, str]) -> Question:
@@ -99,11 +103,24 @@ class Question:
     @property
     def position(self) -> int:
         """The position in a tuple of the array that the question is about."""
-        text = self.array.strip() or "0"
-        if not re.fullmatch(r"[0-9]{1,6}", text):
-            what = f"array: expected a number, got {text[:40]!r}"
-            raise FieldError("array", LayoutError(what, "arrays count from 0", "write 0"))
-        return int(text)
+        return self._number("array", "arrays count from 0") or 0
+
+    @property
+    def first_slice(self) -> int:
+        """The number of the first slice in the picture."""
+        return self._number("slice", "slices count from 0") or 0
+
+    @property
+    def room(self) -> int:
+        """The width of the memory strip."""
+        return max(self._number("width", "pixels are counted") or 760, 100)
+
+    def _number(self, name: str, why: str) -> int | None:
+        text = getattr(self, name).strip()
+        if text and not re.fullmatch(r"[0-9]{1,6}", text):
+            what = f"{name}: expected a number, got {text[:40]!r}"
+            raise FieldError(name, LayoutError(what, why, "write 0"))
+        return int(text) if text else None
 
 
 def error_dict(wrong: FieldError) -> dict[str, Any]:

@@ -49,8 +49,34 @@ function interactive(root, panels) {
     };
   }
 
+  // Arrows from the place of an element in one layout to its places in the others.
+  const arrows = make("svg", { class: "arrows", "aria-hidden": "true" });
+  if (panels.length > 1) root.querySelector("#picture").append(arrows);
+
+  function middle(place) {
+    const box = place.querySelector("rect").getBoundingClientRect();
+    const from = arrows.getBoundingClientRect();
+    return [box.x - from.x + box.width / 2, box.y - from.y + box.height / 2, box.height / 2];
+  }
+
+  // An arc above the numbers from the top of one place to the top of the other, or beside them.
+  function arrow([x, y, room], [toX, toY]) {
+    if (Math.abs(toY - y) > Math.abs(toX - x)) {
+      const left = x + room, toLeft = toX + room, far = Math.max(left, toLeft) + 110;
+      return `M${left} ${y}C${far} ${y} ${far} ${toY} ${toLeft} ${toY}m8 -5l-8 5l8 5`;
+    }
+    const top = y - room, toTop = toY - room, high = Math.min(top, toTop) - 90;
+    return `M${x} ${top}C${x} ${high} ${toX} ${high} ${toX} ${toTop}m-5 -8l5 8l5 -8`;
+  }
+
+  function follow(marked, k) {
+    const others = marked.filter((place, other) => other !== k && place);
+    const lines = marked[k] ? others.map(place => arrow(middle(marked[k]), middle(place))) : [];
+    arrows.replaceChildren(make("path", { d: lines.join("") }));
+  }
+
   function show(k, offset) {
-    const here = found(panels[k], offset);
+    const here = found(panels[k], offset), marked = [];
     for (const place of root.querySelectorAll(".on")) ring(place, false);
     panels.forEach((panel, other) => {
       let at = other === k ? offset : null;
@@ -59,13 +85,33 @@ function interactive(root, panels) {
         const same = panel.byCoordinate.get(name) || panel.slotOf.get(name);
         at = same ? same.o : null;
       }
-      for (const place of panel.marks.get(at) || []) ring(place, true);
+      const places = panel.marks.get(at) || [];
+      for (const place of places) ring(place, true);
+      marked.push(places.find(place => place.classList.contains("cell")));
       describe(panel, other, at);
     });
+    follow(marked, k);
+    const at = k ? null : offset;
+    root.dispatchEvent(new CustomEvent("chosen", { detail: panels[k].values[at] || null }));
   }
+
+  // Show other numbers in a layout's cells, by their offsets; the offsets again without numbers.
+  function relabel(k, numbers = null) {
+    for (const place of drawn[k].querySelectorAll("g.cell[data-o]")) {
+      const text = place.querySelector("text"), number = numbers && numbers(place.dataset.o);
+      if (!text) continue;
+      place.dataset.text ??= text.textContent;
+      if (place.dataset.text) text.textContent = number ?? place.dataset.text;
+      place.classList.toggle("faint", number === "0");
+    }
+  }
+
+  const termOf = (k, j) => offset => (panels[k].values[offset] || [])[j];
+  root.addEventListener("term", ({ detail: j }) => relabel(0, j === null ? null : termOf(0, j)));
 
   function letGo() {
     kept = null;
+    arrows.replaceChildren();
     for (const place of root.querySelectorAll(".on")) ring(place, false);
     panels.forEach((panel, k) => describe(panel, k, null, "no cell is chosen"));
   }
@@ -85,11 +131,12 @@ function interactive(root, panels) {
     const section = root.querySelector(`.details section[data-panel="${k}"]`);
     const table = section.querySelector("table"), hint = section.querySelector(".hint");
     table.replaceChildren();
+    relabel(k);
     table.hidden = offset === null;
     hint.hidden = offset !== null;
     if (offset === null) { hint.textContent = otherwise; return; }
     const place = found(panel, offset);
-    const row = (name, value, note = "", class_ = "") => {
+    const row = (name, value, note = "", class_ = "", numbers = null) => {
       const line = table.insertRow();
       line.className = class_;
       const head = document.createElement("th");
@@ -97,6 +144,9 @@ function interactive(root, panels) {
       line.append(head);
       line.insertCell().textContent = value;
       line.insertCell().textContent = note;
+      if (!numbers) return;
+      line.addEventListener("pointerenter", () => relabel(k, numbers));
+      line.addEventListener("pointerleave", () => relabel(k));
     };
     row("slot", offset, `of ${panel.size}`);
     if (place.isPadding)
@@ -107,11 +157,13 @@ function interactive(root, panels) {
     });
     (panel.steps[offset] || []).forEach((at, j) => {
       const stage = panel.stages[j];
-      row(stage.name, at ? bracketed(at) : "not added yet", `in [${stage.shape.join(",")}]`);
+      row(stage.name, at ? bracketed(at) : "not added yet", `in [${stage.shape.join(",")}]`, "",
+        other => (panel.numbers[other] || [])[j]);
     });
     const values = panel.values[offset];
     if (values) {
-      panel.terms.forEach((term, j) => row(j ? "+" : "offset", term, `= ${values[j]}`));
+      panel.terms.forEach((term, j) => row(j ? "+" : "offset", term, `= ${values[j]}`, "",
+        termOf(k, j)));
       row("=", String(values.reduce((a, b) => a + BigInt(b), 0n)), "", "sum");
     }
   }
@@ -143,7 +195,7 @@ function interactive(root, panels) {
   function player(section) {
     const k = Number(section.dataset.panel), panel = panels[k], last = panel.stages.length;
     const svg = section.querySelector("svg"), range = section.querySelector("input");
-    svg.classList.add(...root.querySelector("#picture svg").classList); // for the hatching
+    svg.classList.add(...drawn[k].ownerSVGElement.classList); // for the hatching
     const digits = panel.size.length, width = Math.max(30, digits * 8 + 12), height = 28;
     const trail = make("path", { class: "trail" });
     const nodes = panel.cells.map(cell => {

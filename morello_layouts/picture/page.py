@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -152,10 +153,11 @@ def _markup(panels: Sequence[Panel]) -> str:
     """Return the page's elements that the script makes interactive, with escaped text."""
     players = "".join(_player(k, panel) for k, panel in enumerate(panels))
     details = "".join(_details(k, panel) for k, panel in enumerate(panels))
+    pictures = "".join(picture_svg([panel]) for panel in panels)  # below each other if narrow
     return (
         '<p class="how">Point at a cell or a slot to see where it lies and why; click to keep it; '
         "the arrow keys move from cell to cell.</p>\n"
-        f'<div class="wide" id="picture" tabindex="0">{picture_svg(panels)}</div>\n'
+        f'<div class="wide" id="picture" tabindex="0">{pictures}</div>\n'
         f'<div class="details" aria-live="polite">{details}</div>\n{players}'
     )
 
@@ -165,9 +167,11 @@ def page_parts(panels: Sequence[Panel]) -> tuple[str, str]:
 
     A page whose policy forbids styles in its markup adds them as a sheet.
     """
-    before, _, rest = _markup(panels).partition("<style>")
-    style, _, after = rest.partition("</style>")
-    return before + after, style
+    markup = _markup(panels)
+    return _STYLES.sub("", markup), "".join(_STYLES.findall(markup))
+
+
+_STYLES: Final = re.compile("<style>(.*?)</style>")
 
 
 def page_data(panels: Sequence[Panel]) -> list[dict[str, Any]]:

@@ -73,6 +73,7 @@ class Style:
         boxes: coordinates of the cells with a box around them.
         box_tiles: the level whose tiles have a box around them, 1 for the outermost; 0 for none.
         formula: whether the formula is shown above the picture.
+        strip: the width of the memory strip, in units of the SVG, if the grid is narrower.
 
     >>> Style().colour, Style(colour="word", element_bits=16).words_of(5)
     ('', (2, 2))
@@ -85,6 +86,7 @@ class Style:
     boxes: tuple[tuple[int, ...], ...] = ()
     box_tiles: int = 0
     formula: bool = True
+    strip: int = 760
 
     @property
     def marks(self) -> tuple[tuple[int, ...], ...]:

@@ -36,12 +36,14 @@ class Limits:
         columns: of a slice; None for all as above, otherwise about 24.
         slices: of an array of more than two dimensions.
         slots: of a buffer that is shown whole; 0 for no memory strip.
+        first: the number of the first slice; less if fewer slices than ``slices`` would follow.
     """
 
     rows: int | None = None
     columns: int | None = None
     slices: int = 4
     slots: int = 128
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,7 @@ def _view(m: IndexMap, limits: Limits) -> View:
         max_rows=rows,
         max_columns=columns,
         max_slices=limits.slices,
+        first_slice=limits.first,
         max_slots=limits.slots or None,
         in_tiles=True,
     )

@@ -98,7 +98,6 @@ _MARGIN: Final = 14
 _BETWEEN: Final = 36  # panels
 _LINE_HEIGHT: Final = 18
 _NARROWEST: Final = 400
-_STRIP: Final = 760  # the memory strip, if the grid is narrower
 _WIDEST: Final = 1100  # of slices side by side
 
 
@@ -159,7 +158,7 @@ def _panel(panel: Panel, x: float, y: float) -> Drawn:
     strip_room = room
     if strip is not None:
         whole = len(strip.slots) * slot_width(panel, strip) + 1
-        strip_room = max(room, min(whole, _STRIP))
+        strip_room = max(room, min(whole, panel.style.strip))
         room = max(room, strip_room if whole > room else whole)
     stack = _Stack(y)
     stack.add(_heading(panel, x, y, room), 6)

@@ -341,6 +341,7 @@ def view_of(
     max_columns: int = 16,
     max_slices: int = 2,
     max_slots: int | None = None,
+    first_slice: int = 0,
     in_tiles: bool = False,
 ) -> View:
     """Return what a picture shows of an index map, cut to a number of rows, columns and slices.
@@ -351,6 +352,7 @@ def view_of(
         max_columns: of a slice.
         max_slices: of the array.
         max_slots: of the buffer; None for no memory strip.
+        first_slice: the number of the first slice shown; less if fewer slices would follow.
         in_tiles: whether an axis that is cut shows the ends of each tile if tiles are few.
 
     Raises:
@@ -371,8 +373,9 @@ def view_of(
     )
     lead = shape[: max(rank - 2, 0)]
     slices = prod(lead)
-    first = (delinearize(k, lead) for k in range(min(max_slices, slices)))
-    grids = tuple(_grid(m, levels, at, rows, columns) for at in first)
+    first = max(min(first_slice, slices - max_slices), 0)
+    chosen = (delinearize(k, lead) for k in range(first, min(first + max_slices, slices)))
+    grids = tuple(_grid(m, levels, at, rows, columns) for at in chosen)
     strip = None if max_slots is None else strip_of(m, levels, max_slots)
     sizes = known(m.recipe.physical_shape)
     axes = tuple(zip(m.recipe.axis_names, sizes, strict=False))

@@ -183,6 +183,55 @@ def test_pointing_at_a_cell_says_where_it_lies_and_why(page: Page) -> None:
 
 
 @pytest.mark.slow
+def test_terms_and_steps_show_their_numbers_in_the_cells(page: Page) -> None:
+    def over(selector: str, k: int, kind: str = "pointerenter") -> None:
+        page.script(
+            "document.querySelectorAll(arguments[0])[arguments[1]]"
+            ".dispatchEvent(new PointerEvent(arguments[2]))",
+            selector, k, kind,
+        )  # fmt: skip
+
+    def cells() -> str:
+        found: str = page.script(
+            "return [...document.querySelectorAll('#picture g.cell text.o')]"
+            ".map(e => e.textContent).filter(text => text).join(' ')"
+        )
+        return found
+
+    page.open(layout="f32[3,5]{1,0:T(2,2)}")
+    offsets = "0 1 4 5 8 2 3 6 7 10 12 13 16 17 20"
+    assert cells() == offsets
+    over("#formula .term", 1)
+    assert cells() == "0 0 4 4 8 0 0 4 4 8 0 0 4 4 8", "4*(d1//2)"
+    assert len(page.all("#picture .faint")) == 6
+    over("#formula .term", 1, "pointerleave")
+    assert cells() == offsets
+    over('#picture g.cell[data-o="6"]', 0)
+    marked = "return [...document.querySelectorAll('#formula .term.on')].map(e => e.textContent)"
+    assert page.script(marked) == ["4*(d1//2)", "2*(d0%2)"]
+    over(".details tr", 4)
+    assert cells() == "0 1 2 3 4 6 7 8 9 10 12 13 14 15 16", "after the step pad"
+    over('#picture g.cell[data-o="7"]', 0)
+    assert cells() == offsets, "another cell has other rows"
+    typeset = "".join(page.text("#formula math").split())
+    assert typeset == "12·⌊d02⌋+4·⌊d12⌋+2·(d0mod2)+d1mod2"
+
+
+@pytest.mark.slow
+def test_every_slice_can_be_shown(page: Page) -> None:
+    page.open(layout="NHWC", shape="2x3x4x5")
+    assert "d0 = 0, d1 = 1" in page.text("#picture")
+    page.script(
+        "const e = document.getElementById('slice'); e.value = 4;"
+        "e.dispatchEvent(new Event('change', { bubbles: true }))"
+    )
+    page.until(lambda: "d0 = 1, d1 = 2" in page.text("#picture"))
+    assert "slice=4" in page.driver.current_url
+    page.put("layout", "NCHW")
+    page.until(lambda: "d0 = 0, d1 = 1" in page.text("#picture"))
+
+
+@pytest.mark.slow
 def test_arrow_keys_choose_a_cell(page: Page) -> None:
     page.open(layout="f32[3,5]{1,0:T(2,2)}")
     page.script("document.getElementById('picture').focus()")
@@ -230,6 +279,7 @@ def test_the_details_stay_beside_the_pointer(page: Page) -> None:
     one = {"layout": "bf16[10,200]{1,0:T(8,128)(2,1)}"}
     for fields, is_beside in ((one, True), ({**one, "other": "{0,1}"}, False)):
         page.open(**fields)
+        page.point("#picture g.cell")
         for selector in ("#picture", ".player"):
             overlap = page.script(
                 "document.querySelector(arguments[0]).scrollIntoView({ block: 'start' });"
@@ -514,6 +564,9 @@ def test_three_layouts_are_compared(page: Page) -> None:
     page.find("#add").click()
     page.driver.switch_to.active_element.send_keys("{0,1}")
     page.until(lambda: len(page.all("#picture g.panel")) == 3)
+    page.point("#picture g.cell")
+    path = "return document.querySelector('.arrows path').getAttribute('d')"
+    page.until(lambda: page.script(path).count("M") == 2)
     assert page.text("#comparison-1 h3") == "Compared with {0,1} at 6x8"
     link = page.driver.current_url
     page.driver.get("about:blank")

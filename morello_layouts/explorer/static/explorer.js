@@ -1,11 +1,12 @@
 "use strict";
 // The fields' texts go to the engine, its answer goes to the page, and the address keeps the texts.
 const NAMES = ["layout", "shape", "other", "access", "assuming", "at"];
+const CHOSEN = ["array", "colour", "slice"];
 const START = { layout: "f32[3,5]{1,0:T(2,2)}" };
 const place = id => document.getElementById(id);
 const shownAnswer = place("answer"), status = place("status");
 const LONGEST = 4000, MOST = 7; // characters of a field, layouts to compare, as in limits.py
-let chosen = {}; // what no field holds: the position in a tuple, and what a colour stands for
+let chosen = {}; // what no field holds, by the names in CHOSEN
 let presets = [];
 let asking = null; // aborts the question under way
 let timer = null;
@@ -31,7 +32,7 @@ function fill(question) {
   texts.slice(1, MOST).forEach(compareOneMore);
   others().forEach((input, k) => { input.value = texts[k]; });
   chosen = {};
-  for (const name of ["array", "colour"]) if (question[name]) chosen[name] = question[name];
+  for (const name of CHOSEN) if (question[name]) chosen[name] = question[name];
 }
 
 function compareOneMore() {
@@ -51,7 +52,7 @@ const addressOf = question => {
 function fromAddress() {
   const found = {};
   for (const [name, value] of new URLSearchParams(location.hash.slice(1)))
-    if (NAMES.includes(name) || name === "array" || name === "colour") found[name] = value;
+    if (NAMES.includes(name) || CHOSEN.includes(name)) found[name] = value;
   return found;
 }
 
@@ -67,6 +68,9 @@ function remember(isNew) {
     // Browsers limit how often the address changes; the next change brings it up to date.
   }
 }
+
+// On a narrow screen the picture is narrower.
+const forHere = question => innerWidth < 700 ? { ...question, width: "520" } : question;
 
 async function ask() {
   clearTimeout(timer);
@@ -95,7 +99,7 @@ async function ask() {
   if (!answered && ENGINE.loading) status.textContent = ENGINE.loading;
   try {
     let answer = {};
-    for await (const text of answersTo(question, own.signal)) {
+    for await (const text of answersTo(forHere(question), own.signal)) {
       if (own !== asking) return;
       const part = JSON.parse(text), isFirst = !Object.keys(answer).length;
       answer = { ...answer, ...part };
@@ -256,7 +260,7 @@ function go(question, isNew = true) {
   ask();
 }
 
-// Choose the array of a tuple, or what a colour stands for.
+// Choose the array of a tuple, what a colour stands for, or the first slice.
 function choose(name, value) {
   go({ ...typed(), [name]: String(value) });
 }
@@ -264,7 +268,7 @@ function choose(name, value) {
 place("question").addEventListener("submit", event => event.preventDefault());
 place("question").addEventListener("input", event => {
   if (event.target.id === "preset") return;
-  if (event.target.id === "layout") delete chosen.array;
+  if (event.target.id === "layout") chosen = chosen.colour ? { colour: chosen.colour } : {};
   place("preset").value = "";
   isNewEntry ||= !isTyping;
   isTyping = true;

@@ -13,7 +13,8 @@ function node(tag, attributes = {}, ...children) {
 
 function card(id, title, about, ...children) {
   return node("section", { class: "card", id }, node("h3", {}, title),
-    about ? node("p", { class: "about" }, about) : null, ...children);
+    about ? node("p", { class: "about" }, about) : null,
+    ...children.filter(child => child !== null));
 }
 
 const heading = text => node("h4", {}, text);
@@ -77,7 +78,28 @@ function banksOf(found) {
     rows(found.rows));
 }
 
-function formulaOf(found) {
+// The formula; where the picture has its terms, pointing at one shows its values in the cells.
+function mainFormula(text, panel) {
+  const made = formula(text, true), terms = panel ? panel.terms : [];
+  if (!terms.length || terms.join(" + ") !== text) return made;
+  made.firstChild.replaceChildren(...terms.flatMap((term, k) => {
+    const button = node("button", { type: "button", class: "term" }, term);
+    const tell = chosen => () => place("picture-card").dispatchEvent(
+      new CustomEvent("term", { detail: chosen }));
+    for (const kind of ["pointerenter", "focus"]) button.addEventListener(kind, tell(k));
+    for (const kind of ["pointerleave", "blur"]) button.addEventListener(kind, tell(null));
+    return k ? [" + ", button] : [button];
+  }));
+  return made;
+}
+
+// Mark the terms that are not 0 for the element chosen in the picture.
+function markTerms({ detail: values }) {
+  document.querySelectorAll("#formula .term").forEach((term, k) =>
+    term.classList.toggle("on", Boolean(values) && values[k] !== "0"));
+}
+
+function formulaOf(found, picture) {
   const names = found.names.map(one => `${one.symbol} = ${one.name}`);
   if (found.symbols.length) names.push(`${found.symbols.join(", ")}: sizes, at least 1`);
   const reference = found.reference === found.simplified
@@ -85,8 +107,9 @@ function formulaOf(found) {
     : [heading("The reference formula, from the notation's definition"), formula(found.reference),
       heading("Derivation"), derivation(found.derivation)];
   return card("formula", "Formula", "The offset of the element at (d0, d1, …); // rounds down, "
-    + `% is the remainder.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
-    formula(found.simplified, true), ...reference,
+    + `% is the remainder; a term under the pointer shows its values in the cells.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
+    mainFormula(found.simplified, ((picture || {}).panels || [])[0]), typeset(found.simplified),
+    ...reference,
     heading("Inverse: from an offset p to coordinates"), formula(found.inverse));
 }
 
@@ -154,6 +177,7 @@ document.adoptedStyleSheets = [...document.adoptedStyleSheets, pictureStyle];
 
 function pictureOf(answer, choose) {
   const found = answer.picture, made = card("picture-card", "", "");
+  made.addEventListener("chosen", markTerms);
   const title = titleOf(answer);
   made.replaceChildren(title);
   const sizes = Object.entries(found.at).map(([name, n]) => `${name} = ${n}`);
@@ -167,16 +191,30 @@ function pictureOf(answer, choose) {
   // The page's policy forbids styles in markup, and allows this sheet.
   pictureStyle.replaceSync(found.style);
   shown.append(...parsed.body.childNodes);
-  const svg = shown.querySelector("#picture svg");
-  const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)));
-  // A small picture grows, but not below the fold; a large one shrinks a little, then scrolls.
-  const scale = Math.max(1, Math.min(1.5, 0.6 * innerHeight / height));
-  svg.style.width = `${Math.round(scale * width)}px`;
-  svg.style.minWidth = `${Math.round(0.65 * width)}px`;
+  const drawings = [...shown.querySelectorAll("#picture>svg")];
+  resized(drawings);
   title.append(coloursOf(found, choose));
   shown.classList.toggle("several", found.panels.length > 1);
-  made.append(shown, savingOf(found, svg));
+  made.append(shown, savingOf(found, drawings));
   return made;
+}
+
+const sizeOf = svg => ["width", "height"].map(name => Number(svg.getAttribute(name)));
+
+// A small picture grows, but not below the fold; as many as fit stand side by side, and what is
+// still too wide shrinks a little, then scrolls.
+function resized(drawings) {
+  const sizes = drawings.map(sizeOf), room = document.body.clientWidth - 80;
+  const [wide, high] = [0, 1].map(k => Math.max(...sizes.map(size => size[k])));
+  let beside = drawings.length;
+  while (beside > 1 && beside * wide > 1.3 * room) beside -= 1;
+  const largest = Math.max(1, Math.min(1.5, 0.6 * innerHeight / high));
+  const scale = drawings.length > 1 ? Math.min(largest, Math.max(0.65, room / (beside * wide)))
+    : largest;
+  drawings.forEach((svg, k) => {
+    svg.style.width = `${Math.floor(scale * sizes[k][0])}px`;
+    svg.style.minWidth = `${Math.floor(Math.min(scale, 0.65) * sizes[k][0])}px`;
+  });
 }
 
 const COLOURS = { tile: "tile", offset: "offset, first to last", row: "row", column: "column",
@@ -188,23 +226,42 @@ function coloursOf(found, choose) {
     select.append(node("option", { value: name, selected: name === found.colour },
       COLOURS[name] || name));
   select.addEventListener("change", () => choose("colour", select.value));
-  return node("p", { class: "colours" }, node("label", { for: "colour" }, "Colour by "), select);
+  return node("p", { class: "colours" }, slicesOf(found, choose),
+    node("label", { for: "colour" }, "Colour by "), select);
+}
+
+// A field for the number of the first slice, if some are left out.
+function slicesOf({ slices }, choose) {
+  if (!slices || !slices.last) return null;
+  const input = node("input", { type: "number", id: "slice", min: 0, max: slices.last,
+    value: Math.min(slices.first, slices.last) });
+  input.addEventListener("change", () => choose("slice", input.value));
+  return node("span", {}, node("label", { for: "slice" }, "From slice "), input,
+    ` to ${slices.last} `);
 }
 
 // Buttons that save the picture: as it is, and as a page that needs nothing else.
-function savingOf(found, svg) {
+function savingOf(found, drawings) {
   const save = (name, blob) => {
     const link = node("a", { href: URL.createObjectURL(blob), download: `layout.${name}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
   const drawing = () => {
-    const copy = svg.cloneNode(true), style = document.createElementNS(copy.namespaceURI, "style");
-    for (const ring of copy.querySelectorAll(".ring")) ring.remove();
-    style.textContent = [...pictureStyle.cssRules].map(rule => rule.cssText).join("");
-    copy.removeAttribute("style");
-    copy.prepend(style);
-    return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+    const sizes = drawings.map(sizeOf), outer = make("svg", {});
+    outer.append(make("style", {}, [...pictureStyle.cssRules].map(rule => rule.cssText).join("")));
+    let x = 0;
+    drawings.forEach((svg, k) => {
+      const copy = svg.cloneNode(true);
+      for (const ring of copy.querySelectorAll(".ring")) ring.remove();
+      copy.removeAttribute("style");
+      copy.setAttribute("x", x);
+      x += sizes[k][0];
+      outer.append(copy);
+    });
+    outer.setAttribute("width", x);
+    outer.setAttribute("height", Math.max(...sizes.map(size => size[1])));
+    return new Blob([new XMLSerializer().serializeToString(outer)], { type: "image/svg+xml" });
   };
   const png = async () => {
     const image = new Image(), canvas = document.createElement("canvas");
@@ -265,7 +322,7 @@ function parts(answer, choose) {
     ...(answer.comparisons || []).map(comparisonOf),
     answer.banks ? banksOf(answer.banks) : null,
     notes,
-    answer.formula ? pair([formulaOf(answer.formula)],
+    answer.formula ? pair([formulaOf(answer.formula, answer.picture)],
       [answer.proofs ? proofOf(answer) : waiting("proofs", "Proof"), tpu])
       : tpu && pair([tpu], []),
     pair([words], [memoryOf(answer)]),
