@@ -203,6 +203,8 @@ def reshaped(shape: Shape, to: Any) -> Seen:
             f"a view has the elements of its array, {brackets(shape)}",
             f"give sizes whose product is {prod(shape)}; one of them may be -1",
         )
+    if prod(sizes) == 0 or not sizes or not shape:  # as for an index
+        return gathered(shape, sizes, [AffineExpr((), 0)] * len(shape))
     return sizes, reshape_steps(sizes, shape)
 
 
@@ -332,7 +334,7 @@ def tiles(shape: Shape, sizes: Any) -> Seen:
     split = tuple(x for n, t in zip(shape, given, strict=True) for x in (n // t, t))
     order = (*range(0, len(split), 2), *range(1, len(split), 2))
     view, steps = transposed(split, order)
-    return view, (*steps, *reshape_steps(split, shape))
+    return view, (*steps, *reshaped(shape, split)[1])
 
 
 def gather(shape: Shape, by: Any) -> Seen:

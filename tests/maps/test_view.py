@@ -174,6 +174,25 @@ def test_empty_views_and_new_dimensions() -> None:
     assert m[3, None, 5](0) == m(3, 5)
 
 
+@each_row(
+    "text, operations, shape",
+    [
+        ("f32[3,0]{1,0}", {"reshape": (0, 5)}, (0, 5)),
+        ("f32[3,0]{1,0:T(2,2)}", {"reshape": (2, -1)}, (2, 0)),
+        ("f32[0,4]{1,0}", {"tiles": (3, 2)}, (0, 2, 3, 2)),
+        ("f32[1,1]{1,0:T(2,2)}", {"reshape": ()}, ()),
+        ("f32[]", {"reshape": (1, 1)}, (1, 1)),
+    ],
+)
+def test_reshapes_of_nothing_and_of_one_element(
+    text: str, operations: Any, shape: tuple[int, ...]
+) -> None:
+    view = ml.index_map(text).view(**operations)
+    assert view.shape == shape
+    assert np.shape(view(*np.indices(shape))) == shape
+    assert ml.verify(view).holds
+
+
 def test_a_formula_is_a_map() -> None:
     formula = ml.from_sympy(("M", "N"), "16*((N + 15)//16)*d0 + d1")
     m = ml.index_map(formula)
