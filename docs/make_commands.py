@@ -9,11 +9,19 @@ from typing import Final
 
 import click
 
-from morello_layouts.cli.main import NAME, commands
+from morello_layouts.cli.main import NAME, SHORT, commands
 
 HEAD: Final = f"""# The command
 
-`{NAME} COMMAND --help` prints the same.
+`{NAME} COMMAND --help` prints the same. `{SHORT}` is short for `{NAME}`.
+
+Tab completes commands, options, notations, targets, generations and files after this line
+in the shell's start-up file:
+
+```sh
+eval "$(_MLAY_COMPLETE=bash_source mlay)"    # bash; in zsh: zsh_source
+_MLAY_COMPLETE=fish_source mlay | source     # fish
+```
 """
 
 
@@ -83,6 +91,7 @@ def command_text(name: str, command: click.Command) -> str:
 
 def page() -> str:
     """Return the whole page."""
-    general = [p for p in epilog_parts(commands.epilog or "") if not p.startswith("Examples")]
+    parts = epilog_parts(commands.epilog or "")
+    general = [part for part in parts if not part.startswith(("Examples", "mlay"))]
     every = [command_text(name, command) for name, command in sorted(commands.commands.items())]
     return "\n\n".join([HEAD.strip(), *general, *every]) + "\n"

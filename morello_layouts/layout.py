@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from morello_layouts.errors import ShapeError
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int
+from morello_layouts.lazy import above
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known
 
@@ -138,6 +140,13 @@ class Layout(Arrays):
         (size,) = known((self.recipe(shape).size,))
         data, whole = (-(-n * self.element.bits // 8) for n in (prod(shape), size))
         return data, whole
+
+    def _repr_html_(self) -> str:
+        if self.sizes is not None:
+            with suppress(LayoutError):  # a notebook shows what it can
+                shown: str = above("api.pictures:html_of")(self)
+                return shown
+        return super()._repr_html_()
 
     def arrays(self) -> Iterator[tuple[tuple[int, ...], Layout]]:
         """Yield the layout itself: it is one array's, outside of tuples."""

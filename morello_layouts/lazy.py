@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import UnsupportedError
 
-__all__ = ["NotInstalledError", "has_numpy", "loader", "numpy"]
+__all__ = ["NotInstalledError", "above", "has_numpy", "loader", "numpy"]
 
 
 class NotInstalledError(UnsupportedError):
@@ -40,6 +40,16 @@ if TYPE_CHECKING:
     import numpy
 else:
     numpy = _Lazy("numpy")
+
+
+def above(place: str) -> Any:
+    """Return a function of a layer above, for a method that is short for it.
+
+    >>> above("api.pictures:draw").__name__
+    'draw'
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"morello_layouts.{module}"), name)
 
 
 def has_numpy() -> bool:

@@ -410,6 +410,12 @@ PICTURE_CELLS: Final = 2**17
 PICTURE_COMPARED: Final = 2**20
 """Elements whose offsets in two layouts are compared to count those that move."""
 
+TABLE_ELEMENTS: Final = 2**24
+"""Offsets in the table of an index map: 128 megabytes."""
+
+TYPESET: Final = 4000
+"""Characters of LaTeX of a formula that is typeset; a longer one is no easier to read so."""
+
 PICTURE_PLAYED: Final = 1200
 """Cells that a browser moves smoothly in the player of a recipe."""
 

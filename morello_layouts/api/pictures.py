@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, cast
 
 from morello_layouts.api.arguments import Shape
@@ -103,6 +104,21 @@ def draw(
         formula=bool(formula),
     )
     return picture_of(maps, style, Limits(max_rows, max_columns, max_slices, max_slots))
+
+
+def html_of(layout: LayoutLike) -> str:
+    """Return a layout or an index map as a notebook shows it: the formula, and the picture.
+
+    >>> html_of("f32[M,5]{1,0:T(2,2)}")[:40]
+    '<p><code>f32[M,5]{1,0:T(2,2)}</code></p>'
+    """
+    from morello_layouts.expr.mathml import mathml
+
+    m = index_map(layout)
+    formula = mathml(m._repr_latex_())
+    if m.recipe.names:  # without numbers there are no cells
+        return f"<p><code>{escape(m.source)}</code></p>{formula}"
+    return formula + draw(m, max_slots=0, formula=False).svg()
 
 
 def _second_and_shape(

@@ -10,13 +10,16 @@ from typing import Any
 import click
 
 from morello_layouts import check as checker
-from morello_layouts.cli.options import json_option
+from morello_layouts.cli.options import file_argument, files, json_option
 from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text, write
 from morello_layouts.errors import LayoutError
 
 certificate_option = click.option(
-    "--certificate", metavar="FILE", help="If it is proved, write a certificate for 'check'."
+    "--certificate",
+    metavar="FILE",
+    shell_complete=files,
+    help="If it is proved, write a certificate for 'check'.",
 )
 
 
@@ -49,7 +52,7 @@ Exit status: 0 the certificate proves its claim, 1 it does not, 2 bad input.
 In Python: check.check.
 """,
 )
-@click.argument("file")
+@file_argument("file")
 @json_option
 def check(file: str, as_json: bool) -> Status:
     """Check the certificate in FILE, without ISL, recipes and simplifier."""

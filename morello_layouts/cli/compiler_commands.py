@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from morello_layouts.checks import as_int
-from morello_layouts.cli.options import checked_option, json_option
+from morello_layouts.cli.options import checked_option, files, generations, json_option
 from morello_layouts.cli.program_commands import html_option, print_report
 from morello_layouts.cli.results import Status
 from morello_layouts.errors import LayoutError
@@ -70,13 +70,20 @@ cycles), advice (kind, change, where, after (as before), equal, note), together 
 advice, or null), compiled, refused, worse, left. An unknown value is null.
 """,
 )
-@click.argument("function", metavar="FILE.py:FUNCTION")
+@click.argument("function", metavar="FILE.py:FUNCTION", shell_complete=files)
 @click.option("--shapes", default="", metavar="SHAPES", help="The arrays that it takes, in order.")
 @click.option(
     "--arguments", metavar="NAME",
     help="Instead: a value of FILE, or a function of it without arguments, that gives them.",
 )  # fmt: skip
-@click.option("--tpu", "generation", default="v5e", show_default=True, help="The TPU.")
+@click.option(
+    "--tpu",
+    "generation",
+    default="v5e",
+    shell_complete=generations,
+    show_default=True,
+    help="The TPU.",
+)
 @click.option(
     "--mesh", metavar="data=2,model=4", callback=checked_option(read_mesh),
     help="The axes of a mesh, for a function that is sharded.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from morello_layouts.cli.options import (
+    generations,
     json_option,
     text_argument,
 )
@@ -51,7 +52,7 @@ In Python: tpu.default_layout, tpu.suggest.
 )
 @text_argument("text")
 @click.option(
-    "--tpu", "generation", required=True, metavar="v5e",
+    "--tpu", "generation", required=True, metavar="v5e", shell_complete=generations,
     help="The generation: v2, v3, v4, v5e, v5p, v6e or tpu7x.",
 )  # fmt: skip
 @click.option(

@@ -16,6 +16,7 @@ from morello_layouts.cli.options import (
     at_option,
     checked_option,
     coordinate,
+    files,
     json_option,
     names_option,
     notation_option,
@@ -45,11 +46,11 @@ Examples:
 The exit status does not depend on the proofs; those of prove and equal do.
 
 \b
-JSON: text; instruction (name, opcode, is_root, literal, operands of name and type, calls,
-attributes, op_name, source; null for a layout); and arrays; of each array path (in tuples),
-text, kind, headline, dimensions (name, symbol, size, is_dynamic), parts (text, meaning,
-is_implied), axes in memory (coordinate, size), word (what shares 32 bits: bits, slots, offsets,
-text), sizes (elements, spanned_elements, element_bits, data_bytes, spanned_bytes,
+JSON: text; instruction (name, opcode, meaning, is_root, literal, operands of name and type,
+calls, attributes, sharding, op_name, source; null for a layout); and arrays; of each array path
+(in tuples), text, kind, headline, dimensions (name, symbol, size, is_dynamic), parts (text,
+meaning, is_implied), axes in memory (coordinate, size), word (what shares 32 bits: bits, slots,
+offsets, text), sizes (elements, spanned_elements, element_bits, data_bytes, spanned_bytes,
 reserved_bytes, padding_elements, padding_bytes, factor), index (shape, physical_shape, recipe,
 reference, formula, derivation (rule, before, after, because)), proofs (bijective, injective,
 verified; each as of prove), tpu (lanes, sublanes, packing, default_on, default, padding; null
@@ -164,7 +165,13 @@ In Python: draw.
 @notation_option
 @names_option
 @at_option
-@click.option("-o", "--output", metavar="FILE", help="Write x.svg, x.html, x.png or x.txt.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    shell_complete=files,
+    help="Write x.svg, .html, .png, .pdf or .txt.",
+)
 @click.option(
     "--colour",
     "--color",

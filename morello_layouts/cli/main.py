@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import click
@@ -16,6 +17,7 @@ from morello_layouts.cli.terminal import print_error
 from morello_layouts.errors import LayoutError
 
 NAME = "morello-layouts"
+SHORT = "mlay"
 
 _INTERRUPTED: Final = 130  # a shell's status for Ctrl-C
 _BROKEN_PIPE: Final = 141  # a shell's status for a closed pipe
@@ -121,6 +123,11 @@ class _Commands(click.Group):
 Exit status: 0 done or proved, 1 disproved, 2 bad input, 3 undecided.
 
 \b
+mlay is short for morello-layouts. Tab completes commands, options, notations and files after
+  eval "$(_MLAY_COMPLETE=bash_source mlay)"    # or zsh_source
+  _MLAY_COMPLETE=fish_source mlay | source
+
+\b
 Examples:
   morello-layouts explain "bf16[10,200]{1,0:T(8,128)(2,1)}"
   morello-layouts explain "[1, 0, 1 p(4)]" --shape 6x8
@@ -145,7 +152,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     # Sizes of many dimensions multiply to numbers of more digits than Python prints by default.
     sys.set_int_max_str_digits(0)
     try:
-        status = commands.main(arguments, prog_name=NAME, standalone_mode=False)
+        called = Path(sys.argv[0]).stem  # completion asks by the name that was typed
+        name = SHORT if arguments is None and called == SHORT else NAME
+        status = commands.main(arguments, prog_name=name, standalone_mode=False)
         if sys.stdout is not None:  # None if the process was started with it closed
             sys.stdout.flush()
     except click.ClickException as error:

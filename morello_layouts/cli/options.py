@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.layout import Arrays
@@ -28,6 +29,23 @@ def checked_option(read: Callable[[str], Any]) -> Callable[..., Any]:
             raise LayoutError(what, error.why, error.fix) from None
 
     return callback
+
+
+def files(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[CompletionItem]:
+    """Let the shell complete a file's name."""
+    return [CompletionItem(beginning, type="file")]
+
+
+def generations(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[str]:
+    """Return the generations of TPUs that begin so."""
+    from morello_layouts.tpu import GENERATIONS
+
+    return [name for name in GENERATIONS if name.startswith(beginning)]
+
+
+def file_argument(name: str, *, required: bool = True) -> Callable[[Any], Any]:
+    """Return an argument that is the path of a file."""
+    return click.argument(name, required=required, shell_complete=files)
 
 
 _INDEX: Final = re.compile(r"[0-9]{1,19}")
@@ -74,6 +92,7 @@ notation_option = click.option(
     expose_value=False,
     callback=_keep_notation,
     metavar="NAME",
+    shell_complete=lambda _ctx, _param, beginning: [n for n in NAMES if n.startswith(beginning)],
     help=f"The notation of each text, if a text does not tell: {', '.join(NAMES)}.",
 )
 
@@ -126,7 +145,9 @@ at_option = click.option(
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
-output_option = click.option("-o", "--output", metavar="FILE", help="Write to a file.")
+output_option = click.option(
+    "-o", "--output", metavar="FILE", shell_complete=files, help="Write to a file."
+)
 
 
 def text_argument(name: str, *, required: bool = True) -> Callable[[Any], Any]:

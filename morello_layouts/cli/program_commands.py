@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from morello_layouts.cli.options import json_option
+from morello_layouts.cli.options import file_argument, files, generations, json_option
 from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import (
     console,
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 _LONG: Final = 4_000_000  # bytes of a dump whose reading shows a progress bar
 
 _generation_option = click.option(
-    "--tpu", "generation", metavar="v5e",
+    "--tpu", "generation", metavar="v5e", shell_complete=generations,
     help="The generation of TPUs for alternatives; by default, inferred from the layouts.",
 )  # fmt: skip
-html_option = click.option("--html", metavar="OUT", help="Write a page with pictures to a file.")
+html_option = click.option(
+    "--html", metavar="OUT", shell_complete=files, help="Write a page with pictures to a file."
+)
 
 
 @click.command(
@@ -48,6 +50,7 @@ Examples:
   morello-layouts hlo dump.txt --top 3 --tpu v5e --html report.html
   morello-layouts hlo before.txt after.txt
   morello-layouts hlo dump.txt --indexing fusion.3
+  morello-layouts hlo dump.txt --tree
   cat dump.txt | morello-layouts hlo - --json
   morello-layouts hlo dumps/ --jobs 8 --journal done.jsonl --html fleet.html
 
@@ -81,8 +84,8 @@ saved_bytes, undecided, by_source (key, bytes, count, programs), by_shape (as by
 by_kind (as by_source), by_program (as by_source), failures. An unknown value is null.
 """,
 )
-@click.argument("file")
-@click.argument("other", required=False)
+@file_argument("file")
+@file_argument("other", required=False)
 @click.option(
     "--top", type=click.IntRange(0), default=10, show_default=True,
     help="The number of most wasteful arrays to show.",
@@ -96,6 +99,7 @@ by_kind (as by_source), by_program (as by_source), failures. An unknown value is
     "--indexing", metavar="NAME",
     help="Say which elements of its operands each element of this instruction reads.",
 )  # fmt: skip
+@click.option("--tree", is_flag=True, help="Show computations, instructions and what they call.")
 @html_option
 @json_option
 def hlo(
@@ -109,6 +113,7 @@ def hlo(
     dask: str | None,
     parquet: str | None,
     indexing: str | None,
+    tree: bool,
     html: str | None,
     as_json: bool,
 ) -> Status:
@@ -129,6 +134,8 @@ def hlo(
         )
     if indexing is not None:
         return _indexing(file, indexing, as_json=as_json)
+    if tree:
+        return _tree(file)
     report: Report
     if other is None and (is_pattern(file) or _is_folder(file)):
         many = _many(file, jobs, journal, dask)
@@ -167,6 +174,14 @@ def _indexing(file: str, name: str, *, as_json: bool) -> Status:
 
     found = indexing_map(read_module(file), name)
     print_json(found) if as_json else print_text(str(found))
+    return Status.DONE
+
+
+def _tree(file: str) -> Status:
+    from morello_layouts.hlo.tree import HloTree
+
+    for line in HloTree(read_module(file)).lines():
+        print_text(line)
     return Status.DONE
 
 
@@ -213,8 +228,8 @@ source, kind, shape, arrays, data_bytes, reserved_bytes, padding_bytes, factor),
 warnings. An unknown value is null.
 """,
 )
-@click.argument("file")
-@click.argument("program", required=False)
+@file_argument("file")
+@file_argument("program", required=False)
 @click.option(
     "--top", type=click.IntRange(0), default=10, show_default=True,
     help="The number of values to show.",
@@ -252,7 +267,7 @@ computed), reasons, alternative, instruction, source, note), warnings. An unknow
 null.
 """,
 )
-@click.argument("file")
+@file_argument("file")
 @_generation_option
 @html_option
 @json_option

@@ -136,17 +136,5 @@ def explain(
         if text not in seen:
             seen[text] = report_of(one, shape, assuming, derivation=derivation, names=names)
         reports.append(replace(seen[text], path=path))
-    if instruction is not None and (written := instruction.attributes.get("sharding")):
-        reports = [replace(one, notes=(*one.notes, _sharded(written))) for one in reports]
     text = value.source if isinstance(value, IndexMap) else str(value)
     return Explanation(text, instruction, tuple(reports))
-
-
-def _sharded(text: str) -> str:
-    """The sharding of an instruction in words."""
-    from morello_layouts.notations.sharding.attribute import sharding_of
-
-    return (
-        f"sharding {text}: {sharding_of(text)}; in a program that is already partitioned, the "
-        "sizes are those of one part"
-    )

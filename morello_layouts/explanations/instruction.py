@@ -15,6 +15,8 @@ _BEGINNING: Final = re.compile(
     r"\s*+(?:ROOT\s++)?+%?+[A-Za-z_][\w.\-]*+\s*+=(?!\s*+(?:\[|array\s*+<|\w++\.))", re.ASCII
 )
 
+_SIZES: Final = "once the program is partitioned, sizes are those of one part"
+
 
 def instruction_in(text: object) -> HloInstruction | None:
     """Return the HLO instruction that a text holds; None for other texts.
@@ -42,17 +44,23 @@ def instruction_in(text: object) -> HloInstruction | None:
 
 def instruction_facts(instruction: HloInstruction) -> dict[str, Any]:
     """Return the parts of an instruction by name; None for a missing part."""
+    from morello_layouts.hlo.opcodes import opcode_words
+    from morello_layouts.notations.sharding.attribute import sharding_of
+
     shapes = instruction.operand_shapes or (None,) * len(instruction.operand_names)
     operands = zip(instruction.operand_names, shapes, strict=True)
     called = instruction.called_computations
+    sharding = instruction.attributes.get("sharding")
     return {
         "name": instruction.name,
         "opcode": instruction.opcode,
+        "meaning": opcode_words(instruction) or None,
         "is_root": instruction.is_root,
         "literal": instruction.literal,
         "operands": [{"name": name, "type": shape and str(shape)} for name, shape in operands],
         "calls": [each if isinstance(each, str) else each.name for each in called],
         "attributes": dict(instruction.attributes),
+        "sharding": sharding and f"{sharding}: {sharding_of(sharding)}; {_SIZES}",
         "op_name": instruction.metadata.op_name,
         "source": instruction.metadata.source,
     }

@@ -207,10 +207,11 @@ def instruction_rows(instruction: HloInstruction) -> list[Row]:
     )
     texts = {
         "name": found["name"] + (", the root of its computation" if found["is_root"] else ""),
-        "opcode": found["opcode"],
+        "opcode": ": ".join(filter(None, (found["opcode"], found["meaning"]))),
         "value" if instruction.opcode == "constant" else "number": found["literal"],
         "operands": operands,
         "calls": ", ".join(found["calls"]),
+        "sharding": found["sharding"],
         "operation": found["op_name"],
         "source": found["source"],
     }

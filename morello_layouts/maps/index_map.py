@@ -22,6 +22,7 @@ from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.address import Unit, address_of
 from morello_layouts.maps.affine_map import AffineMap
+from morello_layouts.maps.displayed import Drawn
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import (
     Decomposition,
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IndexMap:
+class IndexMap(Drawn):
     """The offset of each element of an array, in elements from the start of the buffer.
 
     Attributes:

@@ -22,7 +22,7 @@ from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.layout import Arrays, Layout, checked_recipe, notation_name
 from morello_layouts.limits import FORMULA_TEXT, LAYOUT_TEXT
 from morello_layouts.notations.expression import parse_expression
-from morello_layouts.notations.xla.types import ELEMENT_BITS
+from morello_layouts.notations.xla.types import ELEMENT_BITS, nearest_type
 
 BEGINS: Final = {
     "hlo_text": r"sharding\s*=\s*\{|\{\s*(devices\s*=|replicated|maximal|manual|unknown|"
@@ -233,6 +233,8 @@ NOTATIONS: Final = (
 """All notations. If several readers refuse a text and got equally far, the first one answers."""
 
 _NAME: Final = re.compile(r"\s*[A-Za-z]+(-[A-Za-z]+)+\s*")  # such as row-major
+_SPACED: Final = re.compile(r"\s*[A-Za-z]( +[A-Za-z])+\s*")  # such as N H W C
+_SHORT: Final = 40  # characters of an example in an error
 _OPERATOR: Final = re.compile(r"[-+*/%]|\bfloor\b|\bceil\b|\bMod\b")
 
 
@@ -270,6 +272,8 @@ def parse(text: str, notation: str | None = None) -> Arrays:
             "a text holds the layout of one array, or of a tuple of arrays",
             "parse the arrays one by one, or read a whole program with read_hlo",
         )
+    if notation is None and _SPACED.fullmatch(text):
+        text = "".join(text.split())
     errors = []
     for reader in NOTATIONS if notation is None else _named(notation, text):
         if notation is not None or reader.begins.match(text):
@@ -284,10 +288,25 @@ def parse(text: str, notation: str | None = None) -> Arrays:
     best = max(errors, key=lambda error: error.reached, default=None)
     if best is not None and best.reached >= start:
         raise best
-    raise ParseError(
+    raise _unknown(text, start)
+
+
+def _unknown(text: str, start: int) -> ParseError:
+    """Return the error for a text that no notation begins with."""
+    element = nearest_type(text.strip().rpartition(".")[2].lower())
+    if element is not None:
+        return ParseError(
+            "expected a layout, got the type of its elements",
+            "an XLA shape is a type and the sizes of the array",
+            f"write for example {element}[3,5]",
+            text=text,
+            position=start,
+        )
+    short = [each.example for each in NOTATIONS if len(each.example) <= _SHORT]
+    return ParseError(
         "no layout begins like this",
         f"texts of layouts are: {listed([notation.title for notation in NOTATIONS])}",
-        f"write for example {', '.join(notation.example for notation in NOTATIONS)}",
+        f"write for example {', '.join(short)}",
         text=text,
         position=start,
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.lazy import has_numpy, numpy as np
@@ -92,6 +92,10 @@ class Picture:
         """
         return png_of(self.svg(), scale)
 
+    def pdf(self) -> bytes:
+        """Return the picture as a PDF of one page; errors as of ``png``."""
+        return pdf_of(self.svg())
+
     def text(self, width: int = 100) -> str:
         """Return the picture for a terminal of a width, without colours."""
         from morello_layouts.picture.terminal import panel_lines
@@ -100,11 +104,11 @@ class Picture:
         return "\n".join(line.plain.rstrip() for line in lines)
 
     def save(self, path: str | Path) -> None:
-        """Write the picture to a file: ``x.svg``, ``x.html``, ``x.png`` or ``x.txt``.
+        """Write the picture to a file whose name ends in svg, html, png, pdf or txt.
 
         Raises:
             LayoutError: if the name ends otherwise, or the file cannot be written.
-            UnsupportedError: for a PNG if no converter of SVG is installed.
+            UnsupportedError: for PNG and PDF if no converter of SVG is installed.
         """
         target = Path(path)
         match target.suffix.lower():
@@ -114,13 +118,15 @@ class Picture:
                 content = self.html().encode()
             case ".png":
                 content = self.png()
+            case ".pdf":
+                content = self.pdf()
             case ".txt":
                 content = f"{self.text()}\n".encode()
             case other:
                 raise LayoutError(
                     f"file name: expected an ending of a picture format, got {other!r}",
                     "the ending decides the format",
-                    "end the name in .svg, .html, .png or .txt",
+                    "end the name in .svg, .html, .png, .pdf or .txt",
                 )
         try:
             target.write_bytes(content)
@@ -266,13 +272,21 @@ def png_of(svg: str, scale: float = 2.0) -> bytes:
             "it is the number of pixels for each unit",
             "give 2, for example",
         )
-    width, height = size_of(svg)
-    scale = min(scale, PNG_SIDE / max(width, height))
+    scale = min(scale, PNG_SIDE / max(size_of(svg)))
+    return _converted(svg, "png", scale)
+
+
+def pdf_of(svg: str) -> bytes:
+    """Return a PDF of an SVG document, on light paper of its size; errors as of ``png_of``."""
+    return _converted(svg, "pdf", 1.0)
+
+
+def _converted(svg: str, ending: Literal["png", "pdf"], scale: float) -> bytes:
     try:
         cairosvg = importlib.import_module("cairosvg")
     except (ImportError, OSError):  # OSError: the package is there, the Cairo library is not
-        return _by_program(svg, width, height, scale)
-    return bytes(cairosvg.svg2png(bytestring=svg.encode(), scale=scale))
+        return _by_program(svg, ending, scale)
+    return bytes(getattr(cairosvg, f"svg2{ending}")(bytestring=svg.encode(), scale=scale))
 
 
 def size_of(svg: str) -> tuple[float, float]:
@@ -286,11 +300,11 @@ def size_of(svg: str) -> tuple[float, float]:
     return float(found[1]), float(found[2])
 
 
-def _by_program(svg: str, width: float, height: float, scale: float) -> bytes:
+def _by_program(svg: str, ending: str, scale: float) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "picture.svg"), Path(folder, "picture.png")
+        source, target = Path(folder, "picture.svg"), Path(folder, f"picture.{ending}")
         source.write_text(svg, encoding="utf-8")
-        command = _command(source, target, width, height, scale)
+        command = _command(source, target, size_of(svg), scale)
         try:
             run = subprocess.run(
                 command, capture_output=True, timeout=PNG_SECONDS, check=False, cwd=folder
@@ -302,29 +316,38 @@ def _by_program(svg: str, width: float, height: float, scale: float) -> bytes:
         return target.read_bytes()
 
 
-def _command(source: Path, target: Path, width: float, height: float, scale: float) -> list[str]:
+def _command(source: Path, target: Path, size: tuple[float, float], scale: float) -> list[str]:
+    ending, (width, height) = target.suffix[1:], (int(side) + 1 for side in size)
     if rsvg := shutil.which("rsvg-convert"):
-        return [rsvg, "--zoom", f"{scale:g}", "--output", str(target), str(source)]
+        options = ["--format", ending, "--zoom", f"{scale:g}", "--output", str(target)]
+        return [rsvg, *options, str(source)]
     browser = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         raise UnsupportedError(
-            "no converter from SVG to PNG is installed",
+            f"no converter from SVG to {ending.upper()} is installed",
             "cairosvg, rsvg-convert and chromium are supported",
             "pip install cairosvg, or save as .svg or .html",
         )
+    result = f"--screenshot={target}"
+    if ending == "pdf":  # a browser prints pages, not pictures
+        page = source.with_suffix(".html")
+        style = f"@page{{size:{width}px {height}px;margin:0}}body{{margin:0}}svg{{display:block}}"
+        page.write_text(
+            f"<!DOCTYPE html><style>{style}</style>{source.read_text('utf-8')}", "utf-8"
+        )
+        result, source = f"--print-to-pdf={target}", page
     return [
         browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
         "--blink-settings=preferredColorScheme=1",
         f"--user-data-dir={source.parent / 'profile'}",
         f"--force-device-scale-factor={scale:g}",
-        f"--window-size={int(width) + 1},{int(height) + 1}",
-        f"--screenshot={target}", source.as_uri(),
+        f"--window-size={width},{height}", "--no-pdf-header-footer", result, source.as_uri(),
     ]  # fmt: skip
 
 
 def _failed(command: list[str], reason: str) -> LayoutError:
     return LayoutError(
-        f"{Path(command[0]).name} could not convert the picture to PNG",
+        f"{Path(command[0]).name} could not convert the picture",
         reason or "it gave no reason",
         "pip install cairosvg, or save as .svg or .html",
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -75,6 +77,47 @@ def test_a_picture_is_an_svg_and_nothing_else() -> None:
 
 PROGRAM = "HloModule small\n\nENTRY main {\n  ROOT a = f32[8,128]{1,0} parameter(0)\n}\n"
 WAYS = ("_repr_html_", "_repr_latex_", "_repr_markdown_", "_repr_svg_")
+
+
+def test_a_map_is_shown_with_formula_and_picture() -> None:
+    m = ml.index_map(TILED)
+    assert m._repr_html_() == ml.parse(TILED)._repr_html_()
+    assert "<mo>⌊</mo>" in m._repr_html_()
+    assert m._repr_html_().count('class="cell"') == 24  # padding too
+    assert "<svg" not in ml.index_map("f32[M,5]{1,0:T(2,2)}")._repr_html_()
+    assert ml.parse("bf16[?,8]")._repr_html_().startswith("<pre>")  # no formula
+    assert m.table().tolist() == [[m(i, j) for j in range(5)] for i in range(3)]
+    with pytest.raises(ml.ShapeError, match="expected at most"):
+        ml.index_map("f32[65536,65536]").table()
+
+
+def public_classes() -> dict[str, type]:
+    """The classes whose values the documentation of the package names, but errors."""
+    modules = [ml, *(getattr(ml, name) for name in ml.__all__)]
+    modules = [one for one in modules if isinstance(one, ModuleType)]
+    return {
+        f"{module.__name__}.{name}": value
+        for module in modules
+        for name in getattr(module, "__all__", ())
+        if isinstance(value := getattr(module, name), type)
+        and not issubclass(value, BaseException | str | tuple)
+    }
+
+
+def test_every_public_class_has_a_short_repr_and_a_display() -> None:
+    """The generated repr of a dataclass lists every field: good for a few, such as ``Pad``'s."""
+    long = [
+        name
+        for name, kind in public_classes().items()
+        if is_dataclass(kind) and hasattr(kind.__repr__, "__wrapped__") and len(fields(kind)) > 5
+    ]
+    unseen = [
+        name
+        for name, kind in public_classes().items()
+        if not any(hasattr(kind, way) for way in WAYS) and not is_dataclass(kind)
+    ]
+    assert (long, unseen) == ([], [])
+    assert len(public_classes()) > 30
 
 
 @pytest.mark.parametrize(

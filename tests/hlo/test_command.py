@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from morello_layouts.explanations.instruction import _SIZES
 from tests.cli.test_explain import explain, run
 
 ADD = "add.936 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)} add(exponential.183, broadcast.3115)"
@@ -22,7 +23,7 @@ def test_the_instruction_comes_before_its_result() -> None:
     assert explain(ADD) == (
         "Instruction\n"
         "  name      add.936\n"
-        "  opcode    add\n"
+        "  opcode    add: each element from those at its place\n"
         "  operands  exponential.183, broadcast.3115\n"
     ) + explain(shape)
 
@@ -31,7 +32,9 @@ def test_rows_of_an_instruction() -> None:
     assert explain(FUSION, width=120).startswith(
         "Instruction\n"
         "  name       fusion.3, the root of its computation\n"
-        "  opcode     fusion\n"
+        "  opcode     fusion: several operations compiled as one; values inside do not reach "
+        "memory; kCustom: as the target\n"
+        "             chooses\n"
         "  operands   fusion.32: bf16[32,32,8192]{2,1,0:T(8,128)(2,1)S(1)}\n"
         "  calls      all-reduce-scatter.3\n"
         "  operation  jit(f)/psum\n"
@@ -45,11 +48,19 @@ def test_rows_of_an_instruction() -> None:
     [
         ("%p = f32[8]{0} parameter(3)", "  number  3"),
         ("c = f32[2]{0} constant({1, 2})", "  value   {1, 2}"),
-        ("s = (f32[8]{0}, f32[8]{0:S(1)}, u32[]) copy-start(%h)", "  opcode    copy-start"),
+        (
+            "s = (f32[8]{0}, f32[8]{0:S(1)}, u32[]) copy-start(%h)",
+            "  opcode    copy-start: begins: the same elements, in another layout",
+        ),
+        (
+            "a = f32[8]{0} negate(b), sharding={replicated}",
+            f"  sharding  {{replicated}}: whole on every device; {_SIZES}",
+        ),
+        ("a = f32[8]{0} an-operation-of-tomorrow(b)", "  opcode    an-operation-of-tomorrow"),
     ],
 )
 def test_rows_of_other_instructions(text: str, row: str) -> None:
-    assert row in explain(text).splitlines()
+    assert row in explain(text, width=200).splitlines()
 
 
 def test_json_of_an_instruction() -> None:
@@ -57,6 +68,8 @@ def test_json_of_an_instruction() -> None:
     assert whole["text"] == "bf16[32,32,4096]{2,1,0:T(8,128)(2,1)S(1)}"
     assert [array["sizes"]["reserved_bytes"] for array in whole["arrays"]] == [8388608]
     found = whole["instruction"]
+    assert found.pop("meaning").startswith("several operations compiled as one")
+    assert found.pop("sharding") is None
     assert found.pop("attributes")["kind"] == "kCustom"
     assert found == {
         "name": "fusion.3",

@@ -19,7 +19,7 @@ LAYOUT_FORM = (
 EXAMPLE = "write for example bf16[10,200]{1,0:T(8,128)(2,1)}"
 NOTATIONS = (
     f"texts of layouts are: {listed([each.title for each in TABLE])}",
-    f"write for example {', '.join(each.example for each in TABLE)}",
+    f"write for example {', '.join(each.example for each in TABLE if len(each.example) <= 40)}",
 )
 BESIDE = 'write it out, or give sizes beside the layout: "{0}", ("8*N",)'
 ORDER = (
@@ -167,6 +167,9 @@ ERRORS: list[tuple[str, str, str, str, str]] = [
     # Text that is not a layout at all.
     ("  ∗",
      "  ^", "no layout begins like this", *NOTATIONS),
+    ("float32",
+     "^", "expected a layout, got the type of its elements",
+     "an XLA shape is a type and the sizes of the array", "write for example f32[3,5]"),
     ("hello",
      " ^",
      "letters: expected abcde, ncdhw, oidhw, goihw or ldigo in any order, got 'hello'",

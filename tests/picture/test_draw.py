@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -119,6 +120,17 @@ def test_png_uses_an_installed_converter() -> None:
     except ml.UnsupportedError as error:
         pytest.skip(error.what)
     assert is_png(data, 2 * png.size_of(svg)[0])
+
+
+@pytest.mark.slow
+def test_pdf_is_one_page_of_the_pictures_size() -> None:
+    picture = ml.draw("f32[3,5]{1,0:T(2,2)}")
+    try:
+        data = picture.pdf()
+    except ml.UnsupportedError as error:
+        pytest.skip(error.what)
+    assert data.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", data)) <= 1  # none if objects are compressed
 
 
 @pytest.mark.slow

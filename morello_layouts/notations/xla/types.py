@@ -40,11 +40,18 @@ ELEMENT_BITS: Final[dict[str, int]] = {
     ),
 }
 
+_ANY: Final = f"one of {', '.join(ELEMENT_BITS)}"
+
 # Types of values that are not arrays: they have no dimensions, no layout and no size.
 OPAQUE_TYPES: Final = ("token", "opaque")
 
 # How other systems write the types.
-_OTHER_NAMES: Final = re.compile(r"(bool)|(bfloat16)|(float|uint|int|complex|i)(\d+)")
+_OTHER_NAMES: Final = re.compile(r"(float|uint|int|complex|i)(\d+)")
+_WORDS: Final = {
+    "bool": "pred", "bfloat16": "bf16", "half": "f16", "float": "f32", "double": "f64",
+    "int": "s32", "char": "s8", "byte": "u8", "fp32": "f32", "fp16": "f16",
+    "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
+}  # fmt: skip
 _LETTERS: Final = {"float": "f", "uint": "u", "int": "s", "i": "s", "complex": "c"}
 
 
@@ -72,21 +79,25 @@ def check_type(value: object, part: Part, others: tuple[str, ...] = OPAQUE_TYPES
     """
     if isinstance(value, str) and (value in ELEMENT_BITS or value in others):
         return
+    near = nearest_type(value.lower()) if isinstance(value, str) else None
     raise LayoutError(
         f"{shown(value)} is not an XLA element type",
         "XLA has its own names for types, all in lower case",
-        f"write {_meant(value)}",
+        f"write {near or _ANY}",
         part=part,
     )
 
 
-def _meant(value: object) -> str:
-    """Return the type that a wrong name most likely means, or all types."""
-    text = str(value).lower() if isinstance(value, str) else ""
-    if text not in ELEMENT_BITS and (match := _OTHER_NAMES.fullmatch(text)):
-        boolean, brain, letter, bits = match.groups()
-        text = "pred" if boolean else "bf16" if brain else f"{_LETTERS[letter]}{bits}"
-    return text if text in ELEMENT_BITS else f"one of {', '.join(ELEMENT_BITS)}"
+def nearest_type(text: str) -> str | None:
+    """Return the element type that a name in lower case means, here or in other systems.
+
+    >>> nearest_type("float32"), nearest_type("half"), nearest_type("bf16"), nearest_type("nhwc")
+    ('f32', 'f16', 'bf16', None)
+    """
+    text = _WORDS.get(text, text)
+    if match := _OTHER_NAMES.fullmatch(text):
+        text = f"{_LETTERS[match[1]]}{match[2]}"
+    return text if text in ELEMENT_BITS else None
 
 
 def numpy_type(element_type: str) -> str:
