@@ -33,8 +33,7 @@ from morello_layouts.hlo.assignment import (
     PlacedValue,
     read_assignment,
 )
-from morello_layouts.hlo.dumps import assignment_beside, program_beside, program_name
-from morello_layouts.hlo.kinds import platform_of
+from morello_layouts.hlo.dumps import assignment_beside, platform_of, program_beside, program_name
 from morello_layouts.hlo.liveness import Schedule
 from morello_layouts.notations.xla import XlaShape
 

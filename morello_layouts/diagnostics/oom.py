@@ -10,14 +10,16 @@ from operator import itemgetter
 from typing import ClassVar, Final
 
 from morello_layouts.description import count
-from morello_layouts.diagnostics.oom_blocks import (
+from morello_layouts.diagnostics.oom_messages import (
     Block,
+    OomMessage,
     blocks_of,
+    bytes_of_text,
     header_of,
+    messages_of,
     without_colours,
     xla_size,
 )
-from morello_layouts.diagnostics.oom_messages import OomMessage, bytes_of_text, messages_of
 from morello_layouts.diagnostics.report import (
     Columns,
     Report,

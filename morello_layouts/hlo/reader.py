@@ -13,7 +13,7 @@ from typing import Final
 
 from morello_layouts.errors import ParseError
 from morello_layouts.hlo.builder import ModuleBuilder, Operands
-from morello_layouts.hlo.kinds import refuse_other_text
+from morello_layouts.hlo.dumps import refuse_other_text
 from morello_layouts.hlo.module import TABLES, HloInstruction, HloModule, row_of
 from morello_layouts.hlo.scanner import (
     INSTRUCTION,

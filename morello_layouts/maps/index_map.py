@@ -21,7 +21,7 @@ from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import ElementType
 from morello_layouts.maps.address import Unit, address_of
-from morello_layouts.maps.affine_map import AffineMap
+from morello_layouts.maps.affine_map import AffineMap, exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.displayed import Drawn
 from morello_layouts.maps.inverse import Inverse
 from morello_layouts.maps.modes import (
@@ -49,7 +49,6 @@ from morello_layouts.maps.places import (
     place_of,
     slot_of,
 )
-from morello_layouts.maps.symbolic import exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.view import (
     OPERATIONS,
     Seen,

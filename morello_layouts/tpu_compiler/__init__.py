@@ -2,8 +2,7 @@
 
 from morello_layouts.tpu_compiler.advice import Advice, Advised
 from morello_layouts.tpu_compiler.advise import advise
-from morello_layouts.tpu_compiler.compilation import Compilation, diagnose
-from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.compilation import Compilation, Figures, diagnose
 from morello_layouts.tpu_compiler.process import Compiler
 
 __all__ = ["Advice", "Advised", "Compilation", "Compiler", "Figures", "advise", "diagnose"]

@@ -17,7 +17,7 @@ from morello_layouts.diagnostics.report import (
     table_of,
     text_cell,
 )
-from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.compilation import Figures
 
 _SAME: Final = 4096  # bytes that two compilations of one program may differ by
 _CYCLES: Final = 1.03  # an estimate, which moves by a percent when a buffer does

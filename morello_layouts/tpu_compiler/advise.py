@@ -25,8 +25,7 @@ from morello_layouts.limits import (
 )
 from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better, saved
 from morello_layouts.tpu_compiler.arguments import ARGUMENT_KINDS
-from morello_layouts.tpu_compiler.compilation import compile_module, require_generation
-from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.compilation import Figures, compile_module, require_generation
 from morello_layouts.tpu_compiler.operations import OPERATION_KINDS
 from morello_layouts.tpu_compiler.process import Compiler, Progress, libtpu_compiler, run_in
 from morello_layouts.tpu_compiler.program import Candidate, Program, bytecode, key_of, trace

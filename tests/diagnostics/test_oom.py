@@ -11,8 +11,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.diagnostics.oom import OomAllocation
-from morello_layouts.diagnostics.oom_blocks import xla_size
-from morello_layouts.diagnostics.oom_messages import bytes_of_text
+from morello_layouts.diagnostics.oom_messages import bytes_of_text, xla_size
 from morello_layouts.diagnostics.report import bytes_text
 from morello_layouts.diagnostics.wasteful import INSIDE_REASON, stored_hint
 from tests.support.tables import each_row

@@ -4,7 +4,7 @@ import numpy as np
 
 from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better, saved
 from morello_layouts.tpu_compiler.compare import argument, difference
-from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.compilation import Figures
 
 MIB = 1 << 20
 BEFORE = Figures(100 * MIB, 0, 50 * MIB, 1000)

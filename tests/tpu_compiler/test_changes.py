@@ -12,7 +12,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.tpu_compiler.compare import argument, difference
-from morello_layouts.tpu_compiler.figures import Figures
+from morello_layouts.tpu_compiler.compilation import Figures
 from morello_layouts.tpu_compiler.process import Compiler
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
