@@ -91,8 +91,8 @@ class World:
         else:
             v, form = entry["name"], self.value(entry["is"], **self.names)
             gaps = form, plus(plus(below, ONE, -1), form, -1)
-            at = entry.get("limit", [entry["is"], entry["below"]])
-            known = [self.value("{1}-1-({0})".format(*x), **self.names) for x in limits if x == at]
+            at = entry.get("limit", [entry["is"], entry["below"]]), entry.get("also")
+            known = [self.value("{1}-1-({0})".format(*x), **self.names) for x in limits if x in at]
             ways = [(k, c) for k in known for c in {1, *map(abs, k.values())}]  # c*x + c > k
             less = ([x, *(plus(plus({(): c - 1}, x, c), k, -1) for k, c in ways)] for x in gaps)
             limited = bool(known) and all(any(map(self.is_nonnegative, forms)) for forms in less)

@@ -86,10 +86,11 @@ def _layout_of(m: AffineMap, claim: str) -> IndexMap:
 def certificate_of_equality(a: AnyMap, b: AnyMap) -> Certificate:
     """Return a certificate that two maps give every coordinate the same offset."""
     a, b = a.named(), b.named()
-    if all(isinstance(m, IndexMap) and m.recipe.replicas != 1 for m in (a, b)):
+    replicas = [m.recipe.replicas if isinstance(m, IndexMap) else 1 for m in (a, b)]
+    if replicas[0] == replicas[1] != 1:
         a, b = (_with_replicas(m) for m in (a, b) if isinstance(m, IndexMap))
     _require_no_replicas(a, b)
-    _require_equal_places(a, b)
+    _require_equal_axes(a, b)
     return _proved({**_statement("equivalent", a, b), "others": [python_text(b.expr)]}, a, b)
 
 
@@ -103,6 +104,8 @@ def certificate_of_bitcast(
     ``is_bitcast`` compares are equivalent.
     """
     a, b = in_parts(a.named(), b.named())
+    _require_no_replicas(a, b)
+    _require_equal_axes(a, b)
     orders = [[*range(len(m.recipe.shape))] for m in (a, b)]
     as_many = _product(a.recipe.shape) == _product(b.recipe.shape)
     if isinstance(correspondence, str) and not (as_many and correspondence == "row-major"):
@@ -138,6 +141,7 @@ def _bitcast(a: IndexMap, b: IndexMap, order: list[int], other: list[int]) -> Ce
 def certificate_of_relayout(source: IndexMap, target: IndexMap, expr: Any) -> Certificate:
     """Return a certificate that a formula of the target's offset gives the source's offset."""
     source, target = source.named(), target.named()
+    _require_no_replicas(target)
     found = {**_statement("relayout", source, target), "source": python_text(expr)}
     return _proved({**found, "others": [python_text(target.expr)]}, source, target)
 
@@ -180,13 +184,12 @@ def _require_no_replicas(*maps: AnyMap) -> None:
         )
 
 
-def _require_equal_places(a: AnyMap, b: AnyMap) -> None:
-    if not (isinstance(a, IndexMap) and isinstance(b, IndexMap)):
-        return
-    if sizes_of(a) != sizes_of(b) or not have_equal_axes(a.recipe, b.recipe):
+def _require_equal_axes(a: AnyMap, b: AnyMap) -> None:
+    recipes = [m.recipe for m in (a, b) if isinstance(m, IndexMap)]
+    if len(recipes) == 2 and not have_equal_axes(*recipes):
         raise UnsupportedError(
-            f"a certificate that {a} and {b} are equivalent: their places are not comparable",
-            "equal offsets are equal places only on equal axes, of equally many replicas",
+            f"a certificate about {a} and {b}: their named axes have other sizes",
+            "equal offsets are equal places only on equal axes",
             "ask whether they are equivalent; are_equivalent compares places",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from math import gcd
@@ -42,10 +43,11 @@ def certified(statement: Certificate) -> Certificate:
 def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
     """Return a statement with the digits that the checker needs to divide."""
     found = {**statement, "digits": [], "digits_of_slots": []}
-    for k, (text, n) in enumerate(statement.get("limits", ())):
+    limits = statement.get("limits", [])
+    for k, (text, n) in enumerate(limits):
         if [text, n] != ["p", statement["end"]]:  # known of p
             found["digits_of_slots"] += [*_zeros(k, text, n)]
-            found["digits_of_slots"].append(_of_limit(k, text, n, statement["end"]))
+            found["digits_of_slots"] += [*_of_limit(k, limits, statement["end"])]
     lists = {key: [*found[key]] for key in ("digits", "digits_of_slots")}
     try:
         checker.check({**found, **lists}, lambda sizes: _Search(sizes, found, first, left))
@@ -55,13 +57,42 @@ def _found(statement: Certificate, first: str, left: list[int]) -> Certificate:
     return found
 
 
-def _of_limit(k: int, text: str, n: str, end: str) -> dict[str, Any]:
-    """Return the name that says that a text of p is below a size, or p at least a number."""
-    if n != "0":
-        return {"name": f"p_below_{k}", "is": text, "below": n}
-    from_start = f"-1 - ({text})"
-    last = re.sub(r"\bp\b", f"({end} - 1)", from_start)
-    return {"name": f"{FROM}{k}", "is": from_start, "below": f"1 + {last}", "limit": [text, n]}
+def _of_limit(k: int, limits: list[list[str]], end: str) -> Iterator[dict[str, Any]]:
+    """Yield the name that says that a text of p is below a size, or p at least a number."""
+    text, n = limits[k]
+    known = [one for one in limits if one[1].isdecimal()]
+    opposite = [(x, int(least), total) for x, least in known for total in _total(text, x)]
+    falls = "(-1)*" in text and n.isdecimal()
+    if not falls and opposite:
+        other, least, total = opposite[0]
+        more = least - 1 - total
+        entry = {"name": f"p_below_{k}", "is": f"{more} + {text}", "below": f"{more} + {n}"}
+        yield {**entry, "limit": [text, n], "also": [other, str(least)]}
+    elif n == "0" or (falls and not opposite):
+        form = f"{int(n) - 1} - ({text})"
+        last = re.sub(r"(?:\(p//\w+\)|\bp) % (\d+)", lambda found: f"({found[1]} - 1)", form)
+        last = re.sub(r"\bp\b", f"({end} - 1)", last)
+        yield {"name": f"{FROM}{k}", "is": form, "below": f"1 + {last}", "limit": [text, n]}
+    elif not falls:
+        yield {"name": f"p_below_{k}", "is": text, "below": n}
+
+
+def _total(one: str, other: str) -> Iterator[int]:
+    """Yield the sum of two texts if one is a number minus the other.
+
+    >>> [*_total("-2 + p//8", "3 + (-1)*(p//8)")]
+    [1]
+    """
+    parts = Counter[str]()
+    for text in (one, other):
+        for factor, term in _terms(ast.parse(text, mode="eval").body):
+            parts[term] += factor
+    if not any(c for term, c in parts.items() if not _is_number(term)):
+        yield sum(int(term) * c for term, c in parts.items() if _is_number(term))
+
+
+def _is_number(term: str) -> bool:
+    return term.removeprefix("-").isdecimal()
 
 
 def _zeros(k: int, text: str, n: str) -> Iterator[dict[str, Any]]:
@@ -85,6 +116,8 @@ def _terms(tree: ast.expr) -> Iterator[tuple[int, str]]:
             yield from (*_terms(left), *_terms(right))
         case ast.BinOp(ast.Constant(int(factor)), ast.Mult(), right):
             yield factor, ast.unparse(right)
+        case ast.BinOp(ast.UnaryOp(ast.USub(), ast.Constant(int(factor))), ast.Mult(), right):
+            yield -factor, ast.unparse(right)
         case _:
             yield 1, ast.unparse(tree)
 

@@ -32,7 +32,6 @@ from morello_layouts.proof.difference import (
 )
 from morello_layouts.proof.formulas import about_formulas, increment_difference, increments_between
 from morello_layouts.proof.isl import (
-    NotAffineError,
     Space,
     Value,
     axis_values,
@@ -45,25 +44,6 @@ from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import parameters_of
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import Recipe, elements_at, known, offset_of
-from morello_layouts.recipe.digits import digits_of, fused, has_digits, index_of
-
-
-def linear_offset(recipe: Recipe, space: Space) -> Value:
-    """Return the offset in the buffer as a sum of digits times strides.
-
-    Digits that are split and come together again count as one, so that merges of symbolic sizes
-    stay linear.
-
-    Raises:
-        NotAffineError: if a digit is a floor of a product of symbolic sizes.
-    """
-    coordinates = [Value.of(x, space) for x in space.coordinates]
-    if not has_digits(recipe):
-        return offset_value(recipe, space)
-    start = Value.constant(recipe.offset, space)
-    offset: Value = start + index_of(fused(digits_of(recipe)), coordinates)
-    return offset
-
 
 EQUAL: Final = "equal"
 EQUIVALENT: Final = "equivalent"
@@ -205,15 +185,11 @@ def _difference(a: AnyMap, b: AnyMap, context: isl.Context) -> OffsetDifference:
         return _difference_of_values(a, b, assumptions, context)
     recipes = [a.recipe, b.recipe]
     space = Space.of(a.recipe.shape, context, parameters_of(recipes, assumptions))
-    try:
-        values = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
-        if recipes[0].offset != recipes[1].offset:
-            one, other = (offset_value(r, space) for r in recipes)
-            return OffsetDifference((one - other,), space)
-        return OffsetDifference.of(values[0], values[1], space)
-    except NotAffineError:
-        one, other = (linear_offset(r, space) for r in recipes)
+    if recipes[0].offset != recipes[1].offset:
+        one, other = (offset_value(r, space) for r in recipes)
         return OffsetDifference((one - other,), space)
+    values = [list(zip(axis_values(r, space), r.physical_shape, strict=True)) for r in recipes]
+    return OffsetDifference.of(values[0], values[1], space)
 
 
 def _difference_of_values(

@@ -234,6 +234,27 @@ def test_a_larger_array_in_the_same_slots_has_one() -> None:
     assert (check(found), is_true(found)) == ("equivalent", True)
 
 
+ALL = slice(None)
+VIEWS = [
+    ("f32[10,8]", (slice(2, 8),), {}),
+    ("f32[10,8]", (ALL, slice(3, None)), {}),
+    ("f32[M,8]{1,0:T(8,128)}", (ALL, slice(3, None)), {"M": [1, 1, None]}),
+    ("f32[M,8]", (ALL, slice(3, 7)), {"M": [1, 1, None]}),
+    ("f32[10,8]", (3,), {}),
+    ("f32[4,10,8]", (ALL, slice(1, 9), slice(None, None, -1)), {}),
+    ("f32[4,10,8]", (2, slice(1, 9)), {}),
+]
+
+
+@each_row(("text", "window", "sizes"), VIEWS)
+def test_windows_have_certificates(text: str, window: Any, sizes: Any) -> None:
+    """A slot outside of a window is known by both of its ends."""
+    m = ml.index_map(text)[window]
+    for claim in ("injective", "padded", "verified"):
+        found = ml.certificate(m, claim=claim)
+        assert (check(found), is_true(found), found["sizes"]) == (claim, True, sizes)
+
+
 NARROW = [
     "bf16[1,300]{1,0:T(4,128)(2,1)}",
     "s8[4,3,2,66]{3,0,2,1:T(8,128)(4,1)}",

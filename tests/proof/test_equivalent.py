@@ -84,3 +84,18 @@ def test_several_formulas_are_compared_one_by_one() -> None:
     assert ml.are_equivalent(one, same).holds
     answer = ml.are_equivalent(one, other)
     assert (answer.holds, dict(answer.counterexample.sizes)) == (False, {"M": 1})
+
+
+def test_a_pitch_of_one_of_two_maps() -> None:
+    for pair in (("strided<[LD, 1]>", "f32[3,4]{1,0}"), ("f32[3,4]{1,0}", "strided<[LD, 1]>")):
+        proof = ml.are_equivalent(*pair, (3, 4))
+        assert (proof.holds, str(proof.condition)) == (False, "LD = 4")
+        assert proof.counterexample.sizes == {"LD": 5}
+
+
+def test_too_many_kinds_of_sizes_are_sampled() -> None:
+    tiles = ("T(2,3,2,5,2)", "T(3,2,2,2,2)(2)")
+    proof = ml.are_equivalent(*(f"f32[A,B,C,D,E]{{4,3,2,1,0:{one}}}" for one in tiles))
+    assert (proof.holds, proof.reason) == (False, "open for other sizes")
+    assert proof.counterexample.sizes == {"A": 1, "B": 1, "C": 2, "D": 1, "E": 1}
+    assert proof.decider == "ISL at sampled sizes"

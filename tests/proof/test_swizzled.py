@@ -29,6 +29,7 @@ from morello_layouts.recipe import (
 from tests.support.certificate_judge import is_true
 from tests.support.recipes import places, recipes
 from tests.support.steps import steps
+from tests.support.tables import each_row
 
 ROWS = SizeExpr.named("M")
 
@@ -216,12 +217,24 @@ def test_certificates_with_replicas_are_about_all_places() -> None:
         ml.certificate(m)
 
 
-def test_equal_formulas_with_other_replicas_have_no_certificate() -> None:
-    two, three = (f"f32[8]{{0}}, mesh={{'y': {n}, 'x': 2}}, spec=P('x')" for n in (2, 3))
-    for one, other in ((two, three), (three, two)):
-        assert ml.are_equivalent(one, other).holds is False
-        with pytest.raises(ml.UnsupportedError, match="equally many replicas"):
-            ml.certificate(one, other)
+SHARDED = "f32[8]{{0}}, mesh={}, spec=P('x')".format
+PLACES = [
+    (SHARDED({"y": 2, "x": 2}), SHARDED({"y": 3, "x": 2}), "on several places"),
+    (SHARDED({"y": 2, "x": 2}), "f32[8]", "on several places"),
+    (SHARDED({"x": 2}), SHARDED({"x": 4}), "equal axes"),
+]
+
+
+@each_row(("one", "other", "rule"), PLACES)
+def test_equal_formulas_of_other_places_have_no_certificate(
+    one: str, other: str, rule: str
+) -> None:
+    for pair in ((one, other), (other, one)):
+        assert ml.are_equivalent(*pair).holds is False
+        assert ml.is_bitcast(*pair).holds is False
+        for claim in ("equivalent", "bitcast"):
+            with pytest.raises(ml.UnsupportedError, match=rule):
+                ml.certificate(*pair, claim=claim)
 
 
 def test_parts_of_sizes_by_name_are_on_other_devices() -> None:
@@ -249,9 +262,9 @@ def test_equal_offsets_on_other_axes_are_other_places() -> None:
         at = proof.counterexample
         assert where in (None, at)
         assert set(map(str, a.place(*at).holders)) != set(map(str, b.place(*at).holders))
-        for pair in ((one, other), (other, one)):
-            with pytest.raises(ml.UnsupportedError, match="equal axes"):
-                ml.certificate(*pair, shape=shape)
+        for claim in ("equivalent", "bitcast"):
+            with pytest.raises(ml.UnsupportedError, match=r"on equal axes|on several places"):
+                ml.certificate(one, other, shape=shape, claim=claim)
     one, other, shape, _ = pairs[0]
     assert ml.agree(one, other, shape).offsets.holds  # memory has no lanes
     named = [map_of(Recipe((4, 4), axis_names=axes)) for axes in (("x", "y"), ("y", "x"))]
