@@ -12,7 +12,7 @@ import click
 from morello_layouts.errors import LayoutError
 
 _ARGUMENT: Final = re.compile(
-    r"\b([a-z_]+)=(\([^()]*\)|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
+    r"\b([a-z_]+)=(\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
 )
 _AT: Final = re.compile(r"\.?\bat\((\w+=…(?:, \w+=…)*)\)")
 
@@ -28,6 +28,8 @@ def in_options(text: str, command: click.Command) -> str:
     'give the sizes, such as --shape 6x8, or compiled=True'
     >>> in_options("leave out the argument shape", explain)
     'leave out --shape'
+    >>> in_options("give tile={'i': 32, 'j': 128}", commands.commands["loops"])
+    'give --tile i=32,j=128'
     """
     options = {
         param.name: max(param.opts, key=len)
@@ -44,6 +46,8 @@ def in_options(text: str, command: click.Command) -> str:
         if value.startswith("("):
             sizes = [size.strip(" \"'") for size in value.strip("()").split(",") if size.strip()]
             value = ("x" if name == "shape" else ",").join(sizes)
+        elif value.startswith("{"):
+            value = re.sub(r"[{}'\" ]", "", value).replace(":", "=")
         elif " " not in value:
             value = value.strip("\"'")
         return options[name] + ("" if value == "True" else f" {value}")

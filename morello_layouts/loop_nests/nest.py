@@ -267,7 +267,8 @@ class LoopNest(Displayed):
                     f"indices: expected {what}, got {name!r}",
                     f"a machine gives the index of a loop; {target} is written for "
                     f"{'one that does' if example else 'one thread'}",
-                    f"give for example {{{self.order[0]!r}: {example or 'blockIdx.x'!r}}} in cuda",
+                    f"give for example indices={{{self.order[0]!r}: "
+                    f"{example or 'blockIdx.x'!r}}} in cuda",
                 )
 
     def verify(self, *, budget: int | None = None) -> Proof:

@@ -123,7 +123,7 @@ def _require_different(names: Sequence[str]) -> None:
             raise ShapeError(
                 f"{name!r} names two things",
                 "coordinates, symbolic sizes and arrays have names of their own",
-                "rename one: names of coordinates are names=, those of arrays the keys of maps",
+                "rename coordinates by the argument names, or arrays by their keys",
             )
 
 

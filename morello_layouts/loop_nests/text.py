@@ -92,7 +92,8 @@ class Writer:
                 raise LayoutError(
                     f"{name!r} is not a name in {self.own.title}",
                     "a name has letters, digits and underscores, and is not a reserved word",
-                    "rename it by names= (coordinates), name= (the function) or a key of maps",
+                    "rename coordinates by the argument names, the function by the argument name, "
+                    "arrays by their keys",
                 )
 
     def is_name(self, name: str) -> bool:

@@ -127,7 +127,7 @@ class Mode:
     stride: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Modes(Displayed):
     """The strides of the offset along one dimension, for fixed other coordinates.
 
@@ -139,9 +139,7 @@ class Modes(Displayed):
     >>> from morello_layouts import index_map
     >>> m = index_map("f32[10,200]{1,0:T(8,128)}")
     >>> m.modes(1)
-    Modes(runs=(Mode(length=128, stride=1), Mode(length=2, stride=1024)))
-    >>> print(m.modes(1))
-    (128,2):(1,1024)
+    <Modes: (128,2):(1,1024)>
     >>> m.modes(1).contiguous, m.modes(0).contiguous
     (128, 1)
     """
