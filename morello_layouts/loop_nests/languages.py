@@ -212,15 +212,14 @@ class TritonWriter(PythonWriter):
                 "give tiles, such as tile={'i': 32, 'j': 128}",
             )
         body = self.walk.body or self.default()
-        for name, access in {
-            "mask": None,
-            **{f"mask_{a}": a for a in self.walk.plan.results},
-        }.items():
+        without = "False" if 0 in self.walk.space.sizes.values() else ""
+        masks = {"mask": None, **{f"mask_{a}": a for a in self.walk.plan.results}}
+        for name, access in masks.items():
             if f"{{{name}}}" in body:
-                own = [
-                    text for form, text in conditions if access is None or self.uses(access, form)
-                ]
-                lines.append(f"{name} = {' & '.join(f'({text})' for text in own) or None}")
+                own = (
+                    f"({x})" for form, x in conditions if access is None or self.uses(access, form)
+                )
+                lines.append(f"{name} = {without or ' & '.join(own) or None}")
         return lines
 
     def uses(self, access: str, form: object) -> bool:

@@ -205,3 +205,10 @@ def test_a_mask_has_the_dimensions_of_the_pointers() -> None:
         "b_values = tl.load(b + (b1 + j), mask=mask_b)",
         "c_values = tl.load(c + (c2 + j), mask=mask)",
     ]
+
+
+def test_blocks_without_elements_touch_no_array() -> None:
+    empty = [ml.index_map(f"f32[5,0]{{{order}}}", names=("i", "j")) for order in ("1,0", "0,1")]
+    text = ml.loops(dict(zip("ab", empty, strict=True))).code("triton")
+    masks = [line for line in text.splitlines() if line.startswith("mask")]
+    assert masks == ["mask_a = False", "mask_b = False"]
