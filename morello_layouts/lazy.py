@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.errors import UnsupportedError
 
-__all__ = ["NotInstalledError", "above", "has_numpy", "loader", "numpy"]
+__all__ = ["NotInstalledError", "above", "has_numpy", "loader", "missing", "numpy"]
 
 
 class NotInstalledError(UnsupportedError):
     """A library that an answer needs is not installed."""
+
+
+def missing(library: str, why: str, package: str) -> NotInstalledError:
+    """Return the error about a library that is missing, from a desktop or from a page."""
+    if sys.platform == "emscripten":
+        fix = "ask on a desktop: by the command, or by its explorer"
+        return NotInstalledError(f"{library} is only on a desktop", why, fix)
+    return NotInstalledError(f"{library} is not installed", why, f"pip install {package}")
 
 
 class _Lazy:
@@ -26,11 +35,7 @@ class _Lazy:
         try:
             module = import_module(self.__name__)
         except ImportError:
-            raise NotInstalledError(
-                f"{self.__name__} is not installed",
-                "it computes this",
-                f"pip install {self.__name__}",
-            ) from None
+            raise missing(self.__name__, "it computes this", self.__name__) from None
         found = getattr(module, name)
         setattr(self, name, found)  # the next time it is an attribute like any other
         return found

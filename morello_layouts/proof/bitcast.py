@@ -12,7 +12,7 @@ from morello_layouts.checks import as_permutation
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import coordinate_variables
 from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.lazy import numpy as np
+from morello_layouts.lazy import has_numpy, numpy as np
 from morello_layouts.limits import BITCAST_SLOTS, BITCAST_TRANSPOSES
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.derived import cropped, reshape_view, split_elements
@@ -406,7 +406,7 @@ def _first_slot(candidate: BitcastCandidate, same: Proof) -> int | None:
     if isinstance(same.counterexample, SymbolicCounterexample):
         sizes = same.counterexample.sizes
         first, second = (m.at(**{n: sizes[n] for n in m.recipe.names}) for m in (first, second))
-    if first.recipe.names or second.recipe.names:
+    if first.recipe.names or second.recipe.names or not has_numpy():
         return None
     if not has_inverse(first.recipe) or not has_inverse(second.recipe):
         return None

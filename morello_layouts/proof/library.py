@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from morello_layouts.lazy import NotInstalledError
+from morello_layouts.lazy import missing
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -146,9 +146,7 @@ def _path() -> str:
         for suffix in EXTENSION_SUFFIXES:
             if (path := Path(folder) / f"_isl{suffix}").exists():
                 return str(path)
-    raise NotInstalledError(
-        "ISL is not installed", "ISL, the integer set library, decides this", "pip install islpy"
-    )
+    raise missing("ISL", "ISL, the integer set library, decides this", "islpy")
 
 
 class _Library:

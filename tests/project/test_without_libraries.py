@@ -47,6 +47,12 @@ found = {
         }.items()
     },
 }
+found["bitcast"] = str(ml.is_bitcast("f32[3,5]", "f32[3,5]{0,1}"))
+sys.platform = "emscripten"
+try:
+    ml.bank_conflicts("f32[32,32]", "column")
+except ml.LayoutError as error:
+    found["page"] = str(error)
 print(json.dumps(found))
 """
 
@@ -87,3 +93,8 @@ def test_what_works_without_numpy_and_islpy() -> None:
     assert found["simplified"] == "i + floor(j/8)"
     assert found["proofs"].pop("equal").startswith("equivalent: every coordinate has the same")
     assert found["proofs"] == PROOFS
+    assert found["bitcast"].startswith("not a bitcast: elements move; (0, 1) has offsets 1 and 3")
+    assert found["page"].splitlines() == [
+        "numpy is only on a desktop", "it computes this",
+        "ask on a desktop: by the command, or by its explorer",
+    ]  # fmt: skip
