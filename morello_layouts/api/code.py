@@ -130,19 +130,7 @@ def code(
             "a formula is simplified for reading or for computing",
             "give one of these",
         )
-    named: dict[str, Any] = {"target": target, "bounds": bounds, "shape": shape}
-    for value in given:
-        if value is not None:
-            kind = "target" if isinstance(value, str) else "shape"
-            kind = "bounds" if isinstance(value, Mapping) else kind
-            if named[kind] is not None:
-                raise LayoutError(
-                    f"code: expected one {kind}, got {shown(named[kind])} and {shown(value)}",
-                    "a text is a target, sizes are a shape, and a mapping has bounds",
-                    "give each of them once",
-                )
-            named[kind] = value
-    target, bounds, shape = (named[kind] for kind in ("target", "bounds", "shape"))
+    target, bounds, shape = _by_kind(given, target, bounds, shape)
     if notation is not None and isinstance(of, str):
         of = notations.parse(of, notation)
     if names is not None:
@@ -155,6 +143,23 @@ def code(
     if simplified == "cheapest":
         found = _cheapest(found, shift)
     return print_formulas(found, target or "c", shift=shift, function=function, asserts=asserts)
+
+
+def _by_kind(given: Sequence[Any], target: Any, bounds: Any, shape: Any) -> Sequence[Any]:
+    """Return target, bounds and shape, of which some are given without their names."""
+    named = {"target": target, "bounds": bounds, "shape": shape}
+    for value in given:
+        if value is not None:
+            kind = "target" if isinstance(value, str) else "shape"
+            kind = "bounds" if isinstance(value, Mapping) else kind
+            if named[kind] is not None:
+                raise LayoutError(
+                    f"code: expected one {kind}, got {shown(named[kind])} and {shown(value)}",
+                    "a text is a target, sizes are a shape, and a mapping has bounds",
+                    "give each of them once",
+                )
+            named[kind] = value
+    return [*named.values()]
 
 
 def formulas_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +10,7 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps, parsed
 from morello_layouts.checks import as_index
 from morello_layouts.errors import LayoutError
+from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import as_names
 
 if TYPE_CHECKING:
@@ -89,11 +90,7 @@ def draw(
     second = second if second is None else parsed(second, notation)
     maps = [index_map(layout, sizes)] if second is None else index_maps(layout, second, sizes)
     maps = maps if names is None else [m.named(*as_names(names)) for m in maps]
-    if at is not None:
-        others = {name for m in maps[1:] for name in m.recipe.names} - {*maps[0].recipe.names}
-        own = [{name: n for name, n in at.items() if name not in others}]
-        own += [{name: n for name, n in at.items() if name in m.recipe.names} for m in maps[1:]]
-        maps = [m.at(**numbers) for m, numbers in zip(maps, own, strict=True)]
+    maps = maps if at is None else list(_at(maps, at))
     style = Style(
         colour=colour,
         word_bits=as_index(word_bits),
@@ -119,6 +116,15 @@ def html_of(layout: LayoutLike) -> str:
     if m.recipe.names:  # without numbers there are no cells
         return f"<p><code>{escape(m.source)}</code></p>{formula}"
     return formula + draw(m, max_slots=0, formula=False).svg()
+
+
+def _at(maps: Sequence[IndexMap], at: Mapping[str, int]) -> Iterator[IndexMap]:
+    """Yield maps at numbers for their sizes; the first one answers for names that none has."""
+    first, *others = maps
+    foreign = {name for m in others for name in m.recipe.names} - {*first.recipe.names}
+    yield first.at(**{name: n for name, n in at.items() if name not in foreign})
+    for m in others:
+        yield m.at(**{name: n for name, n in at.items() if name in m.recipe.names})
 
 
 def _second_and_shape(

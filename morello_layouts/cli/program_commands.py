@@ -123,7 +123,7 @@ def hlo(
     the changes from the first to the second. A folder, or a pattern in quotes, gives one table over
     all its programs. In Python: diagnose, compare_hlo, diagnose_many.
     """
-    from morello_layouts.diagnostics import compare_hlo, diagnose
+    from morello_layouts.diagnostics import diagnose
     from morello_layouts.diagnostics.fleet import is_pattern
 
     if indexing is not None and other is not None:
@@ -150,22 +150,29 @@ def hlo(
         )
     elif other is None:
         report = diagnose(read_module(file), generation, top=top)
-    elif generation is not None:
+    else:
+        report = _comparison(file, other, generation)
+    print_report(report, as_json=as_json, html=html)
+    return Status.DONE
+
+
+def _comparison(file: str, other: str, generation: str | None) -> Report:
+    """Return the changes from one dump to another."""
+    from morello_layouts.diagnostics import compare_hlo
+
+    if generation is not None:
         raise LayoutError(
             "--tpu is not an option of a comparison",
             "a comparison of two dumps suggests no layouts",
             "leave it out",
         )
-    elif file == other == "-":
+    if file == other == "-":
         raise LayoutError(
             "both dumps are -",
             "standard input holds one dump",
             "give the path of a file for one of them",
         )
-    else:
-        report = compare_hlo(read_module(file), read_module(other))
-    print_report(report, as_json=as_json, html=html)
-    return Status.DONE
+    return compare_hlo(read_module(file), read_module(other))
 
 
 def _indexing(file: str, name: str, *, as_json: bool) -> Status:

@@ -15,7 +15,6 @@ from morello_layouts.hlo.module import (
     ModuleScope,
     Scope,
     SourceTables,
-    attributes_of,
 )
 from morello_layouts.hlo.scanner import (
     COMMENT,
@@ -26,6 +25,7 @@ from morello_layouts.hlo.scanner import (
     TYPED_OPERAND,
     Incomplete,
     Scanner,
+    attributes_of,
 )
 from morello_layouts.limits import HLO_FAST_TYPE, HLO_LITERAL
 from morello_layouts.notations.xla import XlaLayout, XlaShape, XlaTuple

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo.scanner import (
-    CALLED_BY,
-    NAME,
     STRING,
     TABLE_ROW,
     Incomplete,
     Scanner,
+    attributes_of,
     bracket_depth,
+    called_names,
+    names_in,
 )
 from morello_layouts.limits import HLO_DIGITS
 from morello_layouts.notations.xla.reader import XlaValue
@@ -149,42 +149,6 @@ class HloMetadata:
         if self.source_file is None or self.source_line is None:
             return self.source_file
         return f"{self.source_file}:{self.source_line}"
-
-
-def attributes_of(text: str) -> dict[str, str]:
-    r"""Return names and values of attributes, as they are written; what is not one is left out.
-
-    >>> attributes_of("kind=kLoop, calls=%f, metadata={op_name=\"a, b\"}")["metadata"]
-    '{op_name="a, b"}'
-    >>> attributes_of("new=5] more, calls=%f")
-    {'new': '5', 'calls': '%f'}
-    """
-    scan, found = Scanner(f", {text}"), dict[str, str]()
-    is_more = bool(text)
-    while is_more:
-        with suppress(LayoutError):
-            found.update(scan.attributes())
-        is_more = scan.skip_attribute()
-    return found
-
-
-def called_names(attributes: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the computations that attributes name, in XLA's order: body before condition.
-
-    >>> called_names({"condition": "%c", "body": "%b", "index": "0"})
-    ('b', 'c')
-    """
-    return tuple(
-        name
-        for attribute in CALLED_BY
-        if "=" not in (value := attributes.get(attribute, ""))  # else it is a computation
-        for name in names_in(value)
-    )
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """Return the names in a list such as ``{%a, %b}``."""
-    return tuple(NAME.findall(text))
 
 
 def metadata_of(text: str | None, tables: SourceTables | None) -> HloMetadata:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NoReturn, TypeAlias
 
@@ -429,3 +429,39 @@ def bracket_depth(text: str) -> int:
     (1, -2)
     """
     return sum(1 if mark in _OPENING else -1 for mark in _BRACKET.findall(text))
+
+
+def attributes_of(text: str) -> dict[str, str]:
+    r"""Return names and values of attributes, as they are written; what is not one is left out.
+
+    >>> attributes_of("kind=kLoop, calls=%f, metadata={op_name=\"a, b\"}")["metadata"]
+    '{op_name="a, b"}'
+    >>> attributes_of("new=5] more, calls=%f")
+    {'new': '5', 'calls': '%f'}
+    """
+    scan, found = Scanner(f", {text}"), dict[str, str]()
+    is_more = bool(text)
+    while is_more:
+        with suppress(LayoutError):
+            found.update(scan.attributes())
+        is_more = scan.skip_attribute()
+    return found
+
+
+def called_names(attributes: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the computations that attributes name, in XLA's order: body before condition.
+
+    >>> called_names({"condition": "%c", "body": "%b", "index": "0"})
+    ('b', 'c')
+    """
+    return tuple(
+        name
+        for attribute in CALLED_BY
+        if "=" not in (value := attributes.get(attribute, ""))  # else it is a computation
+        for name in names_in(value)
+    )
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names in a list such as ``{%a, %b}``."""
+    return tuple(NAME.findall(text))

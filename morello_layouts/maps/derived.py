@@ -8,8 +8,9 @@ from dataclasses import replace
 from morello_layouts.expr import AffineExpr, coordinate_variables
 from morello_layouts.expr.sizes import Int
 from morello_layouts.maps.affine_map import AffineMap
-from morello_layouts.maps.index_map import IndexMap, seen_through
+from morello_layouts.maps.index_map import IndexMap
 from morello_layouts.maps.names import without_offset
+from morello_layouts.maps.view import seen_through
 from morello_layouts.recipe import Pad, linear_index, recipe_of_coordinates, recipe_of_formula
 from morello_layouts.recipe.views import reshape_recipe, with_inner_axis
 
@@ -34,7 +35,8 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
     steps = recipe.steps[: len(recipe.steps) - len(m.recipe.steps)]
     how = f" transposed by {list(order)}" if order is not None else ""
     source = f"[{','.join(map(str, shape))}]{how} as {m.source}"
-    return seen_through(m, recipe, steps, source)
+    found: IndexMap = seen_through(m, recipe, steps, source)
+    return found
 
 
 def cropped(m: IndexMap, shape: tuple[Int, ...]) -> IndexMap:

@@ -12,10 +12,7 @@ from morello_layouts.checks import checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
-from morello_layouts.expr.conversions import (
-    public_size,
-    to_sympy,
-)
+from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
@@ -32,14 +29,7 @@ from morello_layouts.maps.modes import (
     modes_along,
     require_dim,
 )
-from morello_layouts.maps.names import (
-    checked_names,
-    in_order,
-    kept_names,
-    renamed,
-    standard,
-    without_offset,
-)
+from morello_layouts.maps.names import checked_names, in_order, renamed, standard, without_offset
 from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.places import (
     MEMORY,
@@ -51,21 +41,14 @@ from morello_layouts.maps.places import (
 )
 from morello_layouts.maps.view import (
     OPERATIONS,
-    Seen,
     as_text,
     gathered,
     indexed,
     not_a_view,
     numbered,
+    viewed,
 )
-from morello_layouts.recipe import (
-    Recipe,
-    Step,
-    Window,
-    known,
-    occupied,
-    physical_coordinates,
-)
+from morello_layouts.recipe import Recipe, known, occupied, physical_coordinates
 
 if TYPE_CHECKING:
     import sympy
@@ -199,11 +182,10 @@ class IndexMap(Drawn):
         if affine.assumptions == self.assumptions:
             return self
         recipe = self.recipe.map_sizes(partial(apply_assumptions, affine.assumptions))
-        (form,) = affine.given
         return replace(
             self,
             recipe=recipe,
-            reference_form=form,
+            reference_form=affine.given[0],
             assumptions=affine.assumptions,
             origin=self.origin and self.origin.assume(assumed),
         )
@@ -234,14 +216,8 @@ class IndexMap(Drawn):
     @cached_property
     def affine_map(self) -> AffineMap:
         """The map of the reference formula alone, without recipe and inverse."""
-        return AffineMap(
-            self.recipe.shape,
-            (self.reference_form,),
-            self.recipe.size,
-            self.size_symbols,
-            self.assumptions,
-            self.names,
-        )
+        shape, size, given = self.recipe.shape, self.recipe.size, (self.reference_form,)
+        return AffineMap(shape, given, size, self.size_symbols, self.assumptions, self.names)
 
     @property
     def form(self) -> AffineExpr:
@@ -390,7 +366,7 @@ class IndexMap(Drawn):
         composed = self.affine_map.compose(inner)  # checks that both fit
         outer, inner = self.assume(inner.assumptions), inner.assume(self.assumptions)
         view = gathered(outer.recipe.shape, inner.sizes, inner.given)
-        found = viewed(outer, view, f"{self.source} at {inner}")
+        found: IndexMap = viewed(outer, view, f"{self.source} at {inner}")
         named = found.named(*without_offset(inner.names)) if inner.names else found
         return replace(named, size_symbols=composed.size_symbols)
 
@@ -462,8 +438,7 @@ class IndexMap(Drawn):
         if is_symbolic(coordinate):
             return self.affine_map(*coordinate)
         at = self._checked(coordinate)
-        value = self.form.evaluate({f"d{k}": x for k, x in enumerate(at)})
-        return spread(value, at)
+        return spread(self.form.evaluate({f"d{k}": x for k, x in enumerate(at)}), at)
 
     def physical_coordinates(self, *coordinate: Any) -> tuple[Any, ...]:
         """Return the coordinate along the physical axes, of values as the map itself takes them.
@@ -568,27 +543,3 @@ class IndexMap(Drawn):
 
     def _repr_latex_(self) -> str:
         return self.affine_map._repr_latex_()
-
-
-def viewed(m: IndexMap, view: Seen, source: str) -> IndexMap:
-    """Return the index map of a view of m's array: its shape, and the steps to m's array."""
-    shape, steps = view
-    recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
-    found = seen_through(m, recipe, steps, source)
-    starts = (n for step in steps if isinstance(step, Window) for n in step.starts)
-    names = {name for n in starts if isinstance(n, SizeExpr) for name in n.names()}
-    places = [Assumption(name, lo=0) for name in sorted(names - {*m.recipe.names})]
-    part = replace(found, is_part=m.is_part or prod(shape) != prod(m.recipe.shape))
-    return part.assume(places) if places else part
-
-
-def seen_through(m: IndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> IndexMap:
-    """Return the index map of a recipe whose first steps lead to m's array."""
-    zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
-    outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
-    forms = [zero + x for x in outer]
-    # A start with a name lies inside of the array, which the simplified formula takes for granted.
-    given = m.form if any(form.sizes() - m.form.sizes() for form in forms) else m.reference_form
-    form = substitute(given, dict(zip(standard(len(forms)), forms, strict=True)))
-    names = kept_names(m.names, len(recipe.shape), forms)
-    return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from operator import add, mul, sub
 from typing import Any, Final, TypeAlias
@@ -24,16 +25,31 @@ from morello_layouts.checks import (
 )
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, coordinate_variables
+from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import number_from_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
+from morello_layouts.expr.substitution import substitute
 from morello_layouts.limits import VIEW_TEXT
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import require_dim
-from morello_layouts.recipe import Merge, Scatter, Step, Transpose, Window, recipe_of_coordinates
+from morello_layouts.maps.names import kept_names, standard
+from morello_layouts.recipe import (
+    Merge,
+    Recipe,
+    Scatter,
+    Step,
+    Transpose,
+    Window,
+    physical_coordinates,
+    recipe_of_coordinates,
+)
 from morello_layouts.recipe.steps import brackets
 from morello_layouts.recipe.views import reshape_steps
 
 Shape: TypeAlias = tuple[Int, ...]
+AnIndexMap: TypeAlias = Any
+"""An index map, whose module imports this one."""
+
 Seen: TypeAlias = tuple[Shape, tuple[Step, ...]]
 """The shape of a view, and the steps from it to the array that it looks at."""
 
@@ -420,3 +436,27 @@ def not_a_view(name: str) -> LayoutError:
         f"operations are {', '.join(OPERATIONS)}",
         "give for example transpose=(1, 0)",
     )
+
+
+def viewed(m: AnIndexMap, view: Seen, source: str) -> AnIndexMap:
+    """Return the index map of a view of m's array: its shape, and the steps to m's array."""
+    shape, steps = view
+    recipe = replace(m.recipe, shape=shape, steps=(*steps, *m.recipe.steps))
+    found = seen_through(m, recipe, steps, source)
+    starts = (n for step in steps if isinstance(step, Window) for n in step.starts)
+    names = {name for n in starts if isinstance(n, SizeExpr) for name in n.names()}
+    places = [Assumption(name, lo=0) for name in sorted(names - {*m.recipe.names})]
+    part = replace(found, is_part=m.is_part or prod(shape) != prod(m.recipe.shape))
+    return part.assume(places) if places else part
+
+
+def seen_through(m: AnIndexMap, recipe: Recipe, steps: tuple[Step, ...], source: str) -> AnIndexMap:
+    """Return the index map of a recipe whose first steps lead to m's array."""
+    zero, at = AffineExpr((), 0), coordinate_variables(recipe.shape)
+    outer = physical_coordinates(Recipe(recipe.shape, steps), at, zero)
+    forms = [zero + x for x in outer]
+    # A start with a name lies inside of the array, which the simplified formula takes for granted.
+    given = m.form if any(form.sizes() - m.form.sizes() for form in forms) else m.reference_form
+    form = substitute(given, dict(zip(standard(len(forms)), forms, strict=True)))
+    names = kept_names(m.names, len(recipe.shape), forms)
+    return replace(m, recipe=recipe, reference_form=form, source=source, names=names, origin=None)
