@@ -32,7 +32,7 @@ def checked_coordinate(
     """
     if len(coordinate) != len(shape):
         raise ShapeError(
-            f"{len(coordinate)} coordinates for {len(shape)} dimensions",
+            f"a coordinate: expected {len(shape)} numbers, got {len(coordinate)}",
             f"the array has the shape {tuple(shape)}",
             "give one coordinate for each dimension",
         )

@@ -92,8 +92,7 @@ def loops(
         )
     require_type(body, str, "body", 'give for example "c[{c}] += a[{a}];"')
     require_type(over or {}, Mapping, "over", 'give for example over={"a": ("i", "k")}')
-    given = dict(maps) if isinstance(maps, Mapping) else {"x": maps}
-    _require_names(given)
+    given = _named(maps)
     found = {
         name: m if isinstance(m, AffineMap) else index_map(m, shape) for name, m in given.items()
     }
@@ -120,14 +119,22 @@ def loops(
     return LoopNest(space, digits, axes, edges, body)
 
 
-def _require_names(maps: Mapping[str, MapLike]) -> None:
-    for name in maps or [""]:
+def _named(maps: MapLike | Mapping[str, MapLike]) -> dict[str, MapLike]:
+    if isinstance(maps, list | tuple):
+        raise LayoutError(
+            f"maps: expected a layout, or several by name, got {shown(maps)}",
+            "a nest names its arrays",
+            'give for example {"a": maps[0], "b": maps[1]}',
+        )
+    given = dict(maps) if isinstance(maps, Mapping) else {"x": maps}
+    for name in given or [""]:
         if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
             raise LayoutError(
                 f"maps: expected arrays by name, got {shown(name)}",
                 "a name has letters, digits and underscores",
                 'give for example {"a": "f32[6,8]{1,0}"}',
             )
+    return given
 
 
 def _free_name(m: AffineMap | IndexMap, coordinates: Sequence[str]) -> str:

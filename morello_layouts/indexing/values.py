@@ -11,7 +11,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from morello_layouts.checks import LARGEST, as_int
+from morello_layouts.checks import LARGEST, as_int, require_type
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import Interval, canonicalize
 from morello_layouts.indexing.domain import (
@@ -329,6 +329,7 @@ class IndexingMap(Displayed):
         Raises:
             ShapeError: if ``inner`` has another number of results than this map has dimensions.
         """
+        require_type(inner, IndexingMap, "compose", "make one with indexing_map(text)")
         if len(inner.results) != len(self.dims):
             raise ShapeError(
                 f"the inner map gives {len(inner.results)} numbers, the outer takes"

@@ -253,6 +253,8 @@ class AffineMap:
         found = replace(inner, given=forms, buffer_size=size, size_symbols=symbols, names=())
         return found.named(*inner.names)
 
+    __matmul__ = compose
+
     def assume(self, assumptions: Iterable[Assumption]) -> AffineMap:
         """Return the map under more assumptions about its symbolic sizes.
 

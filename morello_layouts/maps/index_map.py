@@ -370,6 +370,8 @@ class IndexMap(Drawn):
         named = found.named(*without_offset(inner.names)) if inner.names else found
         return replace(named, size_symbols=composed.size_symbols)
 
+    __matmul__ = compose
+
     def view(self, /, **operations: Any) -> IndexMap:
         """Return the map of a part of the array, or of its elements in another order.
 

@@ -193,7 +193,7 @@ def test_a_formula_holds_at_every_pitch(bits: int, vector: int) -> None:
         ),
         (("f32[32,8]", lambda lane: (x for x in (lane, 0))), {}, "expected a coordinate, got <gen"),
         (("f32[32,8]", lambda lane: 1 // lane), {}, "ZeroDivisionError"),
-        (("f32[32,8]", lambda lane: lane), {}, "1 coordinates for 2 dimensions"),
+        (("f32[32,8]", lambda lane: lane), {}, "a coordinate: expected 2 numbers, got 1"),
         (("f32[8,8]", "row.b128"), {"at": (0, 1)}, "expected a multiple of 4 at the end, got 1"),
         (("f32[8,8]", "row"), {"at": (8, 0)}, "coordinate 0: expected 0 to 7, got 8"),
         (("f32[8,N]", "row"), {"at": (0, 0)}, "in an array of symbolic sizes"),

@@ -173,6 +173,8 @@ def test_a_copy_writes_each_element_once() -> None:
 
 
 def test_maps_that_do_not_fit() -> None:
+    with pytest.raises(ml.LayoutError, match="maps: expected a layout, or several by name"):
+        ml.loops(["f32[6,8]", "f32[6,8]{0,1}"])
     with pytest.raises(ml.ShapeError, match="'x' names two things"):
         ml.loops({"x": "f32[6,8]"}, names="x,y")
     with pytest.raises(ml.ShapeError, match="d0 of b: expected 6 values, got 5"):
