@@ -267,11 +267,7 @@ def best_swizzle(
 
 
 def register_relayout(
-    source: LayoutLike,
-    target: LayoutLike,
-    shape: Shape | None = None,
-    *,
-    bits: int | None = None,
+    source: LayoutLike, target: LayoutLike, shape: Shape | None = None, *, bits: int | None = None
 ) -> RegisterRelayout:
     """Return what it takes to change the layout of registers of a tensor.
 

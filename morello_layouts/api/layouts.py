@@ -124,9 +124,7 @@ def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap
     return cast("Arrays | IndexMap", layout) if found is None else found
 
 
-def arrays_of(
-    value: Arrays | IndexMap,
-) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap]]:
+def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap]]:
     """Return the layout of each array with its position in the tuples around it.
 
     Raises:

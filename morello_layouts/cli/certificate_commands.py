@@ -50,7 +50,7 @@ Examples:
 JSON: holds (true or false), claim, about, why (of a refusal).
 Exit status: 0 the certificate proves its claim, 1 it does not, 2 bad input.
 In Python: check.check.
-""",
+"""
 )
 @file_argument("file")
 @json_option

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from morello_layouts.cli.options import (
-    generations,
-    json_option,
-    text_argument,
-)
+from morello_layouts.cli.options import generations, json_option, text_argument
 from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_lines
 from morello_layouts.description import amount
@@ -48,7 +44,7 @@ data_bytes, reserved_bytes, padding_bytes, factor, padding (each of dimensions, 
 text), alternatives (each of layout, groups (dimensions folded into each), changes (of fold,
 order, tile), data_bytes, reserved_bytes, padding_bytes, factor, hint).
 In Python: tpu.default_layout, tpu.suggest.
-""",
+"""
 )
 @text_argument("text")
 @click.option(

@@ -53,7 +53,7 @@ Examples:
 \b
 JSON: text, target, code.
 In Python: code.
-""",
+"""
 )
 @text_argument("text")
 @shape_option
@@ -133,7 +133,7 @@ JSON: text; to, exists (true, false, or null if unknown), layout, reason; for al
 notations conversions, each of these four.
 Exit status: 0 converted, 1 no such layout exists, 2 bad input, 3 none was found.
 In Python: convert, convert_all.
-""",
+"""
 )
 @text_argument("text")
 @shape_option
@@ -199,7 +199,7 @@ Examples:
 \b
 JSON: source, target (the layouts), language, dtype, formula, kernel.
 In Python: relayout, Relayout.kernel.
-""",
+"""
 )
 @text_argument("source")
 @text_argument("target")

@@ -54,7 +54,7 @@ reason; or for symbolic sizes pitch, formula, ways, least; for global memory sec
 object: verdict, shape, bits, accesses, ways, plain_ways, padding, pitch, layout, cute, triton,
 cuda, reason, is_best, tried, padded, padding_bytes.
 In Python: bank_conflicts, best_swizzle, coalescing, cache_lines.
-""",
+"""
 )
 @click.argument("texts", nargs=-1, required=True, metavar="[LAYOUT] ACCESS...")
 @shape_option
@@ -137,7 +137,7 @@ Exit status: 1 if none begins so.
 \b
 JSON: fragments.
 In Python: fragments.
-""",
+"""
 )
 @click.argument("beginning", default="")
 @json_option

@@ -57,7 +57,7 @@ verified; each as of prove), tpu (lanes, sublanes, packing, default_on, default,
 outside a TPU's tiles), picture (slices; grids of at, rows, columns, offsets with null for padding
 and gaps), notes. Unknown values are null.
 In Python: explain.
-""",
+"""
 )
 @text_argument("text")
 @shape_option
@@ -99,7 +99,7 @@ JSON: text, headline, devices, copies, room, held (a formula of mesh coordinates
 dimension), largest, buffer_bytes, total_bytes, imbalance, empty, cuts (each of dim, block,
 is_cut, first, text), notes; with --at also places (each from axis to number).
 In Python: shards.
-""",
+"""
 )
 @text_argument("text")
 @shape_option
@@ -157,7 +157,7 @@ JSON: file; panels, of each text, shape, size, levels (the sizes of tiles), slic
 (coordinate, offset, padding, tiles), memory (offset, coordinate, null for padding; null where
 slots are left out), moved (coordinate, offset in the other layout).
 In Python: draw.
-""",
+"""
 )
 @text_argument("text")
 @text_argument("other", required=False)

@@ -74,7 +74,7 @@ Exit status with --verify: 0 proved, 1 disproved, 2 bad input, 3 undecided.
 JSON: text, target, order, coordinates, edges, maps, runs, costs (operations
 for one element), code; with --verify its proof as proof.
 In Python: loops.
-""",
+"""
 )
 @text_argument("text")
 @text_argument("other", required=False)

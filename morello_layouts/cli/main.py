@@ -34,10 +34,7 @@ _GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "equal": ("proof", "Prove that two layouts are equivalent."),
         "bitcast": ("proof", "Prove that the same bytes serve two layouts."),
         "agree": ("proof", "Prove that a consumer finds what a producer wrote."),
-        "check": (
-            "certificate",
-            "Check a certificate that prove, equal or bitcast wrote.",
-        ),
+        "check": ("certificate", "Check a certificate that prove, equal or bitcast wrote."),
     },
     "Formulas and code": {
         "simplify": ("formula", "Simplify an index expression."),
@@ -55,16 +52,11 @@ _GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Programs": {
         "hlo": ("program", "Report the cost of the layouts of a program."),
-        "memory": (
-            "program",
-            "Report the memory of a program: its peak, and who is alive.",
-        ),
+        "memory": ("program", "Report the memory of a program: its peak, and who is alive."),
         "oom": ("program", "Explain an out-of-memory report."),
         "tpu-compile": ("compiler", "Compile a JAX function for a TPU, and report on it."),
     },
-    "Browser": {
-        "explore": ("program", "Start the interactive explorer in a browser."),
-    },
+    "Browser": {"explore": ("program", "Start the interactive explorer in a browser.")},
 }
 """The commands in groups: the module of each, and what it does."""
 

@@ -82,7 +82,7 @@ from_offset, sources), unknown. An unknown value is null.
 JSON of many dumps: programs, instructions, reserved_bytes, padding_bytes, written_bytes,
 saved_bytes, undecided, by_source (key, bytes, count, programs), by_shape (as by_source),
 by_kind (as by_source), by_program (as by_source), failures. An unknown value is null.
-""",
+"""
 )
 @file_argument("file")
 @file_argument("other", required=False)
@@ -233,7 +233,7 @@ computation, line, op_name, source), alive (instruction, opcode, computation, li
 source, kind, shape, arrays, data_bytes, reserved_bytes, padding_bytes, factor), by_source
 (name, arrays, data_bytes, reserved_bytes, padding_bytes, factor), by_op_name (as by_source),
 warnings. An unknown value is null.
-""",
+"""
 )
 @file_argument("file")
 @file_argument("program", required=False)
@@ -272,7 +272,7 @@ allocations (number, line, reported (size, shape, unpadded, padding, operator, l
 shape, assumed_tiles, data_bytes, reserved_bytes, agrees, differences (field, reported,
 computed), reasons, alternative, instruction, source, note), warnings. An unknown value is
 null.
-""",
+"""
 )
 @file_argument("file")
 @_generation_option
@@ -349,7 +349,7 @@ Examples:
 \b
 JSON of --check: url, answered, milliseconds.
 Only this machine can open the page, on 127.0.0.1; Ctrl-C ends it.
-""",
+"""
 )
 @click.argument("text", default="")
 @click.option("--shape", default="", metavar="6x8", help="Sizes, for a layout without them.")

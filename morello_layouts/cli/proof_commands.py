@@ -51,7 +51,7 @@ JSON: claim, holds (true, false, or null for undecided), verdict, reason, decide
 condition (for symbolic sizes), padding, assumptions, judged.
 Exit status: 0 proved, 1 disproved, 2 bad input, 3 undecided.
 In Python: is_bijective, is_injective, is_surjective, verify.
-""",
+"""
 )
 @text_argument("text")
 @shape_option
@@ -103,7 +103,7 @@ Examples:
 
 \b
 JSON and exit status as of prove. In Python: are_equivalent.
-""",
+"""
 )
 @text_argument("a")
 @text_argument("b")
@@ -140,7 +140,7 @@ Examples:
 JSON as of prove, and kind (same, retile, reshape, transpose, padding, copy, unknown),
 correspondence, slot (the first that differs), memory_spaces.
 Exit status: 0 a bitcast, 1 not a bitcast, 2 bad input, 3 undecided. In Python: is_bitcast.
-""",
+"""
 )
 @text_argument("a")
 @text_argument("b")
@@ -206,7 +206,7 @@ fits, covers, undefined, first_undefined, advice, and four proofs as of prove: o
 reads, definition.
 Exit status: 0 offsets agree, all fits, and all that is read is written; 1 one of these is
 disproved; 2 bad input; 3 undecided. In Python: agree.
-""",
+"""
 )
 @text_argument("producer")
 @text_argument("consumer")

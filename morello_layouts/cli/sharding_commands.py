@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from morello_layouts import api
-from morello_layouts.cli.options import (
-    assuming_option,
-    json_option,
-    shape_option,
-    text_argument,
-)
+from morello_layouts.cli.options import assuming_option, json_option, shape_option, text_argument
 from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
@@ -38,7 +33,7 @@ receiver, holds (axis, formula), needs (as holds), message (dim, text, period)),
 source, target, spec). With --device or --table, messages (sender, receiver, runs (start, block,
 period, count)). With --log, pairs (line, operation, source, target, plan, reason, advice).
 In Python: reshard, rematerializations.
-""",
+"""
 )
 @text_argument("source", required=False)
 @text_argument("target", required=False)

@@ -28,11 +28,7 @@ _INDEX: Final = Widths(unsigned=False)
 
 
 class _MlirPrinter(Printer):
-    symbols: ClassVar[Mapping[Op, str]] = {
-        Op.MUL: " * ",
-        Op.DIV: " floordiv ",
-        Op.MOD: " mod ",
-    }
+    symbols: ClassVar[Mapping[Op, str]] = {Op.MUL: " * ", Op.DIV: " floordiv ", Op.MOD: " mod "}
 
     def literal(self, value: int, kind: IntType | None) -> str:
         # As in C, the smallest integer is a negated one that is out of range.

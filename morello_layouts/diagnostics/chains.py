@@ -261,10 +261,7 @@ def _read(steps: Sequence[HloInstruction], at: Sequence[int]) -> OperandRead:
 
 
 def _chain(
-    moves: _Moves,
-    steps: Sequence[HloInstruction],
-    read: OperandRead,
-    near: Neighbours,
+    moves: _Moves, steps: Sequence[HloInstruction], read: OperandRead, near: Neighbours
 ) -> MoveChain:
     """Return the chain of some moves that together read a value."""
     last = steps[-1]

@@ -258,10 +258,7 @@ class Medium:
 
 
 def lines_of(
-    source: str,
-    instruction: HloInstruction | None,
-    arrays: Sequence[ArrayReport],
-    medium: Medium,
+    source: str, instruction: HloInstruction | None, arrays: Sequence[ArrayReport], medium: Medium
 ) -> Iterator[Text]:
     """Yield the lines of an explanation; a repeated array appears by name only."""
     if instruction is not None:

@@ -56,10 +56,7 @@ class Assumption(Displayed):
         """Return the assumption that both hold."""
         ends = [end for end in (self.hi, other.hi) if end is not None]
         return Assumption(
-            self.name,
-            lcm(self.divisor, other.divisor),
-            self._least(other),
-            min(ends, default=None),
+            self.name, lcm(self.divisor, other.divisor), self._least(other), min(ends, default=None)
         )
 
     def _least(self, other: Assumption) -> int:

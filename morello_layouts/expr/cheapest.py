@@ -431,10 +431,7 @@ class _Sum:
         return total + sum(map(self.model.times, factors)) + (self.model.add if const else 0)
 
     def build(
-        self,
-        chosen: Sequence[tuple[AffineExpr, _Choice]],
-        others: dict[Digit, Int],
-        const: Int,
+        self, chosen: Sequence[tuple[AffineExpr, _Choice]], others: dict[Digit, Int], const: Int
     ) -> AffineExpr:
         terms: list[tuple[Atom, Int]] = list(others.items())
         for x, choice in chosen:

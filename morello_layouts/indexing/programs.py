@@ -10,12 +10,7 @@ from typing import ClassVar, Final, TypeAlias
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloComputation, HloInstruction
 from morello_layouts.indexing.expressions import times
-from morello_layouts.indexing.operations import (
-    OPERATIONS,
-    Call,
-    from_offset,
-    offset_of,
-)
+from morello_layouts.indexing.operations import OPERATIONS, Call, from_offset, offset_of
 from morello_layouts.indexing.symbols import fewer_symbols
 from morello_layouts.indexing.values import IndexingMap
 from morello_layouts.limits import CALL_NESTING, INDEXING_COMPOSITIONS, INDEXING_MAPS

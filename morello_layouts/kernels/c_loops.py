@@ -12,11 +12,7 @@ from morello_layouts.codegen.targets import CLanguage, CudaLanguage
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, Digit
 from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, is_nonnegative
-from morello_layouts.kernels.c_vectors import (
-    interleave_call,
-    transposition_lines,
-    turn_lines,
-)
+from morello_layouts.kernels.c_vectors import interleave_call, transposition_lines, turn_lines
 from morello_layouts.kernels.chains import offset_form
 from morello_layouts.kernels.domains import DerivedCount, LoopAxis, estimate, upper_bound
 from morello_layouts.kernels.images import image_of
@@ -330,11 +326,7 @@ def _unrolled(nest: Nest) -> int | None:
 
 
 def loop_heads(
-    loops: Sequence[LoopAxis],
-    at: tuple[str, str],
-    first: int,
-    hoist: Hoisted,
-    divided: int | None,
+    loops: Sequence[LoopAxis], at: tuple[str, str], first: int, hoist: Hoisted, divided: int | None
 ) -> tuple[list[str], tuple[str, str]]:
     """Return the heads of loops, and the addresses within; a call does its share of one loop."""
     heads, (t, s) = [], at

@@ -10,12 +10,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
 
-from morello_layouts.expr.sizes import (
-    Int,
-    Quotient,
-    SizeAtom,
-    SizeExpr,
-)
+from morello_layouts.expr.sizes import Int, Quotient, SizeAtom, SizeExpr
 
 Kind: TypeAlias = Literal["/", "%", ">", "<", ">="]
 

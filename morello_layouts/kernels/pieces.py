@@ -44,9 +44,7 @@ class TooManyPiecesError(Exception):
 
 
 def element_domains(
-    sizes: Sequence[Int],
-    shared: Sequence[Sequence[SharedJump]],
-    starts: tuple[Int, Int] = (0, 0),
+    sizes: Sequence[Int], shared: Sequence[Sequence[SharedJump]], starts: tuple[Int, Int] = (0, 0)
 ) -> list[Domain] | None:
     """Return domains that together hold every element once, over common digits.
 

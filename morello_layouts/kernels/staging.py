@@ -15,13 +15,7 @@ from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int
 from morello_layouts.kernels.chains import DigitChains, shared_jumps
-from morello_layouts.kernels.domains import (
-    LoopAxis,
-    divide,
-    estimate,
-    nonzero,
-    upper_bound,
-)
+from morello_layouts.kernels.domains import LoopAxis, divide, estimate, nonzero, upper_bound
 from morello_layouts.kernels.nests import Nest, cost_of, loop_order
 from morello_layouts.kernels.pieces import element_domains
 from morello_layouts.kernels.vectorize import vectorize

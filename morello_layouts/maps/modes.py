@@ -216,10 +216,7 @@ def _plain(text: str) -> str:
 
 
 def modes_along(
-    form: AffineExpr,
-    name: str,
-    size: Int,
-    size_symbols: Mapping[str, sympy.Symbol] | None = None,
+    form: AffineExpr, name: str, size: Int, size_symbols: Mapping[str, sympy.Symbol] | None = None
 ) -> Modes:
     """Return the modes of one variable of a form.
 
@@ -307,9 +304,7 @@ def _order(number: Int) -> tuple[bool, object]:
 
 def _irregular(name: str, atom: Atom, why: str) -> UnsupportedError:
     return UnsupportedError(
-        f"the offset along {name} has no regular strides",
-        f"{atom} {why}",
-        _IRREGULAR_FIX,
+        f"the offset along {name} has no regular strides", f"{atom} {why}", _IRREGULAR_FIX
     )
 
 

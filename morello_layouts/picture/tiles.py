@@ -8,14 +8,7 @@ from itertools import groupby, islice
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
-from morello_layouts.recipe import (
-    Recipe,
-    Split,
-    Transpose,
-    delinearize,
-    known,
-    logical_coordinates,
-)
+from morello_layouts.recipe import Recipe, Split, Transpose, delinearize, known, logical_coordinates
 from morello_layouts.recipe.columns import Column, filled
 from morello_layouts.recipe.digits import axes_of, has_digits
 

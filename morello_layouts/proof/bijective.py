@@ -38,14 +38,7 @@ from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
 from morello_layouts.proof.separable import is_increasing
 from morello_layouts.proof.verdict import ALL_SIZES, Proof, SymbolicCounterexample
-from morello_layouts.recipe import (
-    Recipe,
-    has_inverse,
-    known,
-    linear_index,
-    occupied,
-    offset_of,
-)
+from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, occupied, offset_of
 from morello_layouts.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 
 INJECTIVE: Final = "injective"

@@ -25,11 +25,7 @@ from morello_layouts.proof.ask import (
 )
 from morello_layouts.proof.conditions import SizeSet
 from morello_layouts.proof.counting import counted_without_isl
-from morello_layouts.proof.difference import (
-    Difference,
-    OffsetDifference,
-    sizes_of_equality,
-)
+from morello_layouts.proof.difference import Difference, OffsetDifference, sizes_of_equality
 from morello_layouts.proof.formulas import about_formulas, increment_difference, increments_between
 from morello_layouts.proof.isl import (
     Space,

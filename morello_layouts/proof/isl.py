@@ -109,9 +109,7 @@ class Space:
 
     @staticmethod
     def within(
-        bounds: Mapping[str, Interval],
-        context: isl.Context,
-        parameters: Parameters = Parameters(),
+        bounds: Mapping[str, Interval], context: isl.Context, parameters: Parameters = Parameters()
     ) -> Space:
         """Return named variables within their bounds, either of which may be None."""
         space = isl.Space.set_alloc(context, len(parameters.monomials), len(bounds))

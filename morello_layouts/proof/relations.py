@@ -11,23 +11,9 @@ from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.limits import PROOF_MERGED
 from morello_layouts.maps import IndexMap
-from morello_layouts.proof.isl import (
-    Parameters,
-    Space,
-    Value,
-    axis_values,
-    differ,
-    relation,
-    union,
-)
+from morello_layouts.proof.isl import Parameters, Space, Value, axis_values, differ, relation, union
 from morello_layouts.proof.library import isl
-from morello_layouts.recipe import (
-    Merge,
-    Recipe,
-    Scatter,
-    has_inverse,
-    logical_coordinates,
-)
+from morello_layouts.recipe import Merge, Recipe, Scatter, has_inverse, logical_coordinates
 
 _Limit: TypeAlias = "tuple[isl.Aff, Int]"
 """A function that is below a size at elements, and not at padding."""

@@ -138,9 +138,7 @@ def inverse(columns: Sequence[int]) -> tuple[int, ...] | None:
     return tuple(span.reduced(1 << k)[1] for k in range(len(columns)))
 
 
-def plu(
-    columns: Sequence[int],
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+def plu(columns: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
     """Return ``(order, lower, upper)`` of an invertible matrix; None if it has no inverse.
 
     The matrix is ``upper``, then ``lower``, then a reordering that puts bit k at ``order[k]``.

@@ -19,16 +19,7 @@ from morello_layouts.expr.affine import BitXor, floors_of
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.recipe import Recipe
-from morello_layouts.recipe.steps import (
-    Merge,
-    Pad,
-    Scatter,
-    Shape,
-    Split,
-    Step,
-    Transpose,
-    Window,
-)
+from morello_layouts.recipe.steps import Merge, Pad, Scatter, Shape, Split, Step, Transpose, Window
 from morello_layouts.recipe.swizzles import xor_steps
 
 

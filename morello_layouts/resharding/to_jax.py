@@ -35,10 +35,7 @@ def jax_code(
         return _file(verdict, body)
     lines = [*_mesh_lines("mesh", ends[0]), f"before, after = {before}, {after}"]
     if not collectives or (not steps and before != after):
-        body = [
-            *lines,
-            f"{name} = jax.jit(lambda a: a, out_shardings=NamedSharding(mesh, after))",
-        ]
+        body = [*lines, f"{name} = jax.jit(lambda a: a, out_shardings=NamedSharding(mesh, after))"]
         return _file(verdict, body)
     axes = {axis.name: axis.size for axis in ends[0].axes.values()}
     text, at = list[str](), _names(ends[0])

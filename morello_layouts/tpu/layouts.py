@@ -172,9 +172,7 @@ def format_layout(
             "give another type, or the format 8x128, which does not pack elements",
         )
     layout = XlaLayout(
-        layout.minor_to_major,
-        chosen.tiles,
-        element_size_in_bits=chosen.element_size_in_bits,
+        layout.minor_to_major, chosen.tiles, element_size_in_bits=chosen.element_size_in_bits
     )
     return XlaShape(element_type, sizes, layout)
 

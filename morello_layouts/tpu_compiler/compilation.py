@@ -348,11 +348,5 @@ def diagnose(
         return diagnose_program(found, generation, top=top)
     module, devices = found
     return compile_module(
-        module,
-        generation,
-        devices,
-        top=top,
-        compiler=compiler,
-        progress=progress,
-        keep=keep,
+        module, generation, devices, top=top, compiler=compiler, progress=progress, keep=keep
     )

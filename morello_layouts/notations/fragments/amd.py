@@ -40,10 +40,7 @@ def _mfma(m: int, k: int, blocks: int, d: str, a: str) -> dict[str, Operand]:
     """A, B, C and D of MFMA."""
     first, second = (a.split("_") * 2)[:2]
     inputs = rules.mfma_input(m, k, blocks), partial(document.mfma_input, m, k, blocks)
-    outputs = (
-        rules.mfma_output(m, blocks, BITS[d]),
-        partial(document.mfma_output, m, BITS[d]),
-    )
+    outputs = (rules.mfma_output(m, blocks, BITS[d]), partial(document.mfma_output, m, BITS[d]))
     result = unblocked(Operand(("block", "i", "j"), (blocks, m, m), d, *outputs))
     return {
         "A": unblocked(Operand(("block", "i", "k"), (blocks, m, k), first, *inputs)),

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello_layouts.description import (
-    Description,
-    MemoryAxis,
-    Part,
-    count,
-    dimensions,
-)
+from morello_layouts.description import Description, MemoryAxis, Part, count, dimensions
 from morello_layouts.notations.fragments.layout import Axis, FragmentLayout
 from morello_layouts.recipe.digits import AxisDigit, axis_text
 

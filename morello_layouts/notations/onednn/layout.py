@@ -14,12 +14,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.sizes import Int, ceil_quotient
 from morello_layouts.layout import Layout
 from morello_layouts.limits import NESTED_TILES
-from morello_layouts.notations.blocks import (
-    blocked_recipe,
-    blocks_of,
-    padded_dims,
-    place_in_blocks,
-)
+from morello_layouts.notations.blocks import blocked_recipe, blocks_of, padded_dims, place_in_blocks
 from morello_layouts.recipe import Recipe
 
 

@@ -110,9 +110,7 @@ def by_chunks(
 
 
 def by_block_cyclic(
-    coordinate: Sequence[int],
-    shape: Sequence[int],
-    dims: Sequence[tuple[int, int, int]],
+    coordinate: Sequence[int], shape: Sequence[int], dims: Sequence[tuple[int, int, int]]
 ) -> Place:
     """Return the place by ScaLAPACK: INDXG2P, INDXG2L and, of the first process, NUMROC.
 

@@ -15,15 +15,7 @@ from morello_layouts.expr.conversions import divide
 from morello_layouts.limits import MAP_TEXT, NESTED_TILES
 from morello_layouts.notations.coordinates import FormulaLayout
 from morello_layouts.notations.expression import parse_function
-from morello_layouts.notations.grammar import (
-    AROUND,
-    INT,
-    Source,
-    Syntax,
-    Terminal,
-    Token,
-    integer,
-)
+from morello_layouts.notations.grammar import AROUND, INT, Source, Syntax, Terminal, Token, integer
 from morello_layouts.notations.letters import NAMES, ORDERS, logical_order
 
 _SYNTAX: Final = Syntax(

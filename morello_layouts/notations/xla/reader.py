@@ -54,9 +54,7 @@ SHAPE_SYNTAX: Final = Syntax(
     _HINTS,
 )
 LAYOUT_SYNTAX: Final = Syntax(
-    f"an XLA layout is {_FORM}",
-    "write for example {1,0:T(8,128)(2,1)}",
-    _HINTS,
+    f"an XLA layout is {_FORM}", "write for example {1,0:T(8,128)(2,1)}", _HINTS
 )
 
 # The attributes of a layout in their order: the sign, and the field that it sets.
