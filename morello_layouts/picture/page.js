@@ -95,19 +95,28 @@ function interactive(root, panels) {
     root.dispatchEvent(new CustomEvent("chosen", { detail: panels[k].values[at] || null }));
   }
 
-  // Show other numbers in a layout's cells, by their offsets; the offsets again without numbers.
-  function relabel(k, numbers = null) {
+  // Show other numbers in a layout's cells, by their offsets, and some cells faint.
+  function relabel(k, numberAt = () => null, isFaint = () => false) {
     for (const place of drawn[k].querySelectorAll("g.cell[data-o]")) {
-      const text = place.querySelector("text"), number = numbers && numbers(place.dataset.o);
+      const text = place.querySelector("text"), number = numberAt(place.dataset.o);
       if (!text) continue;
       place.dataset.text ??= text.textContent;
       if (place.dataset.text) text.textContent = number ?? place.dataset.text;
-      place.classList.toggle("faint", number === "0");
+      place.classList.toggle("faint", isFaint(place.dataset.o));
     }
   }
 
-  const termOf = (k, j) => offset => (panels[k].values[offset] || [])[j];
-  root.addEventListener("term", ({ detail: j }) => relabel(0, j === null ? null : termOf(0, j)));
+  function showTerm(k, j) {
+    const valueAt = offset => (panels[k].values[offset] || [])[j];
+    relabel(k, valueAt, offset => valueAt(offset) === "0");
+  }
+
+  function showTile(k, level, tile) {
+    const isOther = offset => key(found(panels[k], offset).tiles[level] || []) !== key(tile);
+    relabel(k, () => null, isOther);
+  }
+
+  root.addEventListener("term", ({ detail: j }) => j === null ? relabel(0) : showTerm(0, j));
 
   function letGo() {
     kept = null;
@@ -136,7 +145,7 @@ function interactive(root, panels) {
     hint.hidden = offset !== null;
     if (offset === null) { hint.textContent = otherwise; return; }
     const place = found(panel, offset);
-    const row = (name, value, note = "", class_ = "", numbers = null) => {
+    const row = (name, value, note = "", class_ = "", show = null) => {
       const line = table.insertRow();
       line.className = class_;
       const head = document.createElement("th");
@@ -144,8 +153,8 @@ function interactive(root, panels) {
       line.append(head);
       line.insertCell().textContent = value;
       line.insertCell().textContent = note;
-      if (!numbers) return;
-      line.addEventListener("pointerenter", () => relabel(k, numbers));
+      if (!show) return;
+      line.addEventListener("pointerenter", show);
       line.addEventListener("pointerleave", () => relabel(k));
     };
     row("slot", offset, `of ${panel.size}`);
@@ -153,17 +162,18 @@ function interactive(root, panels) {
       row("holds", "padding", place.coordinate ? `${bracketed(place.coordinate)} is outside` : "");
     else row("element", bracketed(place.coordinate), panel.names.join(", "));
     panel.levels.forEach((level, j) => {
-      if (place.tiles[j]) row(`tile ${level.name}`, bracketed(place.tiles[j]), "number");
+      if (place.tiles[j]) row(`tile ${level.name}`, bracketed(place.tiles[j]), "number", "",
+        () => showTile(k, j, place.tiles[j]));
     });
     (panel.steps[offset] || []).forEach((at, j) => {
       const stage = panel.stages[j];
       row(stage.name, at ? bracketed(at) : "not added yet", `in [${stage.shape.join(",")}]`, "",
-        other => (panel.numbers[other] || [])[j]);
+        () => relabel(k, other => (panel.numbers[other] || [])[j]));
     });
     const values = panel.values[offset];
     if (values) {
       panel.terms.forEach((term, j) => row(j ? "+" : "offset", term, `= ${values[j]}`, "",
-        termOf(k, j)));
+        () => showTerm(k, j)));
       row("=", String(values.reduce((a, b) => a + BigInt(b), 0n)), "", "sum");
     }
   }
@@ -256,14 +266,12 @@ function interactive(root, panels) {
       const points = order.length <= 300 && !panel.isCut && stage < last ? order : [];
       trail.setAttribute("d", points.slice(1).map((to, j) => link(points[j], to)).join(""));
     }
-    // From the edge of one number to that of the next; of a jump only both ends.
+    // From the edge of one number to that of the next, if it is beside it.
     function link([, x, y], [, toX, toY]) {
-      const long = Math.hypot(toX - x, toY - y), room = at => Math.min(
-        at * width / Math.abs(toX - x), at * height / Math.abs(toY - y));
+      if (Math.hypot(toX - x, toY - y) >= 1.6 * width) return "";
+      const near = Math.min(0.36 * width / Math.abs(toX - x), 0.36 * height / Math.abs(toY - y));
       const point = part => `${x + part * (toX - x)} ${y + part * (toY - y)}`;
-      const near = room(0.36), edge = room(0.5);
-      if (long < 1.6 * width) return `M${point(near)}L${point(1 - near)}`;
-      return `M${point(near)}L${point(edge)}M${point(1 - edge)}L${point(1 - near)}`;
+      return `M${point(near)}L${point(1 - near)}`;
     }
     const play = section.querySelector(".play");
     const stop = () => { clearInterval(timer); timer = null; play.textContent = "Play"; };

@@ -211,7 +211,10 @@ def test_terms_and_steps_show_their_numbers_in_the_cells(page: Page) -> None:
     assert page.script(marked) == ["4*(d1//2)", "2*(d0%2)"]
     over(".details tr", 4)
     assert cells() == "0 1 2 3 4 6 7 8 9 10 12 13 14 15 16", "after the step pad"
+    over(".details tr", 2)
+    assert len(page.all("#picture .faint")) == 11, "other tiles"
     over('#picture g.cell[data-o="7"]', 0)
+    assert not page.all("#picture .faint")
     assert cells() == offsets, "another cell has other rows"
     typeset = "".join(page.text("#formula math").split())
     assert typeset == "12·⌊d02⌋+4·⌊d12⌋+2·(d0mod2)+d1mod2"

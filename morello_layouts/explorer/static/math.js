@@ -50,8 +50,9 @@ function typeset(text) {
     return parts.length > 1 ? row(...parts) : parts[0];
   }
   try {
-    const made = sum();
-    return tokens.length ? null : mathNode("math", made);
+    const made = mathNode("math", sum());
+    made.setAttribute("displaystyle", "true");
+    return tokens.length ? null : made;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
