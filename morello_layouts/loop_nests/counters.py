@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, variable
+from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, canonicalize, variable
 from morello_layouts.expr.sizes import is_nonnegative
 from morello_layouts.expr.substitution import replace_digits, substitute
 from morello_layouts.loop_nests.space import Axis
@@ -35,6 +35,14 @@ class Counter:
     modulus: int | None
 
     @property
+    def digits(self) -> dict[str, Digit]:
+        """What each name counts."""
+        found = {self.rest: Digit(self.operand, 1, self.divisor)}
+        if self.quotient:
+            found[self.quotient] = Digit(self.operand, self.divisor, self.modulus)
+        return found
+
+    @property
     def cost(self) -> int:
         """Operations in each turn, without those of a carry."""
         wraps = self.modulus is not None and self.step >= self.divisor
@@ -42,11 +50,8 @@ class Counter:
 
     def starts(self, axis: Axis, at: AffineExpr) -> Iterator[tuple[str, AffineExpr]]:
         """Yield the names with their first values, if the loop of an axis starts at a number."""
-        operand = substitute(self.operand, {axis.name: at})
-        yield self.rest, operand % self.divisor
-        if self.quotient:
-            digit = Digit(operand, self.divisor, self.modulus)
-            yield self.quotient, AffineExpr(((digit, 1),), 0)
+        for name, digit in self.digits.items():
+            yield name, canonicalize(substitute(AffineExpr(((digit, 1),), 0), {axis.name: at}))
 
     def next(self, values: dict[str, int]) -> None:
         """Take a turn."""

@@ -90,10 +90,15 @@ class Hoist:
         return Digit(self.at(atom.operand, level, f"{stem}_"), atom.divisor, atom.modulus)
 
     def _factor(self, factor: Int, stem: str) -> Int:
-        """Return a factor; a polynomial of sizes as a value before the loops."""
+        """Return a factor; a polynomial of sizes as a value before the loops, if its sign is known.
+
+        The value has a name like that of a size, which is never negative.
+        """
         if isinstance(factor, int) or str(factor).lstrip("-").isidentifier():
             return factor
         negated = not is_nonnegative(factor)
+        if negated and not is_nonnegative(-factor):
+            return factor
         form = AffineExpr((), -factor if negated else factor)
         if form not in self._known:
             name = self._unused(stem)

@@ -178,7 +178,8 @@ class Writer:
             lines.append(self.own.statement(self.ends[name], stop, own))
             stop = self.ends[name]
         for counter in loop.counters:
-            lines += [self.counter(*first) for first in counter.starts(loop.axis, loop.start)]
+            for first, form in counter.starts(loop.axis, loop.start):
+                lines.append(self.counter(first, form, counter.digits[first].interval))
         start, kind = self.count(loop.start, own), self.own.type_of(own)
         return [*lines, self.loop.format(v=name, type=kind, start=start, stop=stop)]
 
@@ -203,9 +204,9 @@ class Writer:
         """Return the lines before the body of loops that are vectors."""
         raise NotImplementedError
 
-    def counter(self, name: str, form: AffineExpr) -> str:
-        """Return the line that names a value which changes."""
-        kind = self.kind(form.interval)
+    def counter(self, name: str, form: AffineExpr, values: Interval) -> str:
+        """Return the line that names a value which changes, from a form on."""
+        kind = self.kind(values)
         text = self.text(form, kind)
         return self.variable.format(name=name, type=self.own.type_of(kind), text=text)
 

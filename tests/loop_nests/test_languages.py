@@ -212,3 +212,23 @@ def test_blocks_without_elements_touch_no_array() -> None:
     text = ml.loops(dict(zip("ab", empty, strict=True))).code("triton")
     masks = [line for line in text.splitlines() if line.startswith("mask")]
     assert masks == ["mask_a = False", "mask_b = False"]
+
+
+@each_row(
+    "size, operand, counters",
+    [
+        ("L", "3*d0", ["uint32_t r0 = 0;", "uint64_t q0 = 0;"]),
+        (2**33, "3*d0 + 5", ["uint32_t r0 = 1;", "uint64_t q0 = 0;"]),
+        (2**20, "3*d0 + 5", ["uint32_t r0 = 1;", "uint32_t q0 = 0;"]),
+    ],
+)
+def test_counters_hold_all_that_they_count(size: Any, operand: str, counters: list[str]) -> None:
+    m = ml.from_sympy((size,), f"7*(({operand})//4) + ({operand})%4")
+    lines = [line.strip() for line in ml.loops(m).code().splitlines()]
+    assert [line for line in lines if line.startswith("uint")] == counters
+
+
+def test_a_factor_of_unknown_sign_has_no_name_of_a_size() -> None:
+    nest = ml.loops(ml.from_sympy(("L",), "(9*L - 12)*d0"))
+    assert "as u64" not in nest.code("rust")
+    assert ml.loops(ml.from_sympy(("L",), "(9*L + 12)*d0")).code("rust").startswith("let x_d0: u64")
