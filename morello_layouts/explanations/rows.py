@@ -67,6 +67,10 @@ def place_rows(report: ArrayReport) -> list[Row]:
         rows.append(Row("32-bit word", words.word.text))
     if m is not None and m.recipe.steps:
         rows.append(Row("recipe", str(m.recipe)))
+    if m is not None and m.origin is None and m.recipe.shape:  # a view, or a formula
+        strided = m.as_strided()
+        none = "none: it takes a copy to give this array strides"
+        rows.append(Row("strides", none if strided is None else str(strided)))
     return rows
 
 

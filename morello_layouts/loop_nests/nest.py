@@ -11,7 +11,7 @@ from morello_layouts.errors import LayoutError
 from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, Var
 from morello_layouts.expr.affine import operands_of
 from morello_layouts.expr.assumptions import checked_sizes
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.loop_nests.counters import Counter, counted
 from morello_layouts.loop_nests.hoist import Hoist
 from morello_layouts.loop_nests.languages import writer_of
@@ -175,6 +175,12 @@ class LoopNest(Displayed):
             text = _walk(
                 axis, [a for a in self.digits.axes.values() if a.coordinate == axis.coordinate]
             )
+            terms = self.digits.coordinates[axis.coordinate].terms
+            if any(
+                isinstance(v, Var) and v.name == axis.name and is_nonnegative(-1 - c)
+                for v, c in terms
+            ):
+                text += ", backwards"
             for first, length, name in runs:
                 if first == axis.name and length != 1:
                     text += f"; contiguous in {name}: {length} elements"

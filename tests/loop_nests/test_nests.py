@@ -297,3 +297,11 @@ def test_peeled_loops_have_no_checks() -> None:
     text = ml.loops("bf16[M,N]{1,0:T(8,128)(2,1)}", edges="peel").code("c")
     assert "_end" not in text
     assert " ? " not in text
+
+
+def test_a_loop_says_that_it_runs_backwards() -> None:
+    m = ml.index_map("f32[16,256]{1,0:T(8,128)}", names=("i", "j"))[::-1]
+    text = ml.loops(m, body="f({i});").code()
+    assert "// i0: tiles of 8 i, backwards; contiguous in x: 4096 elements" in text
+    assert "const uint32_t i = 15 - 8 * i0 - i1;" in text
+    assert "backwards" not in ml.loops(m, order=("i", "j")).code()

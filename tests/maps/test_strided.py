@@ -104,6 +104,8 @@ def test_tiles_have_several_strides_and_some_layouts_none() -> None:
     tiled = ml.index_map("f32[16,256]{1,0:T(8,128)}")
     assert str(tiled.as_strided()) == "offset 0, modes (8,2):(128,2048), (128,2):(1,1024)"
     assert tiled[3:].as_strided() is None
+    assert "strides   none" in str(ml.explain(tiled[3:]))
+    assert "strides   offset 2048, modes (8):(128)" in str(ml.explain(tiled[8:]))
     sized = ml.index_map("f32[M,N]{1,0:T(8,128)}", assuming="M % 8 == 0")[::-1, 0]
     assert str(sized.as_strided()) == (
         "offset 128*M*ceil(N/128) - 1024*ceil(N/128) + 896, modes (8,M/8):(-128,-1024*ceil(N/128))"
