@@ -117,6 +117,8 @@ function interactive(root, panels) {
   }
 
   root.addEventListener("term", ({ detail: j }) => j === null ? relabel(0) : showTerm(0, j));
+  root.addEventListener("tile", ({ detail: j }) => j === null ? relabel(0)
+    : showTile(0, j, panels[0].cells[0].t[j]));
 
   function letGo() {
     kept = null;

@@ -216,6 +216,9 @@ def test_terms_and_steps_show_their_numbers_in_the_cells(page: Page) -> None:
     over('#picture g.cell[data-o="7"]', 0)
     assert not page.all("#picture .faint")
     assert cells() == offsets, "another cell has other rows"
+    over("#words .term", 0)
+    assert len(page.all("#picture .faint")) == 11, "elements outside of the first T(2,2)"
+    over("#words .term", 0, "pointerleave")
     typeset = "".join(page.text("#formula math").split())
     assert typeset == "12·⌊d02⌋+4·⌊d12⌋+2·(d0mod2)+d1mod2"
 

@@ -78,18 +78,33 @@ function banksOf(found) {
     rows(found.rows));
 }
 
+// A button that shows something in the picture while the pointer or the focus is there.
+function pointing(text, event, k) {
+  const button = node("button", { type: "button", class: "term" }, text);
+  const tell = chosen => () => place("picture-card").dispatchEvent(
+    new CustomEvent(event, { detail: chosen }));
+  for (const kind of ["pointerenter", "focus"]) button.addEventListener(kind, tell(k));
+  for (const kind of ["pointerleave", "blur"]) button.addEventListener(kind, tell(null));
+  return button;
+}
+
 // The formula; where the picture has its terms, pointing at one shows its values in the cells.
 function mainFormula(text, panel) {
   const made = formula(text, true), terms = panel ? panel.terms : [];
-  if (!terms.length || terms.join(" + ") !== text) return made;
-  made.firstChild.replaceChildren(...terms.flatMap((term, k) => {
-    const button = node("button", { type: "button", class: "term" }, term);
-    const tell = chosen => () => place("picture-card").dispatchEvent(
-      new CustomEvent("term", { detail: chosen }));
-    for (const kind of ["pointerenter", "focus"]) button.addEventListener(kind, tell(k));
-    for (const kind of ["pointerleave", "blur"]) button.addEventListener(kind, tell(null));
-    return k ? [" + ", button] : [button];
-  }));
+  if (terms.length && terms.join(" + ") === text)
+    made.firstChild.replaceChildren(...terms.flatMap((term, k) =>
+      [k ? " + " : "", pointing(term, "term", k)]));
+  return made;
+}
+
+// The parts of the text; pointing at a tile's part shows the first such tile in the cells.
+function wordsOf(list, panel) {
+  const made = rows(list), levels = panel ? panel.levels.map(level => level.name) : [];
+  for (const label of made.querySelectorAll("dt")) {
+    const [, sizes] = /[([]([\d, ]+)[)\]]$/.exec(label.textContent) || [];
+    const level = sizes ? levels.indexOf(sizes.split(/, ?/).join("x")) : -1;
+    if (level >= 0) label.replaceChildren(pointing(label.textContent, "tile", level));
+  }
   return made;
 }
 
@@ -99,7 +114,9 @@ function markTerms({ detail: values }) {
     term.classList.toggle("on", Boolean(values) && values[k] !== "0"));
 }
 
-function formulaOf(found, picture) {
+const panelOf = answer => ((answer.picture || {}).panels || [])[0]; // of the layout itself
+
+function formulaOf(found, panel) {
   const names = found.names.map(one => `${one.symbol} = ${one.name}`);
   if (found.symbols.length) names.push(`${found.symbols.join(", ")}: sizes, at least 1`);
   const reference = found.reference === found.simplified
@@ -108,7 +125,7 @@ function formulaOf(found, picture) {
       heading("Derivation"), derivation(found.derivation)];
   return card("formula", "Formula", "The offset of the element at (d0, d1, …); // rounds down, "
     + `% is the remainder; a term under the pointer shows its values in the cells.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
-    mainFormula(found.simplified, ((picture || {}).panels || [])[0]), typeset(found.simplified),
+    mainFormula(found.simplified, panel), typeset(found.simplified),
     ...reference,
     heading("Inverse: from an offset p to coordinates"), formula(found.inverse));
 }
@@ -311,7 +328,7 @@ const LATER = { proofs: proofOf, code: codeOf }; // the cards whose parts of the
 // The whole answer, in the order of the page.
 function parts(answer, choose) {
   const words = card("words", "In words", "Each part of the text and its meaning.",
-    rows(answer.words));
+    wordsOf(answer.words, panelOf(answer)));
   const notes = answer.notes.length
     ? card("notes", "Notes", "", ...answer.notes.map(note => node("p", {}, note))) : null;
   const tpu = answer.tpu.length ? card("tpu", "On a TPU", "A vector register has 8 rows, the "
@@ -322,7 +339,7 @@ function parts(answer, choose) {
     ...(answer.comparisons || []).map(comparisonOf),
     answer.banks ? banksOf(answer.banks) : null,
     notes,
-    answer.formula ? pair([formulaOf(answer.formula, answer.picture)],
+    answer.formula ? pair([formulaOf(answer.formula, panelOf(answer))],
       [answer.proofs ? proofOf(answer) : waiting("proofs", "Proof"), tpu])
       : tpu && pair([tpu], []),
     pair([words], [memoryOf(answer)]),
