@@ -160,15 +160,16 @@ def page() -> str:
 
 def overview() -> str:
     """Return the table of all formats."""
-    lines = ["## At a glance", "", "| format | layout | no padding |", "|---|---|---|"]
+    lines = ["## At a glance", "", "| | format | layout | no padding |", "|---|---|---|---|"]
     for one in FORMATS:
+        thumbnail = f"![](gallery/{one.slug}.svg)"
         if one.formula:
-            lines.append(f"| {_link(one)} | by its recipe | at the size drawn |")
+            lines.append(f"| {thumbnail} | {_link(one)} | by its recipe | at the size drawn |")
             continue
         m = one.index_map()
         facts = [str(fact) for fact in m.assumptions]
         when = f"always, given that {' and '.join(facts)}" if facts else _when_bijective(m)
-        lines.append(f"| {_link(one)} | `{one.layout}` | {_plain(when)} |")
+        lines.append(f"| {thumbnail} | {_link(one)} | `{one.layout}` | {_plain(when)} |")
     return "\n".join([*lines, ""])
 
 

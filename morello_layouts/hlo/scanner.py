@@ -29,7 +29,9 @@ def _nested(opening: str, closing: str, other: str, levels: int) -> str:
 
 
 _NAME: Final = r"[A-Za-z_][\w.\-]*+"
-_COMMENT: Final = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+# In a repeated group that is possessive, Python 3.11.2 keeps what a failed try has read: such a group
+# fails at its first character or is not possessive.
+_COMMENT: Final = r"/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*+/"
 _STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _PARENTHESES: Final = _nested("(", ")", "", 5)
 _BRACES: Final = _nested("{", "}", '"', 6)
@@ -38,10 +40,10 @@ _TYPE: Final = rf"(?:{_ARRAY}|(?:b\s*+)?+{_PARENTHESES})"
 # In a value, square brackets and parentheses count only outside of braces: [2,4]<=[8]T(1,0).
 # A blank may stand before a brace: mesh['x'=2,'y'=4] {'y'}.
 _WORD: Final = r"[^\s,\"(){}\[\]]++"
-_BLANK: Final = r"[ ]++(?=\{)"
+_BLANK: Final = r"(?=[ ]++\{)[ ]++"
 _VALUE: Final = rf'(?:{_STRING}|{_BRACES}|\[[^\]"{{}}]*+\]|\([^()"{{}}]*+\)|{_WORD}|{_BLANK})++'
 _ATTRIBUTE: Final = rf"\s*+,\s*+({_NAME})=\s*+({_VALUE})"
-_ATTRIBUTES: Final = rf"(?:\s*+,\s*+{_NAME}=\s*+{_VALUE})*+"
+_ATTRIBUTES: Final = rf"(?:\s*+,\s*+{_NAME}=\s*+{_VALUE})*"
 _FILL: Final = rf"\s*+(?:{_COMMENT}\s*+)*+"
 _OPERAND: Final = rf"{_FILL}%?+{_NAME}{_FILL}"
 

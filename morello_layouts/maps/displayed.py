@@ -23,6 +23,27 @@ class Drawn:
         """
         return above("api.pictures:draw")(self, **style)
 
+    def sliders(self, **ranges: tuple[int, int]) -> Any:
+        """Return a widget for notebooks: formula and picture, and a slider for each symbolic size.
+
+        Args:
+            ranges: the smallest and the largest number of each size; by default 1 and 32.
+
+        Raises:
+            UnsupportedError: without anywidget: ``pip install "morello_layouts[widget]"``.
+            ShapeError: if a range is not that of a symbolic size.
+
+        >>> import morello_layouts as ml
+        >>> m = ml.index_map("f32[M,N]{1,0:T(2,2)}")
+        >>> m.sliders(K=(1, 8))
+        Traceback (most recent call last):
+        morello_layouts.errors.ShapeError: K=(1, 8): expected the smallest and the largest number \
+of a size
+        the symbolic sizes are M, N
+        give for example M=(1, 32)
+        """
+        return above("api.widgets:sliders")(self, ranges)
+
     def table(self) -> Any:
         """Return the offset of every element, as an integer array of the layout's shape.
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import BufferAssignment, read_assignment
 from morello_layouts.hlo.dumps import assignment_beside
-from tests.support.paths import DATA
+from tests.support.paths import DATA, SAFELY
 
 _KEPT: list[TemporaryDirectory[str]] = []
 
@@ -21,7 +21,7 @@ def folder() -> Path:
     _KEPT.append(TemporaryDirectory())
     path = Path(_KEPT[-1].name)
     with tarfile.open(DATA / "tpu_programs.tar.xz") as archive:
-        archive.extractall(path, filter="data")
+        archive.extractall(path, **SAFELY)
     return path
 
 

@@ -13,7 +13,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts.tpu_compiler.compilation import Compilation, compile_module
 from morello_layouts.tpu_compiler.process import Compiler, bounded, compiled
-from tests.support.paths import DATA
+from tests.support.paths import DATA, SAFELY
 
 FAKE = str(Path(__file__).parents[1] / "support" / "fake_compiler.py")
 OOM = "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required (16.01T)\nmore"
@@ -27,7 +27,7 @@ def fake(do: object, *more: str, seconds: float = 60) -> Compiler:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     with tarfile.open(DATA / "tpu_compilations.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder, **SAFELY)
     (folder / "out_of_memory" / "error").write_text(OOM)
     return folder
 
