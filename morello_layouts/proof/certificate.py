@@ -18,7 +18,7 @@ from morello_layouts.expr.conversions import size_to_sympy, to_sympy
 from morello_layouts.expr.python_text import python_text
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.maps import AffineMap, IndexMap
-from morello_layouts.proof.ask import AnyMap, isl_budget, sizes_of
+from morello_layouts.proof.ask import AnyMap, isl_budget, names_of, sizes_of
 from morello_layouts.proof.bijective import as_layout
 from morello_layouts.proof.bitcast import Correspondence, free_correspondence, in_parts
 from morello_layouts.proof.certificate_digits import Certificate, certified
@@ -60,7 +60,7 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
         tail = m.recipe.tail_padding
         found["end"] = _size(m.recipe.size - (0 if is_nonnegative(-tail) else tail), m)
         found["others"] = _others(m)
-    return _proved(found, m)
+    return _proved(found, layout)
 
 
 def _others(m: IndexMap) -> list[str]:
@@ -206,8 +206,9 @@ def _statement(claim: str, m: AnyMap, *others: AnyMap) -> Certificate:
     maps = (m, *others)
     facts = {one.name: one for one in meet_all(x for one in maps for x in one.assumptions)}
     numbers = [n for one in maps for n in _numbers(one)]
-    names = sorted({name for n in numbers if isinstance(n, SizeExpr) for name in n.names()})
-    assumed = [facts.get(name, Assumption(name)) for name in names]
+    names = {name for n in numbers if isinstance(n, SizeExpr) for name in n.names()}
+    names |= {*names_of(*maps)}
+    assumed = [facts.get(name, Assumption(name)) for name in sorted(names)]
     size = m.recipe.size if isinstance(m, IndexMap) else m.buffer_size
     return {
         "format": FORMAT,

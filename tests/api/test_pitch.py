@@ -9,6 +9,7 @@ import pytest
 import sympy
 
 import morello_layouts as ml
+from morello_layouts.check import check
 from tests.support.tables import each_row
 
 LD, ROW, COLUMN = (sympy.Symbol(name, integer=True, positive=True) for name in ("ld", "i", "j"))
@@ -42,6 +43,7 @@ def test_every_spelling_is_the_same_map(make: Any) -> None:
 
 def test_a_pitch_that_is_too_small_is_seen() -> None:
     m = ml.from_sympy({"i": "M", "j": "N"}, "ld*i + j")
+    assert check(ml.certificate(m, claim="injective")) == "injective"
     assert ml.is_injective(m.at(M=2, N=5, ld=3)).counterexample == ((0, 3), (1, 0))
     twice = ml.is_injective(ml.from_sympy({"i": "M", "j": "N"}, "ld*i + 2*j"))
     assert twice.holds is False

@@ -22,7 +22,7 @@ from morello_layouts.kernels.nests import (
     Turn,
 )
 from morello_layouts.kernels.pieces import element_domains, held_by, padding_domains
-from morello_layouts.kernels.plan import Kernel, KernelPlan, plan_kernel
+from morello_layouts.kernels.plan import Elementwise, Kernel, KernelPlan, domains_of, plan_kernel
 from morello_layouts.kernels.vectorize import vectorize, with_prefetch
 from morello_layouts.recipe.digits import AxisDigit
 
@@ -210,3 +210,16 @@ def test_a_block_too_large_for_the_stack_is_none() -> None:
     source, target = "{1,0:T(121,127)}", "{1,0:T(128,128)}"
     assert not moves(source, target, (20000, 20000), 8, to=1 << 60).staged
     assert moves(source, target, (20000, 20000), 8, to=1 << 60).elementwise
+
+
+def test_layouts_without_common_digits_are_moved_one_by_one() -> None:
+    """Merged tiles that cut rows: loops over what holds elements, and what is filled overlaps."""
+    rows, tiled = (ml.index_map(text, (9, 31)).recipe for text in ("[0, 1]", "{1,0:T(*,6)}"))
+    found = domains_of(rows, tiled)
+    assert found.overlap
+    assert found.elements is not None
+    assert sum(domain.size for domain in found.elements) == 9 * 31
+    assert [domain.size for domain in found.padding] == [282]
+    pair = [ml.index_map(text).recipe for text in ("Sw<1,0,2> o 0 o (4,4):(4,1)", "(4,4):(4,1)")]
+    assert domains_of(*pair).elements is None
+    assert plan_kernel(Kernel(*pair, 4)).elementwise == Elementwise(*pair)

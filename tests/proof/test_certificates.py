@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import morello_layouts as ml
 from morello_layouts import check as checker
 from morello_layouts.check import check
+from morello_layouts.proof import certificate_digits
 from morello_layouts.proof.certificate_digits import Certificate, certified
 from tests.proof.test_checker import recorded
 from tests.support.certificate_judge import is_true
@@ -315,3 +317,13 @@ def test_a_key_twice_is_refused(tmp_path: Path) -> None:
         )
         assert ran.returncode == 1, ran.stderr
         assert "refused: " in ran.stdout + ran.stderr
+
+
+def test_work_that_ends_anywhere_leaves_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = 0
+    for work in range(2000, 34000, 2000):
+        monkeypatch.setattr(certificate_digits, "CERTIFICATE_WORK", work)
+        with suppress(ml.UnsupportedError):
+            assert check(ml.certificate("f32[3,5]{1,0:T(2,2)}", claim="verified")) == "verified"
+            found += 1
+    assert 0 < found < 8

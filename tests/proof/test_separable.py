@@ -16,6 +16,7 @@ from morello_layouts.proof.separable import (
     NotSeparableError,
     Parity,
     Separable,
+    _most,
     increments,
     is_increasing,
 )
@@ -156,3 +157,10 @@ def test_what_has_no_bits_or_increments_is_told(question: Any, what: str) -> Non
 )
 def test_bounds_of_one_atom_are_exact(function: Separable, most: int | None) -> None:
     assert function.most == most
+
+
+def test_the_largest_value_of_a_quotient() -> None:
+    rows = SizeExpr.named("M")
+    assert _most(Floor(((0, 2),), 1, 3, frozenset({0})), SHAPE) == 11 // 3
+    for divisor, shape in ((rows, SHAPE), (3, (rows,))):
+        assert _most(Floor(((0, 2),), 1, divisor, frozenset({0})), shape) is None

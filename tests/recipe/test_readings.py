@@ -44,6 +44,9 @@ RECIPES: dict[str, Recipe] = {
         (3, 4),
         (Scatter((ROW, COL * 2), (3, 8)), Merge((2,)), Scatter((variable("d0", 0, 23),), (25,))),
     ),
+    "a scatter that joins": Recipe(
+        (3, 4), (Scatter((ROW, COL), (3, 4)), Scatter((variable("d0", 0, 2),), (3,)))
+    ),
     "one element": scatter(coordinate_variables((1, 1))[0], 1, (1, 1)),
     "no elements": scatter(coordinate_variables((0, 4))[1], 4, (0, 4)),
     "a pad and a tail": Recipe((3, 4), (Pad((3, 5)),), tail_padding=2, offset=1),

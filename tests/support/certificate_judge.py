@@ -73,8 +73,9 @@ def _at(coordinates: Any) -> dict[str, Any]:
 
 def _holds(given: dict[str, Any], sizes: dict[str, int], shape: list[int], size: int) -> bool:
     claim = given["claim"]
-    d = list(np.indices(shape).reshape(len(shape), prod(shape)).astype(np.int64))
-    flat = np.zeros(prod(shape), np.int64)
+    kind = object if re.search(r"\d{10}", json.dumps(given)) else np.int64  # no sum is cut off
+    d = list(np.indices(shape).reshape(len(shape), prod(shape)).astype(kind))
+    flat = np.zeros(prod(shape), kind)
 
     def of(text: Any, **names: Any) -> Any:
         return flat + _value(text, {**sizes, **names})
