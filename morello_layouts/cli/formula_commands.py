@@ -62,7 +62,11 @@ In Python: code.
 @names_option
 @at_option
 @click.option(
-    "--target", type=click.Choice(TARGETS), default="c", show_default=True, help="The language."
+    "--target",
+    type=click.Choice(TARGETS, case_sensitive=False),
+    default="c",
+    show_default=True,
+    help="The language.",
 )
 @click.option(
     "--bounds",

@@ -106,7 +106,7 @@ In Python: loops.
 )
 @click.option(
     "--target",
-    type=click.Choice(tuple(WRITERS)),
+    type=click.Choice(tuple(WRITERS), case_sensitive=False),
     default="c",
     show_default=True,
     help="The language.",

@@ -14,6 +14,7 @@ from morello_layouts.errors import LayoutError
 _ARGUMENT: Final = re.compile(
     r"\b([a-z_]+)=(\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|'[^']*'|[\w.-]+)|the argument ([a-z_]+)"
 )
+_FORMULA: Final = re.compile(r"give the map of the formula: from_sympy\(.*, (\"[^\"]*\")\)")
 _AT: Final = re.compile(r"\.?\bat\((\w+=…(?:, \w+=…)*)\)")
 
 
@@ -52,6 +53,7 @@ def in_options(text: str, command: click.Command) -> str:
             value = value.strip("\"'")
         return options[name] + ("" if value == "True" else f" {value}")
 
+    text = _FORMULA.sub(r"print it as code: code \1 --bounds i=0..31,j=0..31", text)
     if "at" in options:
         text = _AT.sub(lambda call: f"--at {call[1].replace('…', '16').replace(' ', '')}", text)
     return _ARGUMENT.sub(option, text)

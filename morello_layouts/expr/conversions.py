@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
@@ -113,10 +114,12 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
         if number is not None:
             sizes |= {v.name for v in other.variables()}
             return form * number
+    names = [v.name for form in (left, right) for v in form.variables()]
+    size = next((name for name in names if not re.fullmatch(r"[ijkpxyz]|d\d+", name)), "N")
     raise UnsupportedError(
         f"({left}) * ({right}) is a product of two variables",
         "factors are integers, or sizes of at least 1 without an upper bound",
-        "multiply by a number, or give the size's bounds: N=1..",
+        f"multiply by a number, or give the size's bounds: {size}=1..",
     )
 
 
