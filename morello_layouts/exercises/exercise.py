@@ -14,7 +14,7 @@ from morello_layouts.api import are_equivalent, from_sympy, index_map
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import needs_shape
 from morello_layouts.errors import LayoutError, ParseError, ShapeError
-from morello_layouts.expr.affine import Digit
+from morello_layouts.expr.affine import divisions
 from morello_layouts.limits import EXERCISE_TEXT
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations import parse, parse_expression
@@ -77,7 +77,7 @@ class AnswerReader:
 
     def _formula(self, formula: Any) -> AffineMap:
         # An answer may name the coordinates d0, d1, … instead of the question's names.
-        named = {"names": self.names} if self.names and not _is_ours(formula) else {}
+        named = {"names": self.names} if self.names and not _OUR_NAMES.search(str(formula)) else {}
         return self._one_formula(from_sympy({"shape": self.shape, **named}, formula))
 
     def _one_formula(self, given: AffineMap) -> AffineMap:
@@ -140,11 +140,6 @@ def _is_function(answer: Any) -> bool:
 def _is_formula(answer: Any) -> bool:
     number = isinstance(answer, int) and not isinstance(answer, bool)
     return number or isinstance(answer, str | tuple) or hasattr(answer, "free_symbols")
-
-
-def _is_ours(formula: Any) -> bool:
-    """Return whether a formula has coordinates d0, d1 and so on."""
-    return _OUR_NAMES.search(str(formula)) is not None
 
 
 def _is_layout(text: str) -> bool:
@@ -263,7 +258,8 @@ class Exercise:
         if None not in slots and slots[0] != slots[1]:
             comment = f"{same}, but the buffer has {slots[1]} slots instead of {slots[0]}"
             return Feedback(False, comment, slots[1])
-        found = _divisions(given)
+        forms = given.given if isinstance(given, AffineMap) else (given.form,)
+        found = sum(map(divisions, forms))
         if self.most is None or found <= self.most:
             return Feedback(True, same)
         return Feedback(False, f"{same}, with {found} floors and mods; {self.most} are enough")
@@ -313,10 +309,3 @@ def number_of(answer: Any) -> int:
 def _slots(given: IndexMap | AffineMap) -> int | None:
     """Return the slots of a layout's buffer; None for a formula, and for symbolic sizes."""
     return given.size if isinstance(given, IndexMap) and isinstance(given.size, int) else None
-
-
-def _divisions(given: IndexMap | AffineMap) -> int:
-    """Return the number of floors and mods of a formula, or of a layout's simplified formula."""
-    forms = given.given if isinstance(given, AffineMap) else (given.form,)
-    digits = [atom for form in forms for atom in form.atoms() if isinstance(atom, Digit)]
-    return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)

@@ -461,6 +461,12 @@ def xor(*parts: AffineExpr) -> AffineExpr:
     return AffineExpr(((BitXor(parts), 1),), 0)
 
 
+def divisions(form: AffineExpr) -> int:
+    """Return how many divisions and remainders a form has, those inside of others too."""
+    digits = (atom for atom in form.atoms() if isinstance(atom, Digit))
+    return sum((digit.divisor != 1) + (digit.modulus is not None) for digit in digits)
+
+
 def operands_of(atom: Atom) -> tuple[AffineExpr, ...]:
     """Return the forms that an atom computes with; a variable has none."""
     if isinstance(atom, Var):

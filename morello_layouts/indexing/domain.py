@@ -174,7 +174,7 @@ def _reduced(form: AffineExpr, lo: int, hi: int) -> tuple[AffineExpr, int, int]:
         assert isinstance(shift, int)
         if shift:
             form, lo, hi = form - shift, lo - shift, hi - shift
-        elif numbers and (by := _common(numbers)) != 1:
+        elif numbers and (by := gcd(*numbers) * (-1 if max(numbers) < 0 else 1)) != 1:
             lo, hi = _divided(lo, hi, by)
             form = AffineExpr.from_terms([(a, c // by) for a, c in form.terms])
         elif isinstance(d := form.as_atom(), Digit) and d.modulus is None:
@@ -190,11 +190,6 @@ def _reduced(form: AffineExpr, lo: int, hi: int) -> tuple[AffineExpr, int, int]:
 
 def _factors(form: AffineExpr) -> list[int]:
     return [c for _, c in form.terms if isinstance(c, int)]
-
-
-def _common(factors: Sequence[int]) -> int:
-    """Return the greatest common divisor, negative if all factors are."""
-    return gcd(*factors) * (-1 if max(factors) < 0 else 1)
 
 
 def _without_rest(form: AffineExpr, lo: int, hi: int) -> tuple[AffineExpr, int, int] | None:

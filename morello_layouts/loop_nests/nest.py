@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr import OPERATIONS, AffineExpr, Digit, Var
-from morello_layouts.expr.affine import operands_of
+from morello_layouts.expr import OPERATIONS, AffineExpr, Var
+from morello_layouts.expr.affine import divisions, operands_of
 from morello_layouts.expr.assumptions import checked_sizes
 from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.loop_nests.counters import Counter, counted
@@ -314,15 +314,6 @@ class LoopNest(Displayed):
 
     def __str__(self) -> str:
         return self.text
-
-
-def divisions(form: AffineExpr) -> int:
-    """Return the divisions and remainders of a form."""
-    found = 0
-    for atom in form.atoms():
-        if isinstance(atom, Digit):
-            found += (atom.divisor != 1) + (atom.modulus is not None)
-    return found
 
 
 def _walk(axis: Axis, all_of: Sequence[Axis]) -> str:

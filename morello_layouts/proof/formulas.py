@@ -158,7 +158,8 @@ def first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> s
             return ""
         difference = increment_difference([m], one, other, context)
         if not difference.space.parameters.monomials:
-            return f"at {_place(difference.changes[0], len(sizes_of(m)))}"
+            change, dims = difference.changes[0], range(len(sizes_of(m)))
+            return f"at {tuple(change.at if k == change.dim else 0 for k in dims)}"
     except UnsupportedError:
         if is_swizzled(m):
             return _evaluated_difference(m, one, other)
@@ -194,7 +195,3 @@ def _isl_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> Of
     names = {name: Value.of(x, space) for name, x in space.variables.items()}
     reading = Reading(names, partial(Value.constant, space=space), m.assumptions)
     return OffsetDifference((read(one, reading) - read(other, reading),), space)
-
-
-def _place(change: Increment, rank: int) -> tuple[int, ...]:
-    return tuple(change.at if k == change.dim else 0 for k in range(rank))

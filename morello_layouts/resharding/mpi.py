@@ -30,7 +30,6 @@ from morello_layouts.resharding.messages import Message, Pieces
 from morello_layouts.resharding.moves import (
     LocalBuffer,
     Portion,
-    Runs,
     copied_at_once,
     copy,
     local_buffer,
@@ -326,7 +325,7 @@ class _Side:
         self.counts[:], self.starts[:], self.memory = 0, 0, self.scratch
         pieces = {rank: x[k] for rank, x in self.messages.items() if k < len(x)}
         for rank, runs in pieces.items():
-            self.counts[rank] = 0 if rank == own else _size(runs)
+            self.counts[rank] = 0 if rank == own else prod(sum(run.size for run in x) for x in runs)
         self.starts[1:] = np.cumsum(self.counts)[:-1]
         self.portions, self.kept = {}, ()
         if self.buffer is not None:
@@ -367,10 +366,6 @@ def keep(sent: _Side, received: _Side) -> None:
     elif not copied_at_once(sent.kept, sent.items, received.kept, received.items):
         copy(sent.kept, sent.items, sent.scratch, into=False)
         copy(received.kept, received.items, sent.scratch, into=True)
-
-
-def _size(runs: Runs) -> int:
-    return prod(sum(run.size for run in own) for own in runs)
 
 
 def _failure(work: Callable[..., object], *given: Any, **named: Any) -> BaseException | None:

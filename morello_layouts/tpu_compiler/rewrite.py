@@ -60,11 +60,8 @@ def sites(program: Program, *primitives: str) -> list[Site]:
 def signature_of(equation: Any) -> str:
     """Return the name, the types and the parameters of an equation, as text."""
     types = ", ".join(str(v.aval) for v in equation.invars)
-    return f"{equation.primitive.name}({types}) {_parameters(equation)}"
-
-
-def _parameters(equation: Any) -> str:
-    return ", ".join(f"{k}={v}" for k, v in sorted(equation.params.items()))
+    parameters = ", ".join(f"{k}={v}" for k, v in sorted(equation.params.items()))
+    return f"{equation.primitive.name}({types}) {parameters}"
 
 
 def _equations(jaxpr: Any, times: int, around: str) -> Iterator[tuple[Any, int, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, zip_longest
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from morello_layouts.checks import shown
@@ -353,7 +354,7 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> CuteLayout:
             "write static strides, _4 in place of 4",
         )
     shape, stride, end = list[Any](), list[Any](), product(())
-    for n, d in _sorted(layout.leaves):
+    for n, d in sorted(layout.leaves, key=itemgetter(1)):
         if not isinstance(d, int) or d < end:
             raise LayoutError(
                 f"complement of {layout}: expected strides of {end} or more, got {d}",
@@ -376,11 +377,6 @@ def _coalesced_shape(shape: Nested) -> Nested:
         else:
             found.append(n)
     return tuple(found) if len(found) > 1 else found[0]
-
-
-def _sorted(leaves: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Sort by strides, the first of equal ones first."""
-    return sorted(leaves, key=lambda leaf: leaf[1])
 
 
 # Inverses

@@ -38,7 +38,7 @@ def describe(
     parts += (part for mode, dim in pairs for part in _parts(mode, dim))
     axes = () if plain is not layout else memory_axes(layout.recipe(layout.sizes), dims)
     modes, kind = count(plain.rank, "mode"), "CuTe layout"
-    headline = f"{modes}, {_elements(plain.size)} in {_amount(plain.cosize)} slots"
+    headline = f"{modes}, {_amount(plain.size)} elements in {_amount(plain.cosize)} slots"
     if isinstance(layout, ComposedLayout):
         headline, kind = f"{headline}, then {layout.words}", "CuTe layout with a swizzle"
     return Description(str(layout), kind, headline, dims, tuple(parts), axes)
@@ -46,10 +46,6 @@ def describe(
 
 def _amount(n: Any) -> str:
     return amount(n) if isinstance(n, int) else str(n)
-
-
-def _elements(n: Any) -> str:
-    return f"{_amount(n)} elements"
 
 
 def _parts(mode: CuteLayout, dim: Dimension) -> list[Part]:

@@ -64,7 +64,7 @@ def _parts(
     within = dict.fromkeys(dims, 1)
     last = len(layout.phys_dims) - 1
     for k, (dim, phys) in reversed(list(enumerate(layout.phys_dims))):
-        size = sizes[k] if sizes is not None else _size_of(phys)
+        size = sizes[k] if sizes is not None else None if isinstance(phys, Dynamic) else phys.number
         place = "slowest: " if k == 0 < last else "fastest: " if k == last > 0 else ""
         meaning = _meaning(phys, dims[dim].name, size, within[dim])
         parts.insert(0, Part(f"{dim}{phys}", place + meaning))
@@ -72,10 +72,6 @@ def _parts(
     if not layout.is_fully_contiguous:
         parts.append(Part(f"c{layout.contig}", _contiguity(layout.contig)))
     return parts
-
-
-def _size_of(phys: PhysDim) -> int | None:
-    return None if isinstance(phys, Dynamic) else phys.number
 
 
 def _meaning(phys: PhysDim, name: str, size: int | None, unit: int) -> str:

@@ -163,7 +163,10 @@ class Encoding(Displayed):
     def texts(self) -> Iterator[Field]:
         """The fields as text, with their names."""
         for name, value in self.fields:
-            yield name, _paddings(value) if name == "paddings" else f"{name} = {_text(value, name)}"
+            text = f"{name} = {_text(value, name)}"
+            if name == "paddings":
+                text = f"[{', '.join(f'{interval}:+{padding}' for interval, padding in value)}]"
+            yield name, text
 
     def __str__(self) -> str:
         inside = ", ".join(text for name, text in self.texts if name not in _OUTSIDE)
@@ -186,10 +189,6 @@ def _text(value: Any, name: str = "") -> str:
     if name == "ctaLayout":
         return f"{{{', '.join(f'{axis} = {_text(bases)}' for axis, bases in value)}}}"
     return f"[{', '.join(map(_text, value))}]" if isinstance(value, tuple) else str(value)
-
-
-def _paddings(value: tuple[tuple[int, int], ...]) -> str:
-    return f"[{', '.join(f'{interval}:+{padding}' for interval, padding in value)}]"
 
 
 # ---- the types of fields

@@ -120,13 +120,9 @@ def _with_blocks(tile: Tile, blocks: Vectors, shape: list[int]) -> Bases:
     """Fit a block's tile to its part of the array, and give each block its part."""
     rank = len(shape)
     every = Tile(rank, inner="block").times({"block": blocks}) if blocks else Tile(rank)
-    parts = _shrunk(every, shape)
+    parts = every.fit([min(n, m) for n, m in zip(every.sizes, shape, strict=True)])
     tile.fit([max(1, n // count) for n, count in zip(shape, parts.sizes, strict=True)])
     return dict(tile.times({"block": parts.bases.get("block", [])}).bases)
-
-
-def _shrunk(tile: Tile, shape: list[int]) -> Tile:
-    return tile.fit([min(n, m) for n, m in zip(tile.sizes, shape, strict=True)])
 
 
 def _blocks(e: Encoding, rank: int) -> Vectors:
