@@ -29,8 +29,8 @@ def _nested(opening: str, closing: str, other: str, levels: int) -> str:
 
 
 _NAME: Final = r"[A-Za-z_][\w.\-]*+"
-# In a repeated group that is possessive, Python 3.11.2 keeps what a failed try has read: such a group
-# fails at its first character or is not possessive.
+# In a repeated group that is possessive, Python 3.11.2 keeps what a failed try has read: such a
+# group fails at its first character or is not possessive.
 _COMMENT: Final = r"/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*+/"
 _STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _PARENTHESES: Final = _nested("(", ")", "", 5)
