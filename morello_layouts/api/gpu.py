@@ -11,7 +11,7 @@ from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.gpu.access import Access, Lanes, access_of_text
+from morello_layouts.gpu.access import WIDEST, Access, Lanes, access_of_text, vector_width_of
 from morello_layouts.gpu.banks import BankConflicts, conflicts_of
 from morello_layouts.gpu.fragment import Fragment
 from morello_layouts.gpu.lines import CacheLines, Coalescing, coalescing_of, lines_of, with_lanes
@@ -21,7 +21,6 @@ from morello_layouts.gpu.relayouts import (
     register_relayout as relayout_of_registers,
 )
 from morello_layouts.gpu.swizzle import BestSwizzle, best_swizzle_of
-from morello_layouts.gpu.vectors import WIDEST, vector_width_of
 from morello_layouts.layout import Layout
 from morello_layouts.maps import IndexMap
 from morello_layouts.maps.modes import require_dim

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
 from morello_layouts.diagnostics.buffers import is_fused
-from morello_layouts.diagnostics.forces import Neighbours
+from morello_layouts.diagnostics.forces import Neighbours, inner_computation
 from morello_layouts.diagnostics.moves import VerdictCache
-from morello_layouts.diagnostics.origin import inner_computation
 from morello_layouts.diagnostics.report import bytes_text
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.hlo import HloComputation, HloInstruction, HloModule

@@ -10,8 +10,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from morello_layouts.api import is_bitcast
 from morello_layouts.diagnostics.buffers import Buffer, is_fused, space_name, without_memory_space
-from morello_layouts.diagnostics.forces import Force, Neighbours
-from morello_layouts.diagnostics.origin import origin_of
+from morello_layouts.diagnostics.forces import Force, Neighbours, origin_of
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.limits import REPORT_PLACES

@@ -1,4 +1,4 @@
-"""What the lanes of a warp touch, instruction by instruction."""
+"""What the lanes of a warp touch, instruction by instruction, and the widest vector of a lane."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morello_layouts.checks import checked_coordinate, shown, whole
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
+from morello_layouts.expr.sizes import exact_quotient
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.maps import IndexMap
@@ -19,6 +21,7 @@ from morello_layouts.recipe.readings import offset_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 Array: TypeAlias = "NDArray[np.int64]"
 
@@ -359,3 +362,40 @@ def access_of_text(text: str) -> Access | None:
         kind, number, transposes = found.groups()
         return Matrices(int(number or 4), kind == "st", bool(transposes))
     return None
+
+
+WIDEST: Final = 128
+"""Bits of the widest load or store of a lane."""
+
+_UNLIMITED: Final = 1 << 20  # elements, if their bits are unknown
+
+
+def vector_width_of(m: IndexMap, dim: int, bits: int | None) -> int:
+    """Return the widest aligned vector along a dimension, in elements: a power of two.
+
+    Args:
+        m: the layout.
+        dim: the dimension, from 0.
+        bits: bits of an element, so that a vector has at most 128; None for no end.
+    """
+    width, most = 1, _UNLIMITED if bits is None else WIDEST // bits
+    while 2 * width <= most and _is_vector(m, dim, 2 * width):
+        width *= 2
+    return width
+
+
+def _is_vector(m: IndexMap, dim: int, width: int) -> bool:
+    """Whether each ``width`` indices from a multiple on are one aligned vector.
+
+    With the index written as ``width * q + r``, the offset must be r plus a multiple of the width.
+    """
+    size = m.recipe.shape[dim]
+    if size % width != 0 or size == 0:
+        return False
+    inner = variable("r", 0, width - 1)
+    at: list[AffineExpr] = list(coordinate_variables(m.recipe.shape))
+    at[dim] = variable("q", 0, exact_quotient(size, width) - 1) * width + inner
+    form = canonicalize(offset_of(m.recipe, at, AffineExpr((), 0)) - inner)
+    names = {each.name for each in form.variables()}
+    factors = (form.const, *(factor for _, factor in form.terms))
+    return "r" not in names and all(factor % width == 0 for factor in factors)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from morello_layouts.description import count
 from morello_layouts.errors import ShapeError, UnsupportedError
-from morello_layouts.gpu.access import LANES, Access, Array, Requests, places
-from morello_layouts.gpu.vectors import WIDEST
+from morello_layouts.gpu.access import LANES, WIDEST, Access, Array, Requests, places
 from morello_layouts.layout import Layout
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ACCESS_INSTRUCTIONS

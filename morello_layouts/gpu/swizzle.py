@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from morello_layouts.description import count
-from morello_layouts.gpu.access import Access
+from morello_layouts.gpu.access import WIDEST, Access
 from morello_layouts.gpu.candidates import PlacedTile
 from morello_layouts.gpu.fragment import Fragment
 from morello_layouts.gpu.placing import Asked, Task
-from morello_layouts.gpu.vectors import WIDEST
 from morello_layouts.plain import Displayed
 
 

@@ -24,9 +24,8 @@ from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import known
 from morello_layouts.resharding.exchange import End, Exchange, exchange
 from morello_layouts.resharding.formulas import Formulas
-from morello_layouts.resharding.kinds import Kind, kind_of
 from morello_layouts.resharding.messages import Message
-from morello_layouts.resharding.steps import Step, steps_of
+from morello_layouts.resharding.steps import Kind, Step, kind_of, steps_of
 
 if TYPE_CHECKING:
     from morello_layouts.resharding.counts import Traffic
