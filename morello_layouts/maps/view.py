@@ -208,7 +208,8 @@ def reshaped(shape: Shape, to: Any) -> Seen:
     >>> print(Recipe(*reshaped((6, 8), (2, -1))))
     [2,24] → merge [48] → split [6,8]
     """
-    sizes = tuple(_number(n, "reshape") for n in (to if isinstance(to, Sequence) else (to,)))
+    given = to if isinstance(to, Sequence) and not isinstance(to, str) else (to,)
+    sizes = tuple(_number(n, "reshape") for n in given)
     if sizes.count(-1) == 1:
         free, others = sizes.index(-1), prod(n for n in sizes if n != -1)
         if others != 0 and prod(shape) % others == 0:
@@ -221,7 +222,7 @@ def reshaped(shape: Shape, to: Any) -> Seen:
         )
     if prod(sizes) == 0 or not sizes or not shape:  # as for an index
         return gathered(shape, sizes, [AffineExpr((), 0)] * len(shape))
-    return sizes, reshape_steps(sizes, shape)
+    return sizes, reshape_steps(sizes, shape, symbolic=True)
 
 
 def reversed_along(shape: Shape, axes: Any) -> Seen:
@@ -345,7 +346,8 @@ def tiles(shape: Shape, sizes: Any) -> Seen:
         raise ShapeError(
             f"tiles: expected sizes that divide {brackets(shape)}, got {brackets(given)}",
             "a view has every element once, so whole tiles only",
-            f"give {len(shape)} sizes that divide, or slice the array before",
+            f"give {len(shape)} sizes that divide, or slice the array before; assume of symbolic "
+            'sizes that they do: index_map(…, assuming="M % 8 == 0")',
         )
     split = tuple(x for n, t in zip(shape, given, strict=True) for x in (n // t, t))
     order = (*range(0, len(split), 2), *range(1, len(split), 2))

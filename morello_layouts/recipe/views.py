@@ -9,6 +9,7 @@ from math import prod
 from morello_layouts.checks import as_permutation
 from morello_layouts.errors import ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, variable
+from morello_layouts.expr.sizes import Int
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.recipe.readings import offset_of
 from morello_layouts.recipe.recipe import Recipe
@@ -29,14 +30,14 @@ from morello_layouts.recipe.steps import (
 )
 
 
-def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
+def reshape_steps(shape: Shape, to: Shape, *, symbolic: bool = False) -> tuple[Step, ...]:
     """Return the merges and splits that take an array to another shape, in row-major order.
 
     Runs of dimensions whose sizes have one product are joined and split by themselves.
 
     Raises:
         ShapeError: if the shapes hold different numbers of elements.
-        UnsupportedError: if a symbolic size would have to be split off.
+        UnsupportedError: if a symbolic size would have to be split off, unless ``symbolic``.
 
     >>> print(Recipe((4, 6), reshape_steps((4, 6), (2, 2, 3, 2))))
     [4,6] → split [2,2,3,2]
@@ -48,10 +49,11 @@ def reshape_steps(shape: Shape, to: Shape) -> tuple[Step, ...]:
     merge = Merge(tuple(count for count, _ in runs))
     steps: list[Step] = [] if all(count == 1 for count, _ in runs) else [merge]
     for done in range(max(len(sizes) for _, sizes in runs) - 1):
-        tiles: list[int | None] = []
+        tiles: list[Int | None] = []
         for _, sizes in runs:
             if done + 1 < len(sizes):
-                tiles += [*known(sizes[-1 - done :][:1]), *(None,) * done]
+                tile = sizes[-1 - done :][:1]
+                tiles += [*(tile if symbolic else known(tile)), *(None,) * done]
             else:
                 tiles += (None,) * len(sizes)
         steps.append(Split(tuple(tiles)))

@@ -212,3 +212,33 @@ def test_a_composition_is_a_view() -> None:
         tiled(3 - 2 * j, i) for i in range(6) for j in range(2)
     ]
     assert turned.coordinates(tiled(1, 4)) == (4, 1)
+
+
+@each_row(
+    "text, chain",
+    [
+        ("f32[M,N]{1,0:T(4,8)}", {"reshape": "M*N"}),
+        ("f32[M,N]{0,1}", {"reshape": -1}),
+        ("f32[M,N]{1,0:T(4,8)}", {"reshape": ("N", "M"), "transpose": (1, 0)}),
+        ("f32[M,N,3]{1,2,0}", {"transpose": (1, 0, 2), "reshape": ("M*N", 3), "reverse": 0}),
+        ("f32[M,N,3]{2,1,0:T(4,8)}", {"reshape": ("M", "3*N")}),
+    ],
+)
+def test_reshapes_by_symbolic_sizes(text: str, chain: dict[str, Any]) -> None:
+    m = ml.index_map(text)
+    view = m.view(**chain)
+    assert ml.is_injective(view).holds is not False
+    for sizes in ({"M": 5, "N": 9}, {"M": 1, "N": 7}, {"M": 6, "N": 1}):
+        base = m.at(**sizes)
+        expected = base(*np.indices(base.shape))
+        for name, given in chain.items():
+            if name == "reshape":
+                names = [str(n) for n in (given if isinstance(given, tuple) else (given,))]
+                products = [[sizes.get(x) or int(x) for x in n.split("*")] for n in names]
+                expected = expected.reshape([int(np.prod(each)) for each in products])
+            elif name == "transpose":
+                expected = expected.transpose(given)
+            else:
+                expected = np.flip(expected, given)
+        sized = view.at(**sizes)
+        assert np.array_equal(sized(*np.indices(sized.shape)), expected), sizes
