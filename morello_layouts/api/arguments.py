@@ -32,13 +32,18 @@ class Sizes:
     symbols: Mapping[str, sympy.Symbol]
 
 
+_SEVERAL: Final = re.compile(r",|\A\s*[0-9]{1,19}\s*[x×]\s*[0-9]")  # 6x8, or M,N
+
+
 def sizes_of(shape: Shape) -> Sizes:
-    """Return the sizes of a shape as numbers and polynomials in names.
+    """Return the sizes of a shape as numbers and polynomials in names; text may hold several.
 
     Raises:
         ShapeError: if a size is neither a number nor symbolic, is negative, or has names and may be
             below 1.
     """
+    if isinstance(shape, str) and _SEVERAL.search(shape):
+        shape = notations.parse_shape(shape)
     given: tuple[Any, ...] = (
         tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api.layouts import LayoutLike, index_map
+from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.kernels import compiled_relayout, thread_count
 from morello_layouts.kernels.relayout import held_as_bits, item_type, padding_item
@@ -99,6 +100,12 @@ def pack(
     >>> pack("u4[4]{0:E(4)}", [1, 2, 3, 4], as_bytes=True)
     array([33, 67], dtype=uint8)
     """
+    if isinstance(array, str):
+        raise LayoutError(
+            f"array: expected an array, got the text {shown(array)}",
+            "the layout comes first, the array second",
+            "write pack(layout, array)",
+        )
     array = _array(array)
     m = index_map(layout, array.shape, notation=notation)
     element = _named(m) if as_bytes else None

@@ -144,7 +144,7 @@ In Python: convert, convert_all.
 @notation_option
 @click.option(
     "--to",
-    type=click.Choice((*NOTATIONS, "all")),
+    type=click.Choice((*NOTATIONS, "all"), case_sensitive=False),
     help="The notation to convert to; by default all that can say it.",
 )
 @click.option(
@@ -212,7 +212,7 @@ In Python: relayout, Relayout.kernel.
 @click.option(
     "--target",
     "language",
-    type=click.Choice(KERNEL_TARGETS),
+    type=click.Choice(KERNEL_TARGETS, case_sensitive=False),
     default="c",
     show_default=True,
     help="The language.",

@@ -327,6 +327,12 @@ def read_oom(source: str | os.PathLike[str], generation: str | None = None) -> O
     if space is None and messages:
         space = next((each.memory_space for each in messages if each.memory_space), None)
     if not blocks and space is None and not messages:
+        if text.lstrip().startswith("HloModule"):
+            raise LayoutError(
+                "this is HLO: it holds no out-of-memory report",
+                "a report begins with a message such as 'Ran out of memory on HBM'",
+                "ask morello-layouts hlo FILE, or ml.diagnose",
+            )
         raise LayoutError(
             "the text holds no out-of-memory report",
             "it has neither a message such as 'Ran out of memory on HBM, …' nor an allocation, "

@@ -273,7 +273,7 @@ def test_shapes_that_cannot_be_read(shape: str, note: str) -> None:
 def test_text_without_a_report(text: str, tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_text(text)
-    with pytest.raises(ml.LayoutError, match="no out-of-memory report"):
+    with pytest.raises(ml.LayoutError, match="holds no out-of-memory report"):
         ml.read_oom(path)
 
 
