@@ -23,6 +23,7 @@ from morello_layouts.explorer.subject import (
     parse_sizes,
 )
 from morello_layouts.limits import EXPLORER_TEXT
+from morello_layouts.picture.picture import size_of
 from tests.support.presets import PRESETS
 from tests.support.tables import each_row
 
@@ -365,6 +366,21 @@ def test_of_many_arrays_the_first_are_listed() -> None:
     found = asked(f"({', '.join(f'f32[{k}]' for k in range(1, 251))})", array="249")
     assert [one["text"] for one in found["arrays"]] == [f"f32[{k}]{{0}}" for k in range(1, 201)]
     assert found["text"] == "f32[250]{0}", "also one that is not listed is shown"
+
+
+def test_any_slice_is_shown() -> None:
+    for first, leads in (("", {(0, 0), (0, 1)}), ("4", {(1, 1), (1, 2)}), ("99", {(1, 1), (1, 2)})):
+        picture = asked("NHWC", shape="2x3x4x5", slice=first)["picture"]
+        assert {tuple(cell["c"][:2]) for cell in picture["panels"][0]["cells"]} == leads, first
+        assert picture["slices"] == {"first": int(first or 0), "last": 4}
+
+
+def test_a_narrow_page_has_more_lines_of_memory() -> None:
+    wide, narrow = (
+        asked("f32[3,5]{1,0:T(2,2)}", width=width)["picture"]["markup"] for width in ("", "420")
+    )
+    assert size_of(narrow)[0] < 460 < size_of(wide)[0]
+    assert wide.count('class="slot"') == narrow.count('class="slot"') == 24
 
 
 def test_instructions_of_hlo_are_explained() -> None:
