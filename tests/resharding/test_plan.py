@@ -73,8 +73,10 @@ def test_the_pair_that_xla_gathers() -> None:
         ("'x'", "'x', 'y'", ["slice over y of d1: P('x', 'y')"]),
         ("('x', 'y')", "('y', 'x')", ["permute over x, y: P(('y', 'x'), None)"]),
         ("'x', 'y'", "None, 'y'", ["all-gather over x of d0: P(None, 'y')"]),
+        ("None, 'x'", "'y'",
+         ["slice over y of d0: P('y', 'x')", "all-gather over x of d1: P('y', None)"]),
     ],
-)
+)  # fmt: skip
 def test_steps(source: str, target: str, steps: list[str]) -> None:
     assert [str(step) for step in on_mesh(source, target).steps] == steps
 
@@ -82,6 +84,10 @@ def test_steps(source: str, target: str, steps: list[str]) -> None:
 def test_uneven_parts_have_no_steps() -> None:
     uneven = MESH.replace("64,64", "63,64")
     assert ml.reshard(uneven + "P('x')", uneven + "P(None, 'x')").steps == ()
+    second = ml.reshard(
+        "f64[16,16], (CYCLIC(8, first=1), *) ONTO 2", "f64[16,16], (*, BLOCK) ONTO 2"
+    )
+    assert second.steps == (), "the first block is on the second device"
 
 
 def test_formulas_are_the_messages() -> None:
