@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from morello_layouts import notations
 from morello_layouts.api.arguments import Sizes, require_size_names, sizes_of
+from morello_layouts.checks import require_type
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import (
     OPERATIONS,
@@ -97,6 +98,7 @@ def _symbols(expr: sympy.Expr | str | int) -> dict[str, sympy.Symbol]:
 
 def form_of(expr: sympy.Expr | str, bounds: Mapping[Any, tuple[Bound, Bound]]) -> AffineExpr:
     """Return an expression as the simplifier's own form; arguments as of :func:`simplify`."""
+    require_type(bounds, Mapping, "bounds", 'give for example bounds={"i": (0, 7)}')
     intervals = {str(name): _interval(name, ends) for name, ends in bounds.items()}
     # Names in the bounds of others are sizes, of at least 1 if they have no bounds of their own.
     sizes = {size for i in intervals.values() for end in i if isinstance(end, SizeExpr)

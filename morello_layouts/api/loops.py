@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from morello_layouts.api.arguments import Shape, sizes_of
 from morello_layouts.api.layouts import index_map
 from morello_layouts.api.proofs import MapLike
-from morello_layouts.checks import as_int, as_tuple, require_type, shown
+from morello_layouts.checks import as_int, require_type, shown
 from morello_layouts.codegen.printer import fresh_names
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int, SizeExpr
@@ -115,7 +115,7 @@ def loops(
     if is_physical:
         axes = physical(digits, digits.forms[which])
     else:
-        axes = named(digits, as_tuple(as_names(order), "order", "give names"))
+        axes = named(digits, as_names(order, "order"))
     return LoopNest(space, digits, axes, edges, body)
 
 

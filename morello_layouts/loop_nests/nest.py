@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from morello_layouts.checks import require_type
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr import OPERATIONS, AffineExpr, Var
 from morello_layouts.expr.affine import divisions, operands_of
@@ -252,7 +253,10 @@ class LoopNest(Displayed):
         }
         """
         writer = writer_of(target)
+        require_type(indices or {}, Mapping, "indices", 'give for example {"i0": "blockIdx.x"}')
         given = dict(indices or {})
+        for text in (name, arguments, *given.values()):
+            require_type(text, str, "code", "name, arguments and indices are texts")
         is_counted = writer.counts and not {*self.order[-1:]} & {*given}
         walk = self.walk
         if writer.vectors or given or is_counted != bool(walk.plan.counters):

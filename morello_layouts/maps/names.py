@@ -80,13 +80,15 @@ def without_offset(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"d{k}" if name == "p" else name for k, name in enumerate(names))
 
 
-def as_names(given: str | Sequence[str]) -> Sequence[str]:
+def as_names(given: str | Sequence[str], what: str = "names") -> Sequence[str]:
     """Return names that may be one text.
 
     >>> as_names("y, x")
     ['y', 'x']
     """
-    return given.replace(",", " ").split() if isinstance(given, str) else given
+    if isinstance(given, str):
+        return given.replace(",", " ").split()
+    return as_tuple(given, what, 'give for example ("y", "x")')
 
 
 def renamed(form: AffineExpr, names: Sequence[str]) -> AffineExpr:

@@ -152,6 +152,18 @@ def _number(given: Any, what: str) -> Int:
     )
 
 
+def _sizes(given: Any, what: str, least: int) -> Shape:
+    sizes = tuple(_number(n, what) for n in as_tuple(given, what, "give a size for each axis"))
+    for n in sizes:
+        if is_nonnegative(least - 1 - n):
+            raise ShapeError(
+                f"{what}: expected sizes from {least}, got {n}",
+                "sizes are numbers of elements",
+                f"give sizes from {least}",
+            )
+    return sizes
+
+
 class _NoNumberError(Exception):
     """A text is not made of numbers and names by +, - and *."""
 
@@ -214,7 +226,7 @@ def reshaped(shape: Shape, to: Any) -> Seen:
         free, others = sizes.index(-1), prod(n for n in sizes if n != -1)
         if others != 0 and prod(shape) % others == 0:
             sizes = (*sizes[:free], prod(shape) // others, *sizes[free + 1 :])
-    if prod(sizes) != prod(shape):
+    if prod(sizes) != prod(shape) or any(is_nonnegative(-1 - n) for n in sizes):
         raise ShapeError(
             f"reshape: expected a shape of {prod(shape)} elements, got {shown(to)}",
             f"a view has the elements of its array, {brackets(shape)}",
@@ -261,10 +273,10 @@ def broadcasted(shape: Shape, to: Any) -> Seen:
     >>> broadcasted((6, 1), (2, 6, 8))[0]
     (2, 6, 8)
     """
-    sizes = tuple(_number(n, "broadcast") for n in as_tuple(to, "broadcast", "give a shape"))
+    sizes = _sizes(to, "broadcast", 0)
     more = len(sizes) - len(shape)
-    pairs = list(zip(shape, sizes[more:], strict=True)) if more >= 0 else [(1, 0)]
-    if any(n not in (m, 1) for n, m in pairs):
+    pairs = list(zip(shape, sizes[max(more, 0) :], strict=more >= 0))
+    if more < 0 or any(n not in (m, 1) for n, m in pairs):
         raise ShapeError(
             f"broadcast: {brackets(shape)} does not fit {brackets(sizes)}",
             "sizes are equal from the last dimension on, or 1 in the array",
@@ -311,8 +323,7 @@ def windows(shape: Shape, by_axis: Any) -> Seen:
     """
     sizes, inner, steps = list(shape), list[tuple[int, Int, int]](), dict[int, int]()
     require_type(by_axis, Mapping, "windows", "give for example windows={0: 3, 1: (3, 2)}")
-    for axis, given in by_axis.items():
-        (k,) = _axes(shape, axis, "windows")
+    for k, given in zip(_axes(shape, [*by_axis], "windows"), by_axis.values(), strict=True):
         parts = given if isinstance(given, tuple) else (given,)
         size = _number(parts[0], "the size of a window")
         step, dilation = (as_int(n, "the step of windows", 1) for n in (*parts[1:], 1, 1)[:2])
@@ -339,9 +350,7 @@ def tiles(shape: Shape, sizes: Any) -> Seen:
     >>> tiles((16, 256), (8, 128))[0]
     (2, 2, 8, 128)
     """
-    given = tuple(
-        _number(n, "tiles") for n in as_tuple(sizes, "tiles", "give a size for each axis")
-    )
+    given = _sizes(sizes, "tiles", 1)
     if len(given) != len(shape) or any(n % t for n, t in zip(shape, given, strict=True)):
         raise ShapeError(
             f"tiles: expected sizes that divide {brackets(shape)}, got {brackets(given)}",

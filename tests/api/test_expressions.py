@@ -44,6 +44,7 @@ from tests.support.tables import each_row
                 'give for example 31, "N - 1" or None'
             ),
         ),
+        ("i", 3, 'bounds: expected dict, got 3\ngive for example bounds={"i": (0, 7)}'),
         ("i", {"i": (3, 1)}, "i has no values\n3 is above 1\ngive the smaller end first"),
     ],
 )

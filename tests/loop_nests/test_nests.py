@@ -147,6 +147,7 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
         ({"body": 3}, "body: expected str"),
         ({"over": ["i"]}, "over: expected dict"),
         ({"names": ("i",)}, "names: expected 2 names, got 1"),
+        ({"names": 3}, "names: expected a tuple or list, got 3"),
         ({"body": "x[{y}]"}, "body: expected {x}, {d0}, {d1}, got {y}"),
         ({"shape": (6, 9)}, "two shapes: the layout carries (6, 8)"),
     ],
@@ -154,6 +155,14 @@ def test_offsets_are_hoisted_and_factors_of_sizes_computed_once() -> None:
 def test_wrong_arguments(arguments: dict[str, Any], what: str) -> None:
     with pytest.raises(ml.LayoutError, match=re.escape(what)):
         ml.loops("f32[6,8]{1,0}", **arguments)
+
+
+@each_row(
+    "arguments", [{"name": 3}, {"arguments": ["x"]}, {"indices": 1.5}, {"indices": {"d0": 3}}]
+)
+def test_wrong_arguments_of_code(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ml.LayoutError, match=r"expected (str|dict), got"):
+        ml.loops("f32[6,8]{1,0}").code("cuda", function=True, **arguments)
 
 
 @each_row(
