@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from morello_layouts import check as checker
-from morello_layouts.cli.options import Status, file_argument, files, json_option
+from morello_layouts.cli.options import file_argument, files, json_option
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text, write
 from morello_layouts.errors import LayoutError
 

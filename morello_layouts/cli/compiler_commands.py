@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from morello_layouts.checks import as_int
-from morello_layouts.cli.options import Status, checked_option, files, generations, json_option
+from morello_layouts.cli.options import checked_option, files, generations, json_option
 from morello_layouts.cli.program_commands import html_option, print_report
+from morello_layouts.cli.results import Status
 from morello_layouts.errors import LayoutError
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from morello_layouts.cli.options import Status, generations, json_option, text_argument
+from morello_layouts.cli.options import generations, json_option, text_argument
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_lines
 from morello_layouts.description import amount
 from morello_layouts.errors import LayoutError, UnsupportedError

@@ -13,18 +13,16 @@ from morello_layouts.api.conversions import NOTATIONS, To, conversion
 from morello_layouts.api.formulas import form_of
 from morello_layouts.api.layouts import LayoutLike, parsed
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     at_option,
-    error_in_options,
     json_option,
     names_option,
     notation_option,
     output_option,
     shape_option,
-    status_of,
     text_argument,
 )
+from morello_layouts.cli.results import Status, error_in_options, status_of
 from morello_layouts.cli.terminal import (
     print_error,
     print_json,

@@ -11,7 +11,6 @@ import click
 from morello_layouts import api
 from morello_layouts.api.arguments import Shape
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     checked_option,
     coordinate,
@@ -19,6 +18,7 @@ from morello_layouts.cli.options import (
     notation_option,
     shape_option,
 )
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 from morello_layouts.gpu import BankConflicts, BankFormula

@@ -12,19 +12,18 @@ from morello_layouts import api, explanations
 from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     at_option,
     checked_option,
     coordinate,
     files,
-    in_options,
     json_option,
     names_option,
     notation_option,
     shape_option,
     text_argument,
 )
+from morello_layouts.cli.results import Status, in_options
 from morello_layouts.cli.terminal import print_json, print_lines, print_text, say_written
 from morello_layouts.plain import plain
 

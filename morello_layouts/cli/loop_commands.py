@@ -12,7 +12,6 @@ from morello_layouts.api.arguments import Shape
 from morello_layouts.api.layouts import LayoutLike, index_maps
 from morello_layouts.api.loops import loops as loops_of
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     checked_option,
     json_option,
@@ -20,9 +19,9 @@ from morello_layouts.cli.options import (
     notation_option,
     output_option,
     shape_option,
-    status_of,
     text_argument,
 )
+from morello_layouts.cli.results import Status, status_of
 from morello_layouts.cli.terminal import print_result
 from morello_layouts.errors import LayoutError
 from morello_layouts.loop_nests.languages import WRITERS

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import click
 
 import morello_layouts
-from morello_layouts.cli.options import Status, error_in_options
+from morello_layouts.cli.results import Status, error_in_options
 from morello_layouts.cli.terminal import print_error
 from morello_layouts.errors import LayoutError
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from morello_layouts.cli.options import Status, file_argument, files, generations, json_option
+from morello_layouts.cli.options import file_argument, files, generations, json_option
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import (
     console,
     print_json,

@@ -14,15 +14,14 @@ from morello_layouts.api.layouts import LayoutLike
 from morello_layouts.checks import as_permutation
 from morello_layouts.cli.certificate_commands import certificate_option, write_certificate
 from morello_layouts.cli.options import (
-    Status,
     assuming_option,
     json_option,
     names_option,
     notation_option,
     shape_option,
-    status_of,
     text_argument,
 )
+from morello_layouts.cli.results import Status, status_of
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 

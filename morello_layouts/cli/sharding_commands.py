@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from morello_layouts import api
-from morello_layouts.cli.options import (
-    Status,
-    assuming_option,
-    json_option,
-    shape_option,
-    text_argument,
-)
+from morello_layouts.cli.options import assuming_option, json_option, shape_option, text_argument
+from morello_layouts.cli.results import Status
 from morello_layouts.cli.terminal import print_json, print_text
 from morello_layouts.errors import LayoutError
 

@@ -18,7 +18,7 @@ import morello_layouts as ml
 from morello_layouts import api
 from morello_layouts.cli import proof_commands
 from morello_layouts.cli.main import commands, main
-from morello_layouts.cli.options import Status, status_of
+from morello_layouts.cli.results import Status, status_of
 from morello_layouts.notations.expression import parse_shape
 from morello_layouts.proof import Proof
 from tests.support import tpu_dumps
