@@ -25,10 +25,10 @@ from tests.support.kernel_runs import QUICK, run_all
 
 
 def pairs() -> None:
-    """Compile and run a kernel for every pair of layouts and every size of element."""
-    for part in range(16):
+    """Compile and run a kernel for every pair and size of element, without vectors too."""
+    for part, more in itertools.product(range(16), ((), ("-DRELAYOUT_VECTOR=0",))):
         with TemporaryDirectory() as folder:
-            run_all(CASES[part::16], Path(folder), "gcc", *QUICK)
+            run_all(CASES[part::16], Path(folder), "gcc", *QUICK, *more)
 
 
 def sized_kernels() -> None:
