@@ -223,3 +223,14 @@ def test_layouts_without_common_digits_are_moved_one_by_one() -> None:
     pair = [ml.index_map(text).recipe for text in ("Sw<1,0,2> o 0 o (4,4):(4,1)", "(4,4):(4,1)")]
     assert domains_of(*pair).elements is None
     assert plan_kernel(Kernel(*pair, 4)).elementwise == Elementwise(*pair)
+
+
+def test_each_domain_has_its_nests_and_each_padding_is_filled() -> None:
+    rows, tiled = (ml.index_map(text).recipe for text in ("f32[3,5]", "f32[3,5]{1,0:T(2,2)}"))
+    found = domains_of(rows, tiled)
+    assert found.elements is not None
+    assert (len(found.elements), sum(domain.size for domain in found.padding)) == (4, 9)
+    plan = plan_kernel(Kernel(rows, tiled, 4, b"\0\0\0\0"))
+    assert {nest.domain for nest in plan.all_nests} == set(range(4))
+    assert len(plan.fills) == len(found.padding)
+    assert plan_kernel(Kernel(rows, tiled, 4)).fills == ()
