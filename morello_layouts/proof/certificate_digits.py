@@ -205,8 +205,10 @@ def _missing_digits(world: _Search, dividend: Any, s: Any) -> dict[str, str] | N
     form = {m: c // shared for m, c in left_over.items()}
     known = next((v for v, known, _ in world.definitions if known == form), None)
     if known is not None:
-        is_split = any(v == known and kind == "split" for v, _, kind in world.definitions)
-        return None if is_split else _split(world, known, {m: c // shared for m, c in s.items()})
+        if not any(v == known and kind == "split" for v, _, kind in world.definitions):
+            return _split(world, known, {m: c // shared for m, c in s.items()})
+        *_, named, _ = world.ways(left_over)
+        return _missing_digits(world, named, s) if named != left_over else None
     if len(factors) < 2:
         return None
     _, whole, *_ = world.ways(form)
