@@ -96,7 +96,7 @@ class World:
             ways = [(k, c) for k in known for c in {1, *map(abs, k.values())}]  # c*x + c > k
             less = ([x, *(plus(plus({(): c - 1}, x, c), k, -1) for k, c in ways)] for x in gaps)
             limited = bool(known) and all(any(map(self.is_nonnegative, forms)) for forms in less)
-            require(limited or self.lies_below(form, below), entry)
+            require(limited or self.lies_below(form, below), entry, work=len(self.names))
             self.declare(v, below)
         self.definitions.append((v, form, "split" if "split" in entry else limited))
 
