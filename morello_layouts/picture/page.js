@@ -124,7 +124,7 @@ function interactive(root, panels) {
     kept = null;
     arrows.replaceChildren();
     for (const place of root.querySelectorAll(".on")) ring(place, false);
-    panels.forEach((panel, k) => describe(panel, k, null, "no cell is chosen"));
+    panels.forEach((panel, k) => describe(panel, k, null, "no cell is chosen: click one"));
   }
 
   // A frame inside the place, so that its neighbours do not cover it.

@@ -194,7 +194,7 @@ def _in_script(data: str) -> str:
 
 def _details(k: int, panel: Panel) -> str:
     heading = element("h2", escaped(panel.title))
-    hint = '<p class="hint">no cell is chosen</p>'
+    hint = '<p class="hint">no cell is chosen: click one</p>'
     return f'<section data-panel="{k}">{heading}{hint}<table hidden></table></section>'
 
 

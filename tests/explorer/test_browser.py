@@ -248,7 +248,7 @@ def test_arrow_keys_choose_a_cell(page: Page) -> None:
     ActionChains(page.driver).send_keys(Keys.ESCAPE).perform()
     page.until(lambda: not page.all("#picture .ring"))
     assert page.details() == []
-    assert page.text(".details .hint") == "no cell is chosen"
+    assert page.text(".details .hint") == "no cell is chosen: click one"
 
 
 @pytest.mark.slow
