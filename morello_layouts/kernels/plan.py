@@ -183,9 +183,9 @@ def domains_of(source: Recipe, target: Recipe, *, fill: bool = True) -> Domains:
         return Domains([], every if fill and size != 0 else [])
     require_own_slots(target)
     a, b = growth_of(source), growth_of(target)
-    shared = shared_jumps(a, b) if a and b else None
-    starts = (a.start if a else 0), (b.start if b else 0)
-    elements = None if shared is None else element_domains(shape, shared, starts)
+    elements = None
+    if a and b and (shared := shared_jumps(a, b)) is not None:
+        elements = element_domains(shape, shared, (a.start, b.start))
     if not fill:
         return Domains(elements, [])
     held = held_by(target)
@@ -222,7 +222,7 @@ def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
         for k, domain in enumerate(elements or ())
         for nest in vectorize(domain, itemsize, far=far)
     ]
-    fills = () if fill is None else tuple(fill_nest(domain, itemsize) for domain in domains.padding)
+    fills = tuple(fill_nest(domain, itemsize) for domain in domains.padding)
     cost = None if elements is None else cost_of(nests)
     staged: tuple[StagedBlocks, ...] = ()
     if domains.overlap:

@@ -24,6 +24,7 @@ from morello_layouts.kernels.nests import (
 from morello_layouts.kernels.pieces import element_domains, held_by, padding_domains
 from morello_layouts.kernels.plan import Elementwise, Kernel, KernelPlan, domains_of, plan_kernel
 from morello_layouts.kernels.vectorize import vectorize, with_prefetch
+from morello_layouts.recipe import Recipe, Replicate
 from morello_layouts.recipe.digits import AxisDigit
 
 PADDED = [
@@ -223,6 +224,20 @@ def test_layouts_without_common_digits_are_moved_one_by_one() -> None:
     pair = [ml.index_map(text).recipe for text in ("Sw<1,0,2> o 0 o (4,4):(4,1)", "(4,4):(4,1)")]
     assert domains_of(*pair).elements is None
     assert plan_kernel(Kernel(*pair, 4)).elementwise == Elementwise(*pair)
+
+
+def test_replicas_of_a_target_are_dimensions_that_the_source_ignores() -> None:
+    rows = ml.index_map("f32[3,4]").recipe
+    kernel = Kernel(rows, Recipe((3, 4), (Replicate((2,)),)), 4)
+    assert (kernel.source.shape, kernel.target.shape) == ((3, 4, 2), (3, 4, 2))
+    assert kernel.target.replicas == 1
+    assert Kernel(rows, rows, 4).source == rows
+
+
+def test_an_array_without_elements_leaves_all_slots_to_be_filled() -> None:
+    empty, part = ml.index_map("f32[0,6]").recipe, ml.index_map("f32[4,6]")[2:2].recipe
+    assert [domain.size for domain in domains_of(empty, part).padding] == [24]
+    assert domains_of(empty, empty).padding == domains_of(empty, part, fill=False).padding == []
 
 
 def test_each_domain_has_its_nests_and_each_padding_is_filled() -> None:

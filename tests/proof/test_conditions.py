@@ -1,0 +1,42 @@
+"""Constraints on sizes: as text, as SymPy's relations, and by their values."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+import sympy
+
+from morello_layouts.expr import AffineExpr
+from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.proof.conditions import Fact
+
+M, N = (SizeExpr.named(name) for name in "MN")
+SYMBOLS = {name: sympy.Symbol(name, integer=True, positive=True) for name in "MN"}
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "text"),
+    [
+        (N - 4, "nonnegative", "N >= 4"),
+        (2 * N - 5, "nonnegative", "N >= 3"),
+        (9 - 2 * N, "nonnegative", "N <= 4"),
+        (N - 4, "zero", "N = 4"),
+        (6 - 3 * N, "zero", "N = 2"),
+        (2 * N - 5, "zero", "2*N = 5"),
+        (M - N, "zero", "M = N"),
+        (M * N - 7, "nonnegative", "M*N >= 7"),
+        (N + 1, "divisible", "3 | (N + 1)"),
+        (M * N, "divisible", "3 | M*N"),
+    ],
+)
+def test_facts(number: Int, kind: Literal["nonnegative", "zero", "divisible"], text: str) -> None:
+    fact = Fact(AffineExpr((), number), kind, 3)
+    assert str(fact) == text
+    relation = fact.sympy(SYMBOLS)
+    for m in range(1, 8):
+        for n in range(1, 8):
+            value = number if isinstance(number, int) else number.evaluate({"M": m, "N": n})
+            truth = {"nonnegative": value >= 0, "zero": value == 0, "divisible": value % 3 == 0}
+            found = relation.subs({SYMBOLS["M"]: m, SYMBOLS["N"]: n})
+            assert bool(found) is truth[kind], (text, m, n)
