@@ -12,7 +12,7 @@ from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.affine import Digit, digit
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import size_to_sympy, to_sympy
-from morello_layouts.expr.sizes import Int, Monomial, SizeExpr, sign
+from morello_layouts.expr.sizes import Int, SizeExpr, sign
 from morello_layouts.limits import PROOF_VALUES, PROOF_VALUES_OF_MANY
 from morello_layouts.proof.isl import Parameters, Space, at_least, union
 from morello_layouts.proof.library import isl
@@ -160,16 +160,12 @@ def _sides(form: AffineExpr) -> tuple[AffineExpr, AffineExpr]:
     taken: Int = 0
     for monomial, c in monomials:
         if c > 0:
-            added = added + _term(monomial, c)
+            added = added + SizeExpr(((monomial, c),))
         else:
-            taken = taken + _term(monomial, -c)
+            taken = taken + SizeExpr(((monomial, -c),))
     plus = [(a, c) for a, c in form.terms if sign(c) > 0]
     minus = [(a, -c) for a, c in form.terms if sign(c) < 0]
     return AffineExpr.from_terms(plus, added), AffineExpr.from_terms(minus, taken)
-
-
-def _term(monomial: Monomial, c: int) -> Int:
-    return SizeExpr(((monomial, c),)) if monomial else c
 
 
 _RANKS: Final = {"nonnegative": 0, "divisible": 1, "zero": 2}
