@@ -207,6 +207,16 @@ def test_blocks_are_staged_if_that_costs_less(
         )
 
 
+@pytest.mark.parametrize("far", [True, False])
+def test_blocks_are_written_beyond_the_caches_as_whole_lines(far: bool) -> None:
+    texts = "{1,0:T(3,5)(2,2)}", "{1,0:T(8,128)}"
+    source, target = (ml.index_map(text, (512, 512)).recipe for text in texts)
+    plan = plan_kernel(Kernel(source, target, 1), far=far)
+    assert (plan.far, plan.fill) == (far, None)
+    assert plan.staged
+    assert any(nest.image for part in plan.staged for nest in part.out) == far
+
+
 def test_a_block_too_large_for_the_stack_is_none() -> None:
     source, target = "{1,0:T(121,127)}", "{1,0:T(128,128)}"
     assert not moves(source, target, (20000, 20000), 8, to=1 << 60).staged
@@ -236,7 +246,8 @@ def test_replicas_of_a_target_are_dimensions_that_the_source_ignores() -> None:
 
 def test_an_array_without_elements_leaves_all_slots_to_be_filled() -> None:
     empty, part = ml.index_map("f32[0,6]").recipe, ml.index_map("f32[4,6]")[2:2].recipe
-    assert [domain.size for domain in domains_of(empty, part).padding] == [24]
+    (domain,) = domains_of(empty, part).padding
+    assert [*places(domain)] == [*range(24)]
     assert domains_of(empty, empty).padding == domains_of(empty, part, fill=False).padding == []
 
 
@@ -247,5 +258,5 @@ def test_each_domain_has_its_nests_and_each_padding_is_filled() -> None:
     assert (len(found.elements), sum(domain.size for domain in found.padding)) == (4, 9)
     plan = plan_kernel(Kernel(rows, tiled, 4, b"\0\0\0\0"))
     assert {nest.domain for nest in plan.all_nests} == set(range(4))
-    assert len(plan.fills) == len(found.padding)
+    assert (len(plan.fills), plan.fill) == (len(found.padding), b"\0\0\0\0")
     assert plan_kernel(Kernel(rows, tiled, 4)).fills == ()
