@@ -240,7 +240,8 @@ def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile
     """Return one function for all sizes: loops for targets within the caches, and beyond them."""
     name, hoist, walk = kernel.name, Hoisted(), walk_of(kernel)
     near, far = (plan_kernel(kernel, far=is_far) for is_far in (False, True))
-    least = stream_from // TRANSPOSITION_GAIN if far.turns else stream_from
+    turns = far.turned * TRANSPOSITION_GAIN >= stream_from
+    least = stream_from // TRANSPOSITION_GAIN if turns else stream_from
 
     def run(condition: str, loops: str) -> list[str]:
         call = f"{name}_{loops}(target, source{extra.passed});"

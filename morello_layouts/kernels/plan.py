@@ -26,8 +26,8 @@ from morello_layouts.kernels.vectorize import fill_nest, vectorize, with_prefetc
 from morello_layouts.recipe import Recipe, require_own_slots
 from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dims
 
-# How much smaller a target is beyond the caches if it is transposed: a transposition writes to many
-# rows by turns, and stores that bypass the caches gain more.
+# How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
+# by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
 TRANSPOSITION_GAIN: Final = 4
 _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
 
@@ -142,9 +142,10 @@ class KernelPlan:
         return ((*self.fills, *self.nests),)
 
     @property
-    def turns(self) -> bool:
-        """Whether some nest transposes to a target beyond the caches."""
-        return any(isinstance(nest.micro, Turn) for nest in self.all_nests)
+    def turned(self) -> int:
+        """Bytes of the largest transposition to a target beyond the caches; 0 if there is none."""
+        turns = (nest.micro for nest in self.all_nests if isinstance(nest.micro, Turn))
+        return max((estimate(turn.rows * turn.columns) * turn.element for turn in turns), default=0)
 
     @property
     def all_nests(self) -> tuple[Nest, ...]:
@@ -209,7 +210,8 @@ def plan_kernel(
         if reach * TRANSPOSITION_GAIN < least:
             return _plan(kernel, far=False)
         plan = _plan(kernel, far=True)
-        return plan if reach >= least or plan.turns else _plan(kernel, far=False)
+        is_far = max(reach, plan.turned * TRANSPOSITION_GAIN) >= least
+        return plan if is_far else _plan(kernel, far=False)
     return _plan(kernel, far=far)
 
 
