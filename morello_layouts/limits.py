@@ -414,7 +414,7 @@ TABLE_ELEMENTS: Final = 2**24
 """Offsets in the table of an index map: 128 megabytes."""
 
 TYPESET: Final = 4000
-"""Characters of LaTeX of a formula that is typeset; a longer one is no easier to read so."""
+"""Characters of LaTeX of a formula that is typeset; a longer one reads no better so."""
 
 PICTURE_PLAYED: Final = 1200
 """Cells that a browser moves smoothly in the player of a recipe."""

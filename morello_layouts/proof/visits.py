@@ -52,7 +52,7 @@ def are_visited_once(visits: Visits, *, context: isl.Context) -> Proof:
     >>> form, body = 4 * t + i, (t, 2 - t, i, 3 - i)
     >>> wrong = Visits({"t": 3, "i": 4}, (10 - form,), (body,), {"x": (form, 11)})
     >>> are_visited_once(wrong).reason
-    'a copy of the body is at (t=2, i=3), which is no element'
+    'a copy of the body is at (t=2, i=3), which is not an element'
     """
     space = _space(visits, context)
     wanted = _where([*_box(visits.sizes), *visits.limits], space)
@@ -60,7 +60,7 @@ def are_visited_once(visits: Visits, *, context: isl.Context) -> Proof:
     for part in visits.parts:
         own = _where(part, space)
         for wrong, what in (
-            (own.subtract(wanted), "a copy of the body is at {}, which is no element"),
+            (own.subtract(wanted), "a copy of the body is at {}, which is not an element"),
             (own.intersect(seen), "two copies of the body are at {}"),
         ):
             if not wrong.is_empty():
@@ -70,7 +70,11 @@ def are_visited_once(visits: Visits, *, context: isl.Context) -> Proof:
     if not missing.is_empty():
         return Proof(ONCE, False, f"nothing visits {_at(missing, visits.sizes)}")
     if any(size == 0 for _, size in visits.coordinates.values()):
-        reason = "there is no element" if seen.is_empty() else "something is visited, no element is"
+        reason = (
+            "the array has no elements"
+            if seen.is_empty()
+            else "the body runs, but no element is there"
+        )
         return Proof(ONCE, seen.is_empty(), reason)
     for name, (form, size) in visits.coordinates.items():
         reason = _is_numbered(visits, name, form, size, context)

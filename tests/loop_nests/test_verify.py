@@ -58,11 +58,11 @@ def guards_less(one: Statement) -> Statement | None:
 @each_row(
     "edges, sizes, change, reason",
     [
-        ("bounds", "13,20", ends_later, "which is no element"),
-        ("bounds", "M,N", ends_later, "which is no element"),
+        ("bounds", "13,20", ends_later, "which is not an element"),
+        ("bounds", "M,N", ends_later, "which is not an element"),
         ("peel", "M,N", starts_later, "nothing visits"),
-        ("guards", "M,N", guards_less, "which is no element"),
-        ("peel", "13,20", ends_later, "which is no element|two copies"),
+        ("guards", "M,N", guards_less, "which is not an element"),
+        ("peel", "13,20", ends_later, "which is not an element|two copies"),
         ("bounds", "16,16", starts_later, "nothing visits"),
     ],
 )

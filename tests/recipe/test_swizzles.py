@@ -31,7 +31,7 @@ def values(shape: tuple[int, ...], formula: str) -> np.ndarray:
         ((256,), "(d0 % 8 ^ ((d0//8) % 4)) + 8*(d0//8)", 1),
         ((4, 4), "(d0 ^ d1) + 4*d1", 1),
         ((64, 64), "64*d0 + 16*((d1//16) ^ (d0 % 4)) + 4*((d1//4 % 4) ^ (d0//4 % 4)) + d1 % 4", 2),
-        ((8, 6), "8*d0 + (d0 ^ d1)", 0),  # six columns are no bits
+        ((8, 6), "8*d0 + (d0 ^ d1)", 0),  # six is not a power of two
         ((16, 8), "8*d0 + (d1 ^ (d0 % 3))", 0),
         ((4, 4), "16*d0 + 4*d1 + (d0 ^ d1)", 0),  # both coordinates are needed as they are
         ((24, 8), "8*d0 + (d1 ^ (d0//3))", 0),
