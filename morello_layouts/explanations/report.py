@@ -148,7 +148,7 @@ def report_of(
     m = m if m.names or not in_words else _with_words(m, words)
     symbols = zip(words.dimensions, m.coordinate_names, strict=True)
     words = replace(words, dimensions=tuple(replace(dim, symbol=x) for dim, x in symbols))
-    if tpu is not None and m.padding == 0:  # the assumptions on sizes may say so
+    if tpu is not None and m.unused == 0:  # the assumptions on sizes may say so
         tpu = replace(tpu, padding=())
     return ArrayReport(
         (),
@@ -211,7 +211,7 @@ def sizes_of(layout: Layout | IndexMap, m: IndexMap) -> BufferSizes | None:
         return None
     count, size = prod(m.shape), m.size
     try:
-        held = size - m.padding
+        held = size - m.unused
     except UnsupportedError:
         return None
     if m.element_type is None:

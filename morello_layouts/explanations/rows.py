@@ -19,7 +19,6 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.maps.names import renamed
 from morello_layouts.maps.places import named_forms
 from morello_layouts.picture import UNICODE, Glyphs, fitted_view, terminal_lines
-from morello_layouts.recipe import occupied
 from morello_layouts.tpu.facts import TpuFacts
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def size_rows(report: ArrayReport) -> list[Row]:
     if sizes is None:
         if m is None or not m.recipe.names:
             return []
-        padding = m.recipe.size - occupied(m.recipe)
+        padding = m.unused
         of_padding = "no padding" if padding == 0 else f"{padding} of padding"
         return [Row("slots", f"{m.recipe.size}, {of_padding}")]
     rows = [Row("elements", _elements(sizes))]

@@ -164,7 +164,12 @@ class IndexMap(Drawn):
         Raises:
             UnsupportedError: if elements share slots in a way that no formula counts.
         """
-        return self._public((self.recipe.size - occupied(self.recipe),))[0]
+        return self._public((self.unused,))[0]
+
+    @property
+    def unused(self) -> Int:
+        """The same as ``padding``, as the package's own size: texts and proofs need no SymPy."""
+        return self.recipe.size - occupied(self.recipe)
 
     def _public(self, sizes: Sequence[Int]) -> tuple[Any, ...]:
         return tuple(public_size(n, self.size_symbols) for n in sizes)

@@ -11,7 +11,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr
 from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.assumptions import Assumption, apply_divisibility
-from morello_layouts.expr.conversions import as_number, public_size
+from morello_layouts.expr.conversions import as_number
 from morello_layouts.expr.sizes import Int, SizeExpr, is_nonnegative
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import ISL_OPERATIONS, PROOF_ELEMENTS, PROOF_FIRST
@@ -275,7 +275,7 @@ def _fits_for_sizes(access: Access, context: isl.Context) -> Proof:
             found = _fits_question(access).at(answer.counterexample.sizes)[1]
             return Proof(FITS, False, str(found), counterexample=found, condition=condition)
         if answer.holds:
-            return replace(answer, claim=FITS, reason=_ALL_INSIDE, padding=None)
+            return replace(answer, claim=FITS, reason=_ALL_INSIDE, unused=None)
     else:
         gap = access.left_over(m.recipe.size)
         if gap is None:
@@ -325,10 +325,12 @@ def covers(producer: Access, consumer: Access, same: Proof) -> Proof:
 
 
 def _gaps(_sides: Sequence[Any], proof: Proof) -> str:
-    return f"leaves {_count(proof.padding, 'slot')} undefined, the first at {proof.counterexample}"
+    return (
+        f"leaves {_count(proof.unused or 0, 'slot')} undefined, the first at {proof.counterexample}"
+    )
 
 
-def _count(count: int, what: str) -> str:
+def _count(count: Int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
@@ -342,11 +344,11 @@ def _enumerated(producer: Access, consumer: Access) -> Proof:
     missing = read & ~producer.touched(end)
     count = int(missing.sum())
     if not count:
-        return Proof(COVERS, True, _ALL_WRITTEN, "enumeration", padding=0)
+        return Proof(COVERS, True, _ALL_WRITTEN, "enumeration", unused=0)
     first = int(missing.argmax())
     part = f"{count} of {_count(int(read.sum()), 'slot')}"
     reason = f"{part} that are read are never written (first: {first})"
-    return Proof(COVERS, False, reason, "enumeration", counterexample=first, padding=count)
+    return Proof(COVERS, False, reason, "enumeration", counterexample=first, unused=count)
 
 
 def _by_rules(producer: Access, consumer: Access, same: Proof) -> Proof:
@@ -373,7 +375,7 @@ def _by_rules(producer: Access, consumer: Access, same: Proof) -> Proof:
 
 
 def _defined(reason: str, same: Proof) -> Proof:
-    return Proof(COVERS, True, reason, condition=same.condition if same.holds else None, padding=0)
+    return Proof(COVERS, True, reason, condition=same.condition if same.holds else None, unused=0)
 
 
 def _by_buffers(producer: Access, consumer: Access) -> Proof:
@@ -382,10 +384,11 @@ def _by_buffers(producer: Access, consumer: Access) -> Proof:
     if isinstance(gap, int):
         first = known((producer.map.recipe.size,))[0]
         return Proof(COVERS, False, f"{_count(-gap, 'slot')} never written (first: {first})",
-                     decider="", counterexample=first, padding=-gap)  # fmt: skip
+                     decider="", counterexample=first, unused=-gap)  # fmt: skip
     question = SymbolicQuestion(COVERS, (producer, consumer), _enumerated, _gaps)
     with isl_budget() as context:
         proved, undecided = _nonnegative(gap, consumer, context)
         answer = question.answer(proved, _ALL_WRITTEN, undecided)
-    count = public_size(-gap, consumer.size_symbols) if is_nonnegative(-gap) else None
-    return replace(answer, padding=count if not answer.holds else 0)
+    count = -gap if is_nonnegative(-gap) else None
+    unused = count if not answer.holds else 0
+    return replace(answer, unused=unused, size_symbols=consumer.size_symbols)

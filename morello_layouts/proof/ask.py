@@ -113,7 +113,8 @@ def ask_isl(claim: str, bounded_by_splits: bool = True) -> Callable[[Decide], De
             texts = (f"{n} >= {m}" for n, m in required if not _is_assumed(n - m, assumed))
             stated = (str(one) for one in assumed if one != Assumption(one.name))
             facts = dict.fromkeys((*stated, *answer.assumptions, *texts))
-            return replace(answer, assumptions=tuple(facts))
+            symbols = {name: x for m in maps for name, x in m.size_symbols.items()}
+            return replace(answer, assumptions=tuple(facts), size_symbols=symbols)
 
         return ask
 

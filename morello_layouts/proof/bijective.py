@@ -38,7 +38,7 @@ from morello_layouts.proof.library import isl
 from morello_layouts.proof.relations import RecipeRelation, parameters_of, relations_of
 from morello_layouts.proof.separable import is_increasing
 from morello_layouts.proof.verdict import ALL_SIZES, Proof, SymbolicCounterexample
-from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, occupied, offset_of
+from morello_layouts.recipe import Recipe, has_inverse, known, linear_index, offset_of
 from morello_layouts.recipe.recognize import recipe_of_coordinates, recipe_of_formula
 
 INJECTIVE: Final = "injective"
@@ -140,15 +140,15 @@ def _scattered_is_surjective(m: IndexMap) -> Proof:
     if _is_enumerable(m):
         return _enumerated_is_surjective(_by_recipe(m))
     try:
-        padding = m.recipe.size - occupied(m.recipe)
+        padding = m.unused
     except UnsupportedError as error:
         return Proof(SURJECTIVE, None, f"{error.what}: {error.why}")
     if padding == 0:
-        return Proof(SURJECTIVE, True, "every slot holds an element", "digits", padding=0)
+        return Proof(SURJECTIVE, True, "every slot holds an element", "digits", unused=0)
     if isinstance(padding, int):
-        return Proof(SURJECTIVE, False, f"{padding} slots are padding", "digits", padding=padding)
-    reason = f"{m.padding} slots are padding"
-    return Proof(SURJECTIVE, None, reason, "digits", padding=m.padding)
+        return Proof(SURJECTIVE, False, f"{padding} slots are padding", "digits", unused=padding)
+    reason = f"{m.unused} slots are padding"
+    return Proof(SURJECTIVE, None, reason, "digits", unused=m.unused)
 
 
 def _both(injective: Proof, surjective: Callable[[], Proof]) -> Proof:
@@ -196,9 +196,9 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
     if not all(one.outside.is_empty() and one.padding.is_empty() for one in inner):
         relations = relations_of(m, relations[0].space.context, most=None)
     if prod(m.recipe.shape) == 0:
-        if m.padding == 0:
-            return Proof(SURJECTIVE, True, "the buffer is empty", decider="", padding=0)
-        return replace(_padded(m.padding, m.padding, 0), decider="")
+        if m.unused == 0:
+            return Proof(SURJECTIVE, True, "the buffer is empty", decider="", unused=0)
+        return replace(_padded(m.unused, m.unused, 0), decider="")
     for one in relations:
         if not one.outside.is_empty():
             at = first_point(one.outside) if not m.recipe.names else None
@@ -211,7 +211,7 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
         return _is_surjective_for_sizes(m, relations)
     size, elements = known((m.recipe.size, prod(m.recipe.shape)))
     if size == elements:
-        return Proof(SURJECTIVE, True, _full(size), padding=0)
+        return Proof(SURJECTIVE, True, _full(size), unused=0)
     one = relations[-1]  # of several, the others have no padding
     start, tail = known((m.recipe.offset, m.recipe.tail_padding))
     first = size - tail
@@ -224,9 +224,9 @@ def _full(size: int) -> str:
     return "the only slot holds an element" if size == 1 else f"all {size} slots hold an element"
 
 
-def _padded(padding: int, size: int, first: int) -> Proof:
+def _padded(padding: Int, size: Int, first: int) -> Proof:
     reason = f"{padding} of {size} slots are padding (first: {first})"
-    return Proof(SURJECTIVE, False, reason, counterexample=first, padding=padding)
+    return Proof(SURJECTIVE, False, reason, counterexample=first, unused=padding)
 
 
 def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
@@ -239,11 +239,11 @@ def _is_surjective_for_sizes(m: IndexMap, relations: Sequence[RecipeRelation]) -
     holds = space.sizes.subtract(union(failing, space.sizes.get_space()))
 
     def effect(maps: Sequence[Any], proof: Proof) -> str:
-        return f"leaves {proof.padding} of {maps[0].size} slots empty"
+        return f"leaves {proof.unused} of {maps[0].size} slots empty"
 
     question = SymbolicQuestion(SURJECTIVE, (m,), is_surjective, effect)
     answer = question.answer(SizeSet(holds, space), "every slot holds an element")
-    return replace(answer, padding=m.padding)
+    return replace(answer, unused=m.unused)
 
 
 def _after_last(recipe: Recipe) -> Int:
@@ -394,9 +394,9 @@ def _effect(m: AffineMap, refuted: Proof) -> str:
     if refuted.claim == INJECTIVE:
         one, other = refuted.counterexample
         return f"gives {one} and {other} one offset"
-    if refuted.padding is None:
+    if refuted.unused is None:
         return f"puts {refuted.counterexample} outside the buffer"
-    return f"leaves {refuted.padding} of {m.buffer_size} slots empty"
+    return f"leaves {refuted.unused} of {m.buffer_size} slots empty"
 
 
 def _is_mixed_radix(form: AffineExpr, shape: Sequence[Int]) -> bool:
@@ -461,7 +461,7 @@ def _formula_is_surjective(m: AffineMap, context: isl.Context) -> Proof:
     fits = m.buffer_size == elements and _is_inside(m, context)
     if fits and _formula_is_injective(m, context).holds:
         reason = f"all {elements} slots hold an element: as many, none outside, none shared"
-        return Proof(SURJECTIVE, True, reason, _DIGITS, padding=0)
+        return Proof(SURJECTIVE, True, reason, _DIGITS, unused=0)
     if names_of(m):
         return _sampled(m, SURJECTIVE, _enumerated_is_surjective)
     if max(known((elements, m.buffer_size))) > PROOF_ELEMENTS:
@@ -484,4 +484,4 @@ def _enumerated_is_surjective(m: AffineMap) -> Proof:
     padding = size - int(reached.sum())
     if padding:
         return replace(_padded(padding, size, int(reached.argmin())), decider=decider)
-    return Proof(SURJECTIVE, True, _full(size), decider, padding=0)
+    return Proof(SURJECTIVE, True, _full(size), decider, unused=0)

@@ -102,6 +102,6 @@ def _surjective(holder: dict[Any, tuple[int, ...]], slots: int) -> Proof:
     if padding:
         first = next(p for p in range(slots) if p not in holder)
         reason = f"{padding} of {slots} slots are padding (first: {first})"
-        return Proof("surjective", False, reason, _DECIDER, counterexample=first, padding=padding)
+        return Proof("surjective", False, reason, _DECIDER, counterexample=first, unused=padding)
     reason = f"all {slots} slots hold an element"
-    return Proof("surjective", True, reason, _DECIDER, padding=0)
+    return Proof("surjective", True, reason, _DECIDER, unused=0)

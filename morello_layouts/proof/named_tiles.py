@@ -60,22 +60,22 @@ def is_surjective(claim: str, m: IndexMap, decide: Callable[..., Proof]) -> Proo
     pads = [pair for step, before in steps if isinstance(step, Pad)
             for pair in zip(before, step.sizes, strict=True) if pair[0] != pair[1]]  # fmt: skip
     if m.recipe.tail_padding != 0 or m.recipe.offset != 0:
-        return Proof(claim, None, "the padding at the ends depends on the tiles", padding=m.padding)
+        return Proof(claim, None, "the padding at the ends depends on the tiles", unused=m.unused)
     divided = [(_tile_of(*pair), pair[0]) for pair in pads]
     condition = ALL_SIZES if not pads else _divides(divided, m)
     if not pads:
-        return Proof(claim, True, "no step pads", DECIDER, condition=condition, padding=0)
+        return Proof(claim, True, "no step pads", DECIDER, condition=condition, unused=0)
 
     def effect(maps: Sequence[Any], proof: Proof) -> str:
-        return f"leaves {proof.padding} of {maps[0].size} slots empty"
+        return f"leaves {proof.unused} of {maps[0].size} slots empty"
 
     question = SymbolicQuestion(claim, (m,), decide, effect)
-    unknown = Proof(claim, None, "no small sizes have padding", condition=None, padding=m.padding)
+    unknown = Proof(claim, None, "no small sizes have padding", condition=None, unused=m.unused)
     found = question.sample(unknown)
     if found.holds is None or condition is None:
         return found
     at = found.counterexample
-    return Proof(claim, False, str(at), DECIDER, at, condition, m.padding)
+    return Proof(claim, False, str(at), DECIDER, at, condition, m.unused)
 
 
 def _tile_of(size: Int, padded: Int) -> Int | None:

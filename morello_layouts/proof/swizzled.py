@@ -94,12 +94,12 @@ def is_surjective(claim: str, m: IndexMap, decide: Decide) -> Proof:
     condition = ALL_SIZES if recipe.names else None
     if padding == 0:
         reason = f"every slot holds an element{_places(m)}"
-        return Proof(claim, True, reason, STEPS, condition=condition, padding=0)
+        return Proof(claim, True, reason, STEPS, condition=condition, unused=0)
     if not recipe.names:
         first = first_padding(recipe)
         where = "" if first is None else f" (first: {first})"
         reason = f"{padding} of {recipe.size} slots are padding{where}"
-        return Proof(claim, False, reason, STEPS, counterexample=first, padding=padding)
+        return Proof(claim, False, reason, STEPS, counterexample=first, unused=padding)
     plain = without_xors(with_replicas_as_dims(recipe))
     answer = decide(replace(m, recipe=plain, origin=None))
     found = answer.counterexample
@@ -117,7 +117,7 @@ def is_bijective(claim: str, m: IndexMap, decide: Decide) -> Proof:
     if not onto.holds:
         reason += f", and {onto.reason}"
     condition = NO_SIZES if m.recipe.names else None
-    return Proof(claim, False, reason, STEPS, padding=onto.padding, condition=condition)
+    return Proof(claim, False, reason, STEPS, unused=onto.unused, condition=condition)
 
 
 def _places(m: IndexMap) -> str:

@@ -10,6 +10,8 @@ from itertools import groupby
 from typing import Any, ClassVar, Final
 
 from morello_layouts.errors import LayoutError
+from morello_layouts.expr.conversions import public_size
+from morello_layouts.expr.sizes import Int
 from morello_layouts.maps.names import at_text
 from morello_layouts.plain import Displayed
 
@@ -123,12 +125,12 @@ class Proof:
             or the smallest padding slot. For symbolic sizes a
             :class:`~morello_layouts.proof.verdict.SymbolicCounterexample`.
         condition: the symbolic sizes for which the claim holds; None for numbers, and if unknown.
-        padding: elements of the buffer that are padding, if the claim is about them; a SymPy
-            expression for symbolic sizes.
+        unused: elements of the buffer that are padding, if the claim is about them.
         assumptions: the facts assumed about symbolic sizes.
         judged: what was judged: ``"formulas"``, if those that the user gets (SymPy's too) were held
             against the recipe; if that stayed undecided, ``"the recipe only: …"`` with the reason;
             empty for other questions.
+        size_symbols: the user's SymPy symbols of sizes, by name.
 
     >>> from morello_layouts import is_bijective
     >>> print(is_bijective("f32[3,5]{1,0:T(2,2)}"))
@@ -141,14 +143,25 @@ class Proof:
     decider: str = "ISL"
     counterexample: Any = None
     condition: Condition | None = None
-    padding: Any = None
+    unused: Int | None = None
     assumptions: tuple[str, ...] = ()
     judged: str = ""
+    size_symbols: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "claim", "holds", "verdict", "reason", "decider", "counterexample", "condition", "padding",
         "assumptions", "judged",
     )  # fmt: skip
+
+    @property
+    def padding(self) -> Any:
+        """The same as ``unused``, a SymPy expression for symbolic sizes.
+
+        >>> from morello_layouts import is_surjective
+        >>> is_surjective("f32[N]{0:T(8)}").padding
+        -N + 8*ceiling(N/8)
+        """
+        return None if self.unused is None else public_size(self.unused, self.size_symbols)
 
     @property
     def verdict(self) -> str:
@@ -214,8 +227,8 @@ class Proof:
             text += f" Counterexample: {self.counterexample}."
         if self.holds is not None and self.decider:
             text += f" Decided by {self.decider}."
-        if self.padding is not None and not isinstance(self.padding, int):
-            text += f"\nPadding: {self.padding} slots."
+        if self.unused is not None and not isinstance(self.unused, int):
+            text += f"\nPadding: {self.unused} slots."
         if self.judged.startswith("the recipe"):
             text += f"\nJudged: {self.judged}."
         if self.assumptions:

@@ -17,7 +17,7 @@ from morello_layouts.proof import bijective, equivalent
 from morello_layouts.proof.ask import AnyMap, Decide, isl_budget, names_of, small_sizes
 from morello_layouts.proof.certificate import certificate_of_equality, certificate_of_map
 from morello_layouts.proof.verdict import Proof, SymbolicCounterexample
-from morello_layouts.recipe import known, occupied
+from morello_layouts.recipe import known
 
 DECIDER: Final = "a certificate"
 
@@ -53,11 +53,11 @@ def _padded(m: AnyMap) -> Proof:
         return Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
     certificate_of_map(m, "padded")
     found = Proof("bijective", True, "injective, and all slots hold an element", DECIDER)
-    if m.recipe.size == occupied(m.recipe):
-        return replace(found, padding=0)
+    if m.unused == 0:
+        return replace(found, unused=0)
     if not names_of(m):
-        reason = f"injective, but {m.padding} of {m.size} slots are padding"
-        return replace(found, holds=False, reason=reason, padding=m.padding)
+        reason = f"injective, but {m.unused} of {m.recipe.size} slots are padding"
+        return replace(found, holds=False, reason=reason, unused=m.unused)
     at = next(_sizes_with_padding(m), None)
     reason = "injective for all sizes, but not without padding"
     return replace(found, holds=None if at is None else False, reason=reason, counterexample=at)
@@ -66,7 +66,7 @@ def _padded(m: AnyMap) -> Proof:
 def _sizes_with_padding(m: IndexMap) -> Iterator[SymbolicCounterexample]:
     names = names_of(m)
     for sizes in islice(small_sizes(names, meet_all(m.assumptions)), PROOF_SAMPLES):
-        (padding,) = known((m.at(**sizes).padding,))
+        (padding,) = known((m.at(**sizes).unused,))
         if padding:
             yield SymbolicCounterexample(sizes, None, f"leaves {padding} slots of padding")
 

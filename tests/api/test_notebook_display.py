@@ -59,7 +59,7 @@ def test_proofs_say_how_they_ended_and_why() -> None:
     tall = ml.are_equivalent("f32[M,N]{1,0:T(2,128)}", "f32[M,N]{1,0:T(8,128)}")._repr_html_()
     assert "equivalent iff N &lt;= 128" in tall
     padding = ml.is_bijective("f32[M,N]{1,0:T(8,128)}")._repr_html_()
-    assert "<li>Padding: -M*N + 1024*ceiling(M/8)*ceiling(N/128) slots.</li>" in padding
+    assert "<li>Padding: -M*N + 1024*ceil(M/8)*ceil(N/128) slots.</li>" in padding
     assert "✓" in ml.is_bitcast("f32[6,8]", "f32[48]")._repr_html_()
 
 

@@ -52,7 +52,7 @@ SHARED = ("bf16[B,M,N]{2,1,0:T(8,128)(2,1)}", "bf16[B,M,N]{2,1,0:T(*,8,128)(2,1)
             (
                 "bijective iff 8 | M and 128 | N. "
                 "Counterexample: M = N = 1 leaves 1023 of 1024 slots empty. Decided by ISL.\n"
-                "Padding: -M*N + 1024*ceiling(M/8)*ceiling(N/128) slots."
+                "Padding: -M*N + 1024*ceil(M/8)*ceil(N/128) slots."
             ),
         ),
         (
@@ -60,7 +60,7 @@ SHARED = ("bf16[B,M,N]{2,1,0:T(8,128)(2,1)}", "bf16[B,M,N]{2,1,0:T(*,8,128)(2,1)
             (
                 "not bijective for any sizes. "
                 "Counterexample: M = N = 1 leaves 1023 of 1024 slots empty. Decided by ISL.\n"
-                "Padding: -M*N + 1024*ceiling(N/128) slots.\n"
+                "Padding: -M*N + 1024*ceil(N/128) slots.\n"
                 "Assumed: M <= 4."
             ),
         ),
