@@ -1,12 +1,17 @@
-"""Below each code block with layouts, put links that open them in the site's explorer.
+"""Below each code block with layouts, put their pictures, and links to the site's explorer.
 
-The links are there if the site has an explorer: ``sphinx-build -D explorer=explorer/index.html``.
+A picture is a link to an interactive page of the same layout, which a click opens in place
+(``_static/live.js``); a layout is drawn once on a page. The links to the explorer are there if the
+site has one: ``sphinx-build -D explorer=explorer/index.html``.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from hashlib import sha256
+from html import escape
+from pathlib import Path
 from posixpath import relpath
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,10 +20,17 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from morello_layouts.errors import LayoutError
-from morello_layouts.explorer.subject import FieldError, Question, subject_of
+from morello_layouts.explorer.subject import FieldError, Question, at_numbers, subject_of
+from morello_layouts.maps import IndexMap
+from morello_layouts.picture import Limits, Style, picture_of
+from morello_layouts.picture.picture import size_of
 
 MOST: Final = 3
-"""Links below one block."""
+"""Layouts below one block."""
+
+FOLDER: Final = "_live"
+_SMALL: Final = Limits(rows=8, columns=14, slices=1, slots=0)
+_LIVE: Final = Limits(rows=12, columns=16, slices=2)
 
 _LAYOUT: Final = re.compile(
     r"""(?P<quote>["'])(?P<text>[^"'\n]{2,200})(?P=quote)"""
@@ -27,11 +39,10 @@ _LAYOUT: Final = re.compile(
 
 
 @cache
-def _question(text: str, shape: str) -> Question | None:
-    """Return the question about a layout; None if the text is none, or does not have sizes."""
-    question = Question(text, shape=shape)
+def _map(question: Question) -> IndexMap | None:
+    """Return the map of a layout; None if the text is none, or does not have sizes."""
     try:
-        return question if subject_of(question).report.index is not None else None
+        return subject_of(question).report.index
     except (FieldError, LayoutError):
         return None
 
@@ -42,28 +53,72 @@ def questions(block: str) -> list[Question]:
     for match in _LAYOUT.finditer(block):
         sizes = re.findall(r"\w+", match["shape"] or "")
         joint = "x" if all(map(str.isdigit, sizes)) else ","
-        found.append(_question(match["text"], match["sizes"] or joint.join(sizes)))
-    return list(dict.fromkeys(one for one in found if one is not None))
+        found.append(Question(match["text"], shape=match["sizes"] or joint.join(sizes)))
+    return [one for one in dict.fromkeys(found) if _map(one) is not None]
 
 
-def _link(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    if not app.config.explorer or app.builder.format != "html":
+@cache
+def drawn(question: Question, folder: Path) -> tuple[str, float, float] | None:
+    """Write a layout's picture and its page; return their name and the picture's size.
+
+    Both have the same name, but for the ending. A layout without a picture gives None.
+    """
+    name = sha256(repr(question).encode()).hexdigest()[:12]
+    m = _map(question)
+    if m is None:
+        return None
+    try:
+        (known,), _ = at_numbers([m], question.at)
+        small = picture_of([known], Style(formula=False), _SMALL).svg()
+        live = picture_of([known], Style(strip=600), _LIVE)
+    except (FieldError, LayoutError):
+        return None
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.svg").write_text(small, encoding="utf-8")
+    (folder / f"{name}.html").write_text(live.html(), encoding="utf-8")
+    return (name, *size_of(small))
+
+
+def _figure(question: Question, picture: tuple[str, float, float] | None, root: str) -> str:
+    """Return a layout's picture, which leads to its page, and its text below."""
+    if picture is None:
+        return ""
+    name, width, height = picture
+    text = escape(" at ".join(filter(None, (question.layout, question.shape))))
+    return (
+        f'<a class="live" href="{root}/{name}.html" title="Point at its cells">'
+        f'<img src="{root}/{name}.svg" alt="the cells of {text}" loading="lazy" '
+        f'width="{width:.0f}" height="{height:.0f}"></a>'
+    )
+
+
+def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    if app.builder.format != "html":
         return
-    here = app.builder.get_target_uri(page).rpartition("/")[0]
-    address = relpath(app.config.explorer, here or ".")
+    here = app.builder.get_target_uri(page).rpartition("/")[0] or "."
+    root, explorer = relpath(FOLDER, here), relpath(app.config.explorer or ".", here)
+    shown = set()
     for block in list(doctree.findall(nodes.literal_block)):
-        links = nodes.paragraph(classes=["explorer-links"])
-        for question in questions(block.astext())[:MOST]:
+        found = questions(block.astext())[:MOST]
+        new = [one for one in found if one not in shown]
+        shown.update(new)
+        figures = "".join(_figure(x, drawn(x, Path(app.outdir, FOLDER)), root) for x in new)
+        box = nodes.container(classes=["explorer-links"])
+        box += nodes.raw("", figures, format="html")
+        links = nodes.paragraph()
+        for question in found if app.config.explorer else ():
             links += nodes.Text("Open in the explorer: " if not links.children else ", ")
-            to = f"{address}#{urlencode(question.filled())}"
+            to = f"{explorer}#{urlencode(question.filled())}"
             links += nodes.reference("", question.layout, refuri=to, internal=False)
-        if links.children:
+        box += links
+        if figures or links.children:
             place = block.parent if isinstance(block.parent, nodes.container) else block
-            place.parent.insert(place.parent.index(place) + 1, links)
+            place.parent.insert(place.parent.index(place) + 1, box)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Link when a page is written."""
+    """Draw and link when a page is written."""
     app.add_config_value("explorer", "", "html")
-    app.connect("doctree-resolved", _link)
+    app.add_js_file("live.js", loading_method="defer")
+    app.connect("doctree-resolved", _show)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

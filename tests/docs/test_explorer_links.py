@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from morello_layouts.explorer.subject import Question
+from tests.explorer.page import CHROMEDRIVER, CHROMIUM, browser
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
 
@@ -35,3 +40,83 @@ _spec.loader.exec_module(links)
 )
 def test_layouts_in_a_block_of_code(block: str, questions: list[Question]) -> None:
     assert links.questions(block) == questions
+
+
+CONF = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "docs" / "_ext")!r})
+extensions = ["explorer_links"]
+html_theme = "basic"
+html_static_path = [{str(ROOT / "docs" / "_static")!r}]
+html_css_files = ["site.css"]
+"""
+PAGE = """\
+Layouts
+=======
+
+.. code-block:: python
+
+   ml.draw("f32[3,5]{1,0:T(2,2)}")
+   ml.draw("f32[M,5]{1,0:T(2,2)}")
+
+.. code-block:: python
+
+   ml.index_map("f32[3,5]{1,0:T(2,2)}")
+
+.. code-block:: python
+
+   print("no layout")
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of one page below a folder, built by Sphinx."""
+    pytest.importorskip("sphinx", reason="the group docs is not installed")
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
+    (source / "conf.py").write_text(CONF)
+    (source / "how").mkdir()
+    (source / "how" / "page.rst").write_text(PAGE)
+    (source / "index.rst").write_text("Site\n====\n\n.. toctree::\n\n   how/page\n")
+    options = ["-q", "-W", "-D", "explorer=explorer/index.html"]
+    subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(target)], check=True)
+    return target
+
+
+@pytest.mark.slow
+def test_each_layout_of_a_page_has_one_picture_and_its_links(site: Path) -> None:
+    text = (site / "how" / "page.html").read_text()
+    pictures = re.findall(r'<a class="live" href="([^"]+)"[^>]*><img src="([^"]+)"', text)
+    assert len(pictures) == 2
+    assert text.count("explorer/index.html#layout=") == 3
+    assert 'href="../explorer/index.html#layout=f32%5B3%2C5%5D%7B1%2C0%3AT%282%2C2%29%7D"' in text
+    for file in (file for pair in pictures for file in pair):
+        assert 'class="cell"' in (site / "how" / file).read_text(), file
+    shown = [(site / "how" / svg).read_text() for _, svg in pictures]
+    assert "f32[3,5]{1,0:T(2,2)}" in shown[0]
+    assert "M = 10" in shown[1]  # a symbolic size has a number
+
+
+@pytest.mark.slow
+def test_a_click_makes_a_picture_live(site: Path) -> None:
+    pytest.importorskip("selenium", reason="selenium is not installed")
+    if not (CHROMIUM and CHROMEDRIVER):
+        pytest.skip("no chromium and chromedriver are installed")
+    driver = browser(390, 900)
+    try:
+        driver.get((site / "how" / "page.html").as_uri())  # no server
+        first, second = driver.find_elements("css selector", "a.live")
+        assert not driver.find_elements("css selector", "iframe")
+        first.click()
+        second.click()
+        (frame,) = driver.find_elements("css selector", "iframe")
+        assert (first.aria_role, second.get_attribute("aria-expanded")) == ("link", "true")
+        assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        driver.switch_to.frame(frame)
+        driver.find_element("css selector", 'g.cell[data-o="1"]').click()
+        assert "(0, 1)" in driver.find_element("css selector", ".details").text
+        driver.switch_to.default_content()
+        second.click()
+        assert not driver.find_elements("css selector", "iframe")
+    finally:
+        driver.quit()
