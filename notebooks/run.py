@@ -25,7 +25,7 @@ SECONDS = 120  # for one cell, on a busy machine
 
 def notebooks() -> list[Path]:
     """Return the notebooks in their order."""
-    return sorted(HERE.glob("*.ipynb"))
+    return sorted(HERE.glob("*.ipynb"), key=lambda path: (len(path.stem.partition("_")[0]), path))
 
 
 def run(path: Path) -> nbformat.NotebookNode:

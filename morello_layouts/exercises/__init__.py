@@ -37,10 +37,22 @@ from morello_layouts.exercises.documents import (
     longest_row as longest_row,
     operand_in_fast_memory as operand_in_fast_memory,
     position_of_any_element as position_of_any_element,
+    rounded_quotient as rounded_quotient,
     tile_and_place_in_it as tile_and_place_in_it,
     without_division as without_division,
 )
 from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
+from morello_layouts.exercises.programs import (
+    loops_row_by_row as loops_row_by_row,
+    nobody_wrote as nobody_wrote,
+    offset_in_panels as offset_in_panels,
+    offset_of_a_loop as offset_of_a_loop,
+    right_by_luck as right_by_luck,
+    rows_of_the_last_tile as rows_of_the_last_tile,
+    sizes_that_hide_it as sizes_that_hide_it,
+    slot_of_the_writer as slot_of_the_writer,
+    token_of_a_slot as token_of_a_slot,
+)
 from morello_layouts.lazy import numpy as np
 from morello_layouts.maps import AffineMap, IndexMap
 

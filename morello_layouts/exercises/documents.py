@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from morello_layouts.exercises.exercise import Exercise, Feedback, number_of
@@ -70,6 +71,29 @@ without_division = Exercise(
     value="value",
     most=0,
     hint="What is `8*(i//8) + i%8`?",
+)
+
+
+def _rounded(answer: Any) -> Feedback:
+    """Check for a quotient that is wrong if it is computed as a product with a rounded number."""
+    try:
+        p, d = map(index, answer)
+    except (TypeError, ValueError):
+        p = d = -1
+    if not (0 <= p < 1000 and 1 < d < 100 and d != 49):
+        return Feedback(False, "give (p, d): p from 0 to 999, d from 2 to 99, not 49")
+    rounded, exact = int((1 / d) * p), p // d
+    comment = f"floor((1/{d})*{p}) is {rounded} in floats, and {p}//{d} is {exact}"
+    return Feedback(rounded != exact, comment, (p, d))
+
+
+rounded_quotient = Exercise(
+    "`floor((1/49)*p)` in floats is wrong at `p = 49`. It is not alone: give another `(p, d)`, "
+    "with `p` below 1000 and `d` below 100, at which `floor((1/d)*p)` is not `p//d`.",
+    (1000, 100),
+    (98, 98),
+    check=_rounded,
+    hint="Only a multiple of `d` can fail, and twice a number is rounded as the number itself is.",
 )
 
 

@@ -39,8 +39,27 @@ WRONG: dict[str, list[tuple[Any, Any]]] = {
     "length_of_a_buffer": [(24, 24), ("16", 16)],
     "operand_in_fast_memory": [("131072*i + 4096*j + k", (0, 0, 1))],
     "without_division": [("i//64", None), ("1", (0,))],
+    "rounded_quotient": [((99, 33), (99, 33)), ((49, 49), None), ("x", None)],
     "longest_row": [(9, ((0, 8), (1, 0))), (7, None)],
     "least_moved": [(144, 144), ("108", 108)],
+    "offset_of_a_loop": [
+        ("36*i0 + 3*j0 + 12*i1 + j1", (0, 0, 1, 0)),  # row by row, without tiles
+        ("48*i0 + 3*i1 + 4*j0 + j1", (0, 1, 0, 0)),
+    ],
+    "loops_row_by_row": [
+        ("i0 j0 i1 j1", (1, 0)),  # the order of the buffer
+        (["j0", "i0", "i1", "j1"], (1, 0)),
+        (("i0", "i1", "j1", "j0"), (0, 3)),
+        ("i j", None),
+        (7, None),
+    ],
+    "rows_of_the_last_tile": [("(m + 1)%8", (7,)), ("m + 1 - 8*(m//8)%8", (8,)), ("8", (0,))],
+    "offset_in_panels": [("16*k + c", (1, 0, 0)), ("16*P*k + 16*p + c", (0, 1, 0))],
+    "right_by_luck": [((0, 1), (0, 1)), ((0, 0), (0, 0)), ((16, 0), None), ("x", None)],
+    "sizes_that_hide_it": [((8, 2), (0, 1)), ((6, 1), None), (8, None)],
+    "nobody_wrote": [("8*(3 - m%4)", (0,)), ("2*(m + 1)", (0,))],
+    "slot_of_the_writer": [("8*(p//8) + 2*(p%4) + (p//4)%2", (1,)), ("p", (1,))],
+    "token_of_a_slot": [("p//2", (1,)), ("p%4", (8,))],
     "row_by_row": [("i + 3*j", (0, 1)), ("[1, 0]", (0, 1)), ("3*i + j", (1, 0))],
     "middle_first": [
         ("[1, 2, 0]", (0, 0, 1)),  # Morello's order, which is XLA's from the other end
@@ -290,6 +309,27 @@ def test_the_text_of_questions() -> None:
     packed = np.pad(np.arange(35).reshape(5, 7), [(0, 1), (0, 1)]).reshape(3, 2, 2, 4)
     asked = ml.pack(ml.exercises.ragged_tiles.solution, np.arange(35).reshape(5, 7))
     assert np.array_equal(packed.transpose(0, 2, 1, 3).ravel(), asked)
+
+
+def test_the_solutions_about_a_shared_buffer() -> None:
+    """Counted: who wrote a slot, and which elements two layouts put in one place."""
+    lucky = ml.exercises.right_by_luck
+    written, read = (ml.index_map(x, (16, 8)) for x in ("[0, 1, 0 p(4)]", "[0, 1]"))
+    same = {at for at in np.ndindex(16, 8) if written(*at) == read(*at)}
+    assert {at for at in np.ndindex(16, 8) if lucky(at).right} == same - {(0, 0)}
+    assert len(same) == 8
+    asked = ml.from_sympy({"m": 64}, ml.exercises.nobody_wrote.solution)
+    rows = ml.from_sympy({"m": 64}, ml.exercises.rows_of_the_last_tile.solution)
+    for m in range(64):
+        slots = np.zeros(ml.index_map("{1,0:T(4,8)}", (m + 1, 6)).size, bool)
+        slots[ml.index_map("{1,0:T(4,8)}", (m + 1, 6))(*np.indices((m + 1, 6)))] = True
+        assert asked(m) == (~slots).sum()
+        assert rows(m) == np.bincount(np.arange(m + 1) // 8)[-1]
+    rows_of = ml.index_map("[0, 1, 0 p(4)]", (8, 2))
+    token = ml.from_sympy({"p": 16}, ml.exercises.token_of_a_slot.solution)
+    assert [rows_of.coordinates(p)[0] for p in range(16)] == [token(p) for p in range(16)]
+    old = ml.from_sympy({"p": 16}, ml.exercises.slot_of_the_writer.solution)
+    assert [rows_of(*divmod(p, 2)) for p in range(16)] == [old(p) for p in range(16)]
 
 
 def test_sizes_that_are_names() -> None:
