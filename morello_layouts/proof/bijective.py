@@ -169,7 +169,7 @@ def _is_injective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
         if one.collisions is not None:
             if m.recipe.names:
                 return _is_injective_for_sizes(m, one)
-            if len(relations) > 1:
+            if one.space.shape != m.recipe.shape:  # merged, or after other relations
                 return _is_injective(m, relations_of(m, one.space.context, most=None))
             point, rank = first_point(one.collisions), len(m.recipe.shape)
             both = (point[:rank], point[rank:])
@@ -201,7 +201,8 @@ def _is_surjective(m: IndexMap, relations: Sequence[RecipeRelation]) -> Proof:
         return replace(_padded(m.unused, m.unused, 0), decider="")
     for one in relations:
         if not one.outside.is_empty():
-            at = first_point(one.outside) if not m.recipe.names else None
+            whole = relations_of(m, one.space.context, most=None)[0]
+            at = first_point(whole.outside) if not m.recipe.names else None
             reason = f"{'an element' if at is None else at} is outside the buffer"
             return Proof(SURJECTIVE, False, reason, counterexample=at)
         if one.inverse_is_wrong:

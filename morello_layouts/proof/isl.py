@@ -341,12 +341,14 @@ class Value:
         quotients: dict[Monomial, isl.Aff] = {}
         rest: dict[Monomial, isl.Aff] = {(): self.parts.get((), self.space.number(0))}
         for monomial, function in self.parts.items():
+            if not monomial:
+                continue
             remainder = function.mod_val(val).to_pw_aff().intersect_domain(self.space.domain)
-            if monomial and remainder.non_zero_set().is_empty():
+            if remainder.non_zero_set().is_empty():
                 quotients[monomial] = function.scale_down_val(val)
-            elif monomial and function.is_cst():
+            elif function.is_cst():
                 rest[monomial] = function
-            elif monomial:
+            else:
                 raise floor_of_product()
         return quotients, Value(rest, self.space).function
 

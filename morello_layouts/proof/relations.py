@@ -98,9 +98,10 @@ class RecipeRelation:
 
 
 def _outside(at: Sequence[isl.Aff], shape: Sequence[Int], space: Space) -> isl.Set:
-    """Return the points at which some functions are outside a box."""
-    bounds = zip(at, map(space.number, shape), strict=True)
-    wrong = (x.lt_set(space.number(0)).union(x.ge_set(n)) for x, n in bounds)
+    """Return points of a box of coordinates, and others, at which functions are outside a box."""
+    own = dict(zip(map(id, space.coordinates), space.shape, strict=True))
+    bounds = [(x, n) for x, n in zip(at, shape, strict=True) if own.get(id(x)) != n]
+    wrong = (x.lt_set(space.number(0)).union(x.ge_set(space.number(n))) for x, n in bounds)
     return union(wrong, space.domain.get_space())
 
 
@@ -152,7 +153,8 @@ def _pieces(recipe: Recipe, most: int | None) -> Iterator[Recipe]:
             runs = step.groups(recipe.shapes[k])
             is_long = most is not None and max(map(len, runs)) > most
             if is_long or not all(isinstance(n, int) for run in runs for n in run[1:]):
-                yield Recipe(shape, recipe.steps[start:k])
+                if k > start:  # else there is nothing before the merge
+                    yield Recipe(shape, recipe.steps[start:k])
                 start, shape = k + 1, recipe.shapes[k + 1]
     last = recipe.steps[start:]
     yield Recipe(shape, last, recipe.tail_padding if start == 0 else 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,7 @@ from morello_layouts.proof import (
     is_surjective,
     verify,
 )
-from morello_layouts.recipe import Scatter, recipe_of_formula
+from morello_layouts.recipe import Merge, Recipe, Scatter, offset_of, recipe_of_formula
 from tests.recipe.test_recognize import Formula, strided, values
 from tests.support.tables import each_row
 
@@ -96,3 +98,20 @@ def test_a_wrong_formula_is_refuted() -> None:
     scattered = recipe_of_formula((3, 4), form)
     assert isinstance(scattered.steps[0], Scatter)
     assert verify(IndexMap.of(scattered, lambda *_: i * 4 + j)).holds is False
+
+
+def merged(axis: Callable[[AffineExpr], AffineExpr]) -> IndexMap:
+    """Twelve dimensions of 4, merged into one that a formula then places, beyond enumeration."""
+    shape = (4,) * 12
+    recipe = Recipe(
+        shape, (Merge((12,)), Scatter((axis(coordinate_variables((4**12,))[0]),), (4**12,)))
+    )
+    return IndexMap.of(recipe, lambda at, _: offset_of(recipe, at, AffineExpr((), 0)))
+
+
+def test_counterexamples_behind_a_merge_have_all_coordinates() -> None:
+    zeros, threes = (0,) * 11, (3,) * 11
+    injective = is_injective(merged(lambda x: x - x % 3))
+    assert (injective.holds, injective.counterexample) == (False, ((*zeros, 0), (*zeros, 1)))
+    bijective = is_bijective(merged(lambda x: x + 3))
+    assert (bijective.holds, bijective.counterexample) == (False, (*threes, 1))
