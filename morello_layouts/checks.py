@@ -24,9 +24,6 @@ def checked_coordinate(
 
     Errors call the dimensions by their names, if they have some.
 
-    Raises:
-        ShapeError: if one is outside of its dimension, or arrays do not broadcast.
-
     >>> checked_coordinate((2, 3), (3, 5), 24)
     (2, 3)
     """
@@ -159,9 +156,6 @@ def as_int(
         why: the rule behind it.
         fix: what to do, if another than to give an int.
 
-    Raises:
-        LayoutError: if it is anything else.
-
     >>> as_int(True, "memory_space")
     Traceback (most recent call last):
     morello_layouts.errors.LayoutError: memory_space: expected an integer from 0, got True
@@ -179,11 +173,7 @@ def as_int(
 
 
 def as_tuple(value: Any, name: str, fix: str, part: Part = ()) -> tuple[Any, ...]:
-    """Return the elements of a list, tuple or array.
-
-    Raises:
-        LayoutError: if the value is text, or has no elements to iterate over.
-    """
+    """Return the elements of a list, tuple or array."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         try:
             return tuple(value)
@@ -197,9 +187,6 @@ def as_permutation(
     value: Any, name: str, rank: int | None = None, *, part: Part = (), fix: str = ""
 ) -> tuple[int, ...]:
     """Return an order of dimensions as a tuple that names each of them once.
-
-    Raises:
-        ShapeError: if a number is missing, appears twice, or is not that of a dimension.
 
     >>> as_permutation([1, 0], "order")
     (1, 0)

@@ -196,11 +196,7 @@ def notation_name(layout: Layout) -> str:
 
 
 def checked_recipe(layout: Layout, shape: tuple[Int, ...]) -> Recipe:
-    """Return the layout's recipe for a shape.
-
-    Raises:
-        ShapeError: if it is not a recipe, or begins at another shape.
-    """
+    """Return the layout's recipe for a shape."""
     recipe = layout.recipe(shape)
     if isinstance(recipe, Recipe) and recipe.shape == shape:
         return recipe

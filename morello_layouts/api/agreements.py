@@ -168,11 +168,7 @@ def _other_texts(
 
 
 def _relayout(sides: tuple[Access, Access], found: Any) -> AffineExpr:
-    """Return the producer's offset as a form of the consumer's.
-
-    Raises:
-        LayoutError: if there is none, or if it is wrong at the smallest difference.
-    """
+    """Return the producer's offset as a form of the consumer's."""
     from morello_layouts.proof.agreement import common_maps
 
     move = Relayout(*common_maps(*sides))

@@ -36,12 +36,7 @@ _SEVERAL: Final = re.compile(r",|\A\s*[0-9]{1,19}\s*[x×]\s*[0-9]")  # 6x8, or M
 
 
 def sizes_of(shape: Shape) -> Sizes:
-    """Return the sizes of a shape as numbers and polynomials in names; text may hold several.
-
-    Raises:
-        ShapeError: if a size is neither a number nor symbolic, is negative, or has names and may be
-            below 1.
-    """
+    """Return the sizes of a shape as numbers and polynomials in names; text may hold several."""
     if isinstance(shape, str) and _SEVERAL.search(shape):
         shape = notations.parse_shape(shape)
     given: tuple[Any, ...] = (
@@ -99,9 +94,6 @@ def _number(given: Any) -> Int | None:
 def form_of(given: Any, name: str) -> AffineExpr:
     """Return a number of bytes as a form over the names of sizes.
 
-    Raises:
-        LayoutError: if it is neither a number of at least 0 nor an expression.
-
     >>> print(form_of("M*K//32", "bytes"))
     (K*M)//32
     """
@@ -126,11 +118,7 @@ def form_of(given: Any, name: str) -> AffineExpr:
 
 
 def require_size_names(names: Iterable[str]) -> None:
-    """Refuse names of sizes that mean coordinates or offsets.
-
-    Raises:
-        ShapeError: if a name is ``d0``, ``d1``, … or ``p``.
-    """
+    """Refuse names of sizes that mean coordinates or offsets."""
     for name in names:
         if re.fullmatch(r"d[0-9]+|p", name):
             raise ShapeError(
@@ -143,9 +131,6 @@ def require_size_names(names: Iterable[str]) -> None:
 def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
     """Return assumptions, one for each name.
 
-    Raises:
-        LayoutError: if a part is not an assumption about one size.
-
     >>> [str(one) for one in assumptions_of(["M % 8 == 0", {"N": (1, 128)}])]
     ['8 divides M', 'N <= 128']
     """
@@ -153,11 +138,7 @@ def assumptions_of(assuming: Assuming | None) -> tuple[Assumption, ...]:
 
 
 def require_names_of(assumptions: Iterable[Assumption], sizes: Iterable[Int]) -> None:
-    """Refuse assumptions about names that no size has.
-
-    Raises:
-        ShapeError: with the names of the sizes.
-    """
+    """Refuse assumptions about names that no size has."""
     names = {name for n in sizes if isinstance(n, SizeExpr) for name in n.names()}
     for one in assumptions:
         if one.name not in names:

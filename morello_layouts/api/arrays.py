@@ -27,9 +27,6 @@ def as_elements(array: NDArray[Any], element: ElementType) -> NDArray[Any]:
     a type that NumPy lacks, such as bf16, the array holds the bits: unsigned integers of its width,
     or a type of another library of that name.
 
-    Raises:
-        LayoutError: if a value does not fit, or the array is of another kind.
-
     >>> as_elements(np.array([1, 2]), ElementType("f32", 32))
     array([1., 2.], dtype=float32)
     """

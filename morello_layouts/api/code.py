@@ -189,12 +189,7 @@ def formulas_of(
 def joined(
     several: Several, bounds: Mapping[Any, tuple[Bound, Bound]] | None, shape: Shape | None
 ) -> Formulas:
-    """Return the formulas of several values as those of one function.
-
-    Raises:
-        ShapeError: if a name has another range in one of them.
-        LayoutError: if one has a condition for padding, which would be that of all.
-    """
+    """Return the formulas of several values as those of one function."""
     if not isinstance(several, Mapping):
         several = {f"offset{k}": one for k, one in enumerate(several)}
     found = {str(name): formulas_of(x, bounds, shape=shape) for name, x in several.items()}

@@ -11,11 +11,16 @@ from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import LayoutLike, index_map, index_maps
 from morello_layouts.checks import as_int, as_tuple, checked_coordinate, shown
 from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
-from morello_layouts.gpu.access import WIDEST, Access, Lanes, access_of_text, vector_width_of
-from morello_layouts.gpu.banks import BankConflicts, conflicts_of
-from morello_layouts.gpu.fragment import Fragment
+from morello_layouts.gpu.access import (
+    WIDEST,
+    Access,
+    Fragment,
+    Lanes,
+    access_of_text,
+    vector_width_of,
+)
+from morello_layouts.gpu.banks import BankConflicts, BankFormula, conflicts_of, formula_of
 from morello_layouts.gpu.lines import CacheLines, Coalescing, coalescing_of, lines_of, with_lanes
-from morello_layouts.gpu.pitches import BankFormula, formula_of
 from morello_layouts.gpu.relayouts import (
     RegisterRelayout,
     register_relayout as relayout_of_registers,

@@ -125,11 +125,7 @@ def parsed(layout: LayoutLike, notation: str | None = None) -> Arrays | IndexMap
 
 
 def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layout | IndexMap]]:
-    """Return the layout of each array with its position in the tuples around it.
-
-    Raises:
-        UnsupportedError: if the value is not a layout.
-    """
+    """Return the layout of each array with its position in the tuples around it."""
     if isinstance(value, IndexMap):
         return [((), value)]
     if isinstance(value, Arrays):
@@ -146,11 +142,7 @@ def arrays_of(value: Arrays | IndexMap) -> Iterable[tuple[tuple[int, ...], Layou
 
 
 def _one_array(layout: LayoutLike) -> Layout | IndexMap:
-    """Return the layout of the only array.
-
-    Raises:
-        UnsupportedError: if the value is a tuple's, or not a layout.
-    """
+    """Return the layout of the only array."""
     value = parsed(layout)
     found = list(islice(arrays_of(value), 2))
     if len(found) == 1 and found[0][0] == ():

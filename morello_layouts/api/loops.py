@@ -14,8 +14,7 @@ from morello_layouts.codegen.printer import fresh_names
 from morello_layouts.errors import LayoutError
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.loop_nests import LoopNest, Space
-from morello_layouts.loop_nests.order import falling, named, physical
-from morello_layouts.loop_nests.space import Digits
+from morello_layouts.loop_nests.space import Digits, falling, named, physical
 from morello_layouts.loop_nests.text import FIELD
 from morello_layouts.loop_nests.tree import Edges
 from morello_layouts.maps import AffineMap, IndexMap

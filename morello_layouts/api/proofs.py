@@ -13,7 +13,7 @@ from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.notations.xla import XlaShape
 
 if TYPE_CHECKING:
-    from morello_layouts.maps.address import Unit
+    from morello_layouts.maps.places import Unit
     from morello_layouts.proof import Proof
     from morello_layouts.proof.alignment import Alignment
     from morello_layouts.proof.bitcast import Bitcast, Correspondence

@@ -36,9 +36,6 @@ def read_shapes(text: str) -> list[str]:
 def read_mesh(text: str) -> dict[str, int]:
     """Return the sizes of a mesh's axes by name.
 
-    Raises:
-        LayoutError: if the text is none.
-
     >>> read_mesh("data=2,model=4")
     {'data': 2, 'model': 4}
     """

@@ -54,9 +54,6 @@ _INDEX: Final = re.compile(r"[0-9]{1,19}")
 def coordinate(text: str) -> tuple[int, ...]:
     """Read a coordinate.
 
-    Raises:
-        ShapeError: if a part is not an index.
-
     >>> coordinate("(6, 5)")
     (6, 5)
     """
@@ -117,9 +114,6 @@ _AT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,19})\s*", re.ASCII)
 
 def sizes_at(text: str) -> dict[str, int]:
     """Read numbers for symbolic sizes.
-
-    Raises:
-        ShapeError: if a part is not a name and its number.
 
     >>> sizes_at("M=16, N=8")
     {'M': 16, 'N': 8}

@@ -297,11 +297,7 @@ def _standard_input() -> str:
 
 
 def read_module(file: str) -> HloModule:
-    """Return the HLO of a file, or of standard input for -; show a bar for a long file.
-
-    Raises:
-        LayoutError: if it cannot be read, or is not HLO.
-    """
+    """Return the HLO of a file, or of standard input for -; show a bar for a long file."""
     from morello_layouts.hlo import read_hlo
 
     source = _standard_input() if file == "-" else Path(file)

@@ -114,11 +114,7 @@ def print_result(text: str, facts: dict[str, Any], *, output: str | None, as_jso
 
 
 def write(path: str, text: str) -> None:
-    """Write a file, and say so on standard error.
-
-    Raises:
-        LayoutError: if the file cannot be written.
-    """
+    """Write a file, and say so on standard error."""
     try:
         Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
         say_written(path)

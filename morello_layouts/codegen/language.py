@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from morello_layouts.codegen.operations import Arithmetic, Lowering, Node, Op, use_counts
-from morello_layouts.codegen.printer import Printer, fresh_names, named_nodes
-from morello_layouts.codegen.widths import IntType, Widths
+from morello_layouts.codegen.printer import IntType, Printer, Widths, fresh_names, named_nodes
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval, Var, variable
 from morello_layouts.expr.assumptions import Assumption
@@ -110,11 +109,7 @@ class Formulas:
         return self.limits is None and len(self.results) == 1
 
     def require_names(self, target: str, is_name: Callable[[str], bool]) -> None:
-        """Check that the target's text can use every name.
-
-        Raises:
-            LayoutError: if one is not an identifier, or means something else there.
-        """
+        """Check that the target's text can use every name."""
         # A single result has no name of its own in any text.
         results = [] if self.is_single else [name for name, _ in self.results]
         own = [self.name, *self.arguments, *results, *([] if self.limits is None else [PADDING])]

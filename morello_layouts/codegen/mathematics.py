@@ -16,8 +16,7 @@ from morello_layouts.codegen.operations import (
     is_known_nonnegative,
     use_counts,
 )
-from morello_layouts.codegen.printer import Printer, fresh_names
-from morello_layouts.codegen.widths import IntType, Widths
+from morello_layouts.codegen.printer import IntType, Printer, Widths, fresh_names
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, BitXor, Digit, digit, variable
 from morello_layouts.expr.assumptions import Assumption

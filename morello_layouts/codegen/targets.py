@@ -17,8 +17,7 @@ from morello_layouts.codegen.language import (
 )
 from morello_layouts.codegen.mathematics import LatexLanguage, MlirLanguage, SympyLanguage
 from morello_layouts.codegen.operations import Op
-from morello_layouts.codegen.printer import ATOM, Printer, Text
-from morello_layouts.codegen.widths import IntType, Widths
+from morello_layouts.codegen.printer import ATOM, IntType, Printer, Text, Widths
 from morello_layouts.errors import LayoutError
 
 _WORDS = words(
@@ -286,10 +285,6 @@ def print_formulas(
     asserts: bool = False,
 ) -> str:
     """Print formulas in a target: as an expression, or as lines if there are several results.
-
-    Raises:
-        LayoutError: if there is no such target, or a name is not one in it.
-        UnsupportedError: if the target lacks an operation.
 
     >>> from morello_layouts.expr import variable
     >>> i = variable("i", 0, 31)

@@ -236,11 +236,7 @@ def _chains(
 
 
 def _read(steps: Sequence[HloInstruction], at: Sequence[int]) -> OperandRead:
-    """Return what the last of some moves reads of the first one's operand.
-
-    Raises:
-        LayoutError: if that is not one map.
-    """
+    """Return what the last of some moves reads of the first one's operand."""
     found: OperandRead | None = None
     for step, number in zip(reversed(steps), reversed(at), strict=True):
         reads = [r for r in instruction_indexing(step).reads if r.number == number]

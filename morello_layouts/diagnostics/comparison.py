@@ -30,7 +30,7 @@ from morello_layouts.diagnostics.report import (
     text_cell,
 )
 from morello_layouts.hlo import HloModule, read_hlo
-from morello_layouts.hlo.dumps import platform_of
+from morello_layouts.hlo.reader import platform_of
 from morello_layouts.limits import REPORT_CHANGES
 from morello_layouts.notations.xla import XlaShape
 from morello_layouts.plain import plain

@@ -58,7 +58,7 @@ from morello_layouts.diagnostics.wasteful import WastefulArray, wasteful_arrays
 from morello_layouts.errors import LayoutError
 from morello_layouts.hlo import HloModule, read_hlo
 from morello_layouts.hlo.assignment import read_assignment
-from morello_layouts.hlo.dumps import assignment_beside, platform_of
+from morello_layouts.hlo.reader import assignment_beside, platform_of
 from morello_layouts.limits import REPORT_CHANGES, REPORT_PLACES_SHOWN
 from morello_layouts.tpu.layouts import Generation, generation_of
 

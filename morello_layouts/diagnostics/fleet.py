@@ -53,9 +53,6 @@ def programs_in(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
     In a folder these are the compiler's optimised programs, at any depth; if it has none, all text
     files that may be programs.
-
-    Raises:
-        LayoutError: if there are none.
     """
     found: dict[Path, None] = {}
     for path in paths:

@@ -101,9 +101,6 @@ class Force:
 class Neighbours:
     """Who makes and who reads the values of a program.
 
-    Args:
-        module: the program.
-
     >>> from morello_layouts.hlo import read_hlo
     >>> text = '''%a = f32[8,8]{1,0} dot(%x, %y)
     ... %b = f32[8,8]{0,1} copy(%a)

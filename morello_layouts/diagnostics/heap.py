@@ -8,8 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from morello_layouts.diagnostics.report import bytes_text
-from morello_layouts.hlo.assignment import Allocation, PlacedValue
-from morello_layouts.hlo.liveness import Schedule
+from morello_layouts.hlo.assignment import Allocation, PlacedValue, Schedule
 from morello_layouts.lazy import numpy as np
 from morello_layouts.limits import HEAP_COLUMNS, HEAP_STEPS
 

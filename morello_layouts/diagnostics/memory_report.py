@@ -31,10 +31,10 @@ from morello_layouts.hlo.assignment import (
     Allocation,
     BufferAssignment,
     PlacedValue,
+    Schedule,
     read_assignment,
 )
-from morello_layouts.hlo.dumps import assignment_beside, platform_of, program_beside, program_name
-from morello_layouts.hlo.liveness import Schedule
+from morello_layouts.hlo.reader import assignment_beside, platform_of, program_beside, program_name
 from morello_layouts.notations.xla import XlaShape
 
 _KINDS: Final = {

@@ -44,11 +44,7 @@ class AnswerReader:
     size: int | None = None
 
     def read(self, answer: Any) -> IndexMap | AffineMap:
-        """Return the map of an answer: text, a SymPy expression, a map, or a function.
-
-        Raises:
-            LayoutError: if it is none of these, or a map of another array.
-        """
+        """Return the map of an answer: text, a SymPy expression, a map, or a function."""
         if isinstance(answer, str):
             return self._text(answer)
         if isinstance(answer, AffineMap):

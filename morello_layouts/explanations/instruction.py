@@ -19,11 +19,7 @@ _SIZES: Final = "once the program is partitioned, sizes are those of one part"
 
 
 def instruction_in(text: object) -> HloInstruction | None:
-    """Return the HLO instruction that a text holds; None for other texts.
-
-    Raises:
-        LayoutError: if the instruction is wrong, or the text holds several.
-    """
+    """Return the HLO instruction that a text holds; None for other texts."""
     if not isinstance(text, str):
         from morello_layouts.hlo import HloInstruction as Instruction
 

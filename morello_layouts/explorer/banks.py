@@ -39,9 +39,6 @@ class Banks:
 def banks_of(m: IndexMap, text: str) -> Banks:
     """Return the conflicts of an access such as ``column, 16 bits``.
 
-    Raises:
-        LayoutError: if the text is not an access, or the layout does not have its vectors.
-
     >>> found = banks_of(api.index_map("f32[32,32]"), "column")
     >>> found.verdict, found.rows[0].text
     ('32-way conflict', 'bank 0 gives one after the other the words 0, 32, 64, 96, …')

@@ -152,9 +152,6 @@ class Server:
     Args:
         port: 0 for any free port.
         worker: answers the questions; a new one by default.
-
-    Raises:
-        LayoutError: if the port is taken, or the worker does not start.
     """
 
     def __init__(self, port: int = 0, worker: Worker | None = None) -> None:
@@ -230,11 +227,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def asked(port: int, question: Question) -> dict[str, Any]:
-    """Return a server's answer to a question, over HTTP as the page asks it.
-
-    Raises:
-        OSError: if no server answers at the port.
-    """
+    """Return a server's answer to a question, over HTTP as the page asks it."""
     with closing(HTTPConnection(HOST, port, timeout=limits.EXPLORER_PATIENCE)) as connection:
         connection.request("GET", f"/api/answer?{urlencode(question.filled())}")
         found: dict[str, Any] = json.loads(connection.getresponse().read())

@@ -64,9 +64,6 @@ class Question:
     def of(values: Mapping[str, str]) -> Question:
         """Return the question with these fields.
 
-        Raises:
-            FieldError: if a field is unknown or too long.
-
         >>> Question.of({"layout": "f32[3,5]", "other": "{0,1}"}).other
         '{0,1}'
         """
@@ -140,9 +137,6 @@ def error_dict(wrong: FieldError) -> dict[str, Any]:
 def parse_sizes(text: str) -> dict[str, int]:
     """Read sizes by name.
 
-    Raises:
-        ParseError: with a caret at the part that is not a size.
-
     >>> parse_sizes("M=16, N = 256")
     {'M': 16, 'N': 256}
     """
@@ -189,9 +183,6 @@ def is_formula(text: str) -> bool:
 
 def formula_for(m: IndexMap, text: str) -> AffineMap:
     """Return the map of a formula, over the array of another map.
-
-    Raises:
-        ParseError: if the text is not a formula over the array, with a caret.
 
     >>> formula_for(api.index_map("f32[3,5]"), "5*d0 + d1")(2, 3)
     13
@@ -282,9 +273,6 @@ def in_field(field: str) -> Iterator[None]:
 def subject_of(question: Question) -> Subject:
     """Return the layout that a question is about, with its report.
 
-    Raises:
-        FieldError: if a field is wrong.
-
     >>> subject_of(Question("[1, 0, 1 p(4)]", shape="6x8")).report.sizes.elements
     48
     """
@@ -356,9 +344,6 @@ def at_numbers(maps: Sequence[IndexMap], at: str) -> tuple[list[IndexMap], dict[
     """Return index maps at numbers for their symbolic sizes, and these numbers.
 
     Numbers from the page's field come first; for other sizes numbers are chosen.
-
-    Raises:
-        FieldError: if a number is not a size, or does not meet the assumptions.
 
     >>> m = api.index_map("f32[M,N]{1,0:T(8,128)}", assuming="16 | M")
     >>> at_numbers([m], "N=200")[1]

@@ -29,9 +29,6 @@ class Worker:
 
     Args:
         seconds: how long the process may take for one question.
-
-    Raises:
-        LayoutError: if no process can be started.
     """
 
     def __init__(self, seconds: float = EXPLORER_SECONDS) -> None:

@@ -163,9 +163,6 @@ def checked_sizes(
 ) -> dict[str, int]:
     """Return sizes for names, each given once and as assumed.
 
-    Raises:
-        ShapeError: if a size is missing, unknown, below 1, or not as assumed.
-
     >>> checked_sizes({"N": 5}, ["N"], [])
     {'N': 5}
     """

@@ -50,9 +50,6 @@ def _number(form: AffineExpr) -> int | None:
 def bits_of(form: AffineExpr, mask: AffineExpr) -> AffineExpr:
     """Return ``form & mask`` of a number and a form, either way round.
 
-    Raises:
-        UnsupportedError: if neither is a number.
-
     >>> from morello_layouts.expr.affine import variable
     >>> i = variable("i")
     >>> print(bits_of(i, AffineExpr((), 0x380)), "and", bits_of(i, AffineExpr((), ~7)))
@@ -88,9 +85,6 @@ def _ones(of: AffineExpr, bits: int) -> AffineExpr:
 
 def either(left: AffineExpr, right: AffineExpr) -> AffineExpr:
     """Return ``left | right`` if one is a number, or if no bit is set in both.
-
-    Raises:
-        UnsupportedError: if both may have the same bit.
 
     >>> from morello_layouts.expr.affine import variable
     >>> print(either(8 * variable("i"), variable("j", 0, 7)))

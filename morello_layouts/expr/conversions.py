@@ -97,9 +97,6 @@ def multiply(left: AffineExpr, right: AffineExpr, sizes: set[str]) -> AffineExpr
 
     The variables that make it a number are sizes; they are added to ``sizes``.
 
-    Raises:
-        UnsupportedError: if both are variable.
-
     >>> from morello_layouts.expr.affine import variable
     >>> sizes = set()
     >>> print(multiply(variable("i"), variable("N", 1) + 2, sizes), sizes)
@@ -372,9 +369,6 @@ def public_size(value: Int, named: Mapping[str, sympy.Symbol]) -> Any:
 def number_from_sympy(expr: sympy.Expr) -> Int:
     """Return an integer or a symbolic size from SymPy.
 
-    Raises:
-        LayoutError: if it is neither.
-
     >>> from sympy import symbols
     >>> number_from_sympy(2 * symbols("N", integer=True, positive=True) - 1)
     SizeExpr(2*N - 1)
@@ -395,10 +389,6 @@ def form_from_sympy(expr: sympy.Expr, bounds: Mapping[str, Interval]) -> AffineE
 
     A variable without an entry in ``bounds`` gets the bounds of its SymPy assumptions. Symbols of
     at least 1 without an upper bound may be divisors, moduli and factors.
-
-    Raises:
-        LayoutError: if a value may not be an integer.
-        UnsupportedError: if the expression is not quasi-affine.
 
     >>> from sympy import floor, symbols
     >>> print(form_from_sympy(3 * floor(symbols("i") / 4), {"i": Interval(0, 7)}))

@@ -5,12 +5,10 @@
 32-way conflict
 """
 
-from morello_layouts.gpu.access import Access, Copy, Lanes, Matrices, Requests
-from morello_layouts.gpu.banks import BankConflicts, Collision
+from morello_layouts.gpu.access import Access, Copy, Fragment, Lanes, Matrices, Requests
+from morello_layouts.gpu.banks import BankConflicts, BankFormula, Collision
 from morello_layouts.gpu.candidates import PlacedTile
-from morello_layouts.gpu.fragment import Fragment
 from morello_layouts.gpu.lines import CacheLines, Coalescing, Touched
-from morello_layouts.gpu.pitches import BankFormula
 from morello_layouts.gpu.relayouts import RegisterRelayout
 from morello_layouts.gpu.swizzle import BestSwizzle
 

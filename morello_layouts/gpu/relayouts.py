@@ -103,12 +103,7 @@ class RegisterRelayout(Displayed):
 
 
 def register_relayout(source: Recipe, target: Recipe, bits: int | None) -> RegisterRelayout:
-    """Return what a change from one layout of registers to another takes.
-
-    Raises:
-        ShapeError: if shapes or numbers of lanes, warps or blocks differ.
-        UnsupportedError: if a layout is not linear over F2, or has no registers.
-    """
+    """Return what a change from one layout of registers to another takes."""
     found = Matrices.of(source, target)
     kind = next(kind for kind, fixed in _FIXED.items() if found.reaches(fixed))
     elements = 1 << Span(v for n in ("register", "lane", "warp") for v in found.target[n]).rank

@@ -36,13 +36,7 @@ def echelon(vectors: Sequence[int]) -> Space:
 
 
 def spaces_of(index: Array, phase_lanes: Array, requests: Requests) -> set[Space] | None:
-    """Return the spaces that phases ask for, in bits of the index; None if one is not linear.
-
-    Args:
-        index: the row-major index of each lane's first element: instructions by lanes.
-        phase_lanes: the lanes of a phase in each instruction.
-        requests: what lanes ask for.
-    """
+    """Return the spaces that phases ask for, in bits of the index; None if one is not linear."""
     found: set[Space] = set()
     if requests.vector & (requests.vector - 1):
         return None

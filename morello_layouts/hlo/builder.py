@@ -48,11 +48,7 @@ class ShapeTable(dict[str, XlaValue]):
     """
 
     def __missing__(self, text: str) -> XlaValue:
-        """Read the shape in a text.
-
-        Raises:
-            ParseError: if the text is not a shape.
-        """
+        """Read the shape in a text."""
         self[text] = found = self._tuple(text) or _usual_array(text) or parse_xla(text)
         return found
 
@@ -352,11 +348,7 @@ _NONE: Final = Arguments()
 
 
 class Operands:
-    """Reads the text in an instruction's parentheses.
-
-    Args:
-        shapes: the types of the dump.
-    """
+    """Reads the text in an instruction's parentheses."""
 
     def __init__(self, shapes: ShapeTable) -> None:
         self.shapes = shapes

@@ -99,12 +99,7 @@ class SourceTables:
 
 
 def row_of(scan: Scanner) -> tuple[int, str]:
-    """Return number and text of the row at the scanner's position.
-
-    Raises:
-        ParseError: if it is not a row.
-        Incomplete: if the text ends inside the row.
-    """
+    """Return number and text of the row at the scanner's position."""
     match = TABLE_ROW.match(scan.text, scan.position)
     if match is None:
         text = scan.text[scan.position :]

@@ -119,13 +119,7 @@ class Incomplete(LayoutError):  # noqa: N818  (a state that the reader turns int
 
 
 class Scanner:
-    """A text and a position in it.
-
-    Args:
-        text: one statement, or several.
-        line: the line of the file on which the text begins.
-        position: the position to begin at.
-    """
+    """A text and a position in it."""
 
     def __init__(self, text: str, line: int = 1, position: int = 0) -> None:
         self.text, self.line, self.position = text, line, position
@@ -299,12 +293,7 @@ _TEXT: Final = re.compile(
 
 
 class Lines:
-    """The lines of a dump, one at a time, and their number.
-
-    Args:
-        lines: the lines, each with its newline.
-        progress: called now and then with ``position()`` and ``total``.
-    """
+    """The lines of a dump, one at a time, and their number."""
 
     def __init__(
         self,
@@ -343,11 +332,7 @@ class Lines:
 
 @contextmanager
 def open_lines(source: str | os.PathLike[str], progress: Progress | None) -> Iterator[Lines]:
-    """Open the lines of a text, or of the file that a path names.
-
-    Raises:
-        LayoutError: if there is no such file, or it cannot be read.
-    """
+    """Open the lines of a text, or of the file that a path names."""
     if isinstance(source, str) and ("\n" in source or _TEXT.match(source)):
         stream = io.StringIO(source, newline=None)
         yield Lines(iter(stream), progress, stream.tell, len(source))
@@ -365,9 +350,6 @@ def open_file(source: str | os.PathLike[str], what: str, marks: str) -> io.Buffe
         source: the path.
         what: what the file holds, for errors.
         marks: a text with one of these is not taken for a path.
-
-    Raises:
-        LayoutError: if it is not a path, or the file cannot be read.
     """
     if not isinstance(source, str | os.PathLike):
         raise LayoutError(
@@ -392,17 +374,7 @@ _BRACKET: Final = re.compile(r"[][(){}]")
 
 
 def join(scan: Scanner, stop: Incomplete, lines: Lines, joins: int) -> None:
-    """Append to a text the lines that continue it: more than one while brackets are open.
-
-    Args:
-        scan: the text.
-        stop: the reason why it is incomplete.
-        lines: the lines after it, at least one.
-        joins: the number of times that lines were appended to this statement.
-
-    Raises:
-        ParseError: if the next line cannot continue it.
-    """
+    """Append to a text the lines that continue it: more than one while brackets are open."""
     text = scan.text.rstrip()
     # Any line may follow these: a computation inside an attribute, a name.
     takes_all = text[-1:] == "{" or text.endswith(("ROOT", "ENTRY"))

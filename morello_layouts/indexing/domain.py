@@ -45,11 +45,7 @@ class Domain:
             self.require(*each)
 
     def require(self, x: Expr, lo: int, hi: int) -> None:
-        """Add a constraint; one on a variable is a bound.
-
-        Raises:
-            EmptyDomainError: if no point satisfies it.
-        """
+        """Add a constraint; one on a variable is a bound."""
         if isinstance(x, int):
             lo, hi = max(lo, x), min(hi, x)
         else:
@@ -67,11 +63,7 @@ class Domain:
         return tuple(sorted(found, key=lambda each: text_of(each.expr)))
 
     def simplify(self) -> None:
-        """Make the bounds tighter, drop what always holds, and join what is about one expression.
-
-        Raises:
-            EmptyDomainError: if no point satisfies the constraints, as far as this sees.
-        """
+        """Make the bounds tighter, drop what always holds, and join those on one expression."""
         for _ in range(INDEXING_ROUNDS):
             self.is_changed = False
             given, self.constraints = self.listed(), {}
@@ -226,9 +218,6 @@ def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 
     >>> _joined((6, 3), (7, 5))
     (42, 33)
-
-    Raises:
-        EmptyDomainError: if no number has both.
     """
     (m, r), (n, s) = one, other
     common = gcd(m, n)

@@ -96,11 +96,7 @@ class Call:
         return shape
 
     def refuse(self, why: str) -> NoReturn:
-        """Say that the instruction has no indexing map.
-
-        Raises:
-            UnsupportedError: always.
-        """
+        """Say that the instruction has no indexing map."""
         name, opcode = self.instruction.name, self.instruction.opcode
         raise UnsupportedError(
             f"{name}: a {opcode} has no indexing map here",

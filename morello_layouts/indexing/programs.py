@@ -129,16 +129,7 @@ class InstructionIndexing(Displayed):
 
 
 def instruction_indexing(instruction: HloInstruction, output: int = 0) -> InstructionIndexing:
-    """Return what an instruction reads.
-
-    Args:
-        instruction: the instruction.
-        output: the number of the result, for an instruction with several.
-
-    Raises:
-        LayoutError: if there is no such result.
-        UnsupportedError: if what it reads is not known.
-    """
+    """Return what an instruction reads."""
     count = len(instruction.shape.shapes) if isinstance(instruction.shape, XlaTuple) else 1
     if not 0 <= output < count:
         raise LayoutError(

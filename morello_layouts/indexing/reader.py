@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from morello_layouts.indexing.domain import Constraint
-from morello_layouts.indexing.expression_reader import NAME, Reader
+from morello_layouts.indexing.expressions import NAME, Reader
 from morello_layouts.indexing.values import IndexingMap, Variable
 from morello_layouts.notations.grammar import Terminal, Token, integer
 
@@ -24,9 +24,6 @@ def parse_indexing_map(
         text: the map.
         dims: a size for each dimension, for a text without a domain.
         ranges: a size for each range variable, likewise.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> print(parse_indexing_map("(i)[j] -> (4*i + j / 2), domain: i in [0, 3], j in [0, 7]"))
     (i)[j] -> (i * 4 + j floordiv 2), domain: i in [0, 3], j in [0, 7]

@@ -22,7 +22,6 @@ from morello_layouts.indexing.domain import (
     hidden,
     simplest,
 )
-from morello_layouts.indexing.expression_reader import parse_expression
 from morello_layouts.indexing.expressions import (
     Expr,
     Forms,
@@ -31,6 +30,7 @@ from morello_layouts.indexing.expressions import (
     cost_of,
     evaluate,
     names_of,
+    parse_expression,
     substitute,
     text_of,
     times,

@@ -68,11 +68,7 @@ class RawFunction:
     itemsize: int
 
     def __call__(self, target: Any, source: Any) -> None:
-        """Move the source to the target; C runs without Python's lock.
-
-        Raises:
-            LayoutError: if an array does not fit.
-        """
+        """Move the source to the target; C runs without Python's lock."""
         (want, have), size = self.items, self.itemsize
         to = target if type(target) is int else _address("target", target, want, size)
         of = source if type(source) is int else _address("source", source, have, size)
@@ -220,9 +216,6 @@ def compiler() -> tuple[str, ...] | None:
     """Return the command of a C compiler: ``CC`` if it is set, else gcc, clang or cc; else None.
 
     An empty ``CC`` means that there is no compiler.
-
-    Raises:
-        LayoutError: if ``CC`` cannot be read as a command.
     """
     given = os.environ.get("CC")
     for name in ("gcc", "clang", "cc") if given is None else (given,):
@@ -239,11 +232,7 @@ def compiler() -> tuple[str, ...] | None:
 
 
 def cache_folder() -> Path:
-    """Return the folder of built kernels: ``MORELLO_LAYOUTS_CACHE``, or in the user's cache.
-
-    Raises:
-        LayoutError: if neither folder is known.
-    """
+    """Return the folder of built kernels: ``MORELLO_LAYOUTS_CACHE``, or in the user's cache."""
     own, home = os.environ.get("MORELLO_LAYOUTS_CACHE"), os.environ.get("XDG_CACHE_HOME")
     try:
         if own:
@@ -261,10 +250,6 @@ def load(source: str, name: str, command: tuple[str, ...], flags: tuple[str, ...
     """Return a C function of a source, from the cache or built anew.
 
     A library of the cache that is damaged or does not load is built again.
-
-    Raises:
-        LayoutError: if the compiler refuses the source or writes no library, if the cache cannot be
-            written, or if other users can write to it.
     """
     key = "\0".join((source, *command, *flags, _version(command), _processor()))
     wanted = _digest(key.encode(errors="surrogateescape"))

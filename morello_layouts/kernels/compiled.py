@@ -273,9 +273,6 @@ def _sizes_of(shape: tuple[Int, ...], counts: tuple[int, ...]) -> dict[str, int]
 def as_items(given: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an array as it is, anything else as an array of a type that holds its values.
 
-    Raises:
-        LayoutError: if the type does not hold them.
-
     >>> as_items([1, 2], np.dtype("float32"))
     array([1., 2.], dtype=float32)
     """
@@ -343,9 +340,6 @@ def _check_out(out: Any, size: int, dtype: np.dtype[Any], buffer: NDArray[Any]) 
 def thread_count(threads: Any) -> int:
     """Return the number of threads that a caller asks for; None asks for one.
 
-    Raises:
-        LayoutError: if it is not a number of threads.
-
     >>> thread_count(None), thread_count(2)
     (1, 2)
     """
@@ -383,11 +377,7 @@ def sized_relayout(
     *,
     threads: int = 1,
 ) -> SizedRelayout:
-    """Build the kernel between two layouts of symbolic sizes; the result is kept.
-
-    Raises:
-        UnsupportedError: if the layouts share no digits at all sizes.
-    """
+    """Build the kernel between two layouts of symbolic sizes; the result is kept."""
     kernel = Kernel(source, target, dtype.itemsize, fill, assumptions=assumptions)
     build = _built(kernel, threads)
 

@@ -128,12 +128,7 @@ def is_function_name(name: str, language: str) -> bool:
 
 
 def kernel_text(kernel: Kernel, language: str) -> str:
-    """Return a whole source file that moves one layout's buffer to the other's.
-
-    Raises:
-        LayoutError: if the name is not one that the language takes.
-        UnsupportedError: if no kernel is written in the language.
-    """
+    """Return a whole source file that moves one layout's buffer to the other's."""
     target = _TARGETS.get(language)
     if target is None:
         raise UnsupportedError(

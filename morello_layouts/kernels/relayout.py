@@ -281,9 +281,6 @@ def padding_item(fill: Any, dtype: np.dtype[Any], bits_of: str | None = None) ->
         dtype: the type of an item.
         bits_of: the type that NumPy lacks, if items are its bits; the fill is its bits then.
 
-    Raises:
-        LayoutError: if the fill is not a value of the type.
-
     >>> padding_item(1, np.dtype("float32"))
     array(1., dtype=float32)
     """

@@ -272,11 +272,7 @@ WRITERS: Final[Mapping[str, type[Writer]]] = {
 
 
 def writer_of(target: str) -> type[Writer]:
-    """Return the writer of a language.
-
-    Raises:
-        LayoutError: if there is none.
-    """
+    """Return the writer of a language."""
     name = target.lower() if isinstance(target, str) else ""
     if name not in WRITERS:
         raise LayoutError(

@@ -13,8 +13,7 @@ from morello_layouts.expr import OPERATIONS, AffineExpr, Var
 from morello_layouts.expr.affine import divisions, operands_of
 from morello_layouts.expr.assumptions import checked_sizes
 from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.loop_nests.counters import Counter, counted
-from morello_layouts.loop_nests.hoist import Hoist
+from morello_layouts.loop_nests.hoist import Counter, Hoist, counted
 from morello_layouts.loop_nests.languages import writer_of
 from morello_layouts.loop_nests.space import Axis, Digits, Limit, Space
 from morello_layouts.loop_nests.tree import Builder, Edges, Plan, Walk

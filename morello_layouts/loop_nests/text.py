@@ -8,14 +8,13 @@ from typing import ClassVar, Final
 
 from morello_layouts.codegen.language import ProgramLanguage
 from morello_layouts.codegen.operations import Lowering, Node, Op
+from morello_layouts.codegen.printer import IntType, Widths
 from morello_layouts.codegen.targets import CLanguage, CudaLanguage, PythonLanguage, RustLanguage
-from morello_layouts.codegen.widths import IntType, Widths
 from morello_layouts.errors import LayoutError, UnsupportedError
 from morello_layouts.expr import AffineExpr, Interval
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import ElementType
-from morello_layouts.loop_nests.counters import Counter
-from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.hoist import Counter, Value
 from morello_layouts.loop_nests.space import Access, fresh
 from morello_layouts.loop_nests.tree import Block, Guard, Loop, Statement, Visit, Walk
 
@@ -80,11 +79,7 @@ class Writer:
         self.ends = {axis.name: fresh(f"{axis.name}_end", taken) for axis in walk.axes}
 
     def require_names(self, *names: str) -> None:
-        """Check that the text of the language can use every name.
-
-        Raises:
-            LayoutError: if one is not a name in it, or is a reserved word.
-        """
+        """Check that the text of the language can use every name."""
         space = self.walk.space
         own = (*names, *(a.name for a in space.accesses), *(axis.name for axis in self.walk.axes))
         for name in (*own, *space.sizes, *space.size_names):
@@ -247,11 +242,7 @@ class Writer:
         yield from [self.end] if self.end else []
 
     def arrays(self) -> list[str]:
-        """Return the arguments for the arrays.
-
-        Raises:
-            UnsupportedError: if an element has no type, or a copy is to another one.
-        """
+        """Return the arguments for the arrays."""
         arrays = self.walk.space.accesses
         heads = [self.array] * (len(arrays) - 1) + [self.written]
         kinds = [

@@ -10,8 +10,7 @@ from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize, digit
 from morello_layouts.expr.sizes import Int, ceil_quotient, evaluated, is_nonnegative
 from morello_layouts.limits import LOOP_PARTS
-from morello_layouts.loop_nests.counters import Counter
-from morello_layouts.loop_nests.hoist import Value
+from morello_layouts.loop_nests.hoist import Counter, Value
 from morello_layouts.loop_nests.space import Axis, Digits, Limit, Space
 
 Edges: TypeAlias = Literal["bounds", "guards", "peel"]

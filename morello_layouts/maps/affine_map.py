@@ -40,10 +40,6 @@ def forms_of(
 
     A symbol alone has the bounds of its dimension. Symbols in an expression have those of their
     own SymPy assumptions, and the expression is taken to lie within its dimension.
-
-    Raises:
-        ShapeError: if their number is another than that of the sizes, or a number lies outside.
-        LayoutError: if a value is not an index expression.
     """
     require_rank(coordinate, len(shape), "the coordinate")
     forms: list[AffineExpr] = []
@@ -81,11 +77,7 @@ def exprs_of(
 def coordinate_with(
     names: Sequence[str], values: Mapping[Any, Any] | None, named: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the coordinate of these names with values in place of some of its symbols.
-
-    Raises:
-        ShapeError: if a name is not that of a coordinate.
-    """
+    """Return the coordinate of these names with values in place of some of its symbols."""
     at: dict[str, Any] = {name: symbol(name) for name in names}
     for name, value in {**{str(key): x for key, x in (values or {}).items()}, **named}.items():
         if name not in at:

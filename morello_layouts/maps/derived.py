@@ -24,9 +24,6 @@ def reshape_view(m: IndexMap, shape: Sequence[Int], order: Sequence[int] | None 
         order: the transpose after the reshape, as NumPy's: dimension k of m's array is dimension
             ``order[k]`` before it. None means no transpose.
 
-    Raises:
-        ShapeError: if the shape and m's shape have different numbers of elements.
-
     >>> from morello_layouts import index_map
     >>> print(reshape_view(index_map("f32[6,4]{1,0}"), (24,), (1, 0)))
     (d0) -> 4*(d0%6) + d0//6
@@ -74,9 +71,6 @@ def split_elements(m: IndexMap, parts: int) -> IndexMap:
 
 def map_of_formula(f: AffineMap) -> IndexMap:
     """Return the index map whose offset a formula gives, or whose place several give.
-
-    Raises:
-        ShapeError: if a formula may be negative, or leave the buffer.
 
     >>> from morello_layouts import from_sympy
     >>> m = map_of_formula(from_sympy({"shape": (6, 8)}, "24*(d1//4) + 4*d0 + d1%4"))

@@ -17,7 +17,6 @@ from morello_layouts.expr.simplify import Derivation
 from morello_layouts.expr.sizes import Int, SizeExpr, evaluated
 from morello_layouts.expr.substitution import map_ints, substitute
 from morello_layouts.layout import ElementType
-from morello_layouts.maps.address import Unit, address_of
 from morello_layouts.maps.affine_map import AffineMap, exprs_of, forms_of, is_symbolic
 from morello_layouts.maps.displayed import Drawn
 from morello_layouts.maps.inverse import Inverse
@@ -34,6 +33,8 @@ from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.places import (
     MEMORY,
     Place,
+    Unit,
+    address_of,
     coordinates_of,
     number_of_axis,
     place_of,

@@ -220,10 +220,6 @@ def modes_along(
 ) -> Modes:
     """Return the modes of one variable of a form.
 
-    Raises:
-        UnsupportedError: if the strides depend on other coordinates, or change at positions that
-            do not divide one another.
-
     >>> from morello_layouts.expr import variable
     >>> i = variable("i", 0, 31)
     >>> print(modes_along(64 * (i // 8) + i % 8, "i", 32))
@@ -310,13 +306,6 @@ def _irregular(name: str, atom: Atom, why: str) -> UnsupportedError:
 
 def require_dim(dim: int | str, names: Sequence[str]) -> int:
     """Return a dimension as an index from the left; a negative one counts from the right.
-
-    Args:
-        dim: its number or its name.
-        names: the names of all dimensions.
-
-    Raises:
-        ShapeError: if the array has no such dimension.
 
     >>> require_dim(-1, ("y", "x")), require_dim("y", ("y", "x"))
     (1, 0)

@@ -36,9 +36,6 @@ def checked_names(
         others: names of sizes that formulas have besides.
         offset: the name of the offset in formulas beside.
 
-    Raises:
-        ShapeError: if their number is wrong, or one is not a name, appears twice, or is taken.
-
     >>> checked_names(("y", "x"), (6, 8)), checked_names(("d0", "d1"), (6, 8))
     (('y', 'x'), ())
     """
@@ -113,11 +110,6 @@ def kept_names(
 
     A dimension is kept if one coordinate of the array depends on it, and on nothing else.
 
-    Args:
-        names: the names of the array's dimensions.
-        rank: the number of the view's dimensions.
-        coordinates: the array's coordinates as formulas of the view's.
-
     >>> from morello_layouts.expr import coordinate_variables
     >>> i, j = coordinate_variables((6, 8))
     >>> kept_names(("y", "x"), 2, (7 - j, i)), kept_names(("y", "x"), 2, (i + j, j))
@@ -144,9 +136,6 @@ def _without_rest(form: AffineExpr) -> AffineExpr:
 
 def in_order(coordinate: Sequence[Any], named: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return a coordinate given by names in the order of dimensions; one given in order as it is.
-
-    Raises:
-        ShapeError: if it is given both ways, or a name is missing or unknown.
 
     >>> in_order((), {"x": 3, "y": 2}, ("y", "x"))
     (2, 3)

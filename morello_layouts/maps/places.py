@@ -1,18 +1,21 @@
-"""Where an element is, by the names of the physical axes, and which element is somewhere."""
+"""Where an element is, by names of the physical axes; which element is somewhere; addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from morello_layouts.checks import as_index, as_integers, shown, spread
+from morello_layouts.checks import as_index, as_int, as_integers, shown, spread, whole
 from morello_layouts.description import amount
-from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.errors import LayoutError, ShapeError, UnsupportedError
 from morello_layouts.expr import AffineExpr, canonicalize
-from morello_layouts.expr.sizes import Int
+from morello_layouts.expr.conversions import number_from_sympy
+from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.limits import HOLDERS
+from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.recipe import (
     Recipe,
     coordinates_at,
@@ -68,9 +71,6 @@ def names_of_axes(recipe: Recipe) -> tuple[str, ...]:
 def number_of_axis(recipe: Recipe, axis: str) -> int:
     """Return which axis has a name.
 
-    Raises:
-        ShapeError: if none has.
-
     >>> number_of_axis(Recipe((8, 4), axis_names=("device", "offset")), "offset")
     1
     """
@@ -85,11 +85,7 @@ def number_of_axis(recipe: Recipe, axis: str) -> int:
 
 
 def place_of(recipe: Recipe, coordinate: Sequence[Any]) -> Place:
-    """Return the place of the element at a coordinate, of ints or arrays that broadcast.
-
-    Raises:
-        UnsupportedError: if there are too many places to list them.
-    """
+    """Return the place of the element at a coordinate, of ints or arrays that broadcast."""
     replicas = known(recipe.replica_sizes)
     if prod(replicas) > HOLDERS:
         raise UnsupportedError(
@@ -109,11 +105,7 @@ def place_of(recipe: Recipe, coordinate: Sequence[Any]) -> Place:
 
 
 def slot_of(recipe: Recipe, place: Mapping[str, Any]) -> Any:
-    """Return the slot at a place, of ints or arrays; an axis of one value may be left out.
-
-    Raises:
-        ShapeError: if an axis is missing or unknown, or a coordinate is outside of it.
-    """
+    """Return the slot at a place, of ints or arrays; an axis of one value may be left out."""
     names = names_of_axes(recipe)
     axes = zip(recipe.axis_names, recipe.physical_shape, strict=False)  # memory has no names
     place = {**{name: 0 for name, n in axes if n == 1}, **place}
@@ -140,11 +132,7 @@ def slot_of(recipe: Recipe, place: Mapping[str, Any]) -> Any:
 
 
 def coordinates_of(recipe: Recipe, offset: Any) -> Any:
-    """Return the coordinate of the element at an offset; arrays have -1 and ints None at padding.
-
-    Raises:
-        ShapeError: if an offset is outside of the buffer.
-    """
+    """Return the coordinate of the element at an offset; at padding, arrays have -1, ints None."""
     (size,) = known((recipe.size,))
     is_array = isinstance(offset, list) or getattr(offset, "ndim", 0) > 0
     p: Any = as_integers(offset, "the offset", size) if is_array else as_index(offset)
@@ -204,3 +192,84 @@ def named_forms(recipe: Recipe, offset: AffineExpr) -> tuple[tuple[str, AffineEx
     digits = delinearize(offset - recipe.offset, shape)
     forms = (canonicalize(digit) for digit in digits)
     return tuple(zip(recipe.axis_names, forms, strict=True))
+
+
+AnIndexMap: TypeAlias = Any
+"""An index map, whose module imports this one."""
+
+Unit: TypeAlias = Literal["elements", "bytes", "bits"]
+"""What offsets count."""
+
+_WIDEST: Final = 2**16  # bits of an element
+
+
+def bits_of_unit(m: AnIndexMap, unit: Unit, bits: int | None) -> tuple[int, int]:
+    """Return the bits of an element and of a unit; both are 1 if elements are counted."""
+    if unit not in get_args(Unit):
+        raise LayoutError(
+            f"unit: expected elements, bytes or bits, got {shown(unit)}",
+            "offsets count one of these",
+            'give unit="bytes"',
+        )
+    if unit == "elements":
+        return 1, 1
+    if bits is None and m.element_type is None:
+        raise LayoutError(
+            f"unit: {m.source or 'the layout'} does not say how many bits an element has",
+            f"an address in {unit} needs the element's type",
+            'give bits=16, or unit="elements"',
+        )
+    own: int = 0 if m.element_type is None else m.element_type.bits
+    each = own if bits is None else as_int(bits, "bits", 1, _WIDEST, fix="give bits=16")
+    return each, 8 if unit == "bytes" else 1
+
+
+def address_of(m: AnIndexMap, unit: Unit, base: Any, bits: int | None) -> AffineMap:
+    """Return the map from coordinates to addresses; arguments as of :meth:`IndexMap.address`."""
+    each, per = bits_of_unit(m, unit, bits)
+    offset = memory_form(m)
+    whole_units = each % per == 0
+    forms = [offset * (each // per)] if whole_units else [offset * each // per, offset * each % per]
+    results = {"elements": (), "bits": ("bit",)}.get(unit, ("byte", "bit")[: len(forms)])
+    start = _number(base)
+    symbols = {s.name: s for s in getattr(base, "free_symbols", ())}
+    size = m.recipe.size * (each // per) if start == 0 and len(forms) == 1 else None
+    found: AffineMap = replace(
+        m.affine_map,
+        given=(forms[0] + start, *forms[1:]),
+        buffer_size=size,
+        size_symbols={**m.size_symbols, **symbols},
+        results=results,
+    )
+    return found.named(*m.names)
+
+
+def memory_form(m: AnIndexMap) -> AffineExpr:
+    """Return the offset in memory: in that of one device, if the array is on several."""
+    plain: AffineExpr = m.reference_form
+    if not m.recipe.axis_names:
+        return plain
+    for name, form in named_forms(m.recipe, m.form):
+        if name == MEMORY:
+            return form
+    raise UnsupportedError(
+        f"{m.source or 'the layout'} has no addresses",
+        f"its elements lie along {', '.join(m.recipe.axis_names)}, not in memory",
+        "ask for their place: m.place(…)",
+    )
+
+
+def _number(base: Any) -> Int:
+    """Return a base as a number, or as a symbol."""
+    number = whole(base)
+    if number is not None:
+        return number
+    if isinstance(base, str) and base.isidentifier():
+        return SizeExpr.named(base)
+    if getattr(base, "free_symbols", None):
+        return number_from_sympy(base)
+    raise LayoutError(
+        f"base: expected an integer, a name or a SymPy expression, got {shown(base)}",
+        "the base is where the buffer begins",
+        'give for example base="base" or base=4096',
+    )

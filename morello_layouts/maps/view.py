@@ -376,11 +376,7 @@ def gather(shape: Shape, by: Any) -> Seen:
 
 
 def gathered(shape: Shape, view: Shape, forms: Sequence[AffineExpr]) -> Seen:
-    """Return the view whose elements lie at coordinates given by formulas.
-
-    Raises:
-        ShapeError: if a formula leaves the array.
-    """
+    """Return the view whose elements lie at coordinates given by formulas."""
     if prod(view) == 0:
         return view, (Scatter((AffineExpr((), 0),) * len(shape), shape),)
     return view, recipe_of_coordinates(view, forms, shape).steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from morello_layouts.expr.sizes import Int, round_up
 from morello_layouts.recipe import Pad, Recipe, Split, Step, Transpose, known
@@ -62,3 +62,30 @@ def blocked_recipe(shape: Sequence[Int], order: Sequence[int], blocks: Blocks) -
     if memory != tuple(range(len(memory))):
         steps.append(Transpose(memory))
     return Recipe(tuple(shape), tuple(steps))
+
+
+ALPHABET: Final = "abcdefghijkl"
+"""Letters of the dimensions of any array, in their order."""
+
+ORDERS: Final = (
+    *("x", "nc", "ncw", "nchw", "ncdhw"),
+    *("oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw"),
+    *("tn", "tnc", "ldnc", "ldio", "ldgo", "ldigo"),
+)
+"""Letters of activations, weights and states, in the order of the dimensions."""
+
+NAMES: Final = {
+    "n": "batch", "c": "channels", "d": "depth", "h": "height", "w": "width",
+    "g": "groups", "o": "output channels", "i": "input channels", "t": "time", "l": "layers",
+}  # fmt: skip
+"""What each letter of these means."""
+
+
+def logical_order(letters: str) -> str:
+    """Return letters in the order of the array's dimensions; unknown ones keep theirs.
+
+    >>> logical_order("nhwc"), logical_order("hwio"), logical_order("ba"), logical_order("mk")
+    ('nchw', 'oihw', 'ab', 'mk')
+    """
+    known = (ALPHABET[: len(letters)], *ORDERS)
+    return next((order for order in known if sorted(order) == sorted(letters)), letters)

@@ -245,11 +245,7 @@ class OffsetLayout(FormulaLayout):
 
 
 def describe(layout: CoordinateLayout, sizes: Sequence[int] | None = None) -> Description:
-    """Say what each coordinate in the box means.
-
-    Raises:
-        ShapeError: if the layout does not fit the sizes.
-    """
+    """Say what each coordinate in the box means."""
     names = layout.names(0 if sizes is None else len(sizes))
     dims = dimensions((None,) * len(names) if sizes is None else sizes, names=names)
     shape = sizes_in(dims) if sizes is None else tuple(sizes)

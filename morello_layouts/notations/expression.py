@@ -46,9 +46,6 @@ _BOUNDS: Final = tuple(
 def parse_expression(text: str, bounds: Mapping[str, Interval]) -> AffineExpr:
     """Parse an index expression; names without bounds may be any integer.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> print(parse_expression("floor((32*i + j)/8) % 4", {}))
     ((32*i + j)//8)%4
     """
@@ -71,9 +68,6 @@ def parse_function(text: str) -> tuple[tuple[str, ...], tuple[AffineExpr, ...]]:
 
     Returns:
         The parameters, and the results as forms over them.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> parameters, results = parse_function("lambda n, c: (n, c//16, c%16)")
     >>> parameters, [str(form) for form in results]
@@ -225,9 +219,6 @@ def parse_assumptions(text: str) -> list[Assumption]:
     A pitch that is at least a size, ``ld >= N``, is a fact about names alone: what needs it
     assumes it by itself, and says so.
 
-    Raises:
-        ParseError: if a part is not an assumption.
-
     >>> [str(one) for one in parse_assumptions("M % 8 == 0, 1 <= N <= 128")]
     ['8 divides M', 'N >= 1', 'N <= 128']
     """
@@ -296,9 +287,6 @@ _SIZE_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 def parse_shape(text: str) -> tuple[int | str, ...]:
     """Parse a shape: ``6x8``, ``6,8``, ``[6, 8]``, ``MxN``; ``()`` is a scalar's.
-
-    Raises:
-        ShapeError: for anything else.
 
     >>> parse_shape("6x8"), parse_shape("(6, 8)"), parse_shape("6"), parse_shape("[]")
     ((6, 8), (6, 8), (6,), ())

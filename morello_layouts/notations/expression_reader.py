@@ -131,24 +131,13 @@ class ExpressionReader:
         variable: Callable[[str, int], Var],
         factor_fix: str = "",
     ) -> None:
-        """Begin to read.
-
-        Args:
-            source: the text.
-            dialect: its language.
-            variable: gives the variable of a name and its place.
-            factor_fix: what to do about a factor that is not a number, if no name is a size.
-        """
+        """Begin to read."""
         self.source, self.dialect, self.variable = source, dialect, variable
         self.text, self.factor_fix = source.text, factor_fix
         self.sizes: set[str] = set()
 
     def read(self) -> AffineExpr:
-        """Read the longest expression that begins here.
-
-        Raises:
-            LayoutError: if none does, or its meaning is wrong; with a caret.
-        """
+        """Read the longest expression that begins here."""
         groups = [_Group("")]
         while True:
             value = self._operand(groups)

@@ -30,10 +30,6 @@ def layout_of_function(function: Callable[..., Any]) -> FormulaLayout:
     One result is the offset in elements, and the buffer ends at the largest; a tuple or list is the
     coordinate in a row-major box.
 
-    Raises:
-        LayoutError: if the function asks for more than formulas can tell, such as whether one
-            coordinate is below another, or returns something else.
-
     >>> print(layout_of_function(lambda i, j: 16 * i + (j & 7)))
     lambda i, j: 16*i + j%8
     >>> layout_of_function(lambda i, j: i if i < j else j)

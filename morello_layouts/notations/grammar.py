@@ -96,11 +96,7 @@ class Source:
     """
 
     def __init__(self, text: str, syntax: Syntax, skip: str = SPACES) -> None:
-        """Begin to read a text, and skip what matches a regular expression between tokens.
-
-        Raises:
-            ParseError: if the text is too long, or one part of it.
-        """
+        """Begin to read a text, and skip what matches a regular expression between tokens."""
         _refuse_long(text, syntax)
         self.text, self.syntax = text, syntax
         self._skip = re.compile(skip).match
@@ -133,19 +129,11 @@ class Source:
         self._optional += wanted
 
     def need(self, *wanted: str | Terminal) -> Token:
-        """Return the next token, which is one of these.
-
-        Raises:
-            ParseError: if it is not.
-        """
+        """Return the next token, which is one of these."""
         return self.take(*wanted) or self.fail()
 
     def end(self) -> None:
-        """Refuse what follows.
-
-        Raises:
-            ParseError: if anything does.
-        """
+        """Refuse what follows."""
         if self.at < len(self.text):
             self.fail(END)
 
@@ -170,11 +158,7 @@ class Source:
         self._optional.clear()
 
     def fail(self, *wanted: str | Terminal) -> NoReturn:
-        """Refuse the next token: neither what was tried here fits nor one of these.
-
-        Raises:
-            ParseError: with a caret below it.
-        """
+        """Refuse the next token: neither what was tried here fits nor one of these."""
         text, syntax, tried = self.text, self.syntax, [*self._tried, *wanted]
         if not tried or not _CLOSING.match(text, self.at):
             tried += self._optional
@@ -229,9 +213,6 @@ def integer(token: Token | str, text: str, position: int | None = None) -> int:
         token: digits, possibly after a minus sign; hexadecimal ones after 0x.
         text: the whole text.
         position: where the digits begin; by default the token says so.
-
-    Raises:
-        ParseError: if it does not fit.
     """
     base = 16 if token[:2] in ("0x", "0X") else 10
     digits = (token[2:] if base == 16 else token).lstrip("-0") or "0"

@@ -330,9 +330,6 @@ def name_of(layout: Layout) -> str | None:
 def require_notation(name: str) -> str:
     """Return the name of a notation.
 
-    Raises:
-        LayoutError: for any other value, with the nearest names.
-
     >>> require_notation("onednn")
     'onednn'
     """
@@ -368,13 +365,6 @@ def _refuse_formula(text: str) -> None:
 
 def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
     """Say what each part of a layout's text means.
-
-    Args:
-        layout: the layout of one array.
-        sizes: the sizes of the array if the layout carries none; without them less can be said.
-
-    Raises:
-        ShapeError: if the sizes do not fit the layout.
 
     >>> for part in describe(parse("[1, 0]"), (6, 8)).parts:
     ...     print(part.text, "-", part.meaning)

@@ -105,11 +105,7 @@ class Style:
 
 
 def check_style(style: Style, shape: Sequence[int], levels: int, axes: Sequence[str] = ()) -> None:
-    """Check a style for an array with a number of levels of tiles and names of axes.
-
-    Raises:
-        LayoutError: if it is not valid.
-    """
+    """Check a style for an array with a number of levels of tiles and names of axes."""
     colours = (*COLOURS, *axes)
     if style.colour not in colours:
         expected = f"{', '.join(map(repr, colours[:-1]))} or {colours[-1]!r}"

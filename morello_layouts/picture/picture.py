@@ -151,11 +151,6 @@ def picture_of(maps: Sequence[IndexMap], style: Style, limits: Limits) -> Pictur
     """Return the picture of index maps of one shape; those that move are marked against the first.
 
     Elements have the bits of the style, or of the map's element type if the style has none.
-
-    Raises:
-        UnsupportedError: if sizes are symbolic.
-        ShapeError: if the index maps have different shapes.
-        LayoutError: if the style is not valid for a map.
     """
     for m in maps:
         _require_known(m)
@@ -260,12 +255,7 @@ _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def png_of(svg: str, scale: float = 2.0) -> bytes:
-    """Return a PNG of an SVG document, on light paper.
-
-    Raises:
-        UnsupportedError: if no converter is installed.
-        LayoutError: if the converter fails, or the scale is not positive.
-    """
+    """Return a PNG of an SVG document, on light paper."""
     if not scale > 0:
         raise LayoutError(
             f"scale: expected a positive number, got {scale}",

@@ -119,9 +119,6 @@ def compact_svg(m: IndexMap, *, widest: float = 150, tallest: float = 64) -> str
 
     Its text states the sizes; it fits into a line or a table of a page.
 
-    Raises:
-        UnsupportedError: if sizes are symbolic.
-
     >>> from morello_layouts import index_map
     >>> small = compact_svg(index_map("f32[9,18]{1,0:T(8,128)}"))
     >>> small.startswith("<svg"), "9x18 in 16x128" in small

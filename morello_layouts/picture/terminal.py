@@ -171,13 +171,7 @@ _FEWEST_COLUMNS = 5
 
 
 def fitted_view(m: IndexMap, names: Sequence[str], width: int) -> View:
-    """Return a view with as many columns as fit a width, and fewer rows if there are slices.
-
-    Args:
-        m: the index map.
-        names: a name for each dimension.
-        width: of a line, in characters. Below about 60, long offsets may not fit.
-    """
+    """Return a view with as many columns as fit a width, and fewer rows if there are slices."""
     slices = prod(known(m.recipe.shape)[:-2])
     rows = 12 if slices <= 1 else 8
     columns = _MOST_COLUMNS

@@ -351,9 +351,6 @@ def view_of(
         first_slice: the number of the first slice shown; less if fewer slices would follow.
         in_tiles: whether an axis that is cut shows the ends of each tile if tiles are few.
 
-    Raises:
-        UnsupportedError: if sizes are symbolic.
-
     >>> from morello_layouts import index_map
     >>> [cell.offset for cell in view_of(index_map("f32[3,5]{1,0:T(2,2)}")).grids[0].cells[2][:5]]
     [12, 13, 16, 17, 20]

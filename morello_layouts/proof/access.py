@@ -300,11 +300,6 @@ def _nonnegative(gap: Int, access: Access, context: isl.Context) -> tuple[SizeSe
 def covers(producer: Access, consumer: Access, same: Proof) -> Proof:
     """Decide whether every slot that a consumer reads was written by a producer.
 
-    Args:
-        producer: what is written.
-        consumer: what is read.
-        same: whether both give the elements that they share the same offsets.
-
     The padding of the proof is the number of slots that are read and not written; a
     counterexample is the first of them.
     """

@@ -212,10 +212,6 @@ def agree(producer: Access, consumer: Access) -> Agreement:
     """Decide whether a consumer finds what a producer wrote.
 
     Arrays of different shapes are compared on the elements that both have.
-
-    Raises:
-        ShapeError: if the arrays have different numbers of dimensions, or nothing says which one
-            is smaller.
     """
     one, other = common_maps(producer, consumer)
     common = one.recipe.shape

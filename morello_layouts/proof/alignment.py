@@ -12,7 +12,7 @@ from morello_layouts.expr.divisors import divisor_of, greatest_number
 from morello_layouts.expr.sizes import Int, common_divisor
 from morello_layouts.limits import PROOF_ELEMENTS
 from morello_layouts.maps import IndexMap
-from morello_layouts.maps.address import Unit, address_of, bits_of_unit
+from morello_layouts.maps.places import Unit, address_of, bits_of_unit
 from morello_layouts.plain import Displayed
 from morello_layouts.proof.equivalent import are_equivalent
 

@@ -57,11 +57,7 @@ _ASKING = _Asking()
 
 @contextmanager
 def isl_budget(operations: int | None = None) -> Iterator[Any]:
-    """Yield the thread's ISL context with a budget, which questions inside a question share.
-
-    Raises:
-        ShapeError: if the budget is not a number of operations.
-    """
+    """Yield the thread's ISL context with a budget, which questions inside a question share."""
     allowed = ISL_OPERATIONS
     if operations is not None:
         why = "it is a number of ISL operations"

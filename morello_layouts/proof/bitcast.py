@@ -53,12 +53,7 @@ class BitcastCandidate:
 def _candidates(
     a: IndexMap, b: IndexMap, correspondence: Correspondence
 ) -> Iterator[BitcastCandidate | None]:
-    """Yield the candidates of a correspondence, the simplest first; None for a skipped one.
-
-    Raises:
-        LayoutError: if the correspondence is unknown.
-        ShapeError: if a transpose does not fit the shapes.
-    """
+    """Yield the candidates of a correspondence, the simplest first; None for a skipped one."""
     if isinstance(correspondence, str):
         if correspondence not in ("row-major", "any"):
             raise LayoutError(
@@ -252,12 +247,7 @@ def is_bitcast(
     *,
     budget: int | None = None,
 ) -> Bitcast:
-    """Decide whether each element of b has the slot of the corresponding element of a.
-
-    Raises:
-        LayoutError: if the correspondence is unknown.
-        ShapeError: if the shapes do not correspond that way.
-    """
+    """Decide whether each element of b has the slot of the corresponding element of a."""
     with isl_budget(budget):
         return _is_bitcast(a, b, correspondence)
 

@@ -37,9 +37,6 @@ def certificate_of_map(m: AnyMap, claim: str) -> Certificate:
 
     Of a map with replicas, the last coordinates say which place of an element is meant. Of one
     without an inverse formula, "verified" states that its formulas are equivalent.
-
-    Raises:
-        UnsupportedError: if none was found, which says nothing about the claim.
     """
     m = m.named()
     if isinstance(m, IndexMap) and m.recipe.replicas != 1 and claim != "bijective":

@@ -23,11 +23,7 @@ FROM: Final = "p_from_"
 
 
 def certified(statement: Certificate) -> Certificate:
-    """Return a statement with the digits that prove it.
-
-    Raises:
-        UnsupportedError: if they were not found, which says nothing about the statement.
-    """
+    """Return a statement with the digits that prove it."""
     if sum(map(len, map(str, statement.values()))) <= CERTIFICATE_TEXT:
         left = [CERTIFICATE_WORK]
         for first in ("one variable", "sums", "large divisors"):

@@ -50,9 +50,6 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
     """Decide whether two maps over one shape give each coordinate the same offset.
 
     Layouts whose axes have names must give it the same coordinates along them.
-
-    Raises:
-        ShapeError: if the shapes differ.
     """
     offsets = _offsets(a, b, budget)
     answer = with_places(offsets, a, b)
@@ -63,11 +60,7 @@ def are_equivalent(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
 
 @about_formulas
 def have_equal_offsets(a: AnyMap, b: AnyMap, *, budget: int | None = None) -> Proof:
-    """Decide whether two maps give each coordinate the same offset, whatever axes are named.
-
-    Raises:
-        ShapeError: if the shapes differ.
-    """
+    """Decide whether two maps give each coordinate the same offset, whatever axes are named."""
     return _offsets(a, b, budget)
 
 

@@ -122,11 +122,7 @@ def separable(
 
 
 def increments_between(m: AnyMap, one: Any, other: Any) -> tuple[Increment, ...]:
-    """Return the increments of the difference of two offsets of one array.
-
-    Raises:
-        UnsupportedError: if it is not a sum of functions of one coordinate each.
-    """
+    """Return the increments of the difference of two offsets of one array."""
     first, second = (separable(x, sizes_of(m), m.assumptions) for x in (one, other))
     difference = first - second
     return tuple(increments(difference)) if difference.terms or difference.const != 0 else ()
@@ -147,11 +143,7 @@ def increment_difference(
 
 
 def first_difference(m: AnyMap, one: Any, other: Any, context: isl.Context) -> str:
-    """Return where two offsets differ, in words; nothing if they are equal.
-
-    Raises:
-        UnsupportedError: if it is undecided.
-    """
+    """Return where two offsets differ, in words; nothing if they are equal."""
     difference: Difference
     try:
         if not increments_between(m, one, other):

@@ -166,11 +166,7 @@ class Space:
         return {}
 
     def number(self, value: Int) -> isl.Aff:
-        """Return a function of the parameters alone.
-
-        Raises:
-            NotAffineError: if the number has a product of sizes that is not a parameter.
-        """
+        """Return a function of the parameters alone."""
         if value not in self._numbers:
             self._numbers[value] = self._number(value)
         return self._numbers[value]
@@ -259,11 +255,7 @@ class Value:
 
     @property
     def function(self) -> isl.Aff:
-        """The value as one quasi-affine function, of the parameters too.
-
-        Raises:
-            NotAffineError: if a symbolic factor multiplies a variable.
-        """
+        """The value as one quasi-affine function, of the parameters too."""
         total = self.parts.get((), self.space.number(0))
         for monomial, function in self.parts.items():
             if monomial:
@@ -332,11 +324,7 @@ class Value:
             )
 
     def _divided(self, divisor: int) -> tuple[dict[Monomial, isl.Aff], isl.Aff]:
-        """Return the quotients of what a divisor divides, and the rest as one function.
-
-        Raises:
-            NotAffineError: if the rest is not affine.
-        """
+        """Return the quotients of what a divisor divides, and the rest as one function."""
         val = self.space.val(divisor)
         quotients: dict[Monomial, isl.Aff] = {}
         rest: dict[Monomial, isl.Aff] = {(): self.parts.get((), self.space.number(0))}
@@ -414,11 +402,7 @@ def union(sets: Iterable[isl.Set], space: isl.Space) -> isl.Set:
 
 
 def axis_values(recipe: Recipe, space: Space) -> list[Value]:
-    """Return the coordinate over each physical axis as a function of the logical ones.
-
-    Raises:
-        NotAffineError: if a product of symbolic sizes is split.
-    """
+    """Return the coordinate over each physical axis as a function of the logical ones."""
     # The recipe's own reading will do: the formulas to verify come from the notation, not from it.
     at = [Value.of(x, space) for x in space.coordinates]
     return list(physical_coordinates(recipe, at, Value.constant(0, space)))
@@ -436,11 +420,7 @@ def offset_value(recipe: Recipe, space: Space) -> Value:
 
 
 def value_of_form(form: AffineExpr, space: Space) -> Value:
-    """Return an affine expression over the space's variables and sizes as a value.
-
-    Raises:
-        NotAffineError: if it divides by a symbolic size, or divides a product of one.
-    """
+    """Return an affine expression over the space's variables and sizes as a value."""
     total = Value.constant(form.const, space)
     for atom, coefficient in form.terms:
         if isinstance(atom, Var):

@@ -136,11 +136,7 @@ class Error(RuntimeError):
 
 
 def _path() -> str:
-    """Return the file of islpy's module, without importing islpy.
-
-    Raises:
-        NotInstalledError: if there is none.
-    """
+    """Return the file of islpy's module, without importing islpy."""
     found = find_spec("islpy")
     for folder in (found.submodule_search_locations or []) if found else []:
         for suffix in EXTENSION_SUFFIXES:
@@ -154,9 +150,6 @@ class _Library:
 
     Attributes:
         classes: the classes by islpy's names.
-
-    Raises:
-        AttributeError: if islpy's module does not export a function.
     """
 
     def __init__(self) -> None:

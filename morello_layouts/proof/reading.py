@@ -57,12 +57,7 @@ class Reading:
         return reduce(add, parts)
 
     def expr(self, expr: Any) -> Any:
-        """Return the value of SymPy's tree as it is: no function of SymPy rewrites it.
-
-        Raises:
-            NotAffineError: if it is not a sum of floors and remainders times sizes, or if its value
-                may be a fraction.
-        """
+        """Return the value of SymPy's tree as it is: no function of SymPy rewrites it."""
         value, denominator = self.fraction(expr)
         if denominator != 1:
             raise unreadable(expr)

@@ -154,11 +154,7 @@ class Separable:
         return outside + Separable({floor: 1}, 0, self.shape)
 
     def __xor__(self, other: Separable | int) -> Separable:
-        """Return the exclusive or, bit by bit up to the last one of the smaller value.
-
-        Raises:
-            NotSeparableError: if a sum of bits carries, or no value is seen to be small.
-        """
+        """Return the exclusive or, bit by bit up to the last one of the smaller value."""
         x, y = self, other if isinstance(other, Separable) else self * 0 + other
         total = self * 0
         for k in range(PROOF_XOR_BITS):
@@ -185,11 +181,7 @@ class Separable:
         return any(isinstance(atom, Parity) for atom in self.terms)
 
     def halves(self) -> tuple[Separable, Separable]:
-        """Return the value // 2, and its lowest bit.
-
-        Raises:
-            NotSeparableError: if two bits are added there, which carries.
-        """
+        """Return the value // 2, and its lowest bit."""
         odd: dict[Atom, Int] = {}
         for atom, c in self.terms.items():
             if isinstance(atom, Parity) and c % 2 != 0:
@@ -371,9 +363,6 @@ def increments(function: Separable) -> list[Increment]:
     last dimension first, and along a dimension by place, so that the first one with numbers for
     sizes is the lexicographically first coordinate at which the function is not 0.
 
-    Raises:
-        NotSeparableError: if a period is too long.
-
     >>> x, y = Separable.coordinates((6, 8))
     >>> [(c.dim, c.at, c.by) for c in increments(y // 2 * 8 - y // 4 * 16)]
     [(1, 2, 8), (1, 4, -8)]
@@ -389,9 +378,6 @@ def increments(function: Separable) -> list[Increment]:
 
 def is_increasing(function: Separable) -> bool:
     """Return whether a function certainly grows along the only dimension of several elements.
-
-    Raises:
-        NotSeparableError: if it is not a sum of functions of one coordinate each.
 
     >>> (x,) = Separable.coordinates((6,))
     >>> is_increasing(x % 2 + x * 2), is_increasing(x % 2 * 3 + x)

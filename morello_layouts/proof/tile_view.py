@@ -63,9 +63,6 @@ _NO_DIGITS: Final = _NotDigitsError(
 def tile_view(a: IndexMap, b: IndexMap) -> TileView | None:
     """Return a as an array of b's shape by what lies where; None if padding lies elsewhere.
 
-    Raises:
-        UnsupportedError: if the axes in memory of the two have no common digits.
-
     >>> from morello_layouts import index_map
     >>> a, b = "f32[16,256]{1,0:T(8,128)}", "f32[2,2,8,128]{3,2,1,0:T(8,128)}"
     >>> tile_view(index_map(a), index_map(b)).words

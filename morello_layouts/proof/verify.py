@@ -60,9 +60,6 @@ def value_of_formula(
         formula: the form or expression.
         space: the space of the coordinates; symbols without a name are its parameters.
         names: the values of symbols; by default the space's own coordinates.
-
-    Raises:
-        NotAffineError: if it is not a sum of quasi-affine functions times sizes.
     """
     if names is None:
         names = {name: Value.of(x, space) for name, x in space.variables.items()}

@@ -128,9 +128,6 @@ def _slots(step: Scatter, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], ..
 def require_own_slots(recipe: Recipe) -> None:
     """Refuse a layout into which no array can be written: some elements share a slot.
 
-    Raises:
-        UnsupportedError: with two of them.
-
     >>> from morello_layouts.expr import variable
     >>> require_own_slots(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
     Traceback (most recent call last):
@@ -354,11 +351,7 @@ def has_inverse(recipe: Recipe) -> bool:
 
 @lru_cache(maxsize=64)
 def elements_by_slot(recipe: Recipe) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each slot its first element, in row-major order, or -1; and how many it holds.
-
-    Raises:
-        UnsupportedError: if sizes are symbolic, or there are too many.
-    """
+    """Return for each slot its first element, in row-major order, or -1; and how many it holds."""
     shape, (size,) = known(recipe.shape), known((recipe.size,))
     sizes = known((*shape, *recipe.replica_sizes))
     if max(size, prod(sizes)) > SCATTERED:
@@ -380,9 +373,6 @@ def elements_at(
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.bool_]]:
     """Return the coordinate of the first element at each offset, and whether there is one.
 
-    Raises:
-        UnsupportedError: as :func:`elements_by_slot` if there is no inverse formula.
-
     >>> at, there = elements_at(Recipe((3,), (Pad((4,)),)), np.arange(4))
     >>> at[0][there]
     array([0, 1, 2])
@@ -400,9 +390,6 @@ def elements_at(
 
 def occupied(recipe: Recipe) -> Int:
     """Return the number of slots that hold an element, or several.
-
-    Raises:
-        UnsupportedError: if elements share slots in a way that no formula counts.
 
     >>> from morello_layouts.expr import variable
     >>> occupied(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
@@ -441,9 +428,6 @@ def to_bytes(buffer: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     Elements wider in the array than in the buffer keep their low bits; narrower ones are extended.
     Only integers and booleans change width.
 
-    Raises:
-        LayoutError: if other elements would have to change their width.
-
     >>> to_bytes(np.array([1, 2, 3], np.uint8), 4)
     array([33,  3], dtype=uint8)
     """
@@ -467,9 +451,6 @@ def from_bytes(data: NDArray[np.uint8], bits: int, count: int, dtype: DTypeLike)
     """Return the first ``count`` elements of ``bits`` bits each in bytes, as a NumPy type.
 
     A signed type takes the highest of the bits as its sign.
-
-    Raises:
-        LayoutError: if the elements would have to change their width and are not integers.
 
     >>> from_bytes(np.array([0xF1, 3], np.uint8), 4, 3, np.int8)
     array([ 1, -1,  3], dtype=int8)

@@ -20,9 +20,6 @@ def renumbered(numbers: Sequence[int], place: Any) -> Any:
     As a formula it is the place and a jump of ``floor((place + n - k) / n)`` at each place k whose
     number is not the one after that of place k - 1.
 
-    Raises:
-        UnsupportedError: if a formula would have too many jumps.
-
     >>> from morello_layouts.expr import variable
     >>> print(renumbered((1, 0), variable("d", 0, 1)), renumbered((1, 0), 1))
     -2*((d + 1)//2) + d + 1 0
@@ -59,9 +56,6 @@ Shape: TypeAlias = tuple[Int, ...]
 
 def known(shape: Shape) -> tuple[int, ...]:
     """Return the sizes as ints.
-
-    Raises:
-        UnsupportedError: if one is symbolic.
 
     >>> known((6, 8))
     (6, 8)

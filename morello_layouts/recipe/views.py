@@ -35,10 +35,6 @@ def reshape_steps(shape: Shape, to: Shape, *, symbolic: bool = False) -> tuple[S
 
     Runs of dimensions whose sizes have one product are joined and split by themselves.
 
-    Raises:
-        ShapeError: if the shapes hold different numbers of elements.
-        UnsupportedError: if a symbolic size would have to be split off, unless ``symbolic``.
-
     >>> print(Recipe((4, 6), reshape_steps((4, 6), (2, 2, 3, 2))))
     [4,6] → split [2,2,3,2]
     """
@@ -106,9 +102,6 @@ def _runs(shape: Shape, to: Shape) -> list[tuple[int, Shape]]:
 
 def reshape_recipe(shape: Shape, recipe: Recipe, order: Sequence[int] | None = None) -> Recipe:
     """Return a recipe for another shape: reshape and transpose to the recipe's own, then follow it.
-
-    Raises:
-        ShapeError: if the shapes do not fit, or the order is not a permutation.
 
     >>> print(reshape_recipe((24,), Recipe((6, 4)), (1, 0)))
     [24] → split [4,6] → transpose [6,4]

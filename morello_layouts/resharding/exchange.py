@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from morello_layouts.expr.sizes import Int
 from morello_layouts.notations.sharding import Mesh, Sharding
 from morello_layouts.recipe import delinearize, known, linear_index
-from morello_layouts.resharding.combs import Comb, Level, intersection, part, touched
-from morello_layouts.resharding.messages import Message
+from morello_layouts.resharding.combs import Comb, Level, Message, intersection, part, touched
 
 Values: TypeAlias = dict[int, Any]
 """A coordinate along some axes, by their numbers: ints, or arrays of them."""

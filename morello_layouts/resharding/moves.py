@@ -26,7 +26,7 @@ from morello_layouts.notations.sharding import Digit, Sharding
 from morello_layouts.notations.strided import StridedLayout
 from morello_layouts.recipe import Recipe, known, offset_of
 from morello_layouts.recipe.digits import AxisDigit
-from morello_layouts.resharding.messages import Run
+from morello_layouts.resharding.combs import Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,10 +128,6 @@ class LocalBuffer:
 
     def moves(self, runs: Runs, order: Sequence[int]) -> list[Move] | None:
         """Return the moves between the buffer and a message.
-
-        Args:
-            runs: the message's runs along each dimension.
-            order: the dimensions as the message has them, the slowest first.
 
         Returns:
             None if strides do not say it, or for too many moves.
@@ -399,12 +395,6 @@ def local_buffer(
     sharding: Sharding, shape: Sequence[int], layout: Layout | None, device: int
 ) -> LocalBuffer | None:
     """Return the buffer of a device; None if the mesh does not have the device.
-
-    Args:
-        sharding: how the array lies on the devices.
-        shape: the sizes of the array.
-        layout: the local layout; None for row-major order.
-        device: the number of the device.
 
     >>> from morello_layouts.notations.sharding import Level, Mesh
     >>> rows = Sharding(Mesh((("x", 4),)), ((Level(("x",)),), ()))

@@ -25,8 +25,8 @@ from morello_layouts.kernels.relayout import item_type
 from morello_layouts.limits import EXCHANGE_SCRATCH
 from morello_layouts.maps import IndexMap
 from morello_layouts.recipe import Recipe, known
+from morello_layouts.resharding.combs import Message, Pieces
 from morello_layouts.resharding.exchange import Exchange
-from morello_layouts.resharding.messages import Message, Pieces
 from morello_layouts.resharding.moves import (
     LocalBuffer,
     Portion,
@@ -72,11 +72,7 @@ def transfer_of(
     comm: MPI.Intracomm,
     scratch: int = EXCHANGE_SCRATCH,
 ) -> Transfer:
-    """Return a rank's part in an exchange between two index maps.
-
-    Raises:
-        LayoutError: if there are fewer ranks than devices.
-    """
+    """Return a rank's part in an exchange between two index maps."""
     as_int(scratch, "scratch", 1, _INT_END - 1, why="it is bytes of a process beside both arrays")
     rank, ends = comm.rank, (exchange.source.sharding, exchange.target.sharding)
     devices = max(known(tuple(each.mesh.devices for each in ends)))
@@ -146,9 +142,6 @@ class Transfer:
             out: the array to write to, of the same kinds; by default a new one, with zeros in
                 padding.
             dtype: the type of an item, if the rank has no part of the source.
-
-        Raises:
-            ExchangeError: on all ranks, if one of them cannot begin, or fails on the way.
         """
         with _interrupts_kept() as interrupted:
             kind, most = self._agreed(local, out, dtype)

@@ -22,9 +22,9 @@ from morello_layouts.notations.sharding import Sharding
 from morello_layouts.plain import Displayed
 from morello_layouts.proof.verdict import ALL_SIZES, Proof
 from morello_layouts.recipe import known
+from morello_layouts.resharding.combs import Message
+from morello_layouts.resharding.counts import Formulas
 from morello_layouts.resharding.exchange import End, Exchange, exchange
-from morello_layouts.resharding.formulas import Formulas
-from morello_layouts.resharding.messages import Message
 from morello_layouts.resharding.steps import Kind, Step, kind_of, steps_of
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Plan(Displayed):
         >>> print(plan.jax().splitlines()[-2].strip())
         a = jax.lax.all_to_all(a, ('x',), split_axis=1, concat_axis=0, tiled=True)
         """
-        from morello_layouts.resharding.to_jax import jax_code
+        from morello_layouts.resharding.steps import jax_code
 
         head = self.exchange, self.steps, self.verdict
         return jax_code(*head, name=name, collectives=collectives)
@@ -397,12 +397,7 @@ def _coordinate(end: End, prime: str) -> str:
 
 
 def plan_of(source: IndexMap, target: IndexMap) -> Plan:
-    """Return the plan between two shardings of one array.
-
-    Raises:
-        LayoutError: if a map is not that of a sharding.
-        UnsupportedError: if the size of a mesh is symbolic.
-    """
+    """Return the plan between two shardings of one array."""
     shape = source.recipe.shape
     before, after = (sharding_of(m) for m in (source, target))
     for sharding in (before, after):
@@ -427,11 +422,7 @@ def _replicated(sharding: Sharding, other: Sharding) -> Sharding:
 
 
 def sharding_of(m: IndexMap) -> Sharding:
-    """Return the sharding that an index map was made from.
-
-    Raises:
-        LayoutError: if it was made from another layout.
-    """
+    """Return the sharding that an index map was made from."""
     layout = m.origin.layout if m.origin else None
     placement = getattr(layout, "placement", None)
     if placement is None:

@@ -89,10 +89,6 @@ class Packing:
 def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the sizes of an array.
 
-    Raises:
-        LayoutError: if the type is unknown, or a size is not a size.
-        UnsupportedError: if a size is not a number.
-
     >>> sizes_of("f32", [3, 5])
     (3, 5)
     """
@@ -102,10 +98,6 @@ def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 def packing(element_type: str, generation: str) -> Packing:
     """Return how a generation stores an element type.
-
-    Raises:
-        LayoutError: if the generation or the type is unknown.
-        UnsupportedError: if the type's layouts were not measured.
 
     >>> packing("s4", "v5e").per_word, packing("s4", "v3").per_word
     (8, 4)
@@ -343,9 +335,6 @@ def generation_of(
             generations.
         entry: the program's parameters and outputs, whose layouts the compiler chose; these decide
             if there is no such scalar.
-
-    Raises:
-        LayoutError: if the given name is not a generation.
 
     >>> from morello_layouts.notations import parse
     >>> generation_of(None, [parse("f32[]{:T(256)}")]).name

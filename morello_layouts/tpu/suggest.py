@@ -34,11 +34,6 @@ _MODULE = "jax.experimental.layout"
 def hint_of(x: XlaShape, groups: Sequence[Sequence[int]], changes: Sequence[str]) -> str:
     """Return advice in words: the expression to write for the array ``a`` of the program.
 
-    Args:
-        x: the array after folding, with its layout.
-        groups: for each of its dimensions the dimensions that are folded into it.
-        changes: the differences from the compiler's own choice: some of fold, order and tile.
-
     >>> from morello_layouts.notations.xla import XlaLayout
     >>> x = XlaShape("f32", (32, 128), XlaLayout((1, 0), ((8, 128),)))
     >>> hint_of(x, ((0, 1), (2,)), ("fold",))

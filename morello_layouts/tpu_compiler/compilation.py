@@ -213,11 +213,7 @@ def compile_module(
     progress: Progress | None = None,
     keep: Path | None = None,
 ) -> Compilation:
-    """Compile a StableHLO module and read the dumps.
-
-    Raises:
-        LayoutError: if the compiler is not here, takes too much, or leaves no program.
-    """
+    """Compile a StableHLO module and read the dumps."""
     with compiled(
         module, generation, devices, compiler=compiler, progress=progress, keep=keep
     ) as outcome:
@@ -227,11 +223,7 @@ def compile_module(
 def read_outcome(
     outcome: Outcome, generation: str, devices: int, top: int | None = 10
 ) -> Compilation:
-    """Read the dumps of a compilation.
-
-    Raises:
-        LayoutError: if there is no program: the compiler refused it before.
-    """
+    """Read the dumps of a compilation."""
     path = next(filter(None, map(outcome.dump, _PROGRAMS)), None)
     assignment = outcome.dump(_ASSIGNMENT)
     if path is None or assignment is None:
@@ -264,11 +256,7 @@ def require_generation(generation: str) -> None:
 def module_of(
     function: Any, arguments: Sequence[Any], mesh: Any = None
 ) -> tuple[bytes, int] | HloModule:
-    """Return what to compile and for how many devices; or the program of a compiled function.
-
-    Raises:
-        LayoutError: if the function is not one, or was lowered or compiled for something else.
-    """
+    """Return what to compile and for how many devices; or the program of a compiled function."""
     from morello_layouts.tpu_compiler.program import bytecode, partitions, trace
 
     if hasattr(function, "compiler_ir") and hasattr(function, "compile"):

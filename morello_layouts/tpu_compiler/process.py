@@ -61,11 +61,7 @@ class Compiler:
 
 
 def libtpu_compiler() -> Compiler:
-    """Return the compiler of libtpu.
-
-    Raises:
-        LayoutError: if JAX or libtpu is not installed.
-    """
+    """Return the compiler of libtpu."""
     missing = [name for name in ("jax", "jaxlib", "libtpu") if find_spec(name) is None]
     if missing:
         raise LayoutError(
@@ -145,10 +141,6 @@ def compiled(
         compiler: the command; by default libtpu's compiler.
         progress: is told, in a line, how far it is.
         keep: a folder that gets a copy of the dumps.
-
-    Raises:
-        LayoutError: if the compiler is not here, takes too much, or ends without an answer. A
-            message of the compiler, such as of a lack of memory, is in the outcome.
     """
     compiler = libtpu_compiler() if compiler is None else compiler
     with tempfile.TemporaryDirectory(prefix="tpu_compile_") as name:
@@ -166,11 +158,7 @@ def compiled(
 def run_in(
     folder: Path, compiler: Compiler, what: str, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Run a command on a folder within its bounds, and return the result that it wrote there.
-
-    Raises:
-        LayoutError: if it takes too much, or ends without a result.
-    """
+    """Run a command on a folder within its bounds, and return the result that it wrote there."""
     _run(compiler, folder, what, progress)
     if _has_dump(compiler, folder) and not (folder / "result.json").exists():
         return {}

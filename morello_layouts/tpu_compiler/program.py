@@ -248,9 +248,6 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], mesh: Any = No
         arguments: for each one an array, a ``jax.ShapeDtypeStruct``, the text of a shape such as
             ``f32[8,128]``, or a tree of these. A layout in a text is the parameter's layout.
         mesh: a mesh of JAX, or a mapping from the names of its axes to their sizes.
-
-    Raises:
-        LayoutError: if an argument is none of these, or the function does not take them.
     """
     import jax
 
@@ -282,11 +279,7 @@ def trace(function: Callable[..., Any], arguments: Sequence[Any], mesh: Any = No
 
 
 def guarded(trace: Callable[[], Any], name: str) -> Any:
-    """Return what a tracing returns.
-
-    Raises:
-        LayoutError: if the function fails.
-    """
+    """Return what a tracing returns."""
     try:
         return trace()
     except LayoutError:
@@ -310,11 +303,7 @@ def _abstract(mesh: Any) -> Any:
 
 
 def argument_struct(leaf: Any, modes: list[str]) -> jax.ShapeDtypeStruct:
-    """Return the type of an argument, and append the text of its layout, empty for the default.
-
-    Raises:
-        LayoutError: if it is not an array, a type, or a text of one.
-    """
+    """Return the type of an argument, and append the text of its layout, empty for the default."""
     import jax
     import numpy as np
 
@@ -383,11 +372,7 @@ def _names(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str,
 
 
 def load_function(place: str) -> Callable[..., Any]:
-    """Return the function of ``FILE.py:FUNCTION``; the file is run as Python.
-
-    Raises:
-        LayoutError: if there is no such file, if it fails, or if it has no such function.
-    """
+    """Return the function of ``FILE.py:FUNCTION``; the file is run as Python."""
     found: Any = _value_of(place)
     if not callable(found):
         name = place.rpartition(":")[2]
@@ -396,11 +381,7 @@ def load_function(place: str) -> Callable[..., Any]:
 
 
 def load_arguments(place: str, name: str) -> tuple[Any, ...]:
-    """Return the arguments that a value of the file of ``FILE.py:FUNCTION`` holds or returns.
-
-    Raises:
-        LayoutError: if the file has no such value, or it fails.
-    """
+    """Return the arguments that a value of the file of ``FILE.py:FUNCTION`` holds or returns."""
     found = _value_of(f"{place.rpartition(':')[0]}:{name}")
     if callable(found):
         found = guarded(found, name)

@@ -21,10 +21,6 @@ from morello_layouts.translate.source import Source, have_same_offsets
 def morello_layout_of(source: Source) -> MorelloLayout:
     """Return the Morello layout with the offsets of a layout, proved equal.
 
-    Raises:
-        NoTranslationError: if none exists, or none at some sizes.
-        TranslationNotFoundError: if none was found, and none was proved not to exist.
-
     >>> from morello_layouts import index_map
     >>> print(morello_layout_of(Source(index_map("f32[6,8]{0,1:T(4,1)}"), "Morello layout")))
     [1, 0, 1 p(4)]

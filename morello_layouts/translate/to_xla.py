@@ -20,11 +20,6 @@ _INT64_END: Final = 2**63
 def xla_layout_of(source: Source) -> XlaLayout:
     """Return an XLA layout with the digits of a layout, in the same order.
 
-    Raises:
-        NoTranslationError: if a size exceeds XLA's 64-bit integers.
-        TranslationNotFoundError: if the layout's digits do not nest, or a symbolic size is in the
-            way.
-
     >>> from morello_layouts import index_map
     >>> print(xla_layout_of(Source(index_map("[1, 0, 1 p(4)]", (6, 8)), "XLA layout")))
     {0,1:T(4,1)}

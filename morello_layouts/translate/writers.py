@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -17,15 +17,74 @@ from morello_layouts.maps import IndexMap
 from morello_layouts.notations import parse
 from morello_layouts.notations.named import NamedLayout
 from morello_layouts.notations.named.formats import FORMATS
+from morello_layouts.notations.triton import TritonLayout
+from morello_layouts.notations.triton.encoding import Encoding
 from morello_layouts.notations.xla.types import bits_of
+from morello_layouts.recipe import bases_of_recipe, known
+from morello_layouts.recipe.bases import MEMORY
 from morello_layouts.recipe.digits import AxisDigit
 from morello_layouts.recipe.recognize import recipe_of_formula
-from morello_layouts.translate.digits import placed_digits
-from morello_layouts.translate.source import FORMULA, Source, have_same_offsets
+from morello_layouts.translate.source import FORMULA, Source, have_same_offsets, placed_digits
 from morello_layouts.translate.to_cute import without_swizzles
 from morello_layouts.translate.to_morello import morello_layout_of
-from morello_layouts.translate.to_triton import triton_layout_of
 from morello_layouts.translate.to_xla import xla_layout_of
+
+Vectors = tuple[tuple[int, ...], ...]
+_REGISTERS = ("register", "lane", "warp")
+
+
+def triton_layout_of(source: Source) -> TritonLayout:
+    """Return the encoding with the bases of a layout, which are the proof that both are equal.
+
+    Axes ``lane`` and ``register`` make a linear encoding. Memory is swizzled, if the rules of such
+    an encoding give these bases, else linear too.
+
+    >>> from morello_layouts import index_map
+    >>> print(triton_layout_of(Source(index_map("f32[4,8]{0,1}"), "encoding")))
+    #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0, 1]}>
+    """
+    recipe = source.m.recipe
+    bases = None if recipe.names else bases_of_recipe(recipe)
+    if bases is None:
+        raise source.none(
+            "Triton's layouts are exclusive ors of bits: sizes are powers of two without padding",
+            FORMULA,
+        )
+    block = bases.pop("block", ())
+    if {*bases} <= {*_REGISTERS} and bases:
+        fields = [(name, bases.get(name, ())) for name in _REGISTERS]
+        return TritonLayout(Encoding("linear", (*fields, ("block", block))))
+    if [*bases] != [MEMORY]:
+        names = ", ".join(bases)
+        raise source.none(f"Triton has no axes {names}", FORMULA)
+    swizzled = None if block else _swizzled(bases[MEMORY], known(recipe.shape))
+    return TritonLayout(swizzled or _linear(bases[MEMORY], block))
+
+
+def _linear(offset: Vectors, block: Vectors) -> Encoding:
+    fields = (("offset", offset), ("block", block)) if block else (("offset", offset),)
+    return Encoding("shared_linear", fields)
+
+
+def _swizzled(bases: Vectors, shape: Sequence[int]) -> Encoding | None:
+    """The swizzled encoding with these bases; None if there is none."""
+    seen = (dim for vector in bases for dim, x in enumerate(vector) if x)
+    order = [*dict.fromkeys((*seen, *reversed(range(len(shape)))))]
+    numbers = (1, 1, 1)
+    if len(order) > 1:
+        column, row = order[:2]
+        moved = {v[row]: v[column] for v in bases if v[row]}
+        first = next((x for x in moved if moved[x]), 1)
+        vec = moved.get(first) or 1
+        phases = 1
+        while moved.get(first * phases) == vec * phases:
+            phases *= 2
+        numbers = (vec, first if phases > 1 else 1, phases)
+    fields = zip(("vec", "perPhase", "maxPhase"), numbers, strict=True)
+    if not shape or any(n.bit_count() != 1 for n in numbers):
+        return None
+    found = Encoding("swizzled_shared", (*fields, ("order", tuple(order))))
+    return found if TritonLayout(found).bases(shape) == {MEMORY: bases} else None
 
 
 @dataclass(frozen=True)
@@ -45,15 +104,6 @@ class Writer:
 
 def written(m: IndexMap, to: str, element_type: str | None = None) -> Layout:
     """Return the layout of a notation with the offsets of a map, proved equal.
-
-    Args:
-        m: the index map.
-        to: the name of a writer.
-        element_type: of the array, if the notation names one.
-
-    Raises:
-        NoTranslationError: if none exists.
-        TranslationNotFoundError: if none was found, or none was proved equal.
 
     >>> from morello_layouts import index_map
     >>> print(written(index_map("f32[2,20,3,4]{3,2,1,0:T(16,1,1)}"), "onednn"))

@@ -12,7 +12,7 @@ import sympy
 import morello_layouts as ml
 from morello_layouts.codegen import TARGETS, Formulas, Target, print_formulas
 from morello_layouts.codegen.operations import Arithmetic, Lowering
-from morello_layouts.codegen.widths import IntType, Widths
+from morello_layouts.codegen.printer import IntType, Widths
 from morello_layouts.expr import Interval, variable
 from morello_layouts.expr.sizes import SizeExpr, ceil_quotient, exact_quotient
 from tests.support.codegen_cases import OPTIONS, Case, cases, has_signed_words

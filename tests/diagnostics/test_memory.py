@@ -13,8 +13,8 @@ from morello_layouts.diagnostics import heap as heaps
 from morello_layouts.diagnostics.heap import Heap, heap_of
 from morello_layouts.diagnostics.memory_report import memory_of
 from morello_layouts.errors import LayoutError
-from morello_layouts.hlo.dumps import assignment_beside
-from morello_layouts.hlo.liveness import Schedule
+from morello_layouts.hlo.assignment import Schedule
+from morello_layouts.hlo.reader import assignment_beside
 from tests.support import tpu_dumps
 from tests.support.tables import each_row
 

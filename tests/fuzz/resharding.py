@@ -20,9 +20,9 @@ from time import process_time
 
 import numpy as np
 
+from morello_layouts.resharding.combs import Message
 from morello_layouts.resharding.counts import Traffic, traffic
 from morello_layouts.resharding.exchange import Exchange, exchange
-from morello_layouts.resharding.messages import Message
 from morello_layouts.resharding.steps import kind_of
 from tests.support.shardings import holders, random_mesh, random_sharding
 

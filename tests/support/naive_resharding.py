@@ -10,7 +10,7 @@ import numpy as np
 
 from morello_layouts.notations.sharding import Sharding
 from morello_layouts.recipe import known
-from morello_layouts.resharding.messages import Message, Run
+from morello_layouts.resharding.combs import Message, Run
 
 
 def held(sharding: Sharding, shape: Sequence[int], device: int) -> list[set[int]]:

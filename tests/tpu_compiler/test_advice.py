@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from morello_layouts.tpu_compiler.advice import Advice, Advised, is_better, saved
+from morello_layouts.tpu_compiler.advise import Advice, Advised, is_better, saved
 from morello_layouts.tpu_compiler.compare import argument, difference
 from morello_layouts.tpu_compiler.compilation import Figures
 

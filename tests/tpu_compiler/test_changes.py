@@ -21,12 +21,12 @@ jax = pytest.importorskip("jax", reason="the extra [tpu] is not installed")
 from jax import lax, numpy as jnp  # noqa: E402
 
 from morello_layouts.tpu_compiler import arguments, operations  # noqa: E402
+from morello_layouts.tpu_compiler.operations import sites  # noqa: E402
 from morello_layouts.tpu_compiler.program import (  # noqa: E402
     load_arguments,
     load_function,
     trace,
 )
-from morello_layouts.tpu_compiler.rewrite import sites  # noqa: E402
 
 FAKE = str(Path(__file__).parents[1] / "support" / "fake_compiler.py")
 

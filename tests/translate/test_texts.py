@@ -9,7 +9,7 @@ import pytest
 
 import morello_layouts as ml
 from morello_layouts.recipe.digits import AxisDigit
-from morello_layouts.translate.digits import nested_digits
+from morello_layouts.translate.source import nested_digits
 from tests.support.tables import each_row
 
 

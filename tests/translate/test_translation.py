@@ -20,8 +20,7 @@ from morello_layouts import proof
 from morello_layouts.errors import NoTranslationError, TranslationNotFoundError
 from morello_layouts.recipe.digits import AxisDigit, Digits, row_major
 from morello_layouts.translate import to_xla as translation
-from morello_layouts.translate.digits import joined, probed_digits
-from morello_layouts.translate.source import Source
+from morello_layouts.translate.source import Source, joined, probed_digits
 from morello_layouts.translate.to_xla import (
     Tiling,
     _constructed_keys,

@@ -47,12 +47,6 @@ def by_swizzle(
 ) -> tuple[int, int]:
     """Return the swizzled place of an element, and the size of the buffer in whole blocks.
 
-    Args:
-        place: the element's offset before the swizzle.
-        size: the slots before the swizzle.
-        numbers: B, M and S of the swizzle.
-        bits: the width of an element if the swizzle acts on addresses in bytes.
-
     >>> by_swizzle(64, 512, (3, 3, 3), None), by_swizzle(64, 512, (3, 4, 3), 16)
     ((72, 512), (72, 512))
     """

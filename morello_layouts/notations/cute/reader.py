@@ -47,9 +47,6 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
 
     Names stand for dynamic integers: ``(M,K):(K,1)``.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> parse_cute("((_4,2),8):((_1,16),4)").stride
     ((_1, 16), 4)
     >>> print(parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (M,_64):(_64,_1)").sizes)
@@ -120,11 +117,7 @@ def _tuple(source: Source) -> Any:
 
 
 def parse_plain(text: str) -> CuteLayout:
-    """Parse a layout without a swizzle.
-
-    Raises:
-        ParseError: for any other text.
-    """
+    """Parse a layout without a swizzle."""
     found = parse_cute(text)
     if isinstance(found, CuteLayout):
         return found

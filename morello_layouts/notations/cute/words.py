@@ -22,11 +22,7 @@ def describe(
     layout: CuteLayout | ComposedLayout,
     sizes: Sequence[int] | None = None,  # noqa: ARG001
 ) -> Description:
-    """Say what each swizzle, size and stride means.
-
-    Raises:
-        UnsupportedError: if an offset is negative.
-    """
+    """Say what each swizzle, size and stride means."""
     dims = dimensions([n if isinstance(n, int) else str(n) for n in layout.sizes])
     parts, plain = list[Part](), layout
     while isinstance(plain, ComposedLayout):

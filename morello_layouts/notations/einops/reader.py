@@ -33,9 +33,6 @@ _AXIS: Final = (NAME, _NUMBER, _ELLIPSIS)
 def parse_einops(text: str) -> EinopsLayout:
     """Parse a pattern of einops' ``rearrange``, with sizes of axes, or their names, after commas.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> print(parse_einops("(h  p) w->h w p , p=2"))
     (h p) w -> h w p, p=2
     """

@@ -66,9 +66,6 @@ class FragmentLayout(Layout):
         words: the fragment in a few words.
         remarks: what a reader should know.
 
-    Raises:
-        LayoutError: if digits leave elements out, or count some twice.
-
     >>> rows, columns = Digit(0, 1, 8), Digit(1, 1, 4)
     >>> one_each = Axis("lane", (rows, columns)), Axis("register", ())
     >>> print(FragmentLayout("one each", (8, 4), one_each).recipe((8, 4)))
@@ -104,11 +101,7 @@ class FragmentLayout(Layout):
         return own if own and own[-1].unit == 1 else [*own, Digit(dim, 1, 1)]
 
     def recipe(self, shape: Sequence[Int], /) -> Recipe:
-        """Return the fragment as split, replicate, transpose and merge steps.
-
-        Raises:
-            ShapeError: if the shape is not the operand's.
-        """
+        """Return the fragment as split, replicate, transpose and merge steps."""
         self._require(shape)
         runs = [self._cuts(dim) for dim in range(len(self.shape))]
         steps: list[Step] = []

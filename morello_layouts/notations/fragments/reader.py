@@ -50,9 +50,6 @@ _WAVE64: Final = " wave64"
 def parse_fragment(text: str) -> FragmentLayout:
     """Parse an instruction with an operand, or a layout of threads and values over a shape.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> parse_fragment("SM80_16x8x16_F32F16F16F32_TN A").shape
     (16, 16)
     >>> parse_fragment("((4,8),2):((16,1),8) over 8x8").axes[0].name

@@ -12,11 +12,7 @@ _REGISTER = 32
 
 
 def describe(layout: FragmentLayout, sizes: Sequence[int] | None = None) -> Description:
-    """Say what lanes and registers hold.
-
-    Raises:
-        ShapeError: if the sizes are not the operand's.
-    """
+    """Say what lanes and registers hold."""
     if sizes is not None:
         layout.recipe(tuple(sizes))
     dims = dimensions(layout.shape, names=layout.dims)

@@ -69,9 +69,6 @@ _PACK_SYNTAX: Final = Syntax(
 def parse_mlir(text: str) -> MlirType | MlirMap:
     """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> print(parse_mlir("#t = affine_map<(i, j) -> (j, i)> memref<4x8xf32, #t>"))
     memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>
     """
@@ -95,9 +92,6 @@ def parse_mlir(text: str) -> MlirType | MlirMap:
 
 def parse_pack(text: str) -> MlirPack:
     """Parse linalg.pack, linalg.unpack, or their attributes alone.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> parse_pack("inner_dims_pos = [1] inner_tiles = [16]").inner_tiles
     (16,)

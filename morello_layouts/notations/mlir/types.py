@@ -24,9 +24,6 @@ def bits_of(element_type: str, part: Part = ()) -> int:
     As LLVM lays arrays out: whole bytes, as many as a power of two up to 16, then multiples of 16.
     An ``index`` has 64 bits.
 
-    Raises:
-        LayoutError: if it is not an element type of MLIR.
-
     >>> [bits_of(name) for name in ("f32", "i1", "index", "complex<f16>", "vector<3xbf16>")]
     [32, 8, 64, 32, 64]
     """

@@ -25,11 +25,7 @@ from morello_layouts.notations.mlir.pack import MlirPack
 def describe(
     layout: MlirType | MlirMap | MlirPack, shape: Sequence[int] | None = None
 ) -> Description:
-    """Say what each part of a type, an affine map or linalg.pack means.
-
-    Raises:
-        ShapeError: if the layout does not fit the shape.
-    """
+    """Say what each part of a type, an affine map or linalg.pack means."""
     if isinstance(layout, MlirMap):
         return describe_coordinates(layout, shape)
     if isinstance(layout, MlirPack):

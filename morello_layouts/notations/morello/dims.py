@@ -106,9 +106,6 @@ PhysDims: TypeAlias = tuple[tuple[int, PhysDim], ...]
 def checked_dims(given: object) -> PhysDims:
     """The pairs of a list of physical dimensions that some shape fits.
 
-    Raises:
-        LayoutError: if an entry is not such a pair, or if no shape could fit the list.
-
     >>> checked_dims([[1, Dynamic()], [0, Packed(4)]])
     ((1, Dynamic()), (0, Packed(size=4)))
     """
@@ -157,9 +154,6 @@ def _pair(position: int, entry: object) -> tuple[int, PhysDim]:
 
 def logical_dim(value: object, part: tuple[str | int, ...] = ()) -> int:
     """The number of a logical dimension.
-
-    Raises:
-        LayoutError: if it is negative or is not an integer.
 
     >>> logical_dim(1)
     1

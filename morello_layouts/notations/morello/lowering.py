@@ -20,10 +20,6 @@ Shape: TypeAlias = tuple[Int, ...]
 def as_shape(shape: object) -> tuple[int, ...]:
     """A shape as a tuple of ints.
 
-    Raises:
-        ShapeError: if it is not a sequence of integers.
-        UnsupportedError: if a size is symbolic.
-
     >>> as_shape([6, 8])
     (6, 8)
     """
@@ -31,11 +27,7 @@ def as_shape(shape: object) -> tuple[int, ...]:
 
 
 def as_sizes(shape: object) -> Shape:
-    """A shape as a tuple of ints and symbolic sizes.
-
-    Raises:
-        ShapeError: if it is not a sequence of these.
-    """
+    """A shape as a tuple of ints and symbolic sizes."""
     if not isinstance(shape, Iterable):
         raise ShapeError(
             f"a shape: expected a sequence of sizes, got {shape!r}",
@@ -77,9 +69,6 @@ def applies_to(dims: PhysDims, shape: tuple[int, ...]) -> bool:
 
 def physical_shape(dims: PhysDims, shape: Shape) -> Shape:
     """Sizes of the physical dimensions at a shape, outermost first.
-
-    Raises:
-        ShapeError: if they do not cover the shape exactly.
 
     >>> physical_shape(((1, Dynamic()), (0, Dynamic()), (1, Packed(4))), (6, 8))
     (2, 6, 4)

@@ -49,9 +49,6 @@ _NAMED = {"NHWC": (0, 2, 3, 1), "NCHW": (0, 1, 2, 3)}
 def parse_morello(text: str) -> MorelloLayout:
     """Parse a Morello layout from its shorthand.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> parse_morello("[1, 0, 1 p(4)]").phys_dims[2]
     (1, Packed(size=4))
     """

@@ -106,11 +106,7 @@ def _contiguity(contig: int) -> str:
 
 
 def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Description:
-    """Say what each part of a Morello layout means.
-
-    Raises:
-        ShapeError: if the layout does not fit the shape.
-    """
+    """Say what each part of a Morello layout means."""
     sizes = None if shape is None else layout.physical_shape(shape)
     dims = _named_dimensions(layout) if shape is None else dict(enumerate(dimensions(shape)))
     if str(layout) == "NHWC":

@@ -40,9 +40,6 @@ def _shared(one: str, other: str) -> int:
 def parse_named(text: str) -> NamedLayout:
     """Parse the name of a format.
 
-    Raises:
-        ParseError: for any other text, with the nearest name.
-
     >>> print(parse_named("cublasLt_order_COL32"))
     COL32
     """

@@ -8,6 +8,7 @@ from typing import Final
 from morello_layouts.checks import shown
 from morello_layouts.errors import LayoutError, ParseError
 from morello_layouts.limits import MAP_TEXT
+from morello_layouts.notations.blocks import ALPHABET, ORDERS
 from morello_layouts.notations.grammar import (
     AROUND,
     INT,
@@ -19,7 +20,6 @@ from morello_layouts.notations.grammar import (
     at_part,
     integer,
 )
-from morello_layouts.notations.letters import ALPHABET, ORDERS
 from morello_layouts.notations.onednn.layout import OnednnLayout
 
 _SYNTAX: Final = Syntax(
@@ -55,9 +55,6 @@ def _is_word(text: str) -> bool:
 
 def parse_onednn(text: str) -> OnednnLayout:
     """Parse a memory format tag of oneDNN.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> parse_onednn("nChw16c").blocks
     ((1, 16),)

@@ -13,16 +13,12 @@ from morello_layouts.description import (
     memory_axes,
     sizes_in,
 )
-from morello_layouts.notations.letters import NAMES
+from morello_layouts.notations.blocks import NAMES
 from morello_layouts.notations.onednn.layout import OnednnLayout
 
 
 def describe(layout: OnednnLayout, shape: Sequence[int] | None = None) -> Description:
-    """Say what each letter and each block of a tag means.
-
-    Raises:
-        ShapeError: if the layout does not fit the shape.
-    """
+    """Say what each letter and each block of a tag means."""
     dims = dimensions(shape or (None,) * len(layout.order), names=layout.letters)
     axes = memory_axes(layout.recipe(sizes_in(dims) if shape is None else shape), dims)
     parts = tuple(map(Part, layout.texts, axes_in_words(axes, dims)))

@@ -44,11 +44,7 @@ class _Refusal(ValueError):  # noqa: N818
 
 
 def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
-    """Return the sharding that values of Python say.
-
-    Raises:
-        ParseError: with a caret at the value that is wrong.
-    """
+    """Return the sharding that values of Python say."""
     keys = dict(given.keys)
     for value in list(given.values):
         name = value.name if isinstance(value, Call) and not value.bare else ""
@@ -86,11 +82,7 @@ def placement_of(text: str, given: Call, onto: Sequence[Any]) -> Placement:
 
 
 def sharded(placement: Placement, shape: Any) -> ShardedLayout:
-    """Return the layout of an array, with or without its sizes, whose parts lie on devices.
-
-    Raises:
-        LayoutError: if the sharding does not fit the array.
-    """
+    """Return the layout of an array, with or without its sizes, whose parts lie on devices."""
     if isinstance(placement, BlockCyclic) and placement.descriptor:
         return _by_descriptor(placement, shape)
     if isinstance(placement, BlockCyclic) and placement.sizes:

@@ -114,11 +114,6 @@ def by_block_cyclic(
 ) -> Place:
     """Return the place by ScaLAPACK: INDXG2P, INDXG2L and, of the first process, NUMROC.
 
-    Args:
-        coordinate: of the element.
-        shape: of the array.
-        dims: for each dimension (nb, source, processes).
-
     >>> by_block_cyclic((7,), (10,), [(2, 1, 3)])
     (1, (3,), (4,))
     """

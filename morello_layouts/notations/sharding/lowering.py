@@ -187,13 +187,7 @@ def digits_of_ids(ids: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 def full_recipe(sharding: Sharding, shape: Sequence[Int], local: Recipe) -> Recipe:
-    """Return the steps from an array to its devices and the places of their buffers.
-
-    Args:
-        sharding: which device holds what.
-        shape: of the array.
-        local: the layout of a device's buffer, at ``sharding.local_dims(shape)``.
-    """
+    """Return the steps from an array to its devices and the places of their buffers."""
     outer, devices = device_recipe(sharding, shape)
     inner = with_outer_axes(local, outer.physical_shape[:devices])
     steps = [*outer.steps, *inner.steps]

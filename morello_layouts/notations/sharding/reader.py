@@ -71,9 +71,6 @@ _PARTS: Final = {
 def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
     """Parse an array on devices, or a sharding whose array's sizes are given beside it.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> print(parse_sharding("f32[8,16], sharding={devices=[2,1,4]<=[8] last_tile_dim_replicate}"))
     f32[8,16]{1,0}, {devices=[2,1,4]<=[8] last_tile_dim_replicate}
     >>> parse_sharding("f32[8,16], mesh={'x': 2, 'y': 4}, spec=P('x')").recipe((8, 16)).axis_names
@@ -96,9 +93,6 @@ def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
 
 def placements_of(text: str) -> tuple[Placement, ...]:
     """Return the shardings in the attribute of an HLO instruction, several of a tuple.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> [str(one) for one in placements_of("{{devices=[2]<=[2]}, {replicated}}")]
     ['{devices=[2]<=[2]}', '{replicated}']

@@ -19,11 +19,7 @@ from morello_layouts.notations.xla import XlaLayout
 
 
 def describe(layout: ShardedLayout, shape: Sequence[Int] | None = None) -> Description:
-    """Say how each dimension is cut, and which devices hold the same.
-
-    Raises:
-        ShapeError: if the layout does not fit the shape.
-    """
+    """Say how each dimension is cut, and which devices hold the same."""
     sizes = shape or layout.shape
     if sizes is None:
         text = str(layout.placement)

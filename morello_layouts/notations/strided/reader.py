@@ -37,9 +37,6 @@ _FORMAT: Final = Terminal(
 def parse_strided(text: str) -> StridedLayout | MemoryFormat:
     """Parse the strides of a layout, or the name of a memory format.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> parse_strided("strided<[LD, 1], offset: 2>").offset
     2
     """

@@ -14,11 +14,7 @@ from morello_layouts.recipe import known
 def describe(
     layout: StridedLayout | MemoryFormat, shape: Sequence[int] | None = None
 ) -> Description:
-    """Say what each stride means.
-
-    Raises:
-        ShapeError: if the layout does not fit the shape.
-    """
+    """Say what each stride means."""
     if isinstance(layout, MemoryFormat):
         rank = {"channels_last": 4, "channels_last_3d": 5}.get(layout.name, 2)
         kind, words = "memory format of PyTorch", f"{layout} of an array"

@@ -60,9 +60,6 @@ _OLD_FIELDS: Final = {
 def parse_triton(text: str) -> TritonLayout:
     """Parse an encoding of Triton, or a type with one.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> print(parse_triton("#triton_gpu.shared<{vec=1, perPhase=1, maxPhase=1, order=[1, 0]}>"))
     #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
     """

@@ -60,11 +60,7 @@ _FIELDS: Final = {
 
 
 def describe(layout: TritonLayout, shape: Sequence[int] | None = None) -> Description:
-    """Say what each field of an encoding means.
-
-    Raises:
-        ShapeError: if the layout does not fit the shape.
-    """
+    """Say what each field of an encoding means."""
     sizes = shape or layout.shape
     dims = dimensions(sizes or (None,) * (layout.encoding.rank or 2))
     axes = memory_axes(layout.recipe(sizes), dims) if sizes else ()

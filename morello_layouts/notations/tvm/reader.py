@@ -13,10 +13,10 @@ from morello_layouts.errors import ParseError
 from morello_layouts.expr import AffineExpr, variable
 from morello_layouts.expr.conversions import divide
 from morello_layouts.limits import MAP_TEXT, NESTED_TILES
+from morello_layouts.notations.blocks import NAMES, ORDERS, logical_order
 from morello_layouts.notations.coordinates import FormulaLayout
 from morello_layouts.notations.expression import parse_function
 from morello_layouts.notations.grammar import AROUND, INT, Source, Syntax, Terminal, Token, integer
-from morello_layouts.notations.letters import NAMES, ORDERS, logical_order
 
 _SYNTAX: Final = Syntax(
     form="a TVM layout is a capital for each dimension, and factors such as 16c, in memory order",
@@ -34,9 +34,6 @@ _INDEX_MAP: Final = re.compile(r"\s*(lambda\b|[\w.]+\s*\()", re.ASCII)
 
 def parse_tvm(text: str) -> FormulaLayout:
     """Parse an index map or a layout of TVM.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> print(parse_tvm("T.index_map(lambda i, j: (i // T.int64(8), j, i % T.int64(8)))"))
     lambda i, j: (i//8, j, i%8)

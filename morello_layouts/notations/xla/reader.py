@@ -74,9 +74,6 @@ _ATTRIBUTES: Final = (
 def parse_xla(text: str) -> XlaValue:
     """Parse an XLA shape, tuple or buffer.
 
-    Raises:
-        ParseError: with a caret at the fault.
-
     >>> print(parse_xla("(f32[2], /*index=1*/ s32[])"))
     (f32[2]{0}, s32[])
     """
@@ -88,9 +85,6 @@ def parse_xla(text: str) -> XlaValue:
 
 def parse_xla_layout(text: str) -> XlaLayout:
     """Parse an XLA layout alone, in braces.
-
-    Raises:
-        ParseError: with a caret at the fault.
 
     >>> parse_xla_layout("{1,0:T(8,128)}").tiles
     ((8, 128),)

@@ -58,9 +58,6 @@ _LETTERS: Final = {"float": "f", "uint": "u", "int": "s", "i": "s", "complex": "
 def bits_of(element_type: str) -> int:
     """Return the bits of one element without an ``E(bits)``.
 
-    Raises:
-        LayoutError: if the type is not that of an array.
-
     >>> bits_of("bf16"), bits_of("s4")
     (16, 8)
     """

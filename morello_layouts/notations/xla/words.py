@@ -422,9 +422,6 @@ def describe(
 ) -> Description:
     """Say what each part of an XLA shape or layout means.
 
-    Raises:
-        ShapeError: if the sizes do not fit the layout.
-
     >>> for part in describe(XlaShape("f32", (3, 5), XlaLayout((1, 0), ((2, 2),)))).parts[2:4]:
     ...     print(part.text, "-", part.meaning)
     {1,0} - row-major: x varies fastest, then y

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import morello_layouts as ml
-from morello_layouts.notations.letters import ORDERS
+from morello_layouts.notations.blocks import ORDERS
 from morello_layouts.notations.onednn import OnednnLayout
 
 
