@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log10
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr import AffineExpr, canonicalize, standard, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.recipe import Recipe, physical_coordinates
 from morello_layouts.recipe.digits import Digits, axes_of, axis_text, has_digits
@@ -170,17 +171,31 @@ class Description:
         """The dimensions' names."""
         return tuple(dim.name for dim in self.dimensions)
 
+    def with_symbols(self, names: Sequence[str]) -> Description:
+        """Return the description with these names in formulas, and for ``d0, d1, …`` in words."""
+        dims = zip(self.dimensions, names, strict=True)
+        return replace(
+            self,
+            headline=called(self.headline, names),
+            dimensions=tuple(
+                replace(dim, name=called(dim.name, names), symbol=x) for dim, x in dims
+            ),
+            parts=tuple(replace(one, meaning=called(one.meaning, names)) for one in self.parts),
+            axes=tuple(replace(axis, label=called(axis.label, names)) for axis in self.axes),
+            word=self.word and replace(self.word, text=called(self.word.text, names)),
+        )
 
-_NAMES = {1: "x", 2: "yx", 3: "zyx", 4: "pzyx"}
 
+def called(text: str, names: Sequence[str]) -> str:
+    """Return a text about ``d0, d1, …`` with other names in their place.
 
-def dimension_names(rank: int) -> tuple[str, ...]:
-    """Return the dimensions' names as XLA's documents give them up to rank 4, then d0, d1, ….
-
-    >>> dimension_names(3), dimension_names(5)
-    (('z', 'y', 'x'), ('d0', 'd1', 'd2', 'd3', 'd4'))
+    >>> called("2 blocks of 4 along d0", ("y", "x"))
+    '2 blocks of 4 along y'
     """
-    return tuple(_NAMES.get(rank, "")) or tuple(f"d{k}" for k in range(rank))
+    return _NUMBERED.sub(lambda d: names[int(d[1])] if int(d[1]) < len(names) else d[0], text)
+
+
+_NUMBERED: Final = re.compile(r"\bd([0-9]{1,3})\b")
 
 
 def amount(n: int) -> str:
@@ -227,9 +242,9 @@ def dimensions(
     """Return dimensions of these sizes, each with its symbol, and its name if names are given.
 
     >>> [dim.name for dim in dimensions((8, 128))]
-    ['y', 'x']
+    ['d0', 'd1']
     """
-    names = names or dimension_names(len(sizes))
+    names = names or standard(len(sizes))
     flags = dynamic or (False,) * len(sizes)
     return tuple(
         Dimension(name, f"d{k}", size, flag)
@@ -254,7 +269,7 @@ def memory_axes(recipe: Recipe, dims: Sequence[Dimension]) -> tuple[MemoryAxis, 
     >>> from morello_layouts.recipe import Split, Transpose
     >>> tiled = Recipe((8, 6), (Split((4, None)), Transpose((0, 2, 1))))
     >>> [axis.label for axis in memory_axes(tiled, dimensions((8, 6)))]
-    ['y//4', 'x', 'y%4']
+    ['d0//4', 'd1', 'd0%4']
     """
     if has_digits(recipe):
         return named_axes(axes_of(recipe), recipe.physical_shape, dims)
@@ -287,9 +302,9 @@ def axes_in_words(axes: Sequence[MemoryAxis], dims: Sequence[Dimension]) -> tupl
     >>> tiled = Recipe((8, 5), (Pad((8, 6)), Split((4, None)), Transpose((0, 2, 1))))
     >>> for meaning in axes_in_words(memory_axes(tiled, dimensions((8, 5))), dimensions((8, 5))):
     ...     print(meaning)
-    slowest: 2 blocks of 4 along y
-    all of x, 6; padded from 5 to 6
-    fastest: 4 neighbours along y
+    slowest: 2 blocks of 4 along d0
+    all of d1, 6; padded from 5 to 6
+    fastest: 4 neighbours along d0
     """
     places = [""] * len(axes)
     if len(axes) > 1:

@@ -121,6 +121,14 @@ class Layout(Arrays):
         """The element type that the layout itself names."""
         return None
 
+    def names(self, rank: int, /) -> tuple[str, ...]:  # noqa: ARG002
+        """Return what the layout's text calls its dimensions; () if it calls them nothing.
+
+        Args:
+            rank: the number of dimensions; 0 if it is not known.
+        """
+        return ()
+
     def assumptions(self, shape: Sequence[Int], /) -> tuple[Assumption, ...]:  # noqa: ARG002
         """Return what the layout assumes of the symbolic sizes of a shape."""
         return ()

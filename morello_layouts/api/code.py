@@ -22,6 +22,7 @@ from morello_layouts.expr import (
     canonicalize,
     cheapest,
     readable,
+    standard,
     variable,
 )
 from morello_layouts.expr.assumptions import meet_all
@@ -31,7 +32,7 @@ from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, as_layout
 from morello_layouts.maps import AffineMap, IndexMap, Inverse
 from morello_layouts.maps.modes import Decomposition
-from morello_layouts.maps.names import renamed, standard
+from morello_layouts.maps.names import renamed
 from morello_layouts.maps.places import named_forms
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function

@@ -19,6 +19,7 @@ from morello_layouts.expr import (
     cheapest,
     coordinate_variables,
     readable,
+    standard,
 )
 from morello_layouts.expr.conversions import (
     form_from_sympy,
@@ -30,7 +31,7 @@ from morello_layouts.expr.conversions import (
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.maps import AffineMap
-from morello_layouts.maps.names import checked_names, standard
+from morello_layouts.maps.names import checked_names
 
 if TYPE_CHECKING:
     import sympy

@@ -25,7 +25,7 @@ from morello_layouts.kernels.relayout import Relayout
 from morello_layouts.layout import Arrays, Layout, as_layout, checked_recipe
 from morello_layouts.maps import AffineMap, IndexMap
 from morello_layouts.maps.derived import map_of_formula, reshape_view
-from morello_layouts.maps.names import as_names
+from morello_layouts.maps.names import as_names, own_names
 from morello_layouts.maps.origin import Origin
 from morello_layouts.notations import strided
 from morello_layouts.notations.functions import is_function, layout_of_function
@@ -61,7 +61,8 @@ def index_map(
             which ``"ld >= N"`` states.
         notation: the notation of a text, as for :func:`~morello_layouts.parse`; by default the text
             tells.
-        names: names of the coordinates, one for each dimension, as ``("y", "x")`` or ``"y, x"``.
+        names: names of the coordinates, one for each dimension, as ``("y", "x")`` or ``"y, x"``;
+            by default those of the layout's text, such as n, c, h, w of NHWC, or d0, d1, ….
 
     Raises:
         ParseError: if the text is not in any notation.
@@ -180,7 +181,7 @@ def _under(
         element_type=layout.element,
     )
     require_size_names(m.recipe.names)
-    return replace(m, origin=origin)
+    return replace(m, origin=origin, names=own_names(layout.names(len(sizes)), m.recipe.shape))
 
 
 def _is_passed_on(assuming: Assuming) -> bool:

@@ -118,7 +118,7 @@ class Formulas:
                 raise LayoutError(
                     f"{name!r} is not a name in {target}",
                     "a name has letters, digits and underscores, and is not a reserved word",
-                    "rename it; m.named(…) gives an index map's coordinates other names",
+                    'rename it; a layout takes names of coordinates, such as names=("y", "x")',
                 )
             if own.count(name) > 1:
                 raise LayoutError(

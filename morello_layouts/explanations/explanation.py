@@ -82,8 +82,8 @@ def explain(
         assuming: assumptions about symbolic sizes, as for ``index_map``.
         derivation: whether to list the rules that simplified the formula.
         notation: the notation of a text, as for ``index_map``.
-        names: names of the coordinates in formulas, as for ``index_map``; by default those that
-            the words have, such as y and x, or n, h, w and c.
+        names: names of the coordinates in formulas, as for ``index_map``; by default those of
+            the layout's text, such as n, c, h and w, or d0, d1, ….
 
     Returns:
         A report that prints itself; ``arrays`` has its parts as values.
@@ -96,23 +96,23 @@ def explain(
     XLA array: row-major, untiled
     Text
       f32    floating point of 32 bits, 4 bytes each
-      [2,3]  y 2, x 3
-      {1,0}  row-major: x varies fastest, then y
+      [2,3]  d0 2, d1 3
+      {1,0}  row-major: d1 varies fastest, then d0
     Memory
       shape     [2,3]
-      axes      y, x
+      axes      d0, d1
       elements  6, no padding
       bytes     24 that XLA reserves, no padding
     Offset
-      formula    3*y + x
+      formula    3*d0 + d1
       reference  the same formula: it is already the simplest
     Proof
       layout    bijective: injective, and all 6 slots hold an element
       formulas  verified: simplified formula, reference and inverse agree everywhere
     Offsets
-      y ↓ x → 0 1 2
-            0 0 1 2
-            1 3 4 5
+      d0 ↓ d1 → 0 1 2
+              0 0 1 2
+              1 3 4 5
     >>> explain("(f32[8,128], token[])")
     <Explanation: (f32[8,128]{1,0}, token[]), 2 arrays>
     """

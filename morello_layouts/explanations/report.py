@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -12,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from morello_layouts import api
 from morello_layouts.api.arguments import Assuming, Shape
 from morello_layouts.api.layouts import needs_shape
-from morello_layouts.description import BufferSizes, Description, dimensions, word_of
-from morello_layouts.errors import ShapeError, UnsupportedError
+from morello_layouts.description import BufferSizes, Description, called, dimensions, word_of
+from morello_layouts.errors import UnsupportedError
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLANATION_WIDTH
 from morello_layouts.maps import IndexMap
@@ -121,12 +119,8 @@ def report_of(
     derivation: bool = False,
     prove: bool = True,
     names: Sequence[str] | str | None = None,
-    in_words: bool = True,
 ) -> ArrayReport:
-    """Return the report on one array; arguments as of ``explain``, which also proves.
-
-    Formulas have the names of the words unless names are given, or ``in_words`` is false.
-    """
+    """Return the report on one array; arguments as of ``explain``, which also proves."""
     # Words are about sizes that are numbers, formulas about any.
     numbers = tuple(n for n in shape or () if isinstance(n, int))
     has_numbers = shape is not None and len(numbers) == len(shape)
@@ -138,16 +132,14 @@ def report_of(
         words = replace(words, word=word_of(words, None if element is None else element.bits))
     if shape is None and needs_shape(layout):
         return ArrayReport((), words, notes=(_NO_SHAPE,))
-    tpu = tpu_facts(layout, words.names) if isinstance(layout, XlaShape) else None
     try:
         m = api.index_map(layout, shape, assuming=assuming, names=names)
     except UnsupportedError as error:
         notes = () if isinstance(layout, IndexMap) else _notes(layout)
         no_formula = f"no formula: {error.what}; {error.why}"
-        return ArrayReport((), words, tpu=tpu, notes=(no_formula, *notes))
-    m = m if m.names or not in_words else _with_words(m, words)
-    symbols = zip(words.dimensions, m.coordinate_names, strict=True)
-    words = replace(words, dimensions=tuple(replace(dim, symbol=x) for dim, x in symbols))
+        return ArrayReport((), words, tpu=_on_tpu(layout, words), notes=(no_formula, *notes))
+    words = words.with_symbols(m.coordinate_names)
+    tpu = _on_tpu(layout, words)
     if tpu is not None and m.unused == 0:  # the assumptions on sizes may say so
         tpu = replace(tpu, padding=())
     return ArrayReport(
@@ -163,18 +155,14 @@ def report_of(
     )
 
 
+def _on_tpu(layout: Layout | IndexMap, words: Description) -> TpuFacts | None:
+    return tpu_facts(layout, words.names) if isinstance(layout, XlaShape) else None
+
+
 def _document_steps(layout: Layout, m: IndexMap) -> tuple[str, ...]:
     """Return the steps of the notation's document, with the names of the map."""
-    names = m.coordinate_names
-    text = "\n".join(layout.document_steps(m.recipe.shape))
-    return tuple(re.sub(r"\bd(\d+)\b", lambda d: names[int(d[1])], text).splitlines())
-
-
-def _with_words(m: IndexMap, words: Description) -> IndexMap:
-    """Return an index map whose coordinates are called as in words, unless a size is called so."""
-    with suppress(ShapeError):
-        return m.named(*words.names)
-    return m
+    steps = layout.document_steps(m.recipe.shape)
+    return tuple(called(line, m.coordinate_names) for line in steps)
 
 
 def proofs_of(m: IndexMap) -> Proofs:

@@ -36,6 +36,7 @@ from morello_layouts.explorer.subject import (
 )
 from morello_layouts.limits import EXPLORER_COMPARED
 from morello_layouts.maps import IndexMap
+from morello_layouts.maps.names import renamed
 from morello_layouts.picture import Limits, Style, picture_of
 from morello_layouts.picture.page import page_data, page_parts
 from morello_layouts.picture.panel import COLOURS
@@ -116,7 +117,8 @@ def _resharding(one: IndexMap, other: IndexMap) -> Iterator[Row]:
 def _with_formula(m: IndexMap, text: str) -> LayoutComparison:
     mine = formula_for(m, text)
     same = api.are_equivalent(m, mine)
-    both = Row("formula", f"{mine.form}   (simplified)"), Row("layout", str(m.form))
+    own = str(renamed(mine.form, mine.names))
+    both = Row("formula", f"{own}   (simplified)"), Row("layout", str(renamed(m.form, m.names)))
     return LayoutComparison(" ".join(text.split()), (m,), same, (*_counterexample(same), *both))
 
 
@@ -256,8 +258,9 @@ def _formula(m: IndexMap, subject: Subject) -> dict[str, Any]:
     return {
         "names": names,
         "symbols": list(m.recipe.names),
-        "reference": str(m.reference_form),
-        "simplified": str(m.form),
+        "coordinates": m.coordinate_names,
+        "reference": str(renamed(m.reference_form, m.names)),
+        "simplified": str(renamed(m.form, m.names)),
         "derivation": plain(m.derivation.steps),
         "inverse": _attempted(lambda: str(m.inverse)),
     }

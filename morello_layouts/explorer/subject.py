@@ -16,6 +16,7 @@ from morello_layouts.errors import LayoutError, ParseError, ShapeError
 from morello_layouts.explanations.instruction import instruction_in
 from morello_layouts.explanations.report import ArrayReport, report_of
 from morello_layouts.explanations.rows import Row, instruction_rows
+from morello_layouts.expr import standard
 from morello_layouts.expr.assumptions import meet_all
 from morello_layouts.layout import Layout
 from morello_layouts.limits import EXPLORER_ARRAYS, EXPLORER_TEXT
@@ -187,7 +188,8 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
     >>> formula_for(api.index_map("f32[3,5]"), "5*d0 + d1")(2, 3)
     13
     """
-    coordinates = [f"d{k}" for k in range(len(m.recipe.shape))]
+    plain = standard(len(m.recipe.shape))
+    coordinates = plain if _COORDINATE.search(text) else m.coordinate_names
     known = {*coordinates, *m.recipe.names, *_FUNCTIONS}
     for match in _NAME.finditer(text):
         if match[0] not in known:
@@ -196,11 +198,11 @@ def formula_for(m: IndexMap, text: str) -> AffineMap:
             raise ParseError(
                 f"{match[0][:40]} is not a coordinate",
                 f"the coordinates are {names}{sizes}",
-                "write the offset in these, for example 8*d0 + d1",
+                f"write the offset in these, for example 8*{' + '.join(coordinates) or 0}",
                 text=text,
                 position=match.start(),
             )
-    return api.from_sympy({"shape": m.shape}, text)
+    return api.from_sympy({"shape": m.shape, "names": coordinates}, text)
 
 
 _QUOTED: Final = re.compile(r"\s*([\"'`])(.*)\1[\s,;]*", re.DOTALL)
@@ -331,7 +333,7 @@ def _report(array: Layout, shape: Shape | None, assuming: str) -> ArrayReport:
     with in_field("assuming"):
         known = assumptions_of(assuming) if assuming.strip() else ()
     try:
-        report = report_of(array, shape, assuming if known else None, prove=False, in_words=False)
+        report = report_of(array, shape, assuming if known else None, prove=False)
     except LayoutError as error:
         if not known:
             raise FieldError("layout" if shape is None else "shape", error) from None

@@ -8,6 +8,7 @@ from morello_layouts.expr.affine import (
     Var as Var,
     coordinate_variables as coordinate_variables,
     digit as digit,
+    standard as standard,
     variable as variable,
 )
 from morello_layouts.expr.bounds import Interval as Interval

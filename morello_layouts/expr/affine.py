@@ -430,6 +430,11 @@ def variable(name: str, lo: Int | None = None, hi: Int | None = None) -> AffineE
     return AffineExpr(((Var(name, Interval(lo, hi)), 1),), 0)
 
 
+def standard(rank: int) -> tuple[str, ...]:
+    """Return the names of coordinates in forms: ``d0, d1, …``."""
+    return tuple(f"d{k}" for k in range(rank))
+
+
 def coordinate_variables(shape: Sequence[Int]) -> list[AffineExpr]:
     """Return the coordinates ``d0, d1, …`` of an array as forms with bounds.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morello_layouts.checks import checked_coordinate, require_inside, require_rank, spread, whole
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, Interval, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Interval, canonicalize, standard, variable
 from morello_layouts.expr.affine import Digit
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes, meet_all
 from morello_layouts.expr.conversions import (
@@ -21,7 +21,7 @@ from morello_layouts.expr.conversions import (
 )
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import map_ints, substitute
-from morello_layouts.maps.names import checked_names, in_order, renamed, standard
+from morello_layouts.maps.names import checked_names, in_order, renamed
 from morello_layouts.recipe import known
 
 if TYPE_CHECKING:

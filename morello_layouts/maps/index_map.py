@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello_layouts.checks import checked_coordinate, shown, spread
 from morello_layouts.errors import LayoutError, UnsupportedError
-from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables
+from morello_layouts.expr import AffineExpr, canonicalize, coordinate_variables, standard
 from morello_layouts.expr.assumptions import Assumption, apply_assumptions, checked_sizes
 from morello_layouts.expr.conversions import public_size, to_sympy
 from morello_layouts.expr.simplify import Derivation
@@ -28,7 +28,7 @@ from morello_layouts.maps.modes import (
     modes_along,
     require_dim,
 )
-from morello_layouts.maps.names import checked_names, in_order, renamed, standard, without_offset
+from morello_layouts.maps.names import checked_names, in_order, renamed, without_offset
 from morello_layouts.maps.origin import Origin
 from morello_layouts.maps.places import (
     MEMORY,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from morello_layouts.expr import AffineExpr, Interval, canonicalize, variable
+from morello_layouts.expr import AffineExpr, Interval, canonicalize, standard, variable
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import latex_map, public_size, size_to_sympy, symbol, to_sympy
 from morello_layouts.expr.sizes import Int, is_nonnegative
-from morello_layouts.maps.names import standard
 from morello_layouts.recipe import Recipe, coordinates_at
 
 if TYPE_CHECKING:

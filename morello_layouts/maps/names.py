@@ -12,17 +12,12 @@ from typing import Any
 
 from morello_layouts.checks import as_tuple, shown
 from morello_layouts.errors import ShapeError
-from morello_layouts.expr import AffineExpr, canonicalize, variable
+from morello_layouts.expr import AffineExpr, canonicalize, standard, variable
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import substitute
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _STANDARD = re.compile(r"d[0-9]+", re.ASCII)
-
-
-def standard(rank: int) -> tuple[str, ...]:
-    """Return the names inside: ``d0, d1, …``."""
-    return tuple(f"d{k}" for k in range(rank))
 
 
 def checked_names(
@@ -66,6 +61,21 @@ def _mistake(name: str, before: Sequence[str], sizes: set[str], own: str, offset
     if name != own and _STANDARD.fullmatch(name):
         return f"expected a name that is not {name}, which is another dimension in formulas"
     return f"expected a name that is not {name}, which is the offset" if name == offset else ""
+
+
+def own_names(given: Sequence[str], sizes: Sequence[Int]) -> tuple[str, ...]:
+    """Return the names that a layout's text has, where they can be a formula's variables.
+
+    >>> own_names(("b", "(h w)", "p"), (2, 3, 4)), own_names((), (2, 3))
+    (('b', 'd1', 'd2'), ())
+    """
+    own = standard(len(sizes))
+    of_sizes = {n for x in sizes if isinstance(x, SizeExpr) for n in x.names()}
+    found = [
+        inside if _mistake(name, given[:k], of_sizes, inside, "p") else name
+        for k, (name, inside) in enumerate(zip(given, own, strict=False))
+    ]
+    return () if len(found) < len(own) or tuple(found) == own else tuple(found)
 
 
 def without_offset(names: Sequence[str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from morello_layouts.checks import (
     whole,
 )
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr, coordinate_variables
+from morello_layouts.expr import AffineExpr, coordinate_variables, standard
 from morello_layouts.expr.assumptions import Assumption
 from morello_layouts.expr.conversions import number_from_sympy
 from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, is_nonnegative
@@ -32,7 +32,7 @@ from morello_layouts.expr.substitution import substitute
 from morello_layouts.limits import VIEW_TEXT
 from morello_layouts.maps.affine_map import AffineMap
 from morello_layouts.maps.modes import require_dim
-from morello_layouts.maps.names import kept_names, standard
+from morello_layouts.maps.names import kept_names
 from morello_layouts.recipe import (
     Merge,
     Recipe,

@@ -13,7 +13,6 @@ from morello_layouts.description import (
     Description,
     Part,
     axes_in_words,
-    dimension_names,
     dimensions,
     memory_axes,
     sizes_in,
@@ -26,6 +25,7 @@ from morello_layouts.expr import (
     Var,
     canonicalize,
     coordinate_variables,
+    standard,
 )
 from morello_layouts.expr.assumptions import apply_divisibility
 from morello_layouts.expr.bounds import range_of_xor
@@ -57,7 +57,7 @@ class CoordinateLayout(Layout):
 
         A notation whose arrays have one rank returns that many names even then.
         """
-        return dimension_names(rank)
+        return standard(rank)
 
     def texts(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
         """Return the text of each coordinate in the box; none if a text has no such parts."""

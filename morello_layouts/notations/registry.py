@@ -368,13 +368,14 @@ def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
 
     >>> for part in describe(parse("[1, 0]"), (6, 8)).parts:
     ...     print(part.text, "-", part.meaning)
-    1 - slowest: all of x, 8
-    0 - fastest: all of y, 6
+    1 - slowest: all of d1, 8
+    0 - fastest: all of d0, 6
     """
     for notation in NOTATIONS:
         if notation.holds(layout):
             return notation.describe(layout, sizes)
-    text, dims = str(layout), dimensions(sizes or ())
+    names = layout.names(len(sizes or ()))
+    text, dims = str(layout), dimensions(sizes or (), names=names)
     kind = f"{notation_name(layout)} layout"
     if sizes is None:
         return Description(text, kind, text, dims, (Part(text, kind),))

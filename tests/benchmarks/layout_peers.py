@@ -158,7 +158,7 @@ def tvm_says(m: IndexMap) -> bool:
 
 def terms(m: IndexMap) -> list[str]:
     """The terms of the formula, as text."""
-    return str(m).partition(" -> ")[2].split(" + ")
+    return str(m.named()).partition(" -> ")[2].split(" + ")
 
 
 def term_parts(text: str) -> tuple[int, int, int, int]:

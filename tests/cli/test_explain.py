@@ -40,28 +40,29 @@ def test_the_whole_explanation() -> None:
         "XLA array: row-major, tiled\n"
         "Text\n"
         "  f32     floating point of 32 bits, 4 bytes each\n"
-        "  [3,5]   y 3, x 5\n"
-        "  {1,0}   row-major: x varies fastest, then y\n"
-        "  T(2,2)  2 × 2 tiles over (y, x): 2 × 3 of them; pads y from 3 to 4 and x from 5 to 6\n"
+        "  [3,5]   d0 3, d1 5\n"
+        "  {1,0}   row-major: d1 varies fastest, then d0\n"
+        "  T(2,2)  2 × 2 tiles over (d0, d1): 2 × 3 of them; "
+        "pads d0 from 3 to 4 and d1 from 5 to 6\n"
         "Memory\n"
         "  shape     [2,3,2,2]\n"
-        "  axes      y//2, x//2, y%2, x%2\n"
+        "  axes      d0//2, d1//2, d0%2, d1%2\n"
         "  recipe    [3,5] → pad [4,6] → split [2,2,3,2] → transpose [2,3,2,2]\n"
         "  elements  15 in a buffer of 24: 9 of padding, 1.60× the data\n"
         "  bytes     60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data\n"
         "Offset\n"
-        "  formula    12*(y//2) + 4*(x//2) + 2*(y%2) + x%2\n"
+        "  formula    12*(d0//2) + 4*(d1//2) + 2*(d0%2) + d1%2\n"
         "  reference  the same formula: it is already the simplest\n"
         "Proof\n"
         "  layout    not bijective: injective, but 9 of 24 slots are padding (first: 9)\n"
         "  formulas  verified: simplified formula, reference and inverse agree everywhere\n"
         "Offsets\n"
-        "  y ↓ x →  0  1 │  2  3 │  4  5\n"
-        "        0  0  1 │  4  5 │  8 ░░\n"
-        "        1  2  3 │  6  7 │ 10 ░░\n"
-        "         ───────┼───────┼──────\n"
-        "        2 12 13 │ 16 17 │ 20 ░░\n"
-        "        3 ░░ ░░ │ ░░ ░░ │ ░░ ░░\n"
+        "  d0 ↓ d1 →  0  1 │  2  3 │  4  5\n"
+        "          0  0  1 │  4  5 │  8 ░░\n"
+        "          1  2  3 │  6  7 │ 10 ░░\n"
+        "           ───────┼───────┼──────\n"
+        "          2 12 13 │ 16 17 │ 20 ░░\n"
+        "          3 ░░ ░░ │ ░░ ░░ │ ░░ ░░\n"
         "  ░ padding\n"
     )
 
@@ -69,7 +70,7 @@ def test_the_whole_explanation() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "(2,1)     within each tile of 8 × 128: 2 × 1 blocks of (y%8, x%128), each in one piece",
+        "(2,1)     within each tile of 8 × 128: 2 × 1 blocks of (d0%8, d1%128), each in one piece",
         "32-bit word  (2r, c) and (2r+1, c) share a 32-bit word, the first in its lowest bits",
         "shape        [2,2,4,128,2,1], without ones [2,2,4,128,2]",
         "elements     2,000 in a buffer of 4,096: 2,096 of padding, 2.05× the data",
@@ -82,11 +83,11 @@ def test_a_16_bit_tiling_at_a_glance(row: str) -> None:
 
 def test_a_morello_layout_with_its_derivation() -> None:
     text = explain("[1, 0, 1 p(4)]", "--shape", "6x8", "--derivation")
-    assert "  1       slowest: what remains of x: 2 blocks of 4\n" in text
-    assert "  reference   24*((x//4)%2) + 4*(y%6) + x%4\n" in text
-    assert "  simplified  24*(x//4) + 4*y + x%4\n" in text
-    assert "drop-mod, since y is in 0..5" in text
-    assert "  b_β = b_α + 4*(y%6) = b_α + 4*y\n" in text
+    assert "  1       slowest: what remains of d1: 2 blocks of 4\n" in text
+    assert "  reference   24*((d1//4)%2) + 4*(d0%6) + d1%4\n" in text
+    assert "  simplified  24*(d1//4) + 4*d0 + d1%4\n" in text
+    assert "drop-mod, since d0 is in 0..5" in text
+    assert "  b_β = b_α + 4*(d0%6) = b_α + 4*d0\n" in text
     assert "  layout    bijective: injective, and all 48 slots hold an element\n" in text
     assert "        5 20 21 22 23 │ 44 45 46 47\n" in text
 
@@ -125,7 +126,7 @@ def test_notes_name_what_is_missing(text: str, note: str) -> None:
 
 def test_a_layout_without_a_shape_is_explained_as_far_as_that_goes() -> None:
     array = explained("{1,0:T(8,128)}")
-    assert array["parts"][1]["meaning"] == "8 × 128 tiles over (y, x)"
+    assert array["parts"][1]["meaning"] == "8 × 128 tiles over (d0, d1)"
     assert array["index"] is array["sizes"] is array["proofs"] is array["picture"] is None
 
 
@@ -225,14 +226,14 @@ def test_json_of_the_main_example() -> None:
     array = explained(MAIN)
     assert array["text"] == MAIN
     assert array["dimensions"][1] == {
-        "name": "x", "symbol": "x", "size": 200, "is_dynamic": False,
+        "name": "d1", "symbol": "d1", "size": 200, "is_dynamic": False,
     }  # fmt: skip
     assert array["parts"][0] == {
         "text": "bf16",
         "meaning": "brain floating point of 16 bits, 2 bytes each",
         "is_implied": False,
     }
-    assert array["axes"][2] == {"coordinate": "(y//2)%4", "size": 4}
+    assert array["axes"][2] == {"coordinate": "(d0//2)%4", "size": 4}
     assert array["word"]["offsets"] == [[0, 0], [1, 0]]
     assert array["sizes"]["reserved_bytes"] == 8192
     assert array["index"]["physical_shape"] == [2, 2, 4, 128, 2, 1]
@@ -272,6 +273,6 @@ def test_lines_fit_the_terminal(width: int) -> None:
 def test_lines_of_a_pipe_are_whole() -> None:
     result = CliRunner().invoke(commands, ["explain", MAIN], env={"COLUMNS": None})
     assert (
-        "  reference   2048*(y//8) + 1024*(x//128) + 256*((y%8)//2) + 2*(x%128) + (x%128)%1 + "
-        "(y%8)%2\n"
+        "  reference   2048*(d0//8) + 1024*(d1//128) + 256*((d0%8)//2) + 2*(d1%128) + (d0%8)%2 + "
+        "(d1%128)%1\n"
     ) in result.stdout

@@ -40,44 +40,44 @@ def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
         ("s4[8]", "s4", "signed integers of 4 bits, a whole byte each"),
         ("pred[8]", "pred", "truth values, 1 byte each"),
         ("f32[]", "[]", "a scalar: one element"),
-        ("f32[8,1,3]", "[8,1,3]", "z 8, y 1, x 3; the true number of dimensions is 2"),
-        ("f32[0,3]", "[0,3]", "y 0, x 3; no elements"),
-        ("f32[?,<=5,M]", "[?,<=5,M]", "z unbounded, y at most 5 (dynamic), x M (symbolic)"),
-        ("f32[7]", "{0}", "x is the only dimension"),
-        ("f32[2,3]{1,0}", "{1,0}", "row-major: x varies fastest, then y"),
-        ("f32[2,3]{0,1}", "{0,1}", "column-major: y varies fastest, then x"),
+        ("f32[8,1,3]", "[8,1,3]", "d0 8, d1 1, d2 3; the true number of dimensions is 2"),
+        ("f32[0,3]", "[0,3]", "d0 0, d1 3; no elements"),
+        ("f32[?,<=5,M]", "[?,<=5,M]", "d0 unbounded, d1 at most 5 (dynamic), d2 M (symbolic)"),
+        ("f32[7]", "{0}", "d0 is the only dimension"),
+        ("f32[2,3]{1,0}", "{1,0}", "row-major: d1 varies fastest, then d0"),
+        ("f32[2,3]{0,1}", "{0,1}", "column-major: d0 varies fastest, then d1"),
         (
             "f32[2,3,4]{1,2,0}",
             "{1,2,0}",
-            "neither row- nor column-major: y varies fastest, then x, then z",
+            "neither row- nor column-major: d1 varies fastest, then d2, then d0",
         ),
         (
             "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}",
             "{3,2,0,1}",
             ("row-major but for dimensions of size 1: "
-            "x varies fastest, then y, then p, then z"),
+            "d3 varies fastest, then d2, then d0, then d1"),
         ),
         (
             "f32[3,5]{1,0:T(2,2)}",
             "T(2,2)",
-            "2 × 2 tiles over (y, x): 2 × 3 of them; pads y from 3 to 4 and x from 5 to 6",
+            "2 × 2 tiles over (d0, d1): 2 × 3 of them; pads d0 from 3 to 4 and d1 from 5 to 6",
         ),
-        ("f32[300]{0:T(256)}", "T(256)", "tiles of 256 over x: 2 of them; pads x from 300 to 512"),
+        ("f32[99]{0:T(64)}", "T(64)", "tiles of 64 over d0: 2 of them; pads d0 from 99 to 128"),
         (
             "f32[10]{0:T(8,128)}",
             "T(8,128)",
-            ("adds 1 leading dimension of 1; 8 × 128 tiles over (an added one, x): one of them; "
-            "pads an added one from 1 to 8 and x from 10 to 128"),
+            ("adds 1 leading dimension of 1; 8 × 128 tiles over (an added one, d0): one of them; "
+            "pads an added one from 1 to 8 and d0 from 10 to 128"),
         ),
         (
             "bf16[16,128]{1,0:T(8,128)(2,1)}",
             "(2,1)",
-            "within each tile of 8 × 128: 2 × 1 blocks of (y%8, x%128), each in one piece",
+            "within each tile of 8 × 128: 2 × 1 blocks of (d0%8, d1%128), each in one piece",
         ),
         (
             "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
             "(2,1,1,1)",
-            "across tiles: 2 neighbours along y//8 interleaved element by element",
+            "across tiles: 2 neighbours along d0//8 interleaved element by element",
         ),
         (
             "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
@@ -89,14 +89,14 @@ def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
         (
             "f32[4,6]{1,0:T(4,6)(3,1)}",
             "(3,1)",
-            ("within each tile of 4 × 6: 3 × 1 blocks of (y%4, x%6), each in one piece; "
-            "pads y%4 from 4 to 6"),
+            ("within each tile of 4 × 6: 3 × 1 blocks of (d0%4, d1%6), each in one piece; "
+            "pads d0%4 from 4 to 6"),
         ),
         (
             "f32[8,256]{1,0:T(8,128)(*,*,2)}",
             "(*,*,2)",
-            ("takes x//128, y%8 and x%128 as one dimension of 2,048; blocks of 2 over "
-            "(x//128,y%8,x%128)"),
+            ("takes d1//128, d0%8 and d1%128 as one dimension of 2,048; blocks of 2 over "
+            "(d1//128,d0%8,d1%128)"),
         ),
         (
             "f32[3,5]{1,0:T(2,2)L(32)}",
@@ -118,7 +118,7 @@ def meaning(text: str, part: str, shape: tuple[int, ...] | None = None) -> str:
             "E(32)",
             "each element is stored in 32 bits, wider than pred itself",
         ),
-        ("f32[8]{0:SC(0:4)}", "SC(0:4)", "cut along x at 4, each piece a buffer"),
+        ("f32[8]{0:SC(0:4)}", "SC(0:4)", "cut along d0 at 4, each piece a buffer"),
         (
             "f32[8]{0:M(16)}",
             "M(16)",
@@ -253,7 +253,7 @@ class EvenFirst(ml.Layout):
 
 
 def test_axes_of_another_notation() -> None:
-    assert [axis.label for axis in describe(EvenFirst(), (3, 4)).axes] == ["x%2", "y", "x//2"]
+    assert [axis.label for axis in describe(EvenFirst(), (3, 4)).axes] == ["d1%2", "d0", "d1//2"]
 
 
 class Uninherited:
@@ -278,7 +278,7 @@ def test_a_value_that_is_not_a_layout_with_a_shape() -> None:
 
 def test_axes_of_unknown_sizes() -> None:
     axes = words("f32[?,N]{1,0:T(*,8)(2,1)}").axes
-    labels = ["(y,x)//16", "(y,x)%8", "((y,x)//8)%2", "0"]
+    labels = ["(d0,d1)//16", "(d0,d1)%8", "((d0,d1)//8)%2", "0"]
     assert [(axis.label, axis.size) for axis in axes] == list(
         zip(labels, [None, 8, 2, 1], strict=True)
     )
@@ -291,13 +291,13 @@ def test_very_many_tiles() -> None:
 
 def test_axes_of_morello_layouts() -> None:
     axes = words("[1, 0 oe(4), 1 p(4), 0 p(2)]", (8, 8)).axes
-    assert [axis.label for axis in axes] == ["x//4", "((y//2)%2,y//4)", "x%4", "y%2"]
+    assert [axis.label for axis in axes] == ["d1//4", "((d0//2)%2,d0//4)", "d1%4", "d0%2"]
     axes = words("[1, 0 oe(4), 1 p(4), 0 p(2)]").axes
     assert [(axis.label, axis.size) for axis in axes] == [
-        ("x//4", None),
-        ("((y//2)%2,y//4)", 4),
-        ("x%4", 4),
-        ("y%2", 2),
+        ("d1//4", None),
+        ("((d0//2)%2,d0//4)", 4),
+        ("d1%4", 4),
+        ("d0%2", 2),
     ]
     assert not words("[]").axes
     axes = words("[7, 1000000, 7 p(4)]").axes
@@ -311,19 +311,19 @@ def test_axes_of_morello_layouts() -> None:
             "[1, 0, 1 p(4)]",
             (6, 8),
             [
-                ("1", "slowest: what remains of x: 2 blocks of 4"),
-                ("0", "all of y, 6"),
-                ("1 p(4)", "fastest: 4 neighbours along x"),
+                ("1", "slowest: what remains of d1: 2 blocks of 4"),
+                ("0", "all of d0, 6"),
+                ("1 p(4)", "fastest: 4 neighbours along d1"),
             ],
         ),
         (
             "[0, 0 oe(4)]",
             None,
             [
-                ("0", "slowest: what remains of x: blocks of 4"),
+                ("0", "slowest: what remains of d0: blocks of 4"),
                 (
                     "0 oe(4)",
-                    "fastest: 4 neighbouring indices of x, even before odd: 0 2 1 3",
+                    "fastest: 4 neighbouring indices of d0, even before odd: 0 2 1 3",
                 ),
             ],
         ),
@@ -334,30 +334,30 @@ def test_axes_of_morello_layouts() -> None:
                 (
                     "0 oe(16)",
                     (
-                        "slowest: 16 neighbouring blocks of 2 of y, even before odd: "
+                        "slowest: 16 neighbouring blocks of 2 of d0, even before odd: "
                         "0 2 4 … 14, then 1 3 5 … 15"
                     ),
                 ),
-                ("1", "all of x, 3"),
-                ("0 p(2)", "fastest: 2 neighbours along y"),
+                ("1", "all of d1, 3"),
+                ("0 p(2)", "fastest: 2 neighbours along d0"),
             ],
         ),
         (
             "[0, 0 p(2), 0 p(2)]",
             (8,),
             [
-                ("0", "slowest: what remains of x: 2 blocks of 4"),
-                ("0 p(2)", "2 blocks of 2 along x"),
-                ("0 p(2)", "fastest: 2 neighbours along x"),
+                ("0", "slowest: what remains of d0: 2 blocks of 4"),
+                ("0 p(2)", "2 blocks of 2 along d0"),
+                ("0 p(2)", "fastest: 2 neighbours along d0"),
             ],
         ),
-        ("0 p(8)", (3,), [("0 p(8)", "3 neighbours along x (8 asked for, 3 left)")]),
+        ("0 p(8)", (3,), [("0 p(8)", "3 neighbours along d0 (8 asked for, 3 left)")]),
         (
             "([0, 1], c1)",
             None,
             [
-                ("0", "slowest: all of y"),
-                ("1", "fastest: all of x"),
+                ("0", "slowest: all of d0"),
+                ("1", "fastest: all of d1"),
                 (
                     "c1",
                     (

@@ -158,7 +158,7 @@ def test_a_caret_is_below_the_error(fields: dict[str, str], pointer: str) -> Non
 
 def test_a_layout_without_sizes_is_explained_and_asks_for_them() -> None:
     found = asked("[1, 0, 1 p(4)]")
-    assert texts(found["words"])["1 p(4)"] == "fastest: 4 neighbours along x"
+    assert texts(found["words"])["1 p(4)"] == "fastest: 4 neighbours along d1"
     assert "field Sizes" in found["notes"][0]
     assert "formula" not in found
     assert asked("[1, 0, 1 p(4)]", shape="6x8")["notes"] == []

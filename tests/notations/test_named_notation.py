@@ -39,7 +39,7 @@ def test_wherever_a_text_is_taken() -> None:
     array = [[1, 2], [3, 4]]
     buffer = ml.pack("ab", array, notation="onednn")
     assert ml.unpack("ab", buffer, (2, 2), notation="onednn").tolist() == array
-    assert ml.code("ba", "c", shape=(2, 3), notation="onednn") == "2 * d1 + d0"
+    assert ml.code("ba", "c", shape=(2, 3), notation="onednn") == "2 * b + a"
     assert ml.convert("ba", "morello", (2, 3), notation="onednn") == ml.parse("[1, 0]")
     picture = ml.draw("ab", "ba", (2, 3), notation="onednn")
     assert [panel.map.source for panel in picture.panels] == ["ab at 2x3", "ba at 2x3"]

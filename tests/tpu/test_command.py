@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import morello_layouts as ml
 from morello_layouts.cli.main import commands
-from morello_layouts.description import dimension_names
+from morello_layouts.expr import standard
 from morello_layouts.tpu.facts import TpuFacts, tpu_facts
 from tests.support.tables import each_row
 
@@ -34,16 +34,16 @@ def test_the_whole_answer() -> None:
         "TPU v5e chooses for a parameter: row-major, TPU tile format\n"
         "Text\n"
         "  f32       floating point of 32 bits, 4 bytes each\n"
-        "  [9,1024]  y 9, x 1,024\n"
-        "  {1,0}     row-major: x varies fastest, then y\n"
-        "  T(8,128)  8 × 128 tiles over (y, x): 2 × 8 of them; pads y from 9 to 16\n"
+        "  [9,1024]  d0 9, d1 1,024\n"
+        "  {1,0}     row-major: d1 varies fastest, then d0\n"
+        "  T(8,128)  8 × 128 tiles over (d0, d1): 2 × 8 of them; pads d0 from 9 to 16\n"
         "  (S(0))    HBM, the device's main memory (the default)\n"
         "Memory\n"
         "  bytes  36,864 of data in 65,536 (64.0 KiB) that XLA reserves: "
         "28,672 of padding, 1.78× the data\n"
         "TPU\n"
-        "  lanes     x lies along the 128 lanes of a vector register\n"
-        "  sublanes  8 rows of y lie along its 8 sublanes\n"
+        "  lanes     d1 lies along the 128 lanes of a vector register\n"
+        "  sublanes  8 rows of d0 lie along its 8 sublanes\n"
         "  packing   an element takes the 32-bit word of a lane\n"
         "  padding   second-minor dimension 0 of size 9 is padded to 16: tiles (8,128) have 8 "
         "rows\n"
@@ -219,41 +219,42 @@ def test_any_text_gives_an_answer_or_an_error(text: str, generation: str) -> Non
 def facts(text: str) -> TpuFacts:
     x = ml.parse(text)
     assert isinstance(x, ml.XlaShape)
-    found = tpu_facts(x, dimension_names(len(x.dims)))
+    found = tpu_facts(x, standard(len(x.dims)))
     assert found is not None
     return found
 
 
-LANES = "x lies along the 128 lanes of a vector register"
+LANES = "d1 lies along the 128 lanes of a vector register"
 ONE_WORD = "an element takes the 32-bit word of a lane"
 
 
 @each_row(
     ("text", "lanes", "sublanes", "packing"),
     [
-        ("f32[9,9]{1,0:T(8,128)}", LANES, "8 rows of y lie along its 8 sublanes", ONE_WORD),
-        ("f32[9,9]{1,0:T(1,128)}", LANES, "1 row of y lies along 1 of its 8 sublanes", ONE_WORD),
-        ("f32[9,9]{1,0:T(16,128)}", LANES, "16 rows of y lie along the 8 sublanes of 2 registers",
+        ("f32[9,9]{1,0:T(8,128)}", LANES, "8 rows of d0 lie along its 8 sublanes", ONE_WORD),
+        ("f32[9,9]{1,0:T(1,128)}", LANES, "1 row of d0 lies along 1 of its 8 sublanes", ONE_WORD),
+        ("f32[9,9]{1,0:T(16,128)}", LANES, "16 rows of d0 lie along the 8 sublanes of 2 registers",
          ONE_WORD),
-        ("f32[9]{0:T(8,128)}", LANES, "8 rows of an added dimension lie along its 8 sublanes",
+        ("f32[9]{0:T(8,128)}", LANES.replace("d1", "d0"),
+         "8 rows of an added dimension lie along its 8 sublanes",
          ONE_WORD),
-        ("f64[9,9]{1,0:T(8,128)}", LANES, "8 rows of y lie along its 8 sublanes",
+        ("f64[9,9]{1,0:T(8,128)}", LANES, "8 rows of d0 lie along its 8 sublanes",
          "an element takes 2 words of 32 bits"),
-        ("pred[9,9]{1,0:T(8,128)E(32)}", LANES, "8 rows of y lie along its 8 sublanes", ONE_WORD),
+        ("pred[9,9]{1,0:T(8,128)E(32)}", LANES, "8 rows of d0 lie along its 8 sublanes", ONE_WORD),
         ("bf16[9,9]{1,0:T(8,128)(2,1)}", LANES,
-         "8 rows of y lie along 4 of its 8 sublanes, 2 to a sublane",
-         "2 elements of 16 bits in the 32-bit word of a lane: neighbours along y, in one column"),
+         "8 rows of d0 lie along 4 of its 8 sublanes, 2 to a sublane",
+         "2 elements of 16 bits in the 32-bit word of a lane: neighbours along d0, in one column"),
         ("bf16[99,9]{1,0:T(8,128)(2,1,1,1)}", LANES,
-         "16 rows of y lie along its 8 sublanes, 2 to a sublane",
-         ("2 elements of 16 bits in the 32-bit word of a lane: elements 8 apart along y, in one "
+         "16 rows of d0 lie along its 8 sublanes, 2 to a sublane",
+         ("2 elements of 16 bits in the 32-bit word of a lane: elements 8 apart along d0, in one "
          "column")),
         ("s4[99,9]{1,0:T(64,128)(8,1)E(4)}", LANES,
-         "64 rows of y lie along its 8 sublanes, 8 to a sublane",
-         "8 elements of 4 bits in the 32-bit word of a lane: neighbours along y, in one column"),
+         "64 rows of d0 lie along its 8 sublanes, 8 to a sublane",
+         "8 elements of 4 bits in the 32-bit word of a lane: neighbours along d0, in one column"),
         ("bf16[999]{0:T(512)(128)(2,1)}",
-         "128 neighbours along x lie along the 128 lanes of a vector register",
+         "128 neighbours along d0 lie along the 128 lanes of a vector register",
          "4 runs of 128 lie along 2 of its 8 sublanes",
-         "2 elements of 16 bits in the 32-bit word of a lane: elements 128 apart along x"),
+         "2 elements of 16 bits in the 32-bit word of a lane: elements 128 apart along d0"),
         ("f32[]{:T(128)}", "the element lies in the first of the 128 lanes of a vector register",
          "and in the first of its 8 sublanes", ONE_WORD),
     ],
@@ -306,7 +307,7 @@ def test_words_of_packing_agree_with_the_index_map(text: str, apart: tuple[int, 
 def test_other_tiles_have_no_registers(text: str) -> None:
     x = ml.parse(text)
     assert isinstance(x, ml.XlaShape)
-    assert tpu_facts(x, dimension_names(len(x.dims))) is None
+    assert tpu_facts(x, standard(len(x.dims))) is None
 
 
 @pytest.mark.parametrize(
@@ -364,7 +365,7 @@ def test_padding_of_symbolic_sizes() -> None:
 
 def test_explain_has_the_facts() -> None:
     text = run("explain", "bf16[10,200]{1,0:T(8,128)(2,1)}").stdout
-    assert "\nTPU\n  lanes     x lies along the 128 lanes of a vector register\n" in text
+    assert "\nTPU\n  lanes     d1 lies along the 128 lanes of a vector register\n" in text
     assert "  padding   second-minor dimension 0 of size 10 is padded to 16: tiles (8,128)" in text
     assert "\nTPU\n" not in run("explain", "f32[3,5]{1,0:T(2,2)}").stdout
 
@@ -377,7 +378,7 @@ def test_json_of_the_facts() -> None:
     assert tpu("f32[3,5]{1,0:T(2,2)}") is None
     assert tpu("f32[10,128]{1,0:T(8,128)}") == {
         "lanes": LANES,
-        "sublanes": "8 rows of y lie along its 8 sublanes",
+        "sublanes": "8 rows of d0 lie along its 8 sublanes",
         "packing": ONE_WORD,
         "default_on": list(ml.tpu.GENERATIONS),
         "default": "all generations choose it for a parameter",

@@ -123,7 +123,7 @@ function formulaOf(found, panel) {
     ? [node("p", { class: "about" }, "The reference formula is already in this form.")]
     : [heading("The reference formula, from the notation's definition"), formula(found.reference),
       heading("Derivation"), derivation(found.derivation)];
-  return card("formula", "Formula", "The offset of the element at (d0, d1, …); // rounds down, "
+  return card("formula", "Formula", `The offset of the element at (${found.coordinates.join(", ")}); // rounds down, `
     + `% is the remainder; a term under the pointer shows its values in the cells.${names.length ? ` Here ${names.join(", ")}.` : ""}`,
     mainFormula(found.simplified, panel), typeset(found.simplified),
     ...reference,

@@ -172,6 +172,10 @@ class FragmentLayout(Layout):
                 "leave the shape out",
             )
 
+    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the operand's dimensions."""
+        return tuple(self.dims)
+
     def __str__(self) -> str:
         return self.text
 

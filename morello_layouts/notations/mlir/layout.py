@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from math import prod
 
 from morello_layouts.checks import require_rank
-from morello_layouts.description import dimension_names
 from morello_layouts.errors import LayoutError
-from morello_layouts.expr import AffineExpr, canonicalize
+from morello_layouts.expr import AffineExpr, canonicalize, standard
 from morello_layouts.expr.sizes import Int, SizeExpr
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType, Layout
@@ -72,7 +71,7 @@ class MlirMap(CoordinateLayout):
 
     def names(self, rank: int) -> tuple[str, ...]:
         """Return the names of the dimensions."""
-        return dimension_names(rank or self.rank)
+        return standard(rank or self.rank)
 
     def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
         """Return the results as MLIR writes them."""

@@ -358,6 +358,10 @@ class MorelloLayout(Layout):
         """Return an element's offset and the number of elements, by the book's list."""
         return by_list(self.phys_dims, coordinate, shape)
 
+    def names(self, rank: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Return n, c, h, w for NHWC; other layouts number their dimensions."""
+        return tuple("nchw") if str(self) == "NHWC" else ()
+
     def __str__(self) -> str:
         if self.phys_dims == _NHWC and self.is_fully_contiguous:
             return "NHWC"

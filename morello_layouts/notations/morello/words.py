@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from morello_layouts.description import (
     Description,
@@ -108,9 +107,8 @@ def _contiguity(contig: int) -> str:
 def describe(layout: MorelloLayout, shape: Sequence[int] | None = None) -> Description:
     """Say what each part of a Morello layout means."""
     sizes = None if shape is None else layout.physical_shape(shape)
-    dims = _named_dimensions(layout) if shape is None else dict(enumerate(dimensions(shape)))
-    if str(layout) == "NHWC":
-        dims = {k: replace(dim, name="nchw"[k]) for k, dim in dims.items()}
+    own = layout.names(0)
+    dims = dict(enumerate(dimensions(shape, names=own))) if shape else _named_dimensions(layout)
     axes = _axes(layout, dims, shape)
     parts = tuple(_parts(layout, dims, sizes))
     headline = _headline(layout)
@@ -122,5 +120,5 @@ def _named_dimensions(layout: MorelloLayout) -> dict[int, Dimension]:
     named = sorted({dim for dim, _ in layout.phys_dims})
     rank = max(named, default=-1) + 1
     if rank <= _MOST_NAMES:
-        return dict(enumerate(dimensions((None,) * rank)))
+        return dict(enumerate(dimensions((None,) * rank, names=layout.names(rank))))
     return {dim: Dimension(f"d{dim}", f"d{dim}", None) for dim in named}

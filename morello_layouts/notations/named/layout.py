@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any, Final
 
 from morello_layouts.checks import shown
-from morello_layouts.description import dimension_names
 from morello_layouts.errors import LayoutError, ShapeError
-from morello_layouts.expr import AffineExpr
+from morello_layouts.expr import AffineExpr, standard
 from morello_layouts.expr.conversions import divide
 from morello_layouts.expr.sizes import Int
 from morello_layouts.expr.substitution import substitute
@@ -81,7 +80,7 @@ class NamedLayout(CoordinateLayout):
     def names(self, rank: int) -> tuple[str, ...]:
         """Return the formula's parameters, after names of batches."""
         if not self.format.formula:
-            return dimension_names(rank or 2)
+            return standard(rank or 2)
         parameters, _ = _formula(self.format.formula)
         batches = max(rank - len(parameters), 0)
         first = ("n",) if "n" not in parameters else ("batch",)

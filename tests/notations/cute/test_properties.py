@@ -142,22 +142,22 @@ def test_words() -> None:
     found = describe(ml.parse("((_4,2),3):((_1,12),4)", "cute"))
     assert found.headline == "2 modes, 24 elements in 24 slots"
     assert [(part.text, part.meaning) for part in found.parts] == [
-        ("_4:_1", "4 neighbours along y, 1 slot apart"),
-        ("2:12", "2 blocks of 4 along y, 12 slots apart"),
-        ("3:4", "all of x, 3, 4 slots apart"),
+        ("_4:_1", "4 neighbours along d0, 1 slot apart"),
+        ("2:12", "2 blocks of 4 along d0, 12 slots apart"),
+        ("3:4", "all of d1, 3, 4 slots apart"),
     ]
 
 
 def test_words_of_overlaps() -> None:
     found = describe(CuteLayout((4, 2), (Static(0), 1)))
     assert [part.meaning for part in found.parts] == [
-        "all of y, 4, in one slot",
-        "all of x, 2, 1 slot apart",
+        "all of d0, 4, in one slot",
+        "all of d1, 2, 1 slot apart",
     ]
     coordinates = describe(ml.parse("(4,2):(1@0,1@1)", "cute"))
     assert [part.meaning for part in coordinates.parts] == [
-        "all of y, 4, 1@0 apart",
-        "all of x, 2, 1@1 apart",
+        "all of d0, 4, 1@0 apart",
+        "all of d1, 2, 1@1 apart",
     ]
 
 
