@@ -92,6 +92,12 @@ def _figure(question: Question, picture: tuple[str, float, float] | None, root: 
     )
 
 
+def _is_drawn(block: nodes.Element) -> bool:
+    """Return whether a block is a notebook's cell with a picture in its output."""
+    cell = block.parent.parent
+    return "cell" in cell.get("classes", ()) and any(cell.findall(nodes.image))
+
+
 def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if app.builder.format != "html":
         return
@@ -100,7 +106,7 @@ def _show(app: Sphinx, doctree: nodes.document, page: str) -> None:
     shown = set()
     for block in list(doctree.findall(nodes.literal_block)):
         found = questions(block.astext())[:MOST]
-        new = [one for one in found if one not in shown]
+        new = [] if _is_drawn(block) else [one for one in found if one not in shown]
         shown.update(new)
         figures = "".join(_figure(x, drawn(x, Path(app.outdir, FOLDER)), root) for x in new)
         box = nodes.container(classes=["explorer-links"])

@@ -258,7 +258,7 @@ class Exercise:
         found = sum(map(divisions, forms))
         if self.most is None or found <= self.most:
             return Feedback(True, same)
-        return Feedback(False, f"{same}, with {found} floors and mods; {self.most} are enough")
+        return Feedback(False, f"{same}; floors and mods: {found}, and {self.most} are enough")
 
     def _equals_solution(self, given: IndexMap | AffineMap) -> Proof:
         return are_equivalent(given, self._map(self.solution))

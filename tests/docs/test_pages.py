@@ -6,9 +6,11 @@ import gzip
 import json
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import morello_layouts as ml
 from tests.support.paths import ROOT
 from tests.support.tables import each_row
 
@@ -94,6 +96,18 @@ def test_the_front_page_links_to_all_pages_in_plain_markdown_too() -> None:
     }
 
 
+def is_name(text: str) -> bool:
+    """Whether a text such as ``ml.tpu.waste`` names something; of values, only the first part."""
+    here: object = ml
+    for part in text.split(".")[1:]:
+        if not hasattr(here, part):
+            return False
+        here = getattr(here, part)
+        if not isinstance(here, ModuleType):
+            break
+    return True
+
+
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 DOCUMENTS = sorted(
     {*PAGES, *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md"), *ROOT.glob("notebooks/*.ipynb")}
@@ -134,6 +148,17 @@ def dead_links(path: Path) -> list[str]:
 @each_row("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_to_files_and_headings(path: Path) -> None:
     assert not dead_links(path)
+
+
+@each_row("path", DOCUMENTS, ids=lambda path: path.name)
+def test_names_of_the_package_exist(path: Path) -> None:
+    named = re.findall(r"(?<![\w./`])`*(ml(?:\.[a-zA-Z]\w*)+)", path.read_text(encoding="utf-8"))
+    assert not {text for text in named if not is_name(text)}
+
+
+def test_a_wrong_name_would_be_seen() -> None:
+    names = ["ml.index_map", "ml.tpu.waste", "ml.tpu.wast", "ml.lambdify", "ml.relayout.kernel"]
+    assert [is_name(text) for text in names] == [True, True, False, False, True]
 
 
 def test_dead_links_would_be_seen(tmp_path: Path) -> None:

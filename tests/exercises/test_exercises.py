@@ -363,10 +363,10 @@ def test_questions_for_a_short_formula() -> None:
     assert exercise("{1,0:T(4,4)}").right is True
     said = exercise("16*((j//4)%2) + 4*(i%4) + j%4")
     assert (said.right, said.counterexample) == (False, None)
-    assert "with 4 floors and mods; 2 are enough" in said.comment
+    assert "floors and mods: 4, and 2 are enough" in said.comment
     assert exercise("16*(j//4) + 4*i + j").counterexample == (0, 4)
     pairs = ml.exercises.Exercise("?", (8,), "4*((d0//2)%2) + 2*(d0//4) + d0%2", most=3)
-    assert "with 4 floors and mods" in pairs("[0, 0 oe(4), 0 p(2)]").comment
+    assert "floors and mods: 4" in pairs("[0, 0 oe(4), 0 p(2)]").comment
 
 
 def test_answers_that_are_not_maps() -> None:
