@@ -88,15 +88,13 @@ def build(target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name, (package, path, _) in FILES.items():
         (target / name).write_bytes(files(package).joinpath(path).read_bytes())
-    presets = target / "presets.json"
-    examples = [x for x in json.loads(presets.read_text()) if "access" not in x["question"]]
-    presets.write_text(json.dumps(examples))  # to count bank conflicts takes NumPy
+    examples = json.loads((target / "presets.json").read_text())
     for name in ("engine.js", "worker.js"):
         shutil.copyfile(HERE / name, target / name)
     page = target / "index.html"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     text = page.read_text(encoding="utf-8").replace("<title>", f"{policy}\n<title>", 1)
-    own, here = "<!-- local -->", "What you type stays in this page"
+    own, here = "<!-- local -->", "What you type stays in this page, which opens offline too"
     page.write_text(re.sub(f"(?s){own}.*?{own}", here, text), encoding="utf-8")
     loaded = target / "pyodide"
     loaded.mkdir(exist_ok=True)
@@ -110,6 +108,17 @@ def build(target: Path) -> None:
     firsts = {example["group"]: example["question"] for example in reversed(examples)}
     questions = json.dumps([*firsts.values()])
     subprocess.run(["node", *memory], check=True, input=questions.encode())
+    _write_offline(target)
+
+
+def _write_offline(target: Path) -> None:
+    """Write the service worker, which knows the site's files and a version by their content."""
+    paths = sorted(x for x in target.rglob("*") if x.is_file() and x.name != "offline.js")
+    version = hashlib.sha256(b"".join(hashlib.sha256(x.read_bytes()).digest() for x in paths))
+    names = json.dumps([x.relative_to(target).as_posix() for x in paths])
+    head = f'"use strict";\nconst VERSION = "{version.hexdigest()[:16]}", FILES = {names};\n'
+    text = (HERE / "offline.js").read_text(encoding="utf-8")
+    (target / "offline.js").write_text(head + text, encoding="utf-8")
 
 
 if __name__ == "__main__":

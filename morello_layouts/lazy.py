@@ -35,7 +35,7 @@ class _Lazy:
         try:
             module = import_module(self.__name__)
         except ImportError:
-            raise missing(self.__name__, "it computes this", self.__name__) from None
+            raise missing("NumPy", "this is computed with it", self.__name__) from None
         found = getattr(module, name)
         setattr(self, name, found)  # the next time it is an attribute like any other
         return found

@@ -3,7 +3,14 @@
 const ENGINE = { loading: "Python is loading into this page (once, about 40 MB) …",
   gone: "Python could not be loaded." };
 const PATIENCE = 60000; // milliseconds for a part of an answer, after Python has loaded
-let worker = null, asked = 0;
+let worker = null, asked = 0, isKept = false;
+
+// Keep the page's files for the time without a network, after what a reader waits for.
+function keepFiles() {
+  if (isKept || !navigator.serviceWorker) return;
+  isKept = true;
+  navigator.serviceWorker.register("offline.js").catch(console.warn);
+}
 
 // Yield the answer to a question as JSON, in parts.
 async function* answersTo(question, signal) {
@@ -33,7 +40,7 @@ async function* answersTo(question, signal) {
           fix: "ask about something smaller, or on a desktop, which is faster" } });
         return;
       }
-      if (end) return;
+      if (end) { keepFiles(); return; }
       wait();
       if (text) yield text;
     }

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from morello_layouts.checks import checked_coordinate, shown, whole
 from morello_layouts.description import count
@@ -20,7 +20,12 @@ from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
 from morello_layouts.recipe import Recipe, known
-from morello_layouts.recipe.readings import logical_coordinates, offset_of
+from morello_layouts.recipe.readings import (
+    delinearize,
+    linear_index,
+    logical_coordinates,
+    offset_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,8 +84,41 @@ class Access(Displayed, ABC):
         """
 
 
+class Numbering(NamedTuple):
+    """The lanes of all instructions of an access, numbered one after the other.
+
+    Attributes:
+        place: from numbers, an array or another column, to the coordinate of the lane's first
+            element, and whether it takes part; a lane without part has zeros.
+        first: the number of the first lane.
+        total: instructions.
+        vector: elements of a lane.
+    """
+
+    place: Callable[[Any], tuple[list[Any], Any]]
+    first: int
+    total: int
+    vector: int
+
+
+class Numbered(Access):
+    """An access whose lanes follow from their numbers."""
+
+    @abstractmethod
+    def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
+        """Return the lanes; arguments as for :meth:`requests`."""
+
+    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
+        """Return what each instruction asks for."""
+        place, first, total, vector = self.numbering(shape, bits, at)
+        kept = min(total, ACCESS_INSTRUCTIONS)
+        number = first + np.arange(kept * self.lanes, dtype=np.int64).reshape(kept, self.lanes)
+        coordinate, active = place(number)
+        return Requests(np.stack(coordinate, axis=-1), active, vector, total)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Copy(Access):
+class Copy(Numbered):
     """Lanes one after the other along a row of a tile, or down a column.
 
     Attributes:
@@ -103,8 +141,8 @@ class Copy(Access):
     wraps: bool = False
     lanes: int = LANES
 
-    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
-        """Return what each instruction asks for: ``lanes`` vectors in their order."""
+    def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
+        """Return the lanes: ``lanes`` vectors of an instruction in their order."""
         vector = vector_of(self.width, bits, str(self))
         sizes = self._turned((*shape[:-1], -(-shape[-1] // vector)))
         run = sizes[-1] if self.wraps else -(-sizes[-1] // self.lanes) * self.lanes
@@ -112,17 +150,17 @@ class Copy(Access):
         count = prod(runs)
         total = -(-count // self.lanes)
         if at is not None:
-            start = self._turned(self._vector_at(at, vector))
-            first = int(np.ravel_multi_index(start, runs))
+            first = linear_index(self._turned(self._vector_at(at, vector)), runs, 0)
             count = count if self.wraps else (first // run + 1) * run
             total = 1
-        kept = min(total, ACCESS_INSTRUCTIONS)
-        index = first + np.arange(kept * self.lanes).reshape(kept, self.lanes)
-        found = np.unravel_index(np.where(index < count, index, 0), runs)
-        active = (index < count) & (found[-1] < sizes[-1])
-        coordinates = np.stack(self._turned(found), axis=-1).astype(np.int64)
-        coordinates[..., -1] *= vector
-        return Requests(np.where(active[..., None], coordinates, 0), active, vector, total)
+
+        def place(number: Any) -> tuple[list[Any], Any]:
+            found = delinearize(number, runs)
+            active = (number < count) & (found[-1] < sizes[-1])
+            *others, last = self._turned(found)
+            return [x * active for x in (*others, last * vector)], active
+
+        return Numbering(place, first, total, vector)
 
     def _turned(self, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return sizes or a coordinate with the dimension along which lanes lie at the end."""
@@ -145,7 +183,7 @@ class Copy(Access):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Matrices(Access):
+class Matrices(Numbered):
     """``ldmatrix`` or ``stmatrix``: a lane gives the address of 16 bytes, a row of a matrix.
 
     Matrices of 8 rows lie below each other two by two, as operand A of ``mma.m16n8k16`` takes them:
@@ -174,8 +212,8 @@ class Matrices(Access):
         """Never: each matrix is a phase of its own."""
         return False
 
-    def requests(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Requests:
-        """Return what each instruction asks for: one block of the tile."""
+    def numbering(self, shape: tuple[int, ...], bits: int, at: tuple[int, ...] | None) -> Numbering:
+        """Return the lanes: one block of the tile for each instruction."""
         if len(shape) != 2:
             raise ShapeError(
                 f"{self}: expected a tile of 2 dimensions, got {len(shape)}",
@@ -183,13 +221,17 @@ class Matrices(Access):
                 "give a layout of two dimensions, or a function from a lane to a coordinate",
             )
         vector = vector_of(8 * MATRIX_BYTES, bits, str(self))
-        lane = np.arange(self.lanes)
-        block = np.stack([lane % min(16, self.lanes), lane // 16 * vector], axis=-1)
-        rows, columns = int(block[:, 0].max()) + 1, int(block[:, 1].max()) + vector
-        origins, total = places(shape, (rows, columns), at)
-        coordinates = origins[:, None] + block
-        active: NDArray[np.bool_] = np.less(coordinates, shape).all(axis=-1)
-        return Requests(np.where(active[..., None], coordinates, 0), active, vector, total)
+        block = min(16, self.lanes), -(-self.lanes // 16) * vector
+        counts = tuple(-(-n // b) for n, b in zip(shape, block, strict=True))
+
+        def place(number: Any) -> tuple[list[Any], Any]:
+            lane, (i, j) = number % self.lanes, delinearize(number // self.lanes, counts)
+            row, column = (i * block[0], j * block[1]) if at is None else at
+            row, column = row + lane % block[0], column + lane // 16 * vector
+            active = (row < shape[0]) & (column < shape[1])
+            return [row * active, column * active], active
+
+        return Numbering(place, 0, prod(counts) if at is None else 1, vector)
 
     def __str__(self) -> str:
         name = "stmatrix" if self.is_store else "ldmatrix"
@@ -326,12 +368,17 @@ def require_vectors(
     """Refuse lanes whose elements are not one vector."""
     if wrong.any():
         at = tuple(map(int, requests.coordinates[tuple(np.argwhere(wrong)[0])]))
-        raise UnsupportedError(
-            f"{access}: the {requests.vector} elements at {at} of {m.source} are not one vector",
-            "elements of a vector follow each other along the last dimension, from a multiple of "
-            "the vector's bytes on",
-            "give a narrower access, or ask vector_width for the widest",
-        )
+        raise no_vector(m, access, requests.vector, at)
+
+
+def no_vector(m: IndexMap, access: Access, vector: int, at: tuple[int, ...]) -> UnsupportedError:
+    """Return the error about the elements of a lane that are not one vector."""
+    return UnsupportedError(
+        f"{access}: the {vector} elements at {at} of {m.source} are not one vector",
+        "elements of a vector follow each other along the last dimension, from a multiple of "
+        "the vector's bytes on",
+        "give a narrower access, or ask vector_width for the widest",
+    )
 
 
 _COPY: Final = re.compile(r"(?:(load|store) )?(row|column)(s?)(?:\.b(8|16|32|64|128))?", re.ASCII)

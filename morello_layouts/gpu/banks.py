@@ -12,18 +12,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from itertools import product
+from itertools import compress, product
 from math import gcd
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 from morello_layouts.description import amount, count, listed
 from morello_layouts.errors import UnsupportedError
 from morello_layouts.expr.sizes import Int, SizeExpr, common_divisor
-from morello_layouts.gpu.access import Access, Array, Requests, first_offsets, require_vectors
-from morello_layouts.lazy import numpy as np
+from morello_layouts.gpu.access import (
+    Access,
+    Array,
+    Numbered,
+    Numbering,
+    Requests,
+    first_offsets,
+    no_vector,
+    require_vectors,
+)
+from morello_layouts.lazy import has_numpy, numpy as np
+from morello_layouts.limits import ACCESS_INSTRUCTIONS
 from morello_layouts.maps import IndexMap
 from morello_layouts.plain import Displayed
-from morello_layouts.recipe import binary
+from morello_layouts.recipe import binary, known
+from morello_layouts.recipe.columns import Column, filled
 from morello_layouts.recipe.readings import offset_of
 
 if TYPE_CHECKING:
@@ -241,60 +252,130 @@ def conflicts_of(
     m: IndexMap, access: Access, bits: int, at: tuple[int, ...] | None
 ) -> BankConflicts:
     """Return what an access of a layout in shared memory costs."""
+    if not has_numpy() and isinstance(access, Numbered):
+        return _by_lane(m, access, bits, at)
     requests = access.requests(m.shape, bits, at)
     addresses = addresses_of(m, requests, bits, access)
     phase_lanes = phases_of(addresses, access)
     rounds = rounds_of(addresses, phase_lanes)
     totals = int(rounds.sum()), int((rounds > 0).sum())
     kept = len(requests.coordinates)
+    asked: Asked = {}
+    if totals[0]:
+        worst, phase = map(int, np.unravel_index(rounds.argmax(), rounds.shape))
+        lanes = np.arange(addresses.first.shape[1])
+        inside = (lanes // phase_lanes[worst] == phase) & addresses.active[worst]
+        starts = addresses.first[worst].tolist()
+        first = requests.coordinates[worst * kept // len(addresses.first)].tolist()
+        asked = {k: (starts[k], tuple(first[k])) for k in np.flatnonzero(inside).tolist()}
+    found = Counted(*totals, requests.total, kept, asked, addresses.width)
+    return _report(m, access, bits, found)
+
+
+Asked: TypeAlias = dict[int, tuple[int, tuple[int, ...]]]
+"""The lanes of a phase: the first byte and the first element of each."""
+
+
+class Counted(NamedTuple):
+    """The rounds and phases of an access, its instructions, and the lanes of a worst phase."""
+
+    rounds: int
+    phases: int
+    total: int
+    kept: int
+    worst: Asked
+    width: int
+
+
+def _report(m: IndexMap, access: Access, bits: int, found: Counted) -> BankConflicts:
+    """Return what an access costs, and why."""
+    *_, worst, width = found
+    counts = (found.rounds, found.phases, found.total, found.kept)
     head = (str(access), m.source or str(m.shape), bits)
-    if not totals[0]:
-        return BankConflicts(*head, 1, 0, 0, requests.total, kept, (), 0, (), (0, 0))
-    worst, phase = map(int, np.unravel_index(rounds.argmax(), rounds.shape))
-    lanes = np.arange(addresses.first.shape[1])
-    inside = (lanes // phase_lanes[worst] == phase) & addresses.active[worst]
-    instruction = worst * kept // len(addresses.first)
-    first = requests.coordinates[instruction]
-    bank, collisions = _collisions(addresses.words[worst], inside, first)
-    return BankConflicts(
-        *head,
-        int(rounds.max()),
-        *totals,
-        requests.total,
-        kept,
-        tuple(map(int, first[np.argmax(inside)])),
-        bank,
-        collisions,
-        _ranks(addresses.first[worst][inside], addresses.width),
-    )
-
-
-def _collisions(
-    words: Array, inside: NDArray[np.bool_], at: Array
-) -> tuple[int, tuple[Collision, ...]]:
-    """Return the bank with the most different words, and the lanes of each word."""
-    lanes_of: dict[int, list[int]] = {}
-    for lane in np.flatnonzero(inside):
-        for word in words[lane]:
-            lanes_of.setdefault(int(word), []).append(int(lane))
-    by_bank: dict[int, list[int]] = {}
-    for word in lanes_of:
-        by_bank.setdefault(word % BANKS, []).append(word)
+    if not worst:
+        return BankConflicts(*head, 1, *counts, (), 0, (), (0, 0))
+    by_bank = _by_bank(worst, width)
     bank = max(sorted(by_bank), key=lambda b: len(by_bank[b]))
-    return bank, tuple(
-        Collision(word, tuple(lanes_of[word]), tuple(map(int, at[lanes_of[word][0]])))
-        for word in sorted(by_bank[bank])
-    )
+    lanes_of = sorted(by_bank[bank].items())
+    collisions = tuple(Collision(w, tuple(lanes), worst[lanes[0]][1]) for w, lanes in lanes_of)
+    at = next(at for _, at in worst.values())
+    ranks = _ranks([start for start, _ in worst.values()], width)
+    return BankConflicts(*head, len(collisions), *counts, at, bank, collisions, ranks)
 
 
-def _ranks(first: Array, width: int) -> tuple[int, int] | None:
+def _by_bank(asked: Asked, width: int) -> dict[int, dict[int, list[int]]]:
+    """Return the words that each bank gives, and the lanes of each word."""
+    found: dict[int, dict[int, list[int]]] = {}
+    for lane, (start, _) in asked.items():
+        for word in range(start // WORD, start // WORD + max(1, width // WORD)):
+            found.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
+    return found
+
+
+def _by_lane(m: IndexMap, access: Numbered, bits: int, at: tuple[int, ...] | None) -> BankConflicts:
+    """Return the same without NumPy, lane by lane."""
+    numbering = access.numbering(known(m.recipe.shape), bits, at)
+    kept, lanes = min(numbering.total, ACCESS_INSTRUCTIONS), access.lanes
+    every = _lanes(m, access, bits, numbering, kept * lanes)
+    width = max(8, numbering.vector * bits)
+    piece = alignment(width) // 8
+    rounds = phases = most = 0
+    worst: Asked = {}
+    for k in range(0, kept * lanes, lanes):
+        for step in range(0, width // 8, piece):
+            here = ((lane, every.get(k + lane)) for lane in range(lanes))
+            asked = {lane: (x[0] + step, x[1]) for lane, x in here if x is not None}
+            size = _phase_lanes(asked, lanes, piece, access)
+            for begin in range(0, lanes, size):
+                own = {lane: x for lane, x in asked.items() if lane // size == begin // size}
+                ways = max(map(len, _by_bank(own, piece).values()), default=0)
+                rounds, phases = rounds + ways, phases + (ways > 0)
+                if ways > most:
+                    most, worst = ways, own
+    return _report(m, access, bits, Counted(rounds, phases, numbering.total, kept, worst, piece))
+
+
+def _lanes(m: IndexMap, access: Access, bits: int, numbering: Numbering, count: int) -> Asked:
+    """Return what each lane asks for, by its number; errors as of ``addresses_of``."""
+    place, start, _, vector = numbering
+    coordinate, active = place(Column(range(start, start + count)))
+    *others, last = coordinate
+    first = filled(offset_of(m.recipe, coordinate, 0), count)
+    places = list(zip(*(x.values for x in coordinate), strict=True))
+    for step in range(1, vector):
+        inside = active & (last + step < m.shape[-1])
+        there = filled(offset_of(m.recipe, [*others, last + step * inside], 0), count)
+        for k in compress(range(count), inside.values):
+            if there[k] != first[k] + step:
+                raise no_vector(m, access, vector, places[k])
+    own = [*compress(range(count), active.values)]
+    for k in own:
+        if first[k] * bits % alignment(vector * bits):
+            raise no_vector(m, access, vector, places[k])
+    return {k: (first[k] * bits // 8, places[k]) for k in own}
+
+
+def _phase_lanes(asked: Asked, lanes: int, width: int, access: Access) -> int:
+    """Return the lanes of a phase, as :func:`phases_of` does for many instructions."""
+    size = min(BANKS, ROUND // max(width, WORD))
+    if not access.merges or size == BANKS:
+        return size
+
+    def agrees(flip: int) -> bool:
+        pairs = ((asked[k], asked.get(min(k ^ flip, lanes - 1))) for k in asked)
+        return all(other is None or mine[0] == other[0] for mine, other in pairs)
+
+    return 2 * size if agrees(1) or agrees(2) else size
+
+
+def _ranks(first: list[int], width: int) -> tuple[int, int] | None:
     """Return the ranks of words and banks in the bits of the lane; None if they are not linear."""
     lanes = len(first)
     if lanes & (lanes - 1):
         return None
-    start = int(first[0])
-    columns = [int(first[1 << k]) ^ start for k in range(lanes.bit_length() - 1)]
-    if any(int(x) ^ start != binary.apply(columns, lane) for lane, x in enumerate(first)):
+    start = first[0]
+    columns = [first[1 << k] ^ start for k in range(lanes.bit_length() - 1)]
+    if any(x ^ start != binary.apply(columns, lane) for lane, x in enumerate(first)):
         return None
     words = [column // WORD for column in columns]
     words += [1 << k for k in range(max(1, width // WORD).bit_length() - 1)]

@@ -88,12 +88,18 @@ def test_the_recipe_is_stepped_through(page: Page) -> None:
     assert page.text(".player .step") == "transpose [2,3,2,2]"
 
 
-def test_it_answers_without_a_server_and_a_link_carries_the_question(driver: Any) -> None:
+def test_it_opens_and_answers_without_a_server(driver: Any) -> None:
     with serving(Path(SITE)) as address:
         page = Page(driver, address).open(layout="[1, 0, 1 p(4)]", shape="6x8", other="{1,0}")
         page.shows("24*(d1//4) + 4*d0 + d1%4")
         page.until(lambda: page.text("#comparison h3") == "Compared with {1,0} at 6x8")
+        page.until(lambda: page.script("return Boolean(navigator.serviceWorker.controller)"))
     page.put("other", "").put("layout", "[0, 1]")
     page.shows("8*d0 + d1")
-    page.until(lambda: "SymPy" in page.text("#code") and page.text("#proofs .rows"))
+    for link in (address, f"{address}index.html?from=mail"):  # the page anew
+        page.address = link
+        page.open(layout="[1, 0, 1 p(4)]", shape="6x8")
+        page.shows("24*(d1//4) + 4*d0 + d1%4")
+        page.until(lambda: "SymPy" in page.text("#code") and page.text("#proofs .rows"))
+    assert page.all("#preset option")
     assert page.complaints() == []

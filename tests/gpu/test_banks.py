@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from math import gcd
+from typing import Any
 
 import pytest
 
@@ -26,6 +28,36 @@ def test_a_wrong_answer_is_seen(
     monkeypatch.setattr("sys.argv", ["banks", "--count", "30"])
     assert banks.main() == 1
     assert "WRONG --seed 1 --start " in capsys.readouterr().out
+
+
+def test_lane_by_lane_without_numpy_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    layouts = [
+        "(33,40):(40,1)",
+        "(16,64):(72,1)",
+        "(24,8):(1,24)",
+        "(32,16):(0,1)",  # lanes share addresses, so phases merge
+        "u8[20,65]{1,0:T(4,8)}",
+        "(2,5,32):(160,32,1)",
+        "Swizzle<3,3,3> o 0 o (64,64):(64,1)",
+    ]
+    accesses = ["row", "columns", "row.b64", "column.b128", "store columns.b64", "ldmatrix.x2"]
+    places = [None, (0, 0), (1, 8)]
+
+    def asked(*question: Any) -> str:
+        layout, access, bits, at = question
+        try:
+            found = ml.bank_conflicts(layout, access, bits=bits, at=at)
+        except ml.LayoutError as error:
+            return str(error)
+        assert isinstance(found, ml.gpu.BankConflicts)
+        return f"{found} {found.collisions}"
+
+    questions = list(product(layouts, accesses, [4, 8, 16, 32, 96, 128], places))[::4]
+    answers = [asked(*question) for question in questions]
+    assert sum("conflict" in one for one in answers) > 60
+    monkeypatch.setattr("morello_layouts.gpu.banks.has_numpy", lambda: False)
+    for question, answer in zip(questions, answers, strict=True):
+        assert asked(*question) == answer, question
 
 
 @each_row(

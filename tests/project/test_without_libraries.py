@@ -95,6 +95,6 @@ def test_what_works_without_numpy_and_islpy() -> None:
     assert found["proofs"] == PROOFS
     assert found["bitcast"].startswith("not a bitcast: elements move; (0, 1) has offsets 1 and 3")
     assert found["page"].splitlines() == [
-        "numpy is only on a desktop", "it computes this",
+        "NumPy is only on a desktop", "this is computed with it",
         "ask on a desktop: by the command, or by its explorer",
     ]  # fmt: skip
