@@ -15,8 +15,8 @@ from morello_layouts.notations.xla import XlaShape
 if TYPE_CHECKING:
     from morello_layouts.maps.places import Unit
     from morello_layouts.proof import Proof
-    from morello_layouts.proof.alignment import Alignment
     from morello_layouts.proof.bitcast import Bitcast, Correspondence
+    from morello_layouts.proof.equivalent import Alignment
 
 
 def is_bitcast(
@@ -243,7 +243,7 @@ def alignment(
     >>> print(ml.alignment("bf16[M,N]{1,0:T(8,128)(2,1)}", tile=(8, 128), base_alignment=512))
     every address is a multiple of 512 bytes. Decided by steps and ISL.
     """
-    from morello_layouts.proof import alignment as proofs
+    from morello_layouts.proof import equivalent as proofs
 
     m = index_map(layout, shape, assuming=assuming, notation=notation)
     if tile is not None:

@@ -13,7 +13,7 @@ from morello_layouts.diagnostics.forces import Neighbours
 from morello_layouts.diagnostics.moves import HloMove, Place, instruction_place
 from morello_layouts.hlo import HloInstruction, HloModule
 from morello_layouts.hlo.module import number_of
-from morello_layouts.notations.sharding.attribute import WrittenSharding, sharding_of
+from morello_layouts.notations.sharding.reader import WrittenSharding, sharding_of
 from morello_layouts.notations.xla import XlaTuple
 
 # The bytes that a device sends for each byte of its larger side, times n/(n-1) for n devices.

@@ -17,31 +17,27 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from morello_layouts.api import are_equivalent, index_map, is_bijective, is_bitcast, is_surjective
-from morello_layouts.exercises.banks import (
-    half_rows as half_rows,
-    holder_of_an_element as holder_of_an_element,
-    smallest_pitch as smallest_pitch,
-    swizzle_by_hand as swizzle_by_hand,
-    swizzle_of_bytes as swizzle_of_bytes,
-    two_way_pitch as two_way_pitch,
-)
-from morello_layouts.exercises.devices import (
+from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
+from morello_layouts.exercises.machines import (
+    bit_of_a_boolean as bit_of_a_boolean,
     device_of_a_row as device_of_a_row,
     empty_device as empty_device,
+    half_rows as half_rows,
+    holder_of_an_element as holder_of_an_element,
     least_moved as least_moved,
-    row_on_its_process as row_on_its_process,
-)
-from morello_layouts.exercises.documents import (
-    bit_of_a_boolean as bit_of_a_boolean,
     length_of_a_buffer as length_of_a_buffer,
     longest_row as longest_row,
     operand_in_fast_memory as operand_in_fast_memory,
     position_of_any_element as position_of_any_element,
     rounded_quotient as rounded_quotient,
+    row_on_its_process as row_on_its_process,
+    smallest_pitch as smallest_pitch,
+    swizzle_by_hand as swizzle_by_hand,
+    swizzle_of_bytes as swizzle_of_bytes,
     tile_and_place_in_it as tile_and_place_in_it,
+    two_way_pitch as two_way_pitch,
     without_division as without_division,
 )
-from morello_layouts.exercises.exercise import Exercise as Exercise, Feedback as Feedback
 from morello_layouts.exercises.programs import (
     loops_row_by_row as loops_row_by_row,
     nobody_wrote as nobody_wrote,

@@ -5,14 +5,448 @@ Each family is a loop over shapes and types, as its document tabulates them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import product
 from typing import Final
 
-from morello_layouts.notations.fragments import document, rules
-from morello_layouts.notations.fragments.amd import amd_instructions
-from morello_layouts.notations.fragments.nvidia import nvidia_instructions
-from morello_layouts.notations.fragments.operands import Instruction, Operand, per_word
+from morello_layouts.notations.fragments import document
+from morello_layouts.notations.fragments.layout import Document
+from morello_layouts.notations.fragments.operands import (
+    BITS,
+    Instruction,
+    Operand,
+    address_rows,
+    broadcast,
+    flipped,
+    lanes,
+    mfma_input,
+    mfma_output,
+    per_word,
+    ptx_matrix,
+    shuffled,
+    tensor_memory,
+    tile,
+    transposed_matrices,
+    unblocked,
+    volta_f32,
+    wmma11_input,
+    wmma11_output,
+    wmma12_input,
+    wmma12_output,
+)
+
+_SMALL: Final = ((32, 2), (16, 4), (4, 16), (32, 1), (16, 1))
+_LARGE: Final = ((32, 1), (16, 1))
+
+_MFMA: Final[Sequence[tuple[str, str, int, Sequence[tuple[int, int]], str]]] = (
+    ("f32", "f32", 1, _SMALL, "{k}{b}_{a} {k}{a}"),
+    ("f32", "f16", 4, _SMALL, "{k}{b}_{a} {k}{a}"),
+    ("f32", "bf16", 2, _SMALL, "{k}{a}"),
+    ("f32", "bf16", 4, _SMALL, "{k}{b}_{a} {k}{a}_1k"),
+    ("i32", "i8", 4, _SMALL, "{k}{b}_{a} {k}{a}"),
+    ("f64", "f64", 1, ((16, 1), (4, 4)), "{k}{b}_{a} {k}{a}"),
+    ("f32", "xf32", 2, _LARGE, "{k}_{a}"),
+    ("f32", "f16", 8, _LARGE, "{k}_{a}"),
+    ("f32", "bf16", 8, _LARGE, "{k}_{a}"),
+    ("i32", "i8", 8, _LARGE, "{k}_{a}"),
+    ("i32", "i8", 16, _LARGE, "{k}_{a}"),
+    *(("f32", f"{a}_{b}", 8, _LARGE, "{k}_{a}") for a, b in product(("fp8", "bf8"), repeat=2)),
+)
+"""Types of D and A, elements of A in a lane, pairs of rows and blocks, and spellings."""
+
+
+def _mfma(m: int, k: int, blocks: int, d: str, a: str) -> dict[str, Operand]:
+    """A, B, C and D of MFMA."""
+    first, second = (a.split("_") * 2)[:2]
+    inputs = mfma_input(m, k, blocks), partial(document.mfma_input, m, k, blocks)
+    outputs = (mfma_output(m, blocks, BITS[d]), partial(document.mfma_output, m, BITS[d]))
+    result = unblocked(Operand(("block", "i", "j"), (blocks, m, m), d, *outputs))
+    return {
+        "A": unblocked(Operand(("block", "i", "k"), (blocks, m, k), first, *inputs)),
+        "B": flipped(unblocked(Operand(("block", "j", "k"), (blocks, m, k), second, *inputs))),
+        "C": result,
+        "D": result,
+    }
+
+
+def _mfma_instructions() -> Iterator[Instruction]:
+    for d, a, values, shapes, spellings in _MFMA:
+        for m, blocks in shapes:
+            k = 64 * values // (m * blocks)
+            b = f"_{blocks}b" if blocks > 1 else ""
+            for spelling in spellings.split():
+                name = f"v_mfma_{d}_{m}x{m}x{spelling.format(k=k, a=a, b=b)}"
+                operands = partial(_mfma, m, k, blocks, d, a)
+                yield Instruction(name, "matrix instruction of a wave of CDNA", operands)
+
+
+_WMMA: Final = (
+    (11, 16, "f32 f16, f32 bf16, f16 f16, bf16 bf16, i32 iu8, i32 iu4"),
+    (12, 16, "f32 f16, f32 bf16, f16 f16, bf16 bf16, i32 iu8, i32 iu4"),
+    (12, 16, "f32 fp8_fp8, f32 fp8_bf8, f32 bf8_fp8, f32 bf8_bf8"),
+    (12, 32, "i32 iu4"),
+)
+"""Generation, the size of k, and pairs of the types of D and A."""
+
+
+def _wmma(generation: int, k: int, d: str, a: str, wave: int) -> dict[str, Operand]:
+    """A, B, C and D of WMMA."""
+    first, second = (a.split("_") * 2)[:2]
+    if generation == 11:
+        inputs = wmma11_input(wave, k), document.wmma11_input
+        outputs = wmma11_output(wave), partial(document.wmma11_output, wave)
+    else:
+        filled = min(wave, 16 * k * BITS[first] // 32)  # lanes of at least one register
+        inputs = (
+            wmma12_input(BITS[first], k, filled),
+            partial(document.wmma12_input, BITS[first], k, filled),
+        )
+        outputs = wmma12_output(wave), partial(document.wmma12_output, wave)
+    result = Operand(("i", "j"), (16, 16), d, *outputs)
+    return {
+        "A": Operand(("i", "k"), (16, k), first, *inputs),
+        "B": flipped(Operand(("j", "k"), (16, k), second, *inputs)),
+        "C": result,
+        "D": result,
+    }
+
+
+def _wmma_instructions() -> Iterator[Instruction]:
+    half = "an element of 16 bits of C and D has a register of 32 bits of its own, op_sel the half"
+    for (generation, k, pairs), wave in product(_WMMA, (32, 64)):
+        for d, a in (pair.split() for pair in pairs.split(", ")):
+            name = f"gfx{generation} v_wmma_{d}_16x16x{k}_{a}"
+            operands = partial(_wmma, generation, k, d, a, wave)
+            remark = half if generation == 11 and BITS[d] == 16 else ""
+            if (generation, k, a, wave) == (12, 16, "iu4", 64):
+                remark = "lanes 32 to 63 hold nothing of A and B"
+            words = f"matrix instruction of a wave of {wave} lanes of RDNA"
+            yield Instruction(
+                name + (" wave64" if wave == 64 else ""), words, operands, remark=remark
+            )
+
+
+def amd_instructions() -> Iterator[Instruction]:
+    """Yield the instructions of CDNA and RDNA, without sparse ones."""
+    yield from _mfma_instructions()
+    yield from _wmma_instructions()
+
+
+_VOLTA: Final = (
+    "the eight threads are lanes 0 to 3 and 16 to 19, a quad pair: thread t is lane "
+    "t % 4 + 16 * (t // 4); the three other quad pairs, 4 lanes on, hold operands of their own"
+)
+_SHARED: Final = "shared memory: give its layout, for example Sw<3,4,3> o smem_ptr[16b](unset) o …"
+
+
+def _matrix(dims: str, shape: tuple[int, int], type_: str, per: int, warps: int = 1) -> Operand:
+    """An operand in NVIDIA's tiles of 8 rows, with ``per`` elements in a word."""
+    axes = ptx_matrix(*shape, per, warps)
+    formula = partial(document.ptx_matrix, shape[0] // warps, per)
+    return Operand((dims[0], dims[1]), shape, type_, axes, formula)
+
+
+# ---- NVIDIA: matrix instructions of a warp
+
+_FP8: Final = tuple(
+    f"{d} {a} {b} {d}" for d, a, b in product(("f32", "f16"), ("e4m3", "e5m2"), ("e4m3", "e5m2"))
+)
+
+_MMA: Final[Sequence[tuple[str, int, str, Sequence[str]]]] = (
+    ("75", 16, "8", ["f16 f16 f16 f16", "f32 f16 f16 f32"]),
+    ("75", 8, "16", ["s32 s8 s8 s32"]),
+    ("80", 16, "8 16", ["f16 f16 f16 f16", "f32 f16 f16 f32", "f32 bf16 bf16 f32"]),
+    ("80", 16, "8 16", ["f32 f16 f16 f16", "f16 f16 f16 f32"]),
+    ("80", 16, "4 8", ["f32 tf32 tf32 f32"]),
+    ("80", 8, "4", ["f64 f64 f64 f64", "c64 c64 c64 c64", "gc64 c64 c64 gc64"]),
+    ("80", 8, "16", [f"s32 {a} {b} s32" for a, b in product(("s8", "u8"), repeat=2)]),
+    ("80", 16, "16 32", [f"s32 {a} {b} s32" for a, b in product(("s8", "u8"), repeat=2)]),
+    ("80", 8, "32", [f"s32 {a} {b} s32" for a, b in product(("s4", "u4"), repeat=2)]),
+    ("80", 16, "32 64", [f"s32 {a} {b} s32" for a, b in product(("s4", "u4"), repeat=2)]),
+    ("80", 8, "128", ["s32 u1 u1 s32"]),
+    ("80", 16, "128 256", ["s32 u1 u1 s32"]),
+    ("89", 16, "32", _FP8),
+    ("", 16, "16", _FP8),
+    ("90", 16, "4 8 16", ["f64 f64 f64 f64", "c64 c64 c64 c64"]),
+    ("120", 16, "64", ["f32 e2m1 e2m1 f32"]),
+)
+"""Generation, rows of A, sizes of k, and types of D, A, B and C; B has 8 columns.
+
+CuTe has no names for those without a generation, nor for all mixtures of types.
+"""
+
+_NARROW: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+
+
+def _mma(m: int, k: int, types: str, container: int = 0) -> dict[str, Operand]:
+    """A, B, C and D of an instruction of a warp since Turing; B as n by k."""
+    d, a, b, c = types.split()
+    return {
+        "A": _matrix("mk", (m, k), a, per_word(a, container)),
+        "B": _matrix("nk", (8, k), b, per_word(b, container)),
+        "C": _matrix("mn", (m, 8), c, 2),
+        "D": _matrix("mn", (m, 8), d, 2),
+    }
+
+
+def _volta(majors: str, d: str, c: str) -> dict[str, Operand]:
+    """A, B, C and D of Volta's m8n8k4; B as n by k."""
+
+    def accumulator(name: str) -> Operand:
+        is_wide = name == "f32"
+        axes = volta_f32() if is_wide else lanes([(0, 1, 8)], [(1, 1, 8)])
+        formula = document.volta_f32 if is_wide else document.volta_row
+        return Operand(("m", "n"), (8, 8), name, axes, formula)
+
+    def factor(dim: str, major: str) -> Operand:
+        rows = lanes([(0, 1, 8)], [(1, 1, 4)]), document.volta_row
+        columns = lanes([(0, 4, 2), (1, 1, 4)], [(0, 1, 4)]), document.volta_column
+        return Operand((dim, "k"), (8, 4), "f16", *(rows if major == "k" else columns))
+
+    return {
+        "A": factor("m", "k" if majors[0] == "t" else "m"),
+        "B": factor("n", "k" if majors[1] == "n" else "n"),
+        "C": accumulator(c),
+        "D": accumulator(d),
+    }
+
+
+def _dot(k: int) -> dict[str, Operand]:
+    """A, B and C of ``dp4a`` and ``dp2a``: one thread's dot product."""
+    a = lanes([], [(1, 1, k)])
+    types = ("s8", "s8") if k == 4 else ("s16", "s8")
+    found = {
+        name: Operand((dim, "k"), (1, k), type_, a, document.volta_row)
+        for name, dim, type_ in zip("AB", "mn", types, strict=True)
+    }
+    one = Operand(("m", "n"), (1, 1), "s32", lanes([], []), document.volta_row)
+    return found | {"C": one, "D": one}
+
+
+def _by_k(operands: Callable[[], dict[str, Operand]]) -> dict[str, Operand]:
+    """The operands with B as k by n, as PTX has it."""
+    found = operands()
+    return found | {"B": flipped(found["B"])}
+
+
+def _warp_instructions() -> Iterator[Instruction]:
+    for k in (4, 2):
+        yield Instruction(f"SM61_DP{k}A", "dot product of one thread", partial(_dot, k))
+    ptx = set[str]()
+    for generation, m, sizes, combinations in _MMA:
+        for k, types in product(map(int, sizes.split()), combinations):
+            operands = partial(_mma, m, k, types)
+            d, a, b, c = types.split()
+            joined = types.replace(" ", "").upper()
+            if a == "e2m1":
+                name = f"SM{generation}_{m}x8x{k}_TN_VS"
+            else:
+                name = f"SM{generation}_{m}x8x{k}_{joined}_TN"
+            if generation and d == c:
+                yield Instruction(name, "matrix instruction of a warp", operands)
+            written = ".".join((d, a, b, c)).replace("u1", "b1")
+            name = f"mma.sync.aligned.m{m}n8k{k}.row.col.{written}"
+            if "c64" not in types and name not in ptx:
+                ptx.add(name)
+                yield Instruction(name, "matrix instruction of a warp", partial(_by_k, operands))
+    yield from _volta_instructions()
+    for name in ("SM120_16x8x32_TN", "SM120_16x8x32_TN_VS"):
+        operands = partial(_mma, 16, 32, "f32 e4m3 e4m3 f32")
+        yield Instruction(name, "matrix instruction of a warp", operands)
+    for d, a, b in product(("f32", "f16"), _NARROW, _NARROW):
+        name = f"mma.sync.aligned.m16n8k32.row.col.{d}.{a}.{b}.{d}"
+        if name not in ptx:
+            operands = partial(_mma, 16, 32, f"{d} {a} {b} {d}", 8)
+            remark = "elements of 4 and 6 bits take 8 bits each"
+            words = "matrix instruction of a warp"
+            yield Instruction(name, words, partial(_by_k, operands), remark=remark)
+
+
+def _volta_instructions() -> Iterator[Instruction]:
+    words = "matrix instruction of a quad pair"
+    for (d, c), majors in product((("f16", "f16"), ("f32", "f32")), ("tn", "nt", "nn", "tt")):
+        operands = partial(_volta, majors, d, c)
+        name = f"SM70_8x8x4_{d}f16f16{c}_{majors}".upper().replace("X", "x")
+        yield Instruction(name, words, operands, remark=_VOLTA)
+    for majors, d, c in product(("tn", "nt", "nn", "tt"), ("f16", "f32"), ("f16", "f32")):
+        operands = partial(_by_k, partial(_volta, majors, d, c))
+        a = "row" if majors[0] == "t" else "col"
+        b = "col" if majors[1] == "n" else "row"
+        name = f"mma.sync.aligned.m8n8k4.{a}.{b}.{d}.f16.f16.{c}"
+        yield Instruction(name, words, operands, remark=_VOLTA)
+
+
+# ---- NVIDIA: matrix instructions of a warpgroup
+
+_WGMMA: Final[Sequence[tuple[int, Sequence[str]]]] = (
+    (16, ["f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16"]),
+    (8, ["f32 tf32 tf32"]),
+    (32, [" ".join(x) for x in product(("f16", "f32"), ("e4m3", "e5m2"), ("e4m3", "e5m2"))]),
+    (32, [f"s32 {a} {b}" for a, b in product(("s8", "u8"), repeat=2)]),
+    (256, ["s32 b1 b1"]),
+)
+"""The size of k, and types of D, A and B."""
+
+
+def _wgmma(n: int, k: int, types: str) -> dict[str, Operand]:
+    """A in registers, and the accumulator, of four warps of 16 rows each."""
+    d, a, _ = types.split()
+    accumulator = _matrix("mn", (64, n), d, 2, 4)
+    return {"A": _matrix("mk", (64, k), a, per_word(a), 4), "C": accumulator, "D": accumulator}
+
+
+def _accumulators(n: int, k: int, types: str) -> dict[str, Operand]:
+    found = _wgmma(n, k, types)
+    return {name: found[name] for name in "CD"}
+
+
+def _warpgroup_instructions() -> Iterator[Instruction]:
+    words = "matrix instruction of a warpgroup"
+    for k, combinations in _WGMMA:
+        for types, n in product(combinations, range(8, 257, 8)):
+            d, a, b = types.split()
+            if d == "s32" and n > 24 and n % 16:
+                continue
+            name = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}"
+            in_memory = {"B": _SHARED}
+            yield Instruction(name, words, partial(_wgmma, n, k, types), elsewhere=in_memory)
+            end = "" if a in ("f16", "bf16") else "_TN"
+            joined = (d + a + b).upper()
+            for source in ("SS", "RS") if a != "b1" else ():
+                name = f"SM90_64x{n}x{k}_{joined}_{source}{end}"
+                operands = _wgmma if source == "RS" else _accumulators
+                absent = {"B": _SHARED} | ({"A": _SHARED} if source == "SS" else {})
+                yield Instruction(name, words, partial(operands, n, k, types), elsewhere=absent)
+
+
+# ---- NVIDIA: copies between registers and shared or tensor memory
+
+
+def _copy(
+    rows: int, columns: int, type_: str, registers: Operand, *, memory: str, is_load: bool
+) -> dict[str, Operand]:
+    """Source, destination and reference of a copy; ``memory`` says how lanes address it."""
+    if memory == "tensor":
+        formula: Document = partial(document.row_major, columns)
+        axes = broadcast(rows, columns)
+    else:
+        is_interleaved = memory == "interleaved"
+        formula = partial(document.address_rows, rows, is_interleaved)
+        axes = address_rows(rows, columns, is_interleaved)
+    outside = Operand(registers.dims, (rows, columns), type_, axes, formula)
+    pair = (outside, registers) if is_load else (registers, outside)
+    reference = outside if memory == "tensor" else registers
+    return dict(zip(("Src", "Dst", "Ref"), (*pair, reference), strict=True))
+
+
+def _matrices(
+    count: int, type_: str, is_transposed: bool, memory: str, is_load: bool
+) -> dict[str, Operand]:
+    """The operands of ``ldmatrix`` and ``stmatrix``: matrices of 8 rows of 16 bytes."""
+    rows, columns = 8 * count, 128 // BITS[type_]
+    if is_transposed:
+        axes = transposed_matrices(BITS[type_], count)
+        formula: Document = partial(document.transposed_matrices, BITS[type_])
+        registers = Operand(("row", "column"), (rows, columns), type_, axes, formula)
+    else:
+        registers = _matrix("rc", (rows, columns), type_, per_word(type_))
+        registers = registers._replace(dims=("row", "column"))
+    return _copy(rows, columns, type_, registers, memory=memory, is_load=is_load)
+
+
+def _matrix_copies() -> Iterator[Instruction]:
+    """Names, the number of matrices, their type, whether transposed, the order of addresses."""
+    plain, interleaved = "plain", "interleaved"
+    rows: list[tuple[str, int, str, bool, str]] = []
+    for n in (1, 2, 4):
+        rows += [
+            (f"SM75_U32x{n}_LDSM_N", n, "b16", False, plain),
+            (f"SM75_U16x{2 * n}_LDSM_T", n, "b16", True, plain),
+            (f"SM90_U32x{n}_STSM_N", n, "b16", False, plain),
+            (f"SM90_U16x{2 * n}_STSM_T", n, "b16", True, plain),
+            (f"SM100_SU4_DU8x16_x{n}_LDSM_N", n, "b8", False, plain),
+            (f"SM100_SU6_DU8x16_x{n}_LDSM_N", n, "b8", False, plain),
+            (f"SM100_U8x{4 * n}_STSM_T", n, "b8", True, plain),
+            (f"ldmatrix.sync.aligned.m8n8.x{n}.b16", n, "b16", False, plain),
+            (f"ldmatrix.sync.aligned.m8n8.x{n}.trans.b16", n, "b16", True, plain),
+            (f"ldmatrix.sync.aligned.m8n16.x{n}.b8x16.b6x16_p32", n, "b8", False, plain),
+            (f"ldmatrix.sync.aligned.m8n16.x{n}.b8x16.b4x16_p64", n, "b8", False, plain),
+            (f"stmatrix.sync.aligned.m8n8.x{n}.b16", n, "b16", False, plain),
+            (f"stmatrix.sync.aligned.m8n8.x{n}.trans.b16", n, "b16", True, plain),
+            (f"stmatrix.sync.aligned.m16n8.x{n}.trans.b8", n, "b8", True, plain),
+        ]
+    rows += [(f"SM100_U8x{n}_LDSM_T", n // 4, "b8", True, interleaved) for n in (8, 16)]
+    for name, count, type_, is_transposed, memory in rows:
+        is_load = "LDSM" in name or name.startswith("ld")
+        operands = partial(_matrices, count, type_, is_transposed, memory, is_load)
+        default = None if name.startswith("SM") else ("Dst" if is_load else "Src")
+        words = "copy of matrices from shared memory" if is_load else "copy to shared memory"
+        yield Instruction(name, words, operands, default)
+
+
+def _tensor_memory(paths: int, bits: int, repeats: int, is_load: bool) -> dict[str, Operand]:
+    rows, columns = paths, bits // 32 * repeats
+    columns *= 2 if (paths, bits) == (16, 32) else 1
+    axes = tensor_memory(paths, bits, repeats)
+    formula = partial(document.tensor_memory, paths, bits, repeats)
+    registers = Operand(("path", "column"), (rows, columns), "b32", axes, formula)
+    return _copy(rows, columns, "b32", registers, memory="tensor", is_load=is_load)
+
+
+def _tensor_memory_copies() -> Iterator[Instruction]:
+    shapes = ((16, 256, 32), (16, 128, 64), (16, 64, 128), (16, 32, 128), (32, 32, 128))
+    packed = "columns of 16 bits are packed, two in a register"
+    for (paths, bits, most), is_load in product(shapes, (True, False)):
+        words = "load from tensor memory" if is_load else "store to tensor memory"
+        for repeats in (2**n for n in range(most.bit_length())):
+            operands = partial(_tensor_memory, paths, bits, repeats, is_load)
+            name = f"SM100_TMEM_{'LOAD' if is_load else 'STORE'}_{paths}dp{bits}b{repeats}x"
+            yield Instruction(name, words, operands)
+            yield Instruction(f"{name}_16b", words, operands, remark=packed)
+            shape = "16x32bx2" if (paths, bits) == (16, 32) else f"{paths}x{bits}b"
+            name = f"tcgen05.{'ld' if is_load else 'st'}.sync.aligned.{shape}.x{repeats}.b32"
+            yield Instruction(name, words, operands, "Dst" if is_load else "Src")
+    for repeats in (32, 128):
+        operands = partial(_tensor_memory, 32, 32, repeats, True)
+        name = f"SM100_TMEM_LOAD_STAT_32dp32b{repeats}x"
+        yield Instruction(name, "load from tensor memory with a maximum", operands)
+
+
+def _shuffle(mask: int) -> dict[str, Operand]:
+    dims, shape = ("row", "column"), (32, 2)
+    rows = lanes([(0, 1, 32)], [(1, 1, 2)])
+    source = Operand(dims, shape, "b32", rows, document.volta_row)
+    formula = partial(document.shuffled, mask)
+    moved = Operand(dims, shape, "b32", shuffled(mask), formula)
+    return {"Src": source, "Dst": moved, "Ref": source}
+
+
+def _movmatrix(is_transposed: bool) -> dict[str, Operand]:
+    source = _matrices(1, "b16", False, "plain", True)["Dst"]
+    moved = _matrices(1, "b16", is_transposed, "plain", True)["Dst"]
+    return {"Src": source, "Dst": moved, "Ref": source}
+
+
+def _register_copies() -> Iterator[Instruction]:
+    for mask in (1, 4):
+        name = f"SM50_Shuffle_U32_2x2Trans_XOR{mask}"
+        yield Instruction(name, "shuffle of a warp", partial(_shuffle, mask))
+    words = "transpose of a matrix in registers"
+    remark = "CuTe's traits leave the transpose out: movmatrix.sync.aligned.m8n8.trans.b16 has it"
+    yield Instruction("SM75_U32x1_MOVM_T", words, partial(_movmatrix, False), remark=remark)
+    name = "movmatrix.sync.aligned.m8n8.trans.b16"
+    yield Instruction(name, words, partial(_movmatrix, True), "Dst")
+
+
+def nvidia_instructions() -> Iterator[Instruction]:
+    """Yield matrix instructions of warps and warpgroups, and copies."""
+    yield from _warp_instructions()
+    yield from _warpgroup_instructions()
+    yield from _matrix_copies()
+    yield from _tensor_memory_copies()
+    yield from _register_copies()
+
 
 _AMX: Final = (
     "tdpbf16ps f32 bf16 bf16, tdpfp16ps f32 f16 f16, tdpbssd s32 s8 s8, tdpbsud s32 s8 u8, "
@@ -26,10 +460,10 @@ def _amx(c: str, a: str, b: str) -> dict[str, Operand]:
     """A, B and C of full tiles: 16 rows of 64 bytes."""
     per = per_word(b)
     groups = partial(document.tile_groups, per)
-    result = Operand(("m", "n"), (16, 16), c, rules.tile(16, 16), document.tile_rows)
+    result = Operand(("m", "n"), (16, 16), c, tile(16, 16), document.tile_rows)
     return {
-        "A": Operand(("m", "k"), (16, 16 * per), a, rules.tile(16, 16 * per), document.tile_rows),
-        "B": Operand(("k", "n"), (16 * per, 16), b, rules.tile(16 * per, 16, per), groups),
+        "A": Operand(("m", "k"), (16, 16 * per), a, tile(16, 16 * per), document.tile_rows),
+        "B": Operand(("k", "n"), (16 * per, 16), b, tile(16 * per, 16, per), groups),
         "C": result,
     }
 

@@ -1,6 +1,5 @@
 """MLIR's layouts: memref, tensor and vector types, affine maps, and linalg.pack."""
 
-from morello_layouts.notations.mlir.layout import MlirMap, MlirType
-from morello_layouts.notations.mlir.pack import MlirPack
+from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 
 __all__ = ["MlirMap", "MlirPack", "MlirType"]

@@ -1,4 +1,4 @@
-"""MLIR's shaped types and affine maps.
+"""MLIR's shaped types, affine maps, and the packs of ``linalg.pack``.
 
 Source: MLIR's "Builtin Dialect" (MemRefType, StridedLayoutAttr, AffineMapAttr), "Affine Dialect",
 and the sizes that its pass ``-normalize-memrefs`` gives to a map's results.
@@ -7,20 +7,21 @@ and the sizes that its pass ``-normalize-memrefs`` gives to a map's results.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
-from morello_layouts.checks import require_rank
-from morello_layouts.errors import LayoutError
+from morello_layouts.checks import LARGEST, as_int, as_permutation, require_rank
+from morello_layouts.errors import LayoutError, ShapeError
 from morello_layouts.expr import AffineExpr, canonicalize, standard
-from morello_layouts.expr.sizes import Int, SizeExpr
+from morello_layouts.expr.sizes import Int, SizeExpr, ceil_quotient, evaluated
 from morello_layouts.expr.substitution import substitute
 from morello_layouts.layout import ElementType, Layout
+from morello_layouts.notations.blocks import blocked_recipe, place_in_blocks
 from morello_layouts.notations.coordinates import CoordinateLayout
 from morello_layouts.notations.mlir.types import bits_of
 from morello_layouts.notations.strided.layout import StridedLayout
-from morello_layouts.recipe import Recipe
+from morello_layouts.recipe import Pad, Recipe
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -170,3 +171,143 @@ class MlirType(Layout):
             layout = re.sub(r"[A-Z]\w*", "?", layout)  # MLIR has no names
         parts = filter(None, (dims + self.element_type, layout, self.space))
         return f"{self.kind}<{', '.join(parts)}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MlirPack(CoordinateLayout):
+    """The layout that ``linalg.pack`` writes and ``linalg.unpack`` reads: tiles of an array.
+
+    Attributes:
+        inner_dims_pos: the dimensions in tiles, in the order of the tiles' own axes.
+        inner_tiles: the size of each tile along its dimension, a number or a symbolic size.
+        outer_dims_perm: the dimensions of the array of tiles, the slowest varying first; empty if
+            they are in order.
+        unpacked: the type of the array that is packed, if it is known.
+
+    Raises:
+        LayoutError: if a dimension appears twice, or a tile has no elements.
+
+    >>> pack = MlirPack((0, 1), (8, 2), (1, 0))
+    >>> print(pack)
+    outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 2]
+    >>> pack.packed_shape((13, 15))
+    (8, 2, 8, 2)
+    """
+
+    inner_dims_pos: tuple[int, ...]
+    inner_tiles: tuple[Int, ...]
+    outer_dims_perm: tuple[int, ...] = ()
+    unpacked: MlirType | None = None
+
+    def __post_init__(self) -> None:
+        rank = len(self.outer_dims_perm if self.unpacked is None else self.unpacked.dims)
+        for k, tile in enumerate(self.inner_tiles):
+            if not isinstance(tile, SizeExpr):
+                as_int(tile, f"inner_tiles[{k}]", 1, part=("inner_tiles", k))
+        for k, dim in enumerate(self.inner_dims_pos):
+            part = ("inner_dims_pos", k)
+            as_int(dim, f"inner_dims_pos[{k}]", most=rank - 1 if rank else LARGEST, part=part)
+            if dim in self.inner_dims_pos[:k]:
+                what = f"inner_dims_pos: dimension {dim} appears twice"
+                why = "each dimension is tiled once; pack again to tile the tiles"
+                raise LayoutError(what, why, "name another dimension", part=part)
+        count = len(self.inner_dims_pos)
+        if count != len(self.inner_tiles) or not count:
+            raise LayoutError(
+                f"inner_tiles: expected {count or 'some'} sizes, got {len(self.inner_tiles)}",
+                "each dimension of inner_dims_pos has one tile size, and there is at least one",
+                "write for example inner_dims_pos = [0, 1] inner_tiles = [8, 2]",
+                part=("inner_tiles",),
+            )
+        if self.outer_dims_perm:
+            as_permutation(self.outer_dims_perm, name := "outer_dims_perm", rank, part=(name,))
+
+    @property
+    def sizes(self) -> tuple[Int, ...] | None:
+        """The sizes of the array that is packed, if its type is known."""
+        return None if self.unpacked is None else self.unpacked.sizes
+
+    @property
+    def element(self) -> ElementType | None:
+        """The element type of the array that is packed, if it is known."""
+        return None if self.unpacked is None else self.unpacked.element
+
+    def order(self, shape: Sequence[object]) -> tuple[int, ...]:
+        """Return the dimensions of the array of tiles, the slowest varying first.
+
+        Raises:
+            ShapeError: if the attributes do not fit the number of dimensions.
+        """
+        if self.outer_dims_perm:
+            require_rank(shape, len(self.outer_dims_perm), " ".join(self.texts()))
+        elif max(self.inner_dims_pos) >= len(shape):
+            raise ShapeError(
+                f"inner_dims_pos: dimension {max(self.inner_dims_pos)} of {len(shape)}",
+                "inner_dims_pos names dimensions of the array, from 0",
+                "give a size for each dimension of the array",
+            )
+        return self.outer_dims_perm or tuple(range(len(shape)))
+
+    @property
+    def _tiles(self) -> tuple[tuple[int, Int], ...]:
+        """Pairs of a dimension and its tile's size."""
+        return tuple(zip(self.inner_dims_pos, self.inner_tiles, strict=True))
+
+    def packed_shape(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the shape of the result: the numbers of tiles, then the sizes of a tile."""
+        tiles = dict(self._tiles)
+        counts = (ceil_quotient(shape[dim], tiles.get(dim, 1)) for dim in self.order(shape))
+        return (*counts, *self.inner_tiles)
+
+    def box(self, shape: Sequence[Int]) -> tuple[Int, ...]:
+        """Return the packed shape."""
+        return self.packed_shape(shape)
+
+    def results(
+        self, coordinates: Sequence[AffineExpr], shape: Sequence[Int], /
+    ) -> tuple[AffineExpr, ...]:
+        """Return the coordinate of an element in the result: its tile's, then that inside it."""
+        tiles = dict(self._tiles)
+        outer = (coordinates[dim] // tiles.get(dim, 1) for dim in self.order(shape))
+        inner = (coordinates[dim] % tile for dim, tile in tiles.items())
+        return (*outer, *inner)
+
+    def recipe(self, shape: Sequence[Int], /) -> Recipe:
+        """Return the steps from the array to the result, whose axes are those of memory."""
+        return blocked_recipe(shape, self.order(shape), self._tiles)
+
+    def with_numbers(self, values: Mapping[str, int], /) -> MlirPack:
+        """Return the layout with numbers in place of the names of tiles."""
+        return replace(self, inner_tiles=tuple(evaluated(n, values) for n in self.inner_tiles))
+
+    def by_document(
+        self, coordinate: Sequence[int], shape: Sequence[int], /
+    ) -> tuple[int, int] | None:
+        """Return an element's offset and the result's size: the tiles, then the array of them."""
+        order = self.outer_dims_perm or range(len(shape))
+        return place_in_blocks(coordinate, shape, order, self._tiles)
+
+    def texts(self, rank: int = 0) -> tuple[str, ...]:  # noqa: ARG002
+        """The attributes as MLIR prints them."""
+        names = ("outer_dims_perm", "inner_dims_pos", "inner_tiles")
+        values = (self.outer_dims_perm, self.inner_dims_pos, self.inner_tiles)
+        lists = zip(names, values, strict=True)
+        return tuple(f"{name} = [{', '.join(map(str, each))}]" for name, each in lists if each)
+
+    @property
+    def packed(self) -> MlirType | None:
+        """The type of the result, if that of the array is known."""
+        if self.unpacked is None:
+            return None
+        shape = self.packed_shape(self.unpacked.sizes)
+        dims = tuple(n if isinstance(n, int) else None for n in shape)
+        return MlirType(self.unpacked.kind, dims, self.unpacked.element_type)
+
+    def __str__(self) -> str:
+        attributes = " ".join(self.texts())
+        if self.unpacked is None:
+            return attributes
+        padded = any(isinstance(step, Pad) for step in self.recipe(self.unpacked.sizes).steps)
+        padding = f"padding_value(%pad : {self.unpacked.element_type}) " if padded else ""
+        operands = f"%source {padding}{attributes} into %dest"
+        return f"linalg.pack {operands} : {self.unpacked} -> {self.packed}"

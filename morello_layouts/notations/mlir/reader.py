@@ -23,8 +23,7 @@ from morello_layouts.notations.grammar import (
     at_part,
     integer,
 )
-from morello_layouts.notations.mlir.layout import MlirMap, MlirType
-from morello_layouts.notations.mlir.pack import MlirPack
+from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 from morello_layouts.notations.strided.layout import StridedLayout
 from morello_layouts.notations.strided.reader import strides_and_offset
 

@@ -18,8 +18,7 @@ from morello_layouts.description import (
 from morello_layouts.expr.sizes import Int
 from morello_layouts.layout import checked_recipe
 from morello_layouts.notations.coordinates import describe as describe_coordinates
-from morello_layouts.notations.mlir.layout import MlirMap, MlirType
-from morello_layouts.notations.mlir.pack import MlirPack
+from morello_layouts.notations.mlir.layout import MlirMap, MlirPack, MlirType
 
 
 def describe(

@@ -8,8 +8,7 @@ from typing import Final
 
 from morello_layouts.checks import shown
 from morello_layouts.errors import ParseError
-from morello_layouts.notations.named.formats import FORMATS
-from morello_layouts.notations.named.layout import NamedLayout
+from morello_layouts.notations.named.layout import FORMATS, NamedLayout
 from morello_layouts.notations.strided.layout import MEMORY_FORMATS
 
 _LONGEST: Final = 40
