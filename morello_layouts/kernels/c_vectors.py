@@ -75,14 +75,14 @@ class Helper(NamedTuple):
     """A function in C that moves one block in registers.
 
     Attributes:
-        kind: ``"across"`` is a transposition without a staging buffer, ``"turn"`` one to a target
-            beyond the caches.
+        kind: ``"near"`` is a transposition without a staging buffer, ``"across"`` a vector of it,
+            ``"turn"`` one to a target beyond the caches, ``"tile"`` 64 by 64 bytes of either.
         element: bytes of an element.
         rows: rows that are interleaved; of a transposition those of 16 bytes.
         width: bytes of a vector.
     """
 
-    kind: Literal["zip", "unzip", "transpose", "across", "turn"]
+    kind: Literal["zip", "unzip", "transpose", "across", "tile", "near", "turn"]
     element: int
     rows: int
     width: int
@@ -94,17 +94,18 @@ class Helper(NamedTuple):
         >>> Helper("zip", 2, 4, 64).name, Helper("across", 2, 8, 16).name
         ('relayout_zip_2x4_64', 'relayout_across_2_16')
         """
-        if self.kind == "turn":
-            return f"relayout_turn_{self.element}"
+        if self.kind in ("tile", "turn"):
+            return f"relayout_{self.kind}_{self.element}"
         rows = f"x{self.rows}" if self.kind in ("zip", "unzip") else ""
         return f"relayout_{self.kind}_{self.element}{rows}_{self.width}"
 
     @property
     def text(self) -> str:
         """The definition of the function, for vectors of its width or less, and for none."""
-        if self.kind == "turn":
-            text = files("morello_layouts.kernels").joinpath("relayout_turn.h").read_text("utf-8")
-            return text.replace("SIZE", str(self.element))
+        if self.kind in ("tile", "near", "turn"):
+            name = f"relayout_{self.kind}.h"
+            text = files("morello_layouts.kernels").joinpath(name).read_text("utf-8")
+            return text.replace("SIZE", str(self.element)).replace("WIDTH", str(self.width))
         transposes = self.kind in ("transpose", "across")
         body = self._transpose() if transposes else self._interleave()
         row = " size_t row," if transposes else ""
@@ -303,17 +304,24 @@ def helpers_of(micro: MicroKernel) -> list[Helper]:
             widest = Helper("zip", micro.element, micro.rows, micro.width)
         case Deinterleave():
             widest = Helper("unzip", micro.element, micro.rows, micro.width)
+        case Transposition(direct=True, element=element, width=width):
+            across = Helper("across", element, 16 // element, width)
+            tile = _tile_helpers(element) if width == CACHE_LINE else []
+            return [across, *tile, across._replace(kind="near")]
         case Transposition():
-            kind: Literal["across", "transpose"] = "across" if micro.direct else "transpose"
-            widest = Helper(kind, micro.element, 16 // micro.element, micro.width)
+            widest = Helper("transpose", micro.element, 16 // micro.element, micro.width)
         case Turn(element=element):
-            tile = Transposition(element, CACHE_LINE, ((CACHE_LINE, 0),), ((CACHE_LINE, 0),))
-            return [*helpers_of(tile), Helper("turn", element, 16 // element, CACHE_LINE)]
+            return [*_tile_helpers(element), Helper("turn", element, 16 // element, CACHE_LINE)]
         case _:
             return []
     if not widest.merges:
         return [widest]
     return [widest._replace(width=w) for w in (16, 32, 64) if micro.element < w <= micro.width]
+
+
+def _tile_helpers(element: int) -> list[Helper]:
+    transpose = Helper("transpose", element, 16 // element, CACHE_LINE)
+    return [transpose, transpose._replace(kind="tile")]
 
 
 def interleave_call(micro: Interleave | Deinterleave, hoist: Hoist = str) -> str:
@@ -366,7 +374,9 @@ def transposition_lines(micro: Transposition, hoist: Hoist = str) -> list[str]:
     Then blocks of ``across`` units are transposed within their lanes.
     """
     if micro.direct:
-        return _direct_lines(micro, hoist)
+        ((rows, row),), ((columns, column),) = micro.source, micro.target
+        places = ", ".join(map(hoist, (rows, row, columns, column)))
+        return [f"{helpers_of(micro)[-1].name}(t0, s0, {places}, {int(micro.ahead)});"]
     across, lanes, width = 16 // micro.element, micro.width // 16, micro.width
     pieces, groups = micro.columns // across, micro.rows // (across * lanes)
     size, levels = pieces * across * width, _pieces(micro)
@@ -444,27 +454,6 @@ def _staging_lines(micro: Transposition, groups: int, hoist: Hoist) -> list[str]
         ("row", across, others or "each of them"),
     ]
     return lines + _within(loops, body)
-
-
-def _direct_lines(micro: Transposition, hoist: Hoist) -> list[str]:
-    """Return a direct transposition: each piece of 16 bytes of all rows, in the target's order.
-
-    The last piece, and the last vector of a row, start early if they do not divide it.
-    """
-    ((rows, row),), ((columns, column),) = micro.source, micro.target
-    element, loops, t, s = micro.element, list[tuple[str, int, str]](), "t0", "s0"
-    for name, count, unit, to, of in (
-        ("column", columns, 16 // element, hoist(column), str(element)),
-        ("row", rows, micro.width // element, str(element), hoist(row)),
-    ):
-        loops.append((name, -(-count // unit), f"{unit} {name}s"))
-        if count > unit:
-            at = f"{name} * {unit}"
-            at = f"RELAYOUT_LEAST({at}, {count - unit})" if count % unit else at
-            t, s = f"{t} + {at} * {to}", f"{s} + {at} * {of}"
-    name, places = helpers_of(micro)[-1].name, _levels(((16 // element, column),), hoist)
-    body = [f"{name}({t}, {s}, {hoist(row)}, {places});"]
-    return _within(loops, body)
 
 
 def _pieces(micro: Transposition) -> Levels:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from morello_layouts.expr.sizes import is_nonnegative
+from morello_layouts.expr.sizes import Int, is_nonnegative
 from morello_layouts.kernels.c_loops import (
     INDENT,
     Hoisted,
@@ -20,8 +20,9 @@ from morello_layouts.kernels.c_loops import (
 )
 from morello_layouts.kernels.c_vectors import Helper, head_text, helpers_of
 from morello_layouts.kernels.domains import LoopAxis, estimate, upper_bound
-from morello_layouts.kernels.nests import CACHE_LINE
+from morello_layouts.kernels.nests import CACHE_LINE, Transposition
 from morello_layouts.kernels.plan import (
+    AHEAD,
     TRANSPOSITION_GAIN,
     Kernel,
     KernelPlan,
@@ -30,7 +31,7 @@ from morello_layouts.kernels.plan import (
     plan_kernel,
 )
 from morello_layouts.kernels.threads import longest_loop, phases_of
-from morello_layouts.kernels.vectorize import SMALL_ROWS, axes_in_bytes, fuse_axes
+from morello_layouts.kernels.vectorize import axes_in_bytes, fuse_axes
 from morello_layouts.kernels.walks import Walk, walk_of
 
 
@@ -53,46 +54,21 @@ class DirectTransposition:
     @property
     def helpers(self) -> list[Helper]:
         """The helpers that the loops call."""
-        return [Helper("across", self.element, 16 // self.element, CACHE_LINE)]
+        return helpers_of(Transposition(self.element, CACHE_LINE, (), (), direct=True))
 
     def condition(self, hoist: Hoisted) -> str:
-        """Return the condition under which this is the fastest way, in C.
+        """Return the condition under which this is the fastest way, in C: there are whole tiles."""
+        least = CACHE_LINE // self.element
+        return f"{hoist(self.x.count)} >= {least} && {hoist(self.y.count)} >= {least}"
 
-        There are enough vectors, rows of the target do not start at cache lines, and the rows of
-        source and target spread over the sets of the first cache.
-        """
-        e, x, y = self.element, self.x, self.y
-        rows, row, column = hoist(y.count), hoist(y.source), hoist(x.target)
-        return (
-            f"{hoist(x.count)} >= {16 // e} && {rows} >= {CACHE_LINE // e}"
-            f" && {column} % {CACHE_LINE} != 0"
-            f" && RELAYOUT_PLACES({row}) >= RELAYOUT_LEAST({rows}, {SMALL_ROWS})"
-            f" && RELAYOUT_PLACES({column}) >= {16 // e}"
-        )
-
-    def lines(self, hoist: Hoisted) -> list[str]:
-        """Return the loops; the last vectors of a row and of a column start early."""
-        e, x, y = self.element, self.x, self.y
-        across, unit = 16 // e, CACHE_LINE // e
-        rows, columns = hoist(y.count), hoist(x.count)
-        row, column = hoist(y.source), hoist(x.target)
+    def lines(self, hoist: Hoisted, size: Int, ahead: int) -> list[str]:
+        """Return the loops; a target of so many bytes has its lines loaded ahead."""
+        x, y = self.x, self.y
         heads, (t, s) = loop_heads(self.outer, ("t", "s"), 0, hoist, None)
-        return [
-            f"const size_t blocks = ({rows} + {SMALL_ROWS - 1}) / {SMALL_ROWS};",
-            f"const size_t block = ({rows} / blocks + {unit}) / {unit} * {unit};",
-            *(head.replace(" {", "", 1) for head in heads),
-            f"for (size_t b = 0; b < {rows}; b += block)",
-            f"for (size_t j0 = 0; j0 < {columns}; j0 += {across}) {{",
-            f"    const size_t x = RELAYOUT_LEAST(j0, {columns} - {across});",
-            f"    const size_t end = RELAYOUT_LEAST(b + block, {rows});",
-            f"    for (size_t j1 = b; j1 < end; j1 += {unit}) {{",
-            f"        const size_t y = RELAYOUT_LEAST(j1, {rows} - {unit});",
-            f"        {self.helpers[-1].name}(",
-            f"            {t} + x * {column} + y * {e}, {s} + y * {row} + x * {e}, {row},",
-            f"            {across}, {column}, {1 << 20}, 0, 0);",
-            "    }",
-            "}",
-        ]
+        places = ", ".join(map(hoist, (y.count, y.source, x.count, x.target)))
+        return nested(
+            heads, [f"{self.helpers[-1].name}({t}, {s}, {places}, {hoist(size)} >= {ahead});"]
+        )
 
 
 def direct_transposition(kernel: Kernel) -> DirectTransposition | None:
@@ -240,20 +216,23 @@ def _sized_file(kernel: Kernel, stream_from: int, extra: CallArguments) -> CFile
     """Return one function for all sizes: loops for targets within the caches, and beyond them."""
     name, hoist, walk = kernel.name, Hoisted(), walk_of(kernel)
     near, far = (plan_kernel(kernel, far=is_far) for is_far in (False, True))
-    turns = far.turned * TRANSPOSITION_GAIN >= stream_from
-    least = stream_from // TRANSPOSITION_GAIN if turns else stream_from
 
     def run(condition: str, loops: str) -> list[str]:
         call = f"{name}_{loops}(target, source{extra.passed});"
         return nested([f"if ({condition}) {{"], [call, "return;"]) if condition else [call]
 
-    body = run(f"{hoist(kernel.target.size * kernel.itemsize)} >= {least}", "far")
+    size = kernel.target.size * kernel.itemsize
+    turns = far.turned * TRANSPOSITION_GAIN >= stream_from
+    least = stream_from // TRANSPOSITION_GAIN if turns else stream_from
+    body = run(f"{hoist(size)} >= {least}", "far")
     direct = None if extra.share else direct_transposition(kernel)
     body += run(direct.condition(hoist), "direct") if direct is not None else []
     body += run("", "near")
     lines, called = [], [*_helpers(far), *_helpers(near)]
     if direct is not None:
-        lines += _loops_of(f"{name}_direct", extra, walk, direct.lines)
+        lines += _loops_of(
+            f"{name}_direct", extra, walk, lambda x: direct.lines(x, size, stream_from // AHEAD)
+        )
         called += direct.helpers
     lines += _loops(f"{name}_far", far, extra, walk)
     lines += _loops(f"{name}_near", near, extra, walk)

@@ -28,13 +28,16 @@ from morello_layouts.recipe.views import with_ignored_dims, with_replicas_as_dim
 
 # How much smaller a target is beyond the caches if it is one transposition: it writes to many rows
 # by turns, and stores that bypass the caches gain more. Of many small ones each lies in a cache.
-TRANSPOSITION_GAIN: Final = 4
+TRANSPOSITION_GAIN: Final = 7
 _SECOND_CACHE: Final = 1 << 20  # bytes, if the system does not tell
 
 
 @cache
 def beyond_caches() -> int:
-    """Return the bytes of a target that lies beyond the caches: four times the second one.
+    """Return the bytes of a target that lies beyond the caches: seven times the second one.
+
+    Stores that bypass the caches gain from six to eight times of it on (measured where a core's
+    share of the third cache is nine times the second), and earlier if other programs fill that.
 
     >>> beyond_caches() >= 1 << 18
     True
@@ -43,9 +46,12 @@ def beyond_caches() -> int:
         size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (AttributeError, OSError, ValueError):  # not Linux with glibc
         size = 0
-    return 4 * (size if size > 0 else _SECOND_CACHE)
+    return 7 * (size if size > 0 else _SECOND_CACHE)
 
 
+# From this part of it on, source and target do not fit the second cache together: a transposition
+# loads lines ahead.
+AHEAD: Final = 16
 # The cost, as a multiple of a copy's, from which staged blocks are tried.
 _STAGED_FROM: Final = 2.2
 
@@ -206,16 +212,17 @@ def plan_kernel(
     """
     least = beyond_caches() if stream_from is None else stream_from
     reach = estimate(kernel.target.size * kernel.itemsize)
+    ahead = reach * AHEAD >= least
     if far is None:
-        if reach * TRANSPOSITION_GAIN < least:
-            return _plan(kernel, far=False)
-        plan = _plan(kernel, far=True)
-        is_far = max(reach, plan.turned * TRANSPOSITION_GAIN) >= least
-        return plan if is_far else _plan(kernel, far=False)
-    return _plan(kernel, far=far)
+        far = reach >= least
+        if not far and reach * TRANSPOSITION_GAIN >= least:
+            plan = _plan(kernel, far=True, ahead=ahead)
+            if plan.turned * TRANSPOSITION_GAIN >= least:
+                return plan
+    return _plan(kernel, far=far, ahead=ahead)
 
 
-def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
+def _plan(kernel: Kernel, *, far: bool, ahead: bool) -> KernelPlan:
     itemsize, fill = kernel.itemsize, kernel.fill
     domains = domains_of(kernel.source, kernel.target, fill=fill is not None)
     elements = domains.elements
@@ -236,7 +243,7 @@ def _plan(kernel: Kernel, *, far: bool) -> KernelPlan:
     elif far:
         nests = [part for nest in nests for part in with_image(nest)]
     else:
-        nests = [with_prefetch(nest) for nest in nests]
+        nests = [with_prefetch(nest, ahead=ahead) for nest in nests]
     if far:
         staged = tuple(
             replace(part, out=tuple(x for nest in part.out for x in with_image(nest)))

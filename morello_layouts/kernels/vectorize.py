@@ -243,9 +243,10 @@ def _transpose(domain: Domain, axes: list[LoopAxis], element: int) -> Nest | lis
     if element > 8:
         return None
     x_chain, y_chain = (dense_chain(axes, element, source=side) for side in (True, False))
-    direct = _transpose_directly(domain, axes, x_chain, y_chain, element)
-    if direct is not None:
-        return direct
+    if x_chain and y_chain:
+        direct = _transpose_directly(domain, axes, x_chain[0], y_chain[0], element)
+        if direct is not None:
+            return direct
     least = _block(x_chain, 16 // element, 16 // element) or []
     y_chain = _until(y_chain, least)
     for width in (64, 32, 16):
@@ -285,37 +286,20 @@ def _until(chain: list[LoopAxis], taken: list[tuple[LoopAxis, int]]) -> list[Loo
 
 
 def _transpose_directly(
-    domain: Domain,
-    axes: list[LoopAxis],
-    x_chain: list[LoopAxis],
-    y_chain: list[LoopAxis],
-    element: int,
-) -> Nest | list[Domain] | None:
-    """Transpose without a staging buffer; results as of ``_interleave``.
-
-    This pays if rows of the target do not start at cache lines, and if the rows of the source
-    spread over the sets of the first cache.
-    """
-    if not x_chain or not y_chain:
-        return None
-    x, y, across = x_chain[0], y_chain[0], 16 // element
+    domain: Domain, axes: list[LoopAxis], x: LoopAxis, y: LoopAxis, element: int
+) -> Nest | None:
+    """Transpose two axes that are long enough, without a staging buffer of a block."""
     numbers = x.count, x.target, y.count, y.source
-    if x is y or not all(isinstance(n, int) for n in numbers) or x.count < across:
+    if x is y or not all(isinstance(n, int) for n in numbers):
         return None
-    if x.target % CACHE_LINE == 0:
+    columns, rows = estimate(x.count), estimate(y.count)
+    width = CACHE_LINE if rows * element >= CACHE_LINE else 16
+    spread = min(rows, SMALL_ROWS) <= _rows_in_cache(y.source)
+    least = 16 if spread else CACHE_LINE
+    if columns * element < least or rows * element < least:
         return None
-    height = upper_bound(y.count) or 0
-    width = next((w for w in (64, 16) if w // element <= height), 0)
-    if width == 0:
+    if x.target % CACHE_LINE == 0 and width < CACHE_LINE:
         return None
-    unit, blocks, columns = width // element, -(-height // SMALL_ROWS), estimate(x.count)
-    rows = height if blocks == 1 else -(-height // blocks // unit) * unit
-    if min(rows, SMALL_ROWS) > _rows_in_cache(y.source):
-        return None
-    for axis, count, unit in ((x, columns, across), (y, rows, width // element)):
-        domains = peel(domain, axis, count, unit)
-        if domains:
-            return domains
     loops = sorted(remaining_axes(axes, [(x, columns), (y, rows)]), key=loop_order)
     levels = ((rows, y.source),), ((columns, x.target),)
     return nest_of(domain, loops, Transposition(element, width, *levels, direct=True))
@@ -367,8 +351,10 @@ def _symbolic_block(axis: LoopAxis, step: int, most: int) -> int:
     return step if largest is not None and largest < whole else whole
 
 
-def with_prefetch(nest: Nest) -> Nest:
+def with_prefetch(nest: Nest, *, ahead: bool = False) -> Nest:
     """Return an interleaving nest with a prefetch buffer for as many inner loops as fit.
+
+    A direct transposition loads lines of its target ahead instead, if it is told so.
 
     The buffer is a contiguous strip of the source, copied to the first cache. The nest is returned
     unchanged if its loops cover no contiguous strip. A strip whose length only the call knows may
@@ -385,6 +371,8 @@ def with_prefetch(nest: Nest) -> Nest:
             within = [LoopAxis(count, stride, 0) for count, stride in levels]
         case Deinterleave(rows=rows, width=width):
             run, within = rows * width, []
+        case Transposition(direct=True):
+            return replace(nest, micro=replace(nest.micro, ahead=ahead))
         case _:
             return nest
     for k in range(len(nest.loops)):

@@ -49,3 +49,37 @@ def test_lines_are_written_whole(tmp_path: Path) -> None:
 def test_lines_are_written_whole_without_vectors(tmp_path: Path) -> None:
     need("gcc")
     run_all(CASES, tmp_path, "gcc", *QUICK, "-DRELAYOUT_VECTOR=0")
+
+
+# Of 4 bytes, lines of 16 rows: runs that begin at lines, and lines that are loaded ahead.
+NEAR = [
+    Case(ROWS, COLUMNS, shape, itemsize)
+    for shape, itemsize in (
+        ((64, 64), 4),
+        ((96, 20), 4),  # columns that end within a line
+        ((48, 5), 4),
+        ((32, 16), 4),  # runs of two lines
+        ((75, 61), 4),  # ragged runs, 16 bytes of rows at a time
+        ((1000, 40), 4),  # in three blocks
+        ((75, 1024), 4),  # ragged, and rows that evict each other
+        ((80, 4096), 4),  # and whole lines
+        ((81, 2049), 4),
+        ((9, 70), 4),  # vectors of 16 bytes
+        ((256, 70), 1),
+        ((401, 99), 1),
+        ((192, 1024), 1),
+        ((96, 50), 2),
+        ((99, 50), 2),
+        ((130, 2048), 2),
+        ((40, 30), 8),
+        ((41, 30), 8),
+        ((24, 4096), 8),
+        ((12, 4100), 8),
+    )
+] + [Case("[0, 1, 2]", "[0, 2, 1]", (3, 64, 48), 4), Case("NCHW", "NHWC", (2, 17, 9, 8), 2)]
+
+
+@pytest.mark.parametrize("near", [1 << 21, 1 << 60])  # from 128 KiB on lines are loaded ahead
+def test_runs_within_the_caches_begin_at_lines(near: int, tmp_path: Path) -> None:
+    need("gcc")
+    run_all(NEAR, tmp_path, "gcc", *QUICK, "-march=native", near=near)

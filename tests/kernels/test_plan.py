@@ -156,15 +156,17 @@ def test_large_transpositions_bypass_the_caches_earlier(
     source: str, target: str, shape: tuple[int, ...], far: bool
 ) -> None:
     pair = [ml.index_map(text, shape).recipe for text in (source, target)]
-    assert plan_kernel(Kernel(*pair, 2), 1 << 22).far == far
+    assert plan_kernel(Kernel(*pair, 2), 7 << 19).far == far
 
 
 def test_targets_beyond_the_caches_are_written_as_whole_lines() -> None:
     assert moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=0).far
     assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=1 << 60).far
     size = 64 * 256 * 4  # a transposition gains from there on
-    assert moves("[0, 1]", "[1, 0]", (64, 256), 4, to=4 * size).far
-    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=4 * size).far
+    assert not moves("[0, 1]", "{1,0:T(8,128)}", (64, 256), 4, to=7 * size).far
+    for times, far, ahead in ((7, True, None), (8, False, True), (99, False, False)):
+        plan = moves("[0, 1]", "[1, 0]", (64, 256), 4, to=times * size)
+        assert (plan.far, getattr(plan.nests[0].micro, "ahead", None)) == (far, ahead)
 
 
 @pytest.mark.parametrize("shape", [(401, 399), (256, 256), (32, 4000), (4000, 17)])
@@ -174,7 +176,7 @@ def test_a_turn_has_rows_of_any_number_and_length(shape: tuple[int, int]) -> Non
     assert (nest.micro.rows, nest.micro.columns, nest.loops) == (*shape, ())
 
 
-def test_rows_off_cache_lines_are_transposed_directly() -> None:
+def test_whole_axes_are_transposed_directly() -> None:
     def direct(shape: tuple[int, int], itemsize: int) -> set[bool]:
         found = [n.micro for n in moves("[0, 1]", "[1, 0]", shape, itemsize, to=1 << 60).nests]
         assert all(isinstance(micro, Transposition) for micro in found)
@@ -182,8 +184,10 @@ def test_rows_off_cache_lines_are_transposed_directly() -> None:
 
     assert direct((360, 360), 2) == {True}
     assert direct((401, 399), 1) == {True}
-    assert direct((256, 256), 4) == {False}
-    assert direct((360, 2048), 2) == {False}  # rows a power of two apart share places of a cache
+    assert direct((256, 256), 4) == {True}
+    assert direct((360, 2048), 2) == {True}
+    assert direct((12, 99), 4) == {True}
+    assert direct((12, 1024), 4) == {False}  # too few rows, which evict each other
 
 
 def test_prefetch_buffers_are_contiguous_in_the_source() -> None:

@@ -101,7 +101,17 @@ def test_other_compilers_and_vectors(compiler: str, flags: tuple[str, ...], tmp_
 @pytest.mark.parametrize("flags", [("-march=native",), ("-DRELAYOUT_VECTOR=0",)])
 def test_direct_transpositions(compiler: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     """Transpositions whose strides let rows share the first cache, and at the edge of those."""
-    sizes = ((401, 399), (63, 100), (64, 17), (65, 3), (385, 70), (769, 33), (384, 65), (1000, 15))
+    sizes = (
+        (401, 399),
+        (63, 100),
+        (64, 17),
+        (65, 3),
+        (385, 70),
+        (769, 33),
+        (384, 65),
+        (1000, 15),
+        (70, 1024),
+    )
     images = tuple((2, c, h, 7) for c, h in ((65, 9), (401, 3), (130, 1)))
     cases = [
         *(SizedCase("[0, 1]", "[1, 0]", ("M", "N"), e, sizes) for e in (1, 2, 4, 8)),

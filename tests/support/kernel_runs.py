@@ -84,9 +84,9 @@ def need(*names: str) -> None:
             pytest.skip(f"{name} is not installed")
 
 
-def files_of(cases: Sequence[Case]) -> list[CFile]:
+def files_of(cases: Sequence[Case], near: int = 1 << 60) -> list[CFile]:
     return [
-        c_file(case.kernel(f"k{k}"), 0 if case.streams else 1 << 60) for k, case in enumerate(cases)
+        c_file(case.kernel(f"k{k}"), 0 if case.streams else near) for k, case in enumerate(cases)
     ]
 
 
@@ -143,9 +143,9 @@ def run_at(
         assert (data[end:] == 0xAA).all(), past
 
 
-def run_all(cases: Sequence[Case], place: Path, *command: str) -> None:
-    """Build the kernels, and run each."""
-    library = library_of(files_of(cases), place, *command)
+def run_all(cases: Sequence[Case], place: Path, *command: str, near: int = 1 << 60) -> None:
+    """Build the kernels, and run each; ``near`` is where targets would leave the caches."""
+    library = library_of(files_of(cases, near), place, *command)
     for k, case in enumerate(cases):
         source, expected = case.buffers(0xAA)
         run_at(getattr(library, f"k{k}"), source, expected)
