@@ -23,9 +23,6 @@ def checked_coordinate(
     """Return a coordinate as ints, or as arrays of integers that hold every offset of a buffer.
 
     Errors call the dimensions by their names, if they have some.
-
-    >>> checked_coordinate((2, 3), (3, 5), 24)
-    (2, 3)
     """
     if len(coordinate) != len(shape):
         raise ShapeError(
@@ -60,11 +57,7 @@ def checked_coordinate(
 
 
 def as_index(value: Any) -> int:
-    """Return a value of any integer type but bool as an int.
-
-    >>> as_index(2)
-    2
-    """
+    """Return a value of any integer type but bool as an int."""
     number = whole(value)
     if number is None:
         raise LayoutError(

@@ -217,33 +217,21 @@ def count(n: int, noun: str) -> str:
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """Return words with commas, and another word before the last one.
-
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
+    """Return words with commas, and another word before the last one."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def times(sizes: Sequence[object]) -> str:
-    """Return sizes with a cross between; 1 for none.
-
-    >>> times((8, 128))
-    '8 × 128'
-    """
+    """Return sizes with a cross between; 1 for none."""
     return " × ".join("?" if n is None else str(n) for n in sizes) or "1"
 
 
 def dimensions(
     sizes: Sequence[int | str | None], dynamic: Sequence[bool] = (), names: Sequence[str] = ()
 ) -> tuple[Dimension, ...]:
-    """Return dimensions of these sizes, each with its symbol, and its name if names are given.
-
-    >>> [dim.name for dim in dimensions((8, 128))]
-    ['d0', 'd1']
-    """
+    """Return dimensions of these sizes, each with its symbol, and its name if names are given."""
     names = names or standard(len(sizes))
     flags = dynamic or (False,) * len(sizes)
     return tuple(
@@ -253,11 +241,7 @@ def dimensions(
 
 
 def sizes_in(dims: Iterable[Dimension]) -> tuple[Int, ...]:
-    """Return the sizes of dimensions; one that is not a number is symbolic.
-
-    >>> [str(n) for n in sizes_in(dimensions((8, "N", None)))]
-    ['8', 'N', 'd2']
-    """
+    """Return the sizes of dimensions; one that is not a number is symbolic."""
     return tuple(
         n if isinstance(n := dim.size, int) else SizeExpr.named(n or dim.symbol) for dim in dims
     )

@@ -48,11 +48,7 @@ else:
 
 
 def above(place: str) -> Any:
-    """Return a function of a layer above, for a method that is short for it.
-
-    >>> above("api.pictures:draw").__name__
-    'draw'
-    """
+    """Return a function of a layer above, for a method that is short for it."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"morello_layouts.{module}"), name)
 
@@ -68,9 +64,6 @@ def loader(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     Args:
         package: the package.
         names: the names of each of its modules, separated by spaces.
-
-    >>> loader("morello_layouts.expr", {"affine": "Var digit"})("Var").__name__
-    'Var'
     """
     module_of = {name: module for module, all_names in names.items() for name in all_names.split()}
 

@@ -104,11 +104,7 @@ def draw(
 
 
 def html_of(layout: LayoutLike) -> str:
-    """Return a layout or an index map as a notebook shows it: the formula, and the picture.
-
-    >>> html_of("f32[M,5]{1,0:T(2,2)}")[:40]
-    '<p><code>f32[M,5]{1,0:T(2,2)}</code></p>'
-    """
+    """Return a layout or an index map as a notebook shows it: the formula, and the picture."""
     from morello_layouts.expr.mathml import mathml
 
     m = index_map(layout)

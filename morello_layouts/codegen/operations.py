@@ -77,12 +77,7 @@ class Node:
 
 
 class Nodes:
-    """A maker of nodes, which makes equal ones once.
-
-    >>> nodes = Nodes()
-    >>> nodes.const(8) is nodes.const(8)
-    True
-    """
+    """A maker of nodes, which makes equal ones once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], Node] = {}

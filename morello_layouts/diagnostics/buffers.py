@@ -40,21 +40,12 @@ _OPERAND_OF_START: Final = {
 
 
 def space_name(space: int) -> str:
-    """Return the name of a memory space of a TPU.
-
-    >>> space_name(1), space_name(9)
-    ('VMEM', 'memory space 9')
-    """
+    """Return the name of a memory space of a TPU."""
     return _SPACES.get(space, f"memory space {space}")
 
 
 def without_memory_space(x: XlaShape) -> XlaShape:
-    """Return the array without its memory space, which does not change the order of its bytes.
-
-    >>> from morello_layouts.notations import parse
-    >>> print(without_memory_space(parse("f32[8]{0:S(1)}")))
-    f32[8]{0}
-    """
+    """Return the array without its memory space, which does not change the order of its bytes."""
     return x if x.layout is None else replace(x, layout=replace(x.layout, memory_space=0))
 
 
@@ -88,17 +79,6 @@ def buffers_of(module: HloModule, fused: frozenset[str]) -> Iterator[Buffer]:
     that only name the bytes of other buffers are left out: bitcasts, tuples and their elements, the
     parameters and results of loops, the operands that an asynchronous start repeats. The text does
     not say which buffers share memory in the end.
-
-    >>> import morello_layouts as ml
-    >>> module = ml.read_hlo('''ENTRY %main (a: f32[8]) -> f32[2,4] {
-    ...   %a = f32[8]{0} parameter(0)
-    ...   %b = f32[8]{0} negate(%a)
-    ...   ROOT %c = f32[2,4]{1,0} bitcast(%b)
-    ... }''')
-    >>> for buffer in buffers_of(module, fused_names(module)):
-    ...     print(buffer.instruction.name, buffer.is_parameter)
-    a True
-    b False
     """
     for computation in module.computations:
         if not is_fused(computation, fused):
@@ -169,13 +149,7 @@ def entry_arrays(module: HloModule) -> tuple[tuple[XlaShape, ...], tuple[XlaShap
 
 
 def output_names(module: HloModule) -> frozenset[str]:
-    r"""Return the names of the instructions whose arrays a program returns.
-
-    >>> import morello_layouts as ml
-    >>> module = ml.read_hlo("ENTRY %e {\n %a = f32[] iota()\n ROOT %t = (f32[]) tuple(%a)\n}")
-    >>> sorted(output_names(module))
-    ['a', 't']
-    """
+    r"""Return the names of the instructions whose arrays a program returns."""
     try:
         pending = [module.entry.root]
     except LayoutError:
@@ -232,11 +206,7 @@ class Bytes:
 
 
 def sums(found: Iterable[tuple[K, Bytes]]) -> dict[K, Bytes]:
-    """Return the sum of the bytes of each key.
-
-    >>> sums([("a", Bytes(1, 60, 96)), ("a", Bytes(1, 4, 4))])
-    {'a': Bytes(arrays=2, data_bytes=64, reserved_bytes=100)}
-    """
+    """Return the sum of the bytes of each key."""
     totals: dict[K, Bytes] = {}
     for key, each in found:
         totals[key] = totals.get(key, Bytes()) + each
@@ -248,11 +218,6 @@ class WasteCache(dict[XlaShape, Waste | None]):
 
     Args:
         is_tpu: whether the program is a TPU's, whose scalars may take a whole tile.
-
-    >>> from morello_layouts.notations import parse
-    >>> cache = WasteCache(is_tpu=False)
-    >>> cache[parse("f32[3,5]{1,0:T(2,2)}")].reserved_bytes, cache[parse("token[]")]
-    (96, None)
     """
 
     def __init__(self, *, is_tpu: bool) -> None:

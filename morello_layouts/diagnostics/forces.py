@@ -27,12 +27,6 @@ def origin_of(instruction: HloInstruction) -> HloMetadata:
     """Return the metadata of an instruction, or of what it moves if it has no source line.
 
     A fusion has that of its root. Nothing is found behind parameters and loops.
-
-    >>> import morello_layouts as ml
-    >>> text = '''%a = f32[8] negate(%x), metadata={source_file="m.py" source_line=7}
-    ... %b = f32[8] copy(%a)'''
-    >>> origin_of(ml.read_hlo(text).instruction("b")).source
-    'm.py:7'
     """
     own, at = instruction.metadata, instruction
     found = own
@@ -99,16 +93,7 @@ class Force:
 
 
 class Neighbours:
-    """Who makes and who reads the values of a program.
-
-    >>> from morello_layouts.hlo import read_hlo
-    >>> text = '''%a = f32[8,8]{1,0} dot(%x, %y)
-    ... %b = f32[8,8]{0,1} copy(%a)
-    ... %c = f32[8,8]{0,1} sort(%b), dimensions={0}'''
-    >>> near = Neighbours(read_hlo(text))
-    >>> print(near.force(near.find("a")), "/", near.force(near.find("b")))
-    a makes it / c reads it
-    """
+    """Who makes and who reads the values of a program."""
 
     def __init__(self, module: HloModule) -> None:
         self._instructions: dict[str, HloInstruction] = {}

@@ -139,11 +139,7 @@ _TOP: Final = 22
 
 
 def heap_svg(heap: Heap, name: str, peak: str) -> str:
-    """Return an SVG element: the live bytes over the program, and the peak.
-
-    >>> heap_svg(Heap(np.array([0, 4, 8]), 8, True), "HBM", "add.3").count("<path")
-    1
-    """
+    """Return an SVG element: the live bytes over the program, and the peak."""
     columns, top = heap.columns(), max(heap.reserved, heap.peak, 1)
     if not columns:
         return ""

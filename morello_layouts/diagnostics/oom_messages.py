@@ -58,31 +58,18 @@ class Block:
 
 
 def without_colours(text: str) -> str:
-    r"""Return the text without a terminal's colours.
-
-    >>> without_colours("\x1b[1mSize:\x1b[0m 4.00G")
-    'Size: 4.00G'
-    """
+    r"""Return the text without a terminal's colours."""
     return _COLOUR.sub("", text)
 
 
 def header_of(text: str) -> tuple[str | None, str | None, str | None]:
-    """Return a memory space, its used bytes and its capacity; None for what the text leaves out.
-
-    >>> header_of("Ran out of memory in memory space hbm. Used 41.74G of 16.00G hbm.")
-    ('hbm', '41.74G', '16.00G')
-    """
+    """Return a memory space, its used bytes and its capacity; None for what the text leaves out."""
     match = _HEADER.search(text)
     return (None, None, None) if match is None else (match[1], match[2], match[3])
 
 
 def blocks_of(text: str) -> Iterator[Block]:
-    r"""Return the allocations of a report, in the order of the text.
-
-    >>> for block in blocks_of("E1 log.cc:7]   1. Size: 6.00G\nE1 log.cc:7]      Shape: u32[9,1]"):
-    ...     print(block.number, block.values)
-    1 {'size': '6.00G', 'shape': 'u32[9,1]'}
-    """
+    r"""Return the allocations of a report, in the order of the text."""
     block: Block | None = None
     number = 0
     for at, line in enumerate(_lines(text), 1):

@@ -111,10 +111,6 @@ def table_of(
         shape: the array to draw below an item's row.
         note: a line below the title.
         limit: the number of rows to show; a note says how many there are if these are more.
-
-    >>> table_of("T", [("n", number_cell)], [7, 8], limit=1)
-    Table(title='T', columns=('n',), rows=(TableRow(cells=(TableCell(text='7', value=7),), \
-details=(), shape=None),), note='1 of 2')
     """
     every = list(items)
     shown = every[:limit]
@@ -143,21 +139,12 @@ def bytes_cell(n: int | None) -> TableCell:
 
 
 def added_bytes_cell(n: int) -> TableCell:
-    """Return a cell with a difference of bytes, its sign before it.
-
-    >>> added_bytes_cell(2048).text, added_bytes_cell(-512).text, added_bytes_cell(0).text
-    ('+2.00 KiB', '-512 B', '0 B')
-    """
+    """Return a cell with a difference of bytes, its sign before it."""
     return TableCell(f"+{bytes_text(n)}" if n > 0 else bytes_text(n), n)
 
 
 def factor_cell(found: Any) -> TableCell:
-    """Return a cell with the factor by which buffers are larger than their data.
-
-    >>> from morello_layouts.diagnostics.buffers import Bytes
-    >>> [factor_cell(Bytes(1, *sizes)).text for sizes in ((15, 24), (8, 8), (0, 8))]
-    ['1.60x', '1x', 'no data']
-    """
+    """Return a cell with the factor by which buffers are larger than their data."""
     reserved, data = found.reserved_bytes, found.data_bytes
     if reserved is None or data is None:
         return _UNKNOWN
@@ -184,11 +171,7 @@ _UNITS: Final = "KMGTPE"
 
 
 def bytes_text(n: int) -> str:
-    """Return a number of bytes in the largest unit that it fills.
-
-    >>> bytes_text(512), bytes_text(41943040)
-    ('512 B', '40.00 MiB')
-    """
+    """Return a number of bytes in the largest unit that it fills."""
     if abs(n) < 1024:
         return f"{n} B"
     power = min((abs(n).bit_length() - 1) // 10, len(_UNITS))
@@ -238,15 +221,7 @@ class _TileAxis:
 
 
 def tile_drawing(shape: XlaShape) -> str:
-    """Return an SVG element: the tiles of the two most minor dimensions; empty without tiles.
-
-    >>> from morello_layouts.notations import parse
-    >>> drawing = tile_drawing(parse("f32[9,18]{1,0:T(8,128)}"))
-    >>> drawing.startswith("<svg"), "dimension 1: 18 of 128" in drawing, drawing.count("<g>")
-    (True, True, 2)
-    >>> tile_drawing(parse("f32[9,18]"))
-    ''
-    """
+    """Return an SVG element: the tiles of the two most minor dimensions; empty without tiles."""
     try:
         axes = _axes(shape)
     except LayoutError:

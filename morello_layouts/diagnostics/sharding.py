@@ -146,12 +146,7 @@ def _collective(
 
 
 def partitions_of(module: HloModule) -> int:
-    """Return the number of devices that a program runs on together.
-
-    >>> from morello_layouts.hlo import read_hlo
-    >>> partitions_of(read_hlo("HloModule m, num_partitions=4, replica_count=2"))
-    8
-    """
+    """Return the number of devices that a program runs on together."""
     attributes = module.attributes
     counts = (number_of(attributes.get(n)) or 1 for n in ("num_partitions", "replica_count"))
     return prod(counts)

@@ -50,12 +50,7 @@ _INSIDE: Final = "for a value inside"
 
 
 def stored_hint(best: Suggestion) -> str:
-    """Return advice for an array that is stored between programs, in words.
-
-    >>> from morello_layouts.tpu import suggest
-    >>> print(stored_hint(suggest("f32", (9, 1024), "v5e")[0]).partition("; ")[2])
-    a relayout follows where the program computes with it
-    """
+    """Return advice for an array that is stored between programs, in words."""
     words = best.hint.partition(f"; {_INSIDE}")[0]
     follows = "a relayout follows where the program computes with it" if best.changes else ""
     return f"{words}; {follows}" if follows else words
@@ -73,10 +68,6 @@ def alternative_to(shape: XlaShape, generation: str, *, is_stored: bool = True) 
     For a value inside a program there is none: a reshape or transpose there changes no layout. A
     tile that the compiler does not choose by itself is not offered, as most programs with one fail
     to compile.
-
-    >>> from morello_layouts.notations import parse
-    >>> print(alternative_to(parse("s32[1024,8,4]{2,1,0:T(8,128)}"), "v5e").suggestion.shape)
-    s32[1024,8,4]{0,2,1:T(4,128)}
     """
     if not is_stored:
         return Alternative(None, INSIDE_REASON)

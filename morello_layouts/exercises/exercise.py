@@ -34,9 +34,6 @@ class AnswerReader:
         shape: the sizes of the array, in elements; symbolic ones as names.
         names: the coordinates in formulas, beside ``d0, d1, …``.
         size: elements of the buffer, for answers that are formulas.
-
-    >>> print(AnswerReader((3, 4), ("i", "j")).read("4*i + j"))
-    (i, j) -> 4*i + j
     """
 
     shape: Shape
@@ -291,11 +288,7 @@ class Exercise:
 
 
 def number_of(answer: Any) -> int:
-    """Return an answer as a number, or -1.
-
-    >>> number_of("34"), number_of(34), number_of("many")
-    (34, 34, -1)
-    """
+    """Return an answer as a number, or -1."""
     try:
         return int(answer) if isinstance(answer, str) else index(answer)
     except (TypeError, ValueError):

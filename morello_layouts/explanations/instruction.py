@@ -78,16 +78,7 @@ _FUSIONS: Final = {
 
 
 def opcode_words(instruction: HloInstruction) -> str:
-    """Return what the operation of an instruction does; "" if it is unknown.
-
-    >>> from morello_layouts.hlo import read_hlo
-    >>> text = "f.1 = f32[8]{0} fusion(a), kind=kLoop, calls=c"
-    >>> opcode_words(read_hlo(text).instruction("f.1"))
-    'several operations compiled as one; values inside do not reach memory; kLoop: one loop over \
-the elements of the result'
-    >>> opcode_words(read_hlo("c = (f32[8], f32[8], u32[]) copy-start(a)").instruction("c"))
-    'begins: the same elements, in another layout'
-    """
+    """Return what the operation of an instruction does; "" if it is unknown."""
     opcode = instruction.opcode
     for ending, before in (("-start", "begins: "), ("-done", "ends: "), ("-update", "goes on: ")):
         if opcode.endswith(ending) and (words := _WORDS.get(opcode.removesuffix(ending))):

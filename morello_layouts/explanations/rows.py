@@ -100,11 +100,7 @@ def _physical_shape(sizes: tuple[Int, ...]) -> str:
 
 
 def byte_row(data: int, reserved: int, by: str = " that XLA reserves") -> Row:
-    """The bytes of data, of the buffer and of padding.
-
-    >>> byte_row(60, 96).text
-    '60 of data in 96 that XLA reserves: 36 of padding, 1.60× the data'
-    """
+    """The bytes of data, of the buffer and of padding."""
     if reserved == data:
         return Row("bytes", f"{_bytes(reserved)}{by}, no padding")
     padding = f"{amount(reserved - data)} of padding, {_factor(reserved, data)}"

@@ -311,11 +311,7 @@ class Lanes(Access):
 
 
 def vector_of(width: int | None, bits: int, text: str) -> int:
-    """Return the elements that a lane touches.
-
-    >>> vector_of(128, 16, "load row.b128")
-    8
-    """
+    """Return the elements that a lane touches."""
     if width is None:
         return 1
     if width % bits:
@@ -333,11 +329,7 @@ def places(
     at: tuple[int, ...] | None,
     most: int = ACCESS_INSTRUCTIONS,
 ) -> tuple[Array, int]:
-    """Return where blocks of a tile begin, as many as are looked at, and how many there are.
-
-    >>> places((4, 4), (2, 4), None)[0].tolist()
-    [[0, 0], [2, 0]]
-    """
+    """Return where blocks of a tile begin, as many as are looked at, and how many there are."""
     if at is not None:
         return np.array([at], np.int64), 1
     counts = [-(-n // b) for n, b in zip(shape, block, strict=True)]

@@ -18,11 +18,7 @@ from morello_layouts.recipe.readings import delinearize
 
 
 def log2(n: int) -> int:
-    """Return the exponent of a power of two.
-
-    >>> log2(8)
-    3
-    """
+    """Return the exponent of a power of two."""
     return n.bit_length() - 1
 
 

@@ -203,15 +203,6 @@ class Schedule:
 
     Attributes:
         order: the instructions.
-
-    >>> from morello_layouts.hlo import read_hlo
-    >>> module = read_hlo('''ENTRY %e (a: f32[8]) -> f32[8] {
-    ...   %a = f32[8] parameter(0)
-    ...   %b = f32[8] negate(%a)
-    ...   ROOT %c = f32[8] add(%b, %b)
-    ... }''')
-    >>> [i.name for i in Schedule(module, ()).order]
-    ['a', 'b', 'c']
     """
 
     def __init__(self, module: HloModule, values: Iterable[PlacedValue]) -> None:

@@ -40,12 +40,7 @@ _USUAL: Final = re.compile(
 
 
 class ShapeTable(dict[str, XlaValue]):
-    """Shapes by their text, each read once: instructions of one type share one shape.
-
-    >>> table = ShapeTable()
-    >>> table["f32[8]{0}"] is table["f32[8]{0}"]
-    True
-    """
+    """Shapes by their text, each read once: instructions of one type share one shape."""
 
     def __missing__(self, text: str) -> XlaValue:
         """Read the shape in a text."""

@@ -37,11 +37,7 @@ _COMPILED: Final = ("after_optimizations", "cpu_after_optimizations", "gpu_after
 
 
 def program_name(path: Path) -> str:
-    """Return the part of a file's name that all files of one program begin with.
-
-    >>> program_name(Path("module_0001.jit_f.after_optimizations-buffer-assignment.txt"))
-    'module_0001.jit_f'
-    """
+    """Return the part of a file's name that all files of one program begin with."""
     match = _STAGE.fullmatch(path.name)
     return path.stem if match is None else match["program"]
 
@@ -112,10 +108,7 @@ OTHER_TEXTS: Final = (
 
 
 def refuse_other_text(first_line: str) -> None:
-    """Raise an error that names a text that is not HLO, if its first line tells.
-
-    >>> refuse_other_text("HloModule m")
-    """
+    """Raise an error that names a text that is not HLO, if its first line tells."""
     for kind in OTHER_TEXTS:
         if kind.begins.match(first_line):
             raise LayoutError(
@@ -132,10 +125,6 @@ def platform_of(module: HloModule) -> str:
     """Return ``TPU``, ``GPU`` or ``CPU`` if layouts and attributes tell, else nothing.
 
     Only a TPU's layouts have tiles. A program without a schedule is not compiled yet.
-
-    >>> import morello_layouts as ml
-    >>> platform_of(ml.read_hlo("%a = f32[8]{0:T(128)} add(%b, %c)"))
-    'TPU'
     """
     shapes = (array for i in module.instructions for _, array in i.shape.arrays())
     if any(map(_is_tiled, shapes)):

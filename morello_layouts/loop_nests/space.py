@@ -67,15 +67,7 @@ class Space:
         over: Mapping[str, Sequence[str]],
         more_sizes: frozenset[str] = frozenset(),
     ) -> Space:
-        """Join maps by the names of their coordinates.
-
-        >>> from morello_layouts import from_sympy
-        >>> a = from_sympy({"shape": (6, 8)}, "8*d0 + d1")
-        >>> b = from_sympy({"shape": (8, 4)}, "d0 + 8*d1")
-        >>> found = Space.of({"a": a, "b": b}, {"a": ("i", "k"), "b": ("k", "j")})
-        >>> dict(found.sizes), str(found.accesses[1].form)
-        ({'i': 6, 'k': 8, 'j': 4}, '8*j + k')
-        """
+        """Join maps by the names of their coordinates."""
         sizes: dict[str, Int] = {}
         accesses = []
         known = meet_all(one for m in maps.values() for one in m.assumptions)
@@ -231,14 +223,7 @@ class Digits:
         return replace(found, tiles=tuple(frozenset(levels[k]) for k in sorted(levels)))
 
     def refined(self) -> Digits:
-        """Return the digits split at all units at which a formula divides an axis.
-
-        >>> from morello_layouts import index_map
-        >>> m = index_map("f32[16,256]{1,0:T(8,128)}").affine_map
-        >>> found = Digits.of(Space.of({"x": m}, {"x": ("i", "j")})).refined().named(())
-        >>> print(found.forms[0], [axis.name for axis in found.axes.values()])
-        2048*i0 + 1024*j0 + 128*i1 + j1 ['i0', 'i1', 'j0', 'j1']
-        """
+        """Return the digits split at all units at which a formula divides an axis."""
         found = self
         while (at := _best(found._units(sums=False), found.axes)) is not None:
             found = found.split(*at)
@@ -388,13 +373,6 @@ def physical(digits: Digits, form: AffineExpr) -> tuple[Axis, ...]:
 
     Axes along which the offset does not change come last: the nest stays at a place until all that
     needs it is done. Tiles that a user asked for come first, each level by itself.
-
-    >>> from morello_layouts import index_map
-    >>> from morello_layouts.loop_nests.space import Space
-    >>> m = index_map("[1, 0]", (6, 8)).affine_map
-    >>> found = Digits.of(Space.of({"x": m}, {"x": ("i", "j")}))
-    >>> [axis.name for axis in physical(found, found.forms[0])]
-    ['j', 'i']
     """
 
     def later(a: Axis, b: Axis) -> int:

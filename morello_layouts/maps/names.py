@@ -88,11 +88,7 @@ def without_offset(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def as_names(given: str | Sequence[str], what: str = "names") -> Sequence[str]:
-    """Return names that may be one text.
-
-    >>> as_names("y, x")
-    ['y', 'x']
-    """
+    """Return names that may be one text."""
     if isinstance(given, str):
         return given.replace(",", " ").split()
     return as_tuple(given, what, 'give for example ("y", "x")')
@@ -145,11 +141,7 @@ def _without_rest(form: AffineExpr) -> AffineExpr:
 
 
 def in_order(coordinate: Sequence[Any], named: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return a coordinate given by names in the order of dimensions; one given in order as it is.
-
-    >>> in_order((), {"x": 3, "y": 2}, ("y", "x"))
-    (2, 3)
-    """
+    """Return a coordinate given by names in the order of dimensions; one in order as it is."""
     if not named:
         return coordinate
     if coordinate or {*named} != {*names}:

@@ -55,12 +55,7 @@ Seen: TypeAlias = tuple[Shape, tuple[Step, ...]]
 
 
 def indexed(shape: Shape, index: Any) -> Seen:
-    """Return the view of an index as NumPy's: integers, slices, ``None`` and ``...``.
-
-    >>> from morello_layouts.recipe import Recipe
-    >>> print(Recipe(*indexed((6, 8), (2, slice(None, None, -2)))))
-    [4] → merge [1,4] → window (d0 + 2, -2*d1 + 7) in [6,8]
-    """
+    """Return the view of an index as NumPy's: integers, slices, ``None`` and ``...``."""
     parts = list(_parts(shape, index))
     given = zip((part for part in parts if part is not None), shape, strict=True)
     runs = [_run(part, n, k) for k, (part, n) in enumerate(given)]
@@ -203,23 +198,14 @@ def as_text(index: Any) -> str:
 
 
 def transposed(shape: Shape, order: Any) -> Seen:
-    """Return the transpose: dimension k of the view is dimension ``order[k]`` of the array.
-
-    >>> transposed((6, 8), (1, 0))
-    ((8, 6), (Transpose(order=(1, 0)),))
-    """
+    """Return the transpose: dimension k of the view is dimension ``order[k]`` of the array."""
     axes = as_permutation(order, "transpose", len(shape))
     back = tuple(axes.index(k) for k in range(len(axes)))
     return tuple(shape[axis] for axis in axes), (Transpose(back),)
 
 
 def reshaped(shape: Shape, to: Any) -> Seen:
-    """Return the reshape in row-major order; one size may be -1, for what the others leave.
-
-    >>> from morello_layouts.recipe import Recipe
-    >>> print(Recipe(*reshaped((6, 8), (2, -1))))
-    [2,24] → merge [48] → split [6,8]
-    """
+    """Return the reshape in row-major order; one size may be -1, for what the others leave."""
     given = to if isinstance(to, Sequence) and not isinstance(to, str) else (to,)
     sizes = tuple(_number(n, "reshape") for n in given)
     if sizes.count(-1) == 1:
@@ -238,23 +224,14 @@ def reshaped(shape: Shape, to: Any) -> Seen:
 
 
 def reversed_along(shape: Shape, axes: Any) -> Seen:
-    """Return the array with some dimensions backwards.
-
-    >>> from morello_layouts.recipe import Recipe
-    >>> print(Recipe(*reversed_along((6, 8), 1)))
-    [6,8] → window (d0, -d1 + 7) in [6,8]
-    """
+    """Return the array with some dimensions backwards."""
     turned = _axes(shape, axes, "reverse")
     return indexed(shape, tuple(slice(None, None, -1 if k in turned else 1)
                                 for k in range(len(shape))))  # fmt: skip
 
 
 def squeezed(shape: Shape, axes: Any) -> Seen:
-    """Return the array without some dimensions of size 1; ``...`` means all of them.
-
-    >>> squeezed((6, 1), ...)[0]
-    (6,)
-    """
+    """Return the array without some dimensions of size 1; ``...`` means all of them."""
     ones = [k for k, n in enumerate(shape) if n == 1]
     gone = ones if axes is ... else _axes(shape, axes, "squeeze")
     for k in gone:
@@ -268,11 +245,7 @@ def squeezed(shape: Shape, axes: Any) -> Seen:
 
 
 def broadcasted(shape: Shape, to: Any) -> Seen:
-    """Return the array with more dimensions in front, and with dimensions of size 1 repeated.
-
-    >>> broadcasted((6, 1), (2, 6, 8))[0]
-    (2, 6, 8)
-    """
+    """Return the array with more dimensions in front, and with dimensions of size 1 repeated."""
     sizes = _sizes(to, "broadcast", 0)
     more = len(sizes) - len(shape)
     pairs = list(zip(shape, sizes[max(more, 0) :], strict=more >= 0))
@@ -290,12 +263,7 @@ def broadcasted(shape: Shape, to: Any) -> Seen:
 
 
 def diagonal(shape: Shape, axes: Any) -> Seen:
-    """Return the diagonal of two dimensions as a last one, as NumPy's.
-
-    >>> from morello_layouts.recipe import Recipe
-    >>> print(Recipe(*diagonal((6, 8), (0, 1))))
-    [6] → scatter (d0, d0) in [6,8]
-    """
+    """Return the diagonal of two dimensions as a last one, as NumPy's."""
     a, b = _axes(shape, axes, "diagonal", 2)
     kept = [n for k, n in enumerate(shape) if k not in (a, b)]
     shorter = shape[a] if is_nonnegative(shape[b] - shape[a]) else shape[b]
@@ -317,9 +285,6 @@ def windows(shape: Shape, by_axis: Any) -> Seen:
     Args:
         shape: the array.
         by_axis: for each axis the size of a window; or its size, its step and its dilation.
-
-    >>> windows((8, 8), {1: (3, 2)})[0]
-    (8, 3, 3)
     """
     sizes, inner, steps = list(shape), list[tuple[int, Int, int]](), dict[int, int]()
     require_type(by_axis, Mapping, "windows", "give for example windows={0: 3, 1: (3, 2)}")
@@ -345,11 +310,7 @@ def windows(shape: Shape, by_axis: Any) -> Seen:
 
 
 def tiles(shape: Shape, sizes: Any) -> Seen:
-    """Return the array in tiles: first the number of the tile, then the place in the tile.
-
-    >>> tiles((16, 256), (8, 128))[0]
-    (2, 2, 8, 128)
-    """
+    """Return the array in tiles: first the number of the tile, then the place in the tile."""
     given = _sizes(sizes, "tiles", 1)
     if len(given) != len(shape) or any(n % t for n, t in zip(shape, given, strict=True)):
         raise ShapeError(
@@ -426,11 +387,7 @@ OPERATIONS: Final[Mapping[str, Callable[[Shape, Any], Seen]]] = {
 
 
 def not_a_view(name: str) -> LayoutError:
-    """Return the error for an operation that there is not, or that is no view.
-
-    >>> print(str(not_a_view("rotate")).splitlines()[0])
-    view: expected an operation, got rotate
-    """
+    """Return the error for an operation that there is not, or that is no view."""
     moves = {"pad": "target[1:-1, 1:-1]", "concatenate": "target[:3]", "concat": "target[:3]"}
     if name in moves:
         return LayoutError(

@@ -319,20 +319,12 @@ def _named(name: str, text: str) -> list[Notation]:
 
 
 def name_of(layout: Layout) -> str | None:
-    """Return the name of a layout's notation; None for a notation of one's own.
-
-    >>> name_of(parse("aBcd16b"))
-    'onednn'
-    """
+    """Return the name of a layout's notation; None for a notation of one's own."""
     return next((one.name for one in NOTATIONS if one.holds(layout)), None)
 
 
 def require_notation(name: str) -> str:
-    """Return the name of a notation.
-
-    >>> require_notation("onednn")
-    'onednn'
-    """
+    """Return the name of a notation."""
     if name in NAMES:
         return name
     from difflib import get_close_matches
@@ -364,13 +356,7 @@ def _refuse_formula(text: str) -> None:
 
 
 def describe(layout: Layout, sizes: Sequence[int] | None = None) -> Description:
-    """Say what each part of a layout's text means.
-
-    >>> for part in describe(parse("[1, 0]"), (6, 8)).parts:
-    ...     print(part.text, "-", part.meaning)
-    1 - slowest: all of d1, 8
-    0 - fastest: all of d0, 6
-    """
+    """Say what each part of a layout's text means."""
     for notation in NOTATIONS:
         if notation.holds(layout):
             return notation.describe(layout, sizes)

@@ -46,12 +46,7 @@ def counted_without_isl(decide: Callable[..., Proof]) -> Callable[..., Proof]:
 
 
 def counted(m: AnyMap) -> tuple[Proof, Proof] | None:
-    """Return whether a map is injective, and surjective; None if there is too much to count.
-
-    >>> import morello_layouts as ml
-    >>> [proof.reason for proof in counted(ml.index_map("f32[3,5]{1,0:T(2,2)}"))]
-    ['no two coordinates share an offset', '9 of 24 slots are padding (first: 9)']
-    """
+    """Return whether a map is injective, and surjective; None if there is too much to count."""
     size = m.recipe.size if isinstance(m, IndexMap) else m.buffer_size or 0
     is_placed_once = not isinstance(m, IndexMap) or m.recipe.replicas == 1
     if names_of(m) or not is_placed_once:

@@ -218,10 +218,6 @@ def first_unequal(a: IndexMap, b: IndexMap) -> tuple[int, ...] | None:
 
     Sums of functions of one coordinate each are compared by their increments, others element by
     element from the first on. None says nothing: the layouts may be equal, or differ later.
-
-    >>> from morello_layouts import index_map
-    >>> first_unequal(index_map("f32[4,6]{1,0}"), index_map("f32[4,6]{1,0:T(2,2)}"))
-    (0, 2)
     """
     sizes = known(a.recipe.shape)
     if _has_large_offsets(a.recipe, b.recipe):

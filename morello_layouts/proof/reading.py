@@ -144,11 +144,7 @@ class NamedExpr:
     names: tuple[str, ...]
 
     def values(self, inside: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of ``d0, d1, …`` and of others by the names too.
-
-        >>> NamedExpr(None, ("y", "x")).values({"d0": 2, "d1": 3, "M": 4})
-        {'d0': 2, 'd1': 3, 'M': 4, 'y': 2, 'x': 3}
-        """
+        """Return the values of ``d0, d1, …`` and of others by the names too."""
         own = {name: inside[f"d{k}"] for k, name in enumerate(self.names)}
         return {**inside, **own}
 

@@ -44,14 +44,6 @@ def first_disagreement(m: IndexMap) -> tuple[str, Any] | None:
     Returns:
         None if everything agrees at all points that were tried, or if the layout's notation has no
         second opinion.
-
-    >>> import morello_layouts as ml
-    >>> from dataclasses import replace
-    >>> m = ml.index_map("f32[3,5]{1,0:T(2,2)}")
-    >>> first_disagreement(m)
-    >>> other = ml.index_map("f32[3,5]{0,1:T(2,2)}")
-    >>> first_disagreement(replace(m, origin=other.origin))
-    ('the simplified formula gives (0, 1) offset 1, the document 2', (0, 1))
     """
     if m.origin is None:
         return None

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 class NotSeparableError(UnsupportedError):
-    """An offset that is not a sum of functions of one coordinate each.
-
-    >>> issubclass(NotSeparableError, UnsupportedError)
-    True
-    """
+    """An offset that is not a sum of functions of one coordinate each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,11 +157,7 @@ def axes_of(recipe: Recipe) -> tuple[Digits, ...]:
 
 
 def has_digits(recipe: Recipe) -> bool:
-    """Return whether each physical axis is made of digits: no step is of another kind.
-
-    >>> has_digits(Recipe((4, 6), (Merge((2,)),)))
-    True
-    """
+    """Return whether each physical axis is made of digits: no step is of another kind."""
     return not any(isinstance(step, tuple(_WITHOUT_DIGITS)) for step in recipe.steps)
 
 

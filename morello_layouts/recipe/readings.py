@@ -126,15 +126,7 @@ def _slots(step: Scatter, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], ..
 
 
 def require_own_slots(recipe: Recipe) -> None:
-    """Refuse a layout into which no array can be written: some elements share a slot.
-
-    >>> from morello_layouts.expr import variable
-    >>> require_own_slots(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
-    Traceback (most recent call last):
-    morello_layouts.errors.UnsupportedError: elements (0, 0) and (1, 0) share slot 0
-    a slot holds one element, so the array would lose the others
-    read from such a layout, or write to one that is injective
-    """
+    """Refuse a layout into which no array can be written: some elements share a slot."""
     if has_inverse(recipe):
         return
     elements_by_slot(recipe)  # raises if there are too many to look at
@@ -340,12 +332,7 @@ def coordinates_at(recipe: Recipe, offset: Any) -> tuple[tuple[Any, ...], Limits
 
 
 def has_inverse(recipe: Recipe) -> bool:
-    """Return whether coordinates are formulas of the offset.
-
-    >>> from morello_layouts.expr import variable
-    >>> has_inverse(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
-    False
-    """
+    """Return whether coordinates are formulas of the offset."""
     return not any(isinstance(step, Scatter) for step in recipe.steps)
 
 
@@ -389,12 +376,7 @@ def elements_at(
 
 
 def occupied(recipe: Recipe) -> Int:
-    """Return the number of slots that hold an element, or several.
-
-    >>> from morello_layouts.expr import variable
-    >>> occupied(Recipe((3, 2), (Scatter((variable("d1", 0, 1),), (2,)),)))
-    2
-    """
+    """Return the number of slots that hold an element, or several."""
     if has_inverse(recipe):
         return prod(recipe.shape) * recipe.replicas
     step, shape = recipe.steps[0], recipe.shape

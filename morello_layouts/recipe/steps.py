@@ -55,11 +55,7 @@ Shape: TypeAlias = tuple[Int, ...]
 
 
 def known(shape: Shape) -> tuple[int, ...]:
-    """Return the sizes as ints.
-
-    >>> known((6, 8))
-    (6, 8)
-    """
+    """Return the sizes as ints."""
     numbers = tuple(n for n in shape if isinstance(n, int))
     if len(numbers) < len(shape):
         names = sorted({name for n in shape if isinstance(n, SizeExpr) for name in n.names()})

@@ -34,9 +34,6 @@ def reshape_steps(shape: Shape, to: Shape, *, symbolic: bool = False) -> tuple[S
     """Return the merges and splits that take an array to another shape, in row-major order.
 
     Runs of dimensions whose sizes have one product are joined and split by themselves.
-
-    >>> print(Recipe((4, 6), reshape_steps((4, 6), (2, 2, 3, 2))))
-    [4,6] → split [2,2,3,2]
     """
     if tuple(shape) == tuple(to):
         return ()
@@ -140,22 +137,13 @@ def with_ignored_dims(recipe: Recipe, sizes: Shape) -> Recipe:
 
 
 def without_xors(recipe: Recipe) -> Recipe:
-    """Return a recipe without its exclusive ors: it uses as many slots, if nothing is cut off.
-
-    >>> print(without_xors(Recipe((8, 8), (Xor(1, 0), Transpose((1, 0))))))
-    [8,8] → transpose [8,8]
-    """
+    """Return a recipe without its exclusive ors: it uses as many slots, if nothing is cut off."""
     steps = tuple(step for step in recipe.steps if not isinstance(step, Xor))
     return replace(recipe, steps=steps)
 
 
 def with_replicas_as_dims(recipe: Recipe) -> Recipe:
-    """Return a recipe without replicas, whose last dimensions say which holder is meant.
-
-    >>> replicated = Recipe((4,), (Replicate((2,)), Transpose((1, 0))))
-    >>> print(with_replicas_as_dims(replicated))
-    [4,2] → transpose [2,4]
-    """
+    """Return a recipe without replicas, whose last dimensions say which holder is meant."""
     left = recipe.replica_sizes
     steps: list[Step] = []
     for step in recipe.steps:
@@ -181,9 +169,6 @@ def with_inner_axis(recipe: Recipe, size: int) -> Recipe:
     """Return the recipe with each element split into ``size`` parts, a new innermost dimension.
 
     Its axes have no names.
-
-    >>> print(with_inner_axis(Recipe((3, 4), (Transpose((1, 0)),)), 2))
-    [3,4,2] → transpose [4,3,2]
     """
     steps: list[Step] = []
     for step, before in zip(recipe.steps, recipe.shapes, strict=False):
@@ -215,9 +200,6 @@ def with_outer_axes(recipe: Recipe, outer: Shape) -> Recipe:
     """Return a recipe for arrays side by side, along new outermost dimensions.
 
     Its axes have no names, and the padding at the ends of the buffer is left out.
-
-    >>> print(with_outer_axes(Recipe((3, 4), (Transpose((1, 0)),)), (2,)))
-    [2,3,4] → transpose [2,4,3]
     """
     new, steps = len(outer), list[Step]()
     for step, before in zip(recipe.steps, recipe.shapes, strict=False):

@@ -87,11 +87,7 @@ class Packing:
 
 
 def sizes_of(element_type: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes of an array.
-
-    >>> sizes_of("f32", [3, 5])
-    (3, 5)
-    """
+    """Return the sizes of an array."""
     dims = as_tuple(shape, "shape", "give a tuple of sizes, such as (3, 5)", ("shape",))
     return XlaShape(element_type, dims).shape
 
@@ -335,14 +331,6 @@ def generation_of(
             generations.
         entry: the program's parameters and outputs, whose layouts the compiler chose; these decide
             if there is no such scalar.
-
-    >>> from morello_layouts.notations import parse
-    >>> generation_of(None, [parse("f32[]{:T(256)}")]).name
-    'v3'
-    >>> generation_of(None, [], [parse("f32[1,200]{1,0:T(2,128)}")]).name
-    'v3'
-    >>> generation_of("v6e", []).reason
-    'as given'
     """
     if given is not None:
         packing("f32", given)  # raises if the name is not a generation

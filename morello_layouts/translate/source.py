@@ -192,11 +192,6 @@ def nested_digits(placed: Digits, shape: Sequence[Int], size: Int = 0) -> Digits
 
     Returns:
         The digits, or the reason in words why padding at the end of dimensions does not make them.
-
-    >>> from morello_layouts import index_map
-    >>> m = index_map("f32[3,5]{1,0:T(1,8)}")
-    >>> [(str(digit), digit.radix) for digit in nested_digits(placed_digits(m), (3, 5))]
-    [('d0', 3), ('d1%8', 8)]
     """
     ended = {dim: 1 for dim in range(len(shape)) if shape[dim] == 1}  # the room of whole dimensions
     found: list[AxisDigit] = []
@@ -326,12 +321,7 @@ class Source:
 
 
 def have_same_offsets(m: IndexMap, found: Layout) -> proof.Proof:
-    """Prove that a layout has the offsets of a map, under the assumptions of the map.
-
-    >>> from morello_layouts import index_map, parse
-    >>> have_same_offsets(index_map("f32[6,8]{0,1:T(4,1)}"), parse("[1, 0, 1 p(4)]")).holds
-    True
-    """
+    """Prove that a layout has the offsets of a map, under the assumptions of the map."""
     shape = m.recipe.shape
     if meet_all((*m.assumptions, *found.assumptions(shape))) != m.assumptions:
         why = f"{found} assumes more of the sizes than {m.source}"

@@ -18,12 +18,7 @@ _INT64_END: Final = 2**63
 
 
 def xla_layout_of(source: Source) -> XlaLayout:
-    """Return an XLA layout with the digits of a layout, in the same order.
-
-    >>> from morello_layouts import index_map
-    >>> print(xla_layout_of(Source(index_map("[1, 0, 1 p(4)]", (6, 8)), "XLA layout")))
-    {0,1:T(4,1)}
-    """
+    """Return an XLA layout with the digits of a layout, in the same order."""
     shape = source.shape
     large = [n for n in shape if isinstance(n, int) and n >= _INT64_END]
     if large:

@@ -38,10 +38,6 @@ def triton_layout_of(source: Source) -> TritonLayout:
 
     Axes ``lane`` and ``register`` make a linear encoding. Memory is swizzled, if the rules of such
     an encoding give these bases, else linear too.
-
-    >>> from morello_layouts import index_map
-    >>> print(triton_layout_of(Source(index_map("f32[4,8]{0,1}"), "encoding")))
-    #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0, 1]}>
     """
     recipe = source.m.recipe
     bases = None if recipe.names else bases_of_recipe(recipe)
@@ -103,12 +99,7 @@ class Writer:
 
 
 def written(m: IndexMap, to: str, element_type: str | None = None) -> Layout:
-    """Return the layout of a notation with the offsets of a map, proved equal.
-
-    >>> from morello_layouts import index_map
-    >>> print(written(index_map("f32[2,20,3,4]{3,2,1,0:T(16,1,1)}"), "onednn"))
-    aBcd16b
-    """
+    """Return the layout of a notation with the offsets of a map, proved equal."""
     writer = WRITERS[to]
     source = Source(m, writer.title, element_type)
     found = writer.write(source)

@@ -163,11 +163,7 @@ def unwrap(t: Nested) -> Nested:
 
 
 def flatten(t: Nested) -> tuple[Any, ...]:
-    """Return the leaves.
-
-    >>> flatten(((1, 2), 3, ()))
-    (1, 2, 3)
-    """
+    """Return the leaves."""
     return tuple(x for part in t for x in flatten(part)) if isinstance(t, tuple) else (t,)
 
 
@@ -189,11 +185,7 @@ def congruent(a: Nested, b: Nested) -> bool:
 
 
 def product(t: Nested) -> int:
-    """Return the product of the leaves; static if none of them is dynamic.
-
-    >>> product((Static(2), (Static(3), Static(4)))), product(())
-    (_24, _1)
-    """
+    """Return the product of the leaves; static if none of them is dynamic."""
     if not isinstance(t, tuple):
         return t  # type: ignore[return-value]
     return reduce(times, map(product, t), Static(1))
@@ -232,11 +224,7 @@ def ceil_divide(a: Nested, b: int) -> Nested:
 
 
 def text(t: Nested) -> str:
-    """Return the text as CuTe prints it.
-
-    >>> text((Static(4), (2, 3)))
-    '(_4,(2,3))'
-    """
+    """Return the text as CuTe prints it."""
     return f"({','.join(map(text, t))})" if isinstance(t, tuple) else str(t)
 
 

@@ -46,11 +46,6 @@ def parse_cute(text: str) -> CuteLayout | ComposedLayout:
     """Parse a layout as CuTe prints it, with any swizzles before it.
 
     Names stand for dynamic integers: ``(M,K):(K,1)``.
-
-    >>> parse_cute("((_4,2),8):((_1,16),4)").stride
-    ((_1, 16), 4)
-    >>> print(parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (M,_64):(_64,_1)").sizes)
-    (SizeExpr(M), 64)
     """
     _limit(text)
     syntax = _SWIZZLED if "<" in text else _SYNTAX

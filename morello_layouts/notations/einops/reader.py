@@ -31,11 +31,7 @@ _AXIS: Final = (NAME, _NUMBER, _ELLIPSIS)
 
 
 def parse_einops(text: str) -> EinopsLayout:
-    """Parse a pattern of einops' ``rearrange``, with sizes of axes, or their names, after commas.
-
-    >>> print(parse_einops("(h  p) w->h w p , p=2"))
-    (h p) w -> h w p, p=2
-    """
+    """Parse a pattern of einops' ``rearrange``, with sizes of axes, or names, after commas."""
     source = Source(text, _SYNTAX)
     places: Places = {}
     left = _side(source, "left", places)

@@ -48,13 +48,7 @@ _WAVE64: Final = " wave64"
 
 
 def parse_fragment(text: str) -> FragmentLayout:
-    """Parse an instruction with an operand, or a layout of threads and values over a shape.
-
-    >>> parse_fragment("SM80_16x8x16_F32F16F16F32_TN A").shape
-    (16, 16)
-    >>> parse_fragment("((4,8),2):((16,1),8) over 8x8").axes[0].name
-    'lane'
-    """
+    """Parse an instruction with an operand, or a layout of threads and values over a shape."""
     if len(text) > MAP_TEXT:
         what = f"the text: expected up to {MAP_TEXT:,} characters, got {len(text):,}"
         raise ParseError(what, _FORM, _EXAMPLE, text=text, position=MAP_TEXT, reached=0)

@@ -66,11 +66,7 @@ _PACK_SYNTAX: Final = Syntax(
 
 
 def parse_mlir(text: str) -> MlirType | MlirMap:
-    """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases.
-
-    >>> print(parse_mlir("#t = affine_map<(i, j) -> (j, i)> memref<4x8xf32, #t>"))
-    memref<4x8xf32, affine_map<(d0, d1) -> (d1, d0)>>
-    """
+    """Parse a memref, tensor or vector type, or an affine map, after definitions of aliases."""
     reader = _Reader(text, _SYNTAX)
     source = reader.source
     found: MlirType | MlirMap | None = None
@@ -90,11 +86,7 @@ def parse_mlir(text: str) -> MlirType | MlirMap:
 
 
 def parse_pack(text: str) -> MlirPack:
-    """Parse linalg.pack, linalg.unpack, or their attributes alone.
-
-    >>> parse_pack("inner_dims_pos = [1] inner_tiles = [16]").inner_tiles
-    (16,)
-    """
+    """Parse linalg.pack, linalg.unpack, or their attributes alone."""
     return _Reader(text, _PACK_SYNTAX).pack()
 
 

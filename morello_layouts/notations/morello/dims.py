@@ -104,11 +104,7 @@ PhysDims: TypeAlias = tuple[tuple[int, PhysDim], ...]
 
 
 def checked_dims(given: object) -> PhysDims:
-    """The pairs of a list of physical dimensions that some shape fits.
-
-    >>> checked_dims([[1, Dynamic()], [0, Packed(4)]])
-    ((1, Dynamic()), (0, Packed(size=4)))
-    """
+    """The pairs of a list of physical dimensions that some shape fits."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise LayoutError(
             f"phys_dims: expected a list of pairs, got {given!r}",
@@ -153,10 +149,6 @@ def _pair(position: int, entry: object) -> tuple[int, PhysDim]:
 
 
 def logical_dim(value: object, part: tuple[str | int, ...] = ()) -> int:
-    """The number of a logical dimension.
-
-    >>> logical_dim(1)
-    1
-    """
+    """The number of a logical dimension."""
     why = "logical dimensions are numbered 0, 1, … from the left"
     return as_int(value, "a logical dimension", part=part, why=why, fix="count dimensions from 0")

@@ -18,11 +18,7 @@ Shape: TypeAlias = tuple[Int, ...]
 
 
 def as_shape(shape: object) -> tuple[int, ...]:
-    """A shape as a tuple of ints.
-
-    >>> as_shape([6, 8])
-    (6, 8)
-    """
+    """A shape as a tuple of ints."""
     return known(as_sizes(shape))
 
 

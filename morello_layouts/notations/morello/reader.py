@@ -47,11 +47,7 @@ _NAMED = {"NHWC": (0, 2, 3, 1), "NCHW": (0, 1, 2, 3)}
 
 
 def parse_morello(text: str) -> MorelloLayout:
-    """Parse a Morello layout from its shorthand.
-
-    >>> parse_morello("[1, 0, 1 p(4)]").phys_dims[2]
-    (1, Packed(size=4))
-    """
+    """Parse a Morello layout from its shorthand."""
     source = Source(text, _SYNTAX)
     if name := source.take(_NAME):
         source.end()

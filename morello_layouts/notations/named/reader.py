@@ -37,11 +37,7 @@ def _shared(one: str, other: str) -> int:
 
 
 def parse_named(text: str) -> NamedLayout:
-    """Parse the name of a format.
-
-    >>> print(parse_named("cublasLt_order_COL32"))
-    COL32
-    """
+    """Parse the name of a format."""
     word = text.strip()
     name = _NAMES.get(_key(word[:_LONGEST]))
     if name is not None and len(word) <= _LONGEST:

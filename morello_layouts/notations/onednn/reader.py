@@ -54,11 +54,7 @@ def _is_word(text: str) -> bool:
 
 
 def parse_onednn(text: str) -> OnednnLayout:
-    """Parse a memory format tag of oneDNN.
-
-    >>> parse_onednn("nChw16c").blocks
-    ((1, 16),)
-    """
+    """Parse a memory format tag of oneDNN."""
     text = _IRREGULAR.get(text.strip(), text)
     try:
         order, written = _tag(Source(text, _SYNTAX, AROUND))

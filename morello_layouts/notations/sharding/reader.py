@@ -72,13 +72,7 @@ _PARTS: Final = {
 
 
 def parse_sharding(text: str) -> ShardedLayout | ShardedTuple:
-    """Parse an array on devices, or a sharding whose array's sizes are given beside it.
-
-    >>> print(parse_sharding("f32[8,16], sharding={devices=[2,1,4]<=[8] last_tile_dim_replicate}"))
-    f32[8,16]{1,0}, {devices=[2,1,4]<=[8] last_tile_dim_replicate}
-    >>> parse_sharding("f32[8,16], mesh={'x': 2, 'y': 4}, spec=P('x')").recipe((8, 16)).axis_names
-    ('device', 'offset')
-    """
+    """Parse an array on devices, or a sharding whose array's sizes are given beside it."""
     found = [(match.end(), kind) for kind, part in _PARTS.items() if (match := part.search(text))]
     start, kind = min(found, default=(0, "hlo_text"))
     syntax = _SYNTAX[kind]

@@ -33,23 +33,13 @@ def describe(layout: ShardedLayout, shape: Sequence[Int] | None = None) -> Descr
 
 
 def numbered(sizes: Sequence[Int]) -> tuple[Dimension, ...]:
-    """Return the dimensions as d0, d1, …: meshes too call their axes x and y.
-
-    >>> [dim.name for dim in numbered((10, 16))]
-    ['d0', 'd1']
-    """
+    """Return the dimensions as d0, d1, …: meshes too call their axes x and y."""
     names = [f"d{k}" for k in range(len(sizes))]
     return dimensions([n if isinstance(n, int) else str(n) for n in sizes], names=names)
 
 
 def headline(sharding: Sharding, dims: Sequence[Dimension]) -> str:
-    """Return a sharding in a few words.
-
-    >>> from morello_layouts.notations.sharding import Level, Mesh
-    >>> rows = Sharding(Mesh((("x", 2), ("y", 4))), ((Level(("y",)),), ()))
-    >>> headline(rows, numbered((10, 16)))
-    'd0 in 4 parts, each on 2 devices'
-    """
+    """Return a sharding in a few words."""
     pairs = zip(dims, sharding.cuts, strict=True)
     cut = [f"{dim.name} in {sharding.parts(k)} parts" for k, (dim, cut) in enumerate(pairs) if cut]
     copies = sharding.replicas

@@ -35,11 +35,7 @@ _FORMAT: Final = Terminal(
 
 
 def parse_strided(text: str) -> StridedLayout | MemoryFormat:
-    """Parse the strides of a layout, or the name of a memory format.
-
-    >>> parse_strided("strided<[LD, 1], offset: 2>").offset
-    2
-    """
+    """Parse the strides of a layout, or the name of a memory format."""
     if text.count(",") > NESTED_TILES + 1:
         raise _error(f"strides: expected at most {NESTED_TILES}, got more", text, text.rfind(","))
     source = Source(text, _SYNTAX)

@@ -58,11 +58,7 @@ _OLD_FIELDS: Final = {
 
 
 def parse_triton(text: str) -> TritonLayout:
-    """Parse an encoding of Triton, or a type with one.
-
-    >>> print(parse_triton("#triton_gpu.shared<{vec=1, perPhase=1, maxPhase=1, order=[1, 0]}>"))
-    #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
-    """
+    """Parse an encoding of Triton, or a type with one."""
     return _Reader(text).layout()
 
 

@@ -33,13 +33,7 @@ _INDEX_MAP: Final = re.compile(r"\s*(lambda\b|[\w.]+\s*\()", re.ASCII)
 
 
 def parse_tvm(text: str) -> FormulaLayout:
-    """Parse an index map or a layout of TVM.
-
-    >>> print(parse_tvm("T.index_map(lambda i, j: (i // T.int64(8), j, i % T.int64(8)))"))
-    lambda i, j: (i//8, j, i%8)
-    >>> parse_tvm("NCHW16c").box((2, 20, 3, 4))
-    (2, 2, 3, 4, 16)
-    """
+    """Parse an index map or a layout of TVM."""
     if _INDEX_MAP.match(text):
         return FormulaLayout(*parse_function(text))
     try:

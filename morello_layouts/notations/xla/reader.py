@@ -72,11 +72,7 @@ _ATTRIBUTES: Final = (
 
 
 def parse_xla(text: str) -> XlaValue:
-    """Parse an XLA shape, tuple or buffer.
-
-    >>> print(parse_xla("(f32[2], /*index=1*/ s32[])"))
-    (f32[2]{0}, s32[])
-    """
+    """Parse an XLA shape, tuple or buffer."""
     reader = _Reader(text, SHAPE_SYNTAX)
     found = reader.shape()
     reader.source.end()
@@ -84,11 +80,7 @@ def parse_xla(text: str) -> XlaValue:
 
 
 def parse_xla_layout(text: str) -> XlaLayout:
-    """Parse an XLA layout alone, in braces.
-
-    >>> parse_xla_layout("{1,0:T(8,128)}").tiles
-    ((8, 128),)
-    """
+    """Parse an XLA layout alone, in braces."""
     reader = _Reader(text, LAYOUT_SYNTAX)
     found = reader.layout(reader.source.need(_BRACE), {})
     reader.source.end()

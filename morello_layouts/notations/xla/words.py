@@ -248,13 +248,7 @@ class TileLevel:
 
 
 def tile_levels(layout: XlaLayout, dims: Sequence[Dimension]) -> tuple[TileLevel, ...]:
-    """Return the axes that each tile of a layout acts on, in order.
-
-    >>> for level in tile_levels(XlaLayout((1, 0), ((8, 128), (2, 1))), dimensions((32, 256))):
-    ...     print(level.in_words())
-    8 × 128 tiles over (d0, d1): 4 × 2 of them
-    within each tile of 8 × 128: 2 × 1 blocks of (d0%8, d1%128), each in one piece
-    """
+    """Return the axes that each tile of a layout acts on, in order."""
     recipe = _recipe(layout, dims)
     stages = [
         named_axes(axes, shape, dims)
@@ -420,13 +414,7 @@ def _split(
 def describe(
     layout: XlaShape | XlaLayout, sizes: Sequence[int | str | None] | None = None
 ) -> Description:
-    """Say what each part of an XLA shape or layout means.
-
-    >>> for part in describe(XlaShape("f32", (3, 5), XlaLayout((1, 0), ((2, 2),)))).parts[2:4]:
-    ...     print(part.text, "-", part.meaning)
-    {1,0} - row-major: d1 varies fastest, then d0
-    T(2,2) - 2 × 2 tiles over (d0, d1): 2 × 3 of them; pads d0 from 3 to 4 and d1 from 5 to 6
-    """
+    """Say what each part of an XLA shape or layout means."""
     return (
         _describe_shape(layout) if isinstance(layout, XlaShape) else _describe_layout(layout, sizes)
     )
